@@ -1,0 +1,400 @@
+/* The command line: one table of options, read in one pass.
+ *
+ * In: argv. Out: struct wo_cli, or a message that names the option and what was expected. Options may stand before, between and
+ * behind the words, as GNU tools allow; words are moved to the front of argv. Nothing is opened or printed here. */
+#include "analyzer/cli.h"
+
+#include <assert.h>
+
+#include "parsers/base/number.h"
+#include "parsers/base/view.h"
+
+/* The narrowest width that the report is laid out for, and the widest that makes sense. */
+enum { WIDTH_MIN = 40, WIDTH_MAX = 1000 };
+
+/* What an option means; several spellings could share one. */
+enum option_id {
+  OPTION_HELP,
+  OPTION_VERSION,
+  OPTION_FORMAT,
+  OPTION_OUTPUT,
+  OPTION_COLOR,
+  OPTION_NO_COLOR,
+  OPTION_WIDTH,
+  OPTION_VERBOSE,
+  OPTION_EXIT_ZERO,
+  OPTION_RULES,
+  OPTION_NO_PREFILTER,
+  OPTION_EVENTS
+};
+
+/* What stands behind an option. OPTIONAL can only come behind '=', or `--color file` would be ambiguous. */
+enum takes { TAKES_NOTHING, TAKES_VALUE, TAKES_OPTIONAL };
+
+/* One row. Value and meaning are apart: `takes` is all that reading needs to know. */
+struct option {
+  const char *name;
+  char letter; /* 0 = none */
+  enum takes takes;
+  enum option_id id;
+  const char *expected; /* what the value must be, for messages */
+};
+
+/* Every option, in the order of the help text. Checklist: an option also stands in help_diagnose and in docs/whyoom.1. */
+static const struct option options[] = {
+    {"help", 'h', TAKES_NOTHING, OPTION_HELP, NULL},
+    {"version", 0, TAKES_NOTHING, OPTION_VERSION, NULL},
+    {"format", 0, TAKES_VALUE, OPTION_FORMAT, "text or json"},
+    {"output", 'o', TAKES_VALUE, OPTION_OUTPUT, "the name of a file"},
+    {"color", 0, TAKES_OPTIONAL, OPTION_COLOR, "auto, always or never"},
+    {"no-color", 0, TAKES_NOTHING, OPTION_NO_COLOR, NULL},
+    {"width", 0, TAKES_VALUE, OPTION_WIDTH, "a number of columns from 40 to 1000"},
+    {"verbose", 'v', TAKES_NOTHING, OPTION_VERBOSE, NULL},
+    {"exit-zero", 0, TAKES_NOTHING, OPTION_EXIT_ZERO, NULL},
+    {"rules", 0, TAKES_VALUE, OPTION_RULES, "a folder of rule files"},
+    {"no-prefilter", 0, TAKES_NOTHING, OPTION_NO_PREFILTER, NULL},
+    {"events", 0, TAKES_NOTHING, OPTION_EVENTS, NULL},
+};
+
+struct command {
+  const char *name;
+  enum wo_command command;
+};
+
+/* The words that can stand first. "diagnose" is only a topic of help. */
+static const struct command commands[] = {
+    {"diagnose", WO_COMMAND_DIAGNOSE}, {"rules", WO_COMMAND_RULES},     {"explain", WO_COMMAND_EXPLAIN},
+    {"help", WO_COMMAND_HELP},         {"version", WO_COMMAND_VERSION},
+};
+
+/* ---- Help ----
+ *
+ * Written by hand, not made from the table: the order is that of use, and eighty columns need judgement. A test sees to it that
+ * every option is named. */
+
+static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, and what to change\n"
+                                    "\n"
+                                    "usage: whyoom [OPTION...] [PATH...]\n"
+                                    "       whyoom rules list|check|test|show [ID...]\n"
+                                    "       whyoom explain [ID...]\n"
+                                    "       whyoom help [COMMAND]\n"
+                                    "\n"
+                                    "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
+                                    "scripts, configurations, scontrol or sacct output; plain or gzip. A PATH of -\n"
+                                    "is standard input. Without a PATH standard input is read when it is a pipe; on a\n"
+                                    "terminal each slurm-*.out and .err of this folder gets one row.\n"
+                                    "\n"
+                                    "  --format text|json   report for people (default) or for programs\n"
+                                    "  -o, --output FILE    write the report to FILE\n"
+                                    "  --color[=WHEN]       auto (default), always or never; --no-color is never\n"
+                                    "  --width N            columns of the text report, 40 to 1000\n"
+                                    "  -v, --verbose        every finding and every consequence in full\n"
+                                    "  --events             the evidence, one line each, instead of a report\n"
+                                    "  --rules DIR          read the rule files below DIR too; they add and override\n"
+                                    "  --exit-zero          exit with 0 where a failure was diagnosed\n"
+                                    "  --no-prefilter       match every line with every pattern (slow; for checking)\n"
+                                    "  -h, --help           this text;  --version  the version\n"
+                                    "  --                   what follows is a PATH, whatever it looks like\n"
+                                    "\n"
+                                    "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"
+                                    "or some input could not be read (the rest is reported)\n";
+
+static const char help_rules[] = "usage: whyoom rules [list|check|test|show [ID...]] [--rules DIR]\n"
+                                 "\n"
+                                 "  list     the causes and fixes, one line each\n"
+                                 "  check    lint every rule: ids, units, unknown facts, missing parts\n"
+                                 "  test     run every rule's own examples\n"
+                                 "  show     the file of a built-in rule, by ID\n"
+                                 "\n"
+                                 "Rules are data: JSON files compiled into the program. --rules DIR reads more,\n"
+                                 "which add rules or replace those of the same id.\n"
+                                 "\n"
+                                 "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
+                                 "or a rule file could not be read\n";
+
+static const char help_explain[] = "usage: whyoom explain [ID...]\n"
+                                   "\n"
+                                   "The long text of a cause, a fix, a fact or a term (reserved, allocated,\n"
+                                   "fragmentation). Without an ID: what there is to explain.\n"
+                                   "\n"
+                                   "exit status: 0; 2 when there is no such id\n";
+
+static const char help_help[] = "usage: whyoom help [diagnose|rules|explain|version]\n"
+                                "\n"
+                                "The help text of a command; without one, that of whyoom itself.\n";
+
+static const char help_version[] = "usage: whyoom version\n"
+                                   "\n"
+                                   "The version of the program.\n";
+
+/* The default is behind the switch, so that the compiler warns of a command that has no text. */
+const char *wo_cli_help(enum wo_command command) {
+  switch (command) {
+  case WO_COMMAND_RULES:
+    return help_rules;
+  case WO_COMMAND_EXPLAIN:
+    return help_explain;
+  case WO_COMMAND_HELP:
+    return help_help;
+  case WO_COMMAND_VERSION:
+    return help_version;
+  case WO_COMMAND_DIAGNOSE:
+    break;
+  }
+  return help_diagnose;
+}
+
+/* ---- Values of options ---- */
+
+/* Each of these reads one value and is false, with the result untouched, when it is not what was
+ * expected. The last of several wins, as everywhere: an alias can set what a call then changes. */
+static bool read_format(struct wo_view value, enum wo_format_out *ret_format) {
+  const bool is_json = wo_view_is(value, "json");
+  if (!is_json && !wo_view_is(value, "text")) return false;
+  *ret_format = is_json ? WO_OUT_JSON : WO_OUT_TEXT;
+  return true;
+}
+
+/* Designators tie the names to the enumerators, whatever their order. */
+static bool read_color(struct wo_view value, enum wo_color *ret_color) {
+  static const char *const names[] = {[WO_COLOR_AUTO] = "auto", [WO_COLOR_ALWAYS] = "always", [WO_COLOR_NEVER] = "never"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!wo_view_is(value, names[i])) continue;
+    *ret_color = (enum wo_color)i;
+    return true;
+  }
+  return false;
+}
+
+/* The whole value must be a number: "80x" is a slip of the hand, not 80. */
+static bool read_width(struct wo_view value, size_t *ret_width) {
+  uint64_t number = 0;
+  if (wo_number_u64(&value, WIDTH_MAX, &number) != WO_OK || value.len > 0 || number < WIDTH_MIN) return false;
+  *ret_width = (size_t)number;
+  return true;
+}
+
+/* An empty name comes from an unset shell variable; taking it would write to, or read from, somewhere unexpected. */
+static bool read_name(const char *value, const char **ret_name) {
+  if (value[0] == '\0') return false;
+  *ret_name = value;
+  return true;
+}
+
+/* ---- Reading ---- */
+
+/* Where reading stands. Options apply at once; --help and --version only after everything was read. */
+struct reader {
+  int argc;
+  char **argv;
+  int next;             /* argument to be read next */
+  bool is_command_seen; /* or can no longer come */
+  bool has_help;        /* --help was given */
+  bool has_version;
+  struct wo_cli *cli;
+  struct wo_err *err;
+};
+
+/* Stores one option. value is NULL for one that takes nothing. False: the value is not what was expected. */
+static bool apply(struct reader *reader, enum option_id id, const char *value) {
+  struct wo_cli *const cli = reader->cli;
+  switch (id) {
+  case OPTION_HELP:
+    reader->has_help = true;
+    return true;
+  case OPTION_VERSION:
+    reader->has_version = true;
+    return true;
+  case OPTION_FORMAT:
+    return read_format(wo_view_of(value), &cli->format);
+  case OPTION_OUTPUT:
+    return read_name(value, &cli->output);
+  case OPTION_COLOR:
+    return read_color(value == NULL ? WO_VIEW("always") : wo_view_of(value), &cli->color);
+  case OPTION_NO_COLOR:
+    cli->color = WO_COLOR_NEVER;
+    return true;
+  case OPTION_WIDTH:
+    return read_width(wo_view_of(value), &cli->width);
+  case OPTION_VERBOSE:
+    cli->is_verbose = true;
+    return true;
+  case OPTION_EXIT_ZERO:
+    cli->exit_zero = true;
+    return true;
+  case OPTION_RULES:
+    return read_name(value, &cli->rules_dir);
+  case OPTION_NO_PREFILTER:
+    cli->no_prefilter = true;
+    return true;
+  case OPTION_EVENTS:
+    cli->list_events = true;
+    return true;
+  }
+  return false;
+}
+
+/* Stores an option, or says what it wanted. An option that takes nothing cannot fail, so the
+ * message never lacks its words. */
+static enum wo_status apply_checked(struct reader *reader, const struct option *option, const char *value) {
+  if (apply(reader, option->id, value)) return WO_OK;
+  return wo_err_set(reader->err, WO_E_USAGE, "--%s wants %s, not '%s'", option->name, option->expected, value);
+}
+
+/* Takes the value that an option needs from the next argument, whatever it looks like: "-o -x"
+ * writes to a file of that name, as with other tools. */
+static enum wo_status apply_next(struct reader *reader, const struct option *option) {
+  if (reader->next >= reader->argc)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%s wants %s, and nothing follows it", option->name, option->expected);
+  return apply_checked(reader, option, reader->argv[reader->next++]);
+}
+
+/* The option of that exact name. Prefixes are not accepted: a script that used one would break with the next option added. */
+static const struct option *find_long(struct wo_view name) {
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    if (wo_view_is(name, options[i].name)) return &options[i];
+  }
+  return NULL;
+}
+
+/* The option of that letter. NUL marks options without one, hence the second condition. */
+static const struct option *find_letter(char letter) {
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    if (options[i].letter == letter && letter != '\0') return &options[i];
+  }
+  return NULL;
+}
+
+/* Reads "--name", "--name=value" or "--name value"; text stands behind the dashes. */
+static enum wo_status read_long(struct reader *reader, const char *text) {
+  struct wo_view value = wo_view_of(text);
+  const bool has_value = wo_view_find_char(value, '=', 0) != WO_NOT_FOUND;
+  const struct wo_view name = wo_view_cut(&value, '=');
+  const struct option *const option = find_long(name);
+  if (option == NULL)
+    return wo_err_set(reader->err, WO_E_USAGE, "unknown option --%.*s (whyoom --help lists them; a file of that name: -- first)",
+                      (int)(name.len < 80 ? name.len : 80), text);
+  if (has_value && option->takes == TAKES_NOTHING)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%s takes no value, but '%s' follows the =", option->name, value.ptr);
+  if (has_value) return apply_checked(reader, option, value.ptr);
+  if (option->takes == TAKES_VALUE) return apply_next(reader, option);
+  return apply_checked(reader, option, NULL);
+}
+
+/* Reads "-v", "-vh", "-o FILE" or "-oFILE"; letters stand behind the dash. A letter that takes a
+ * value takes all that follows it. An unknown byte that is no letter is shown as '?': it may be
+ * part of a UTF-8 character, and half of one would spoil the terminal. */
+static enum wo_status read_letters(struct reader *reader, const char *letters) {
+  for (; *letters != '\0'; letters++) {
+    const struct option *const option = find_letter(*letters);
+    if (option == NULL)
+      return wo_err_set(reader->err, WO_E_USAGE, "unknown option -%c (whyoom --help lists them)",
+                        wo_is_alnum(*letters) ? *letters : '?');
+    if (option->takes == TAKES_VALUE)
+      return letters[1] != '\0' ? apply_checked(reader, option, letters + 1) : apply_next(reader, option);
+    const enum wo_status status = apply_checked(reader, option, NULL);
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+/* The command of that name, or NULL. */
+static const struct command *find_command(const char *word) {
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    if (wo_view_is(wo_view_of(word), commands[i].name)) return &commands[i];
+  }
+  return NULL;
+}
+
+/* The first word may be a command (diagnosing needs no name: a file may have that one); every other word is kept. Words never
+ * outnumber what was read, so argv can hold them. */
+static void take_word(struct reader *reader, char *word) {
+  const struct command *const command = reader->is_command_seen ? NULL : find_command(word);
+  reader->is_command_seen = true;
+  if (command != NULL && command->command != WO_COMMAND_DIAGNOSE) {
+    reader->cli->command = command->command;
+    return;
+  }
+  assert(reader->cli->words + reader->cli->word_count < reader->argv + reader->next);
+  reader->cli->words[reader->cli->word_count++] = word;
+}
+
+/* Sorts every argument into options and words. A lone dash is a word (standard input); behind a double dash all are. */
+static enum wo_status read_arguments(struct reader *reader) {
+  bool is_option_possible = true;
+  while (reader->next < reader->argc) {
+    char *const word = reader->argv[reader->next++];
+    const bool has_dash = is_option_possible && word[0] == '-' && word[1] != '\0';
+    enum wo_status status = WO_OK;
+    if (has_dash && wo_view_is(wo_view_of(word), "--")) {
+      is_option_possible = false;
+      reader->is_command_seen = true;
+    } else if (has_dash) {
+      status = word[1] == '-' ? read_long(reader, word + 2) : read_letters(reader, word + 1);
+    } else {
+      take_word(reader, word);
+    }
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+/* ---- What commands need ----
+ *
+ * Only what can be told from the words alone. Ids and files are looked up by whoever runs the command. */
+
+/* The verb is checked here, so that a slip is told before any rule is loaded. Without one the rules are listed. */
+static enum wo_status check_rules(const struct wo_cli *cli, struct wo_err *err) {
+  static const char *const verbs[] = {"list", "check", "test", "show"};
+  const struct wo_view verb = cli->word_count > 0 ? wo_view_of(cli->words[0]) : (struct wo_view){NULL, 0};
+  if (verb.len == 0) return WO_OK;
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    if (wo_view_is(verb, verbs[i])) return WO_OK;
+  }
+  return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test and show, not '%s'", cli->words[0]);
+}
+
+/* Finds the topic; no word means whyoom itself. Further words are ignored: somebody who asks for
+ * help is not to be refused for asking too much. */
+static enum wo_status check_help(struct wo_cli *cli, struct wo_err *err) {
+  cli->help_topic = WO_COMMAND_DIAGNOSE;
+  if (cli->word_count == 0) return WO_OK;
+  const struct command *const command = find_command(cli->words[0]);
+  if (command == NULL) return wo_err_set(err, WO_E_USAGE, "there is no command '%s' to help with", cli->words[0]);
+  cli->help_topic = command->command;
+  return WO_OK;
+}
+
+/* What a command needs behind it. Paths are not looked at: whether they can be read is not a matter of usage. */
+static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
+  switch (cli->command) {
+  case WO_COMMAND_RULES:
+    return check_rules(cli, err);
+  case WO_COMMAND_HELP:
+    return check_help(cli, err);
+  case WO_COMMAND_EXPLAIN:
+  case WO_COMMAND_VERSION:
+  case WO_COMMAND_DIAGNOSE:
+    break;
+  }
+  return WO_OK;
+}
+
+/* --help wins over everything that is missing, so that `whyoom rules --help` helps; --version likewise. */
+enum wo_status wo_cli_parse(int argc, char **argv, struct wo_cli *ret_cli, struct wo_err *err) {
+  assert(argv != NULL && ret_cli != NULL);
+  struct wo_cli cli = {.command = WO_COMMAND_DIAGNOSE, .words = argc > 0 ? argv + 1 : argv};
+  struct reader reader = {.argc = argc, .argv = argv, .next = 1, .cli = &cli, .err = err};
+  enum wo_status status = read_arguments(&reader);
+  if (status != WO_OK) return status;
+  if (reader.has_help) {
+    cli.help_topic = cli.command;
+    cli.command = WO_COMMAND_HELP;
+  } else if (reader.has_version) {
+    cli.command = WO_COMMAND_VERSION;
+  } else {
+    status = check_command(&cli, err);
+  }
+  if (status == WO_OK) *ret_cli = cli;
+  return status;
+}

@@ -1,0 +1,147 @@
+/* `whyoom explain ID`: what a cause, a fix, a knob, a fact or a term means, from the same data that
+ * the rules are made of.
+ *
+ * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Texts keep
+ * the braces of their values, as there is no job here. */
+#include "analyzer/command.h"
+
+/* A row of facts.def with its meaning, which the rest of the program has no use for. */
+struct fact_row {
+  const char *name;
+  const char *unit;
+  const char *meaning;
+};
+
+static const struct fact_row facts[] = {
+#define WO_FACT(name, unit, meaning) {name, #unit, meaning},
+#include "rules/facts.def"
+#undef WO_FACT
+};
+
+/* "cause fragmentation" and an empty line. */
+static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
+  wo_text_add(out, "%s %.*s\n\n", sort, (int)id.len, id.ptr);
+}
+
+/* A text below its label, or without one for a label of "". Nothing for an empty text: a rule need
+ * not say everything. */
+static void add_paragraph(struct wo_text *out, const char *label, struct wo_view text, size_t width) {
+  if (text.len == 0) return;
+  if (label[0] != '\0') wo_text_add(out, "\n%s\n", label);
+  wo_command_wrap(out, text, 2, width);
+}
+
+/* What the clauses say, without their conditions: those are for authors (`whyoom rules show`). */
+static void add_clauses(struct wo_text *out, const char *label, const struct wo_clause *clauses, size_t count, size_t width) {
+  if (count > 0) wo_text_add(out, "\n%s\n", label);
+  for (size_t i = 0; i < count; i++) wo_command_wrap(out, wo_template_source(clauses[i].say), 2, width);
+}
+
+/* What it means, what speaks for and against it, what would settle it, what helps. A fix that does
+ * not exist is listed by its id alone; the lint complains of it. */
+static void explain_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out, size_t width) {
+  add_heading(out, "cause", cause->id);
+  add_paragraph(out, "", cause->means, width);
+  add_paragraph(out, "", cause->details, width);
+  add_clauses(out, "Speaks for it", cause->for_, cause->for_count, width);
+  add_clauses(out, "Speaks against it", cause->against, cause->against_count, width);
+  add_clauses(out, "Would settle it", cause->would_tell, cause->would_tell_count, width);
+  if (cause->fix_count > 0) wo_text_add(out, "\nFixes\n");
+  for (size_t i = 0; i < cause->fix_count; i++) {
+    const struct wo_fix *fix = wo_pack_fix(pack, cause->fixes[i]);
+    const struct wo_view title = fix ? wo_template_source(fix->title) : (struct wo_view){0};
+    wo_text_add(out, "  %-32.*s %.*s\n", (int)cause->fixes[i].len, cause->fixes[i].ptr, (int)title.len, title.ptr ? title.ptr : "");
+  }
+  if (cause->reference_count > 0) wo_text_add(out, "\nSources\n");
+  for (size_t i = 0; i < cause->reference_count; i++) wo_command_wrap(out, cause->references[i], 2, width);
+}
+
+/* The price stands beside the gain, as in the report. */
+static void explain_fix(const struct wo_fix *fix, struct wo_text *out, size_t width) {
+  add_heading(out, "fix", fix->id);
+  add_paragraph(out, "", wo_template_source(fix->title), width);
+  add_paragraph(out, "", fix->explain, width);
+  add_paragraph(out, "Saves", wo_template_source(fix->saves_formula), width);
+  add_paragraph(out, "Costs in speed", wo_template_source(fix->cost_speed), width);
+  add_paragraph(out, "Costs in accuracy", wo_template_source(fix->cost_accuracy), width);
+  add_clauses(out, "Not proposed when", fix->conflicts, fix->conflict_count, width);
+}
+
+/* All spellings, each with the framework that uses it: the list is what makes whyoom find a setting
+ * in a log. */
+static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t width) {
+  add_heading(out, "setting", knob->id);
+  add_paragraph(out, "", knob->means, width);
+  wo_text_add(out, "\nSpelled\n");
+  for (size_t i = 0; i < knob->alias_count; i++) {
+    const struct wo_alias *alias = &knob->aliases[i];
+    wo_text_add(out, "  %.*s%s%.*s%s\n", (int)alias->key.len, alias->key.ptr, alias->framework.len ? " (" : "",
+                (int)alias->framework.len, alias->framework.len ? alias->framework.ptr : "", alias->framework.len ? ")" : "");
+  }
+}
+
+/* False when no fact is called so. The unit is that of conditions ("BYTES"). */
+static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
+  for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+    if (!wo_view_is(id, facts[i].name)) continue;
+    add_heading(out, "fact", id);
+    wo_command_wrap(out, wo_view_of(facts[i].meaning), 2, width);
+    wo_text_add(out, "  unit: %s\n", facts[i].unit);
+    return true;
+  }
+  return false;
+}
+
+/* Terms are what the reports take for granted ("reserved", "private pool"). False when none is
+ * called so. */
+static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
+  for (size_t i = 0; i < pack->term_count; i++) {
+    const struct wo_term *term = &pack->terms[i];
+    if (!wo_view_equal(term->id, id)) continue;
+    wo_text_add(out, "%.*s\n\n", (int)term->title.len, term->title.ptr);
+    wo_command_wrap(out, term->text, 2, width);
+    return true;
+  }
+  return false;
+}
+
+/* Everything that has the id: a cause and a fix may share one, and then both are meant. False when
+ * nothing has it. */
+static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
+  const struct wo_cause *cause = wo_pack_cause(pack, id);
+  const struct wo_fix *fix = wo_pack_fix(pack, id);
+  const struct wo_knob *knob = wo_pack_knob(pack, id);
+  if (cause) explain_cause(pack, cause, out, width);
+  if (fix) explain_fix(fix, out, width);
+  if (knob) explain_knob(knob, out, width);
+  return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width);
+}
+
+/* Not every knob and fact: there are hundreds, and few are looked up by chance. */
+static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "whyoom explain ID, where ID is one of\n\ncauses: ");
+  for (size_t i = 0; i < pack->cause_count; i++) wo_text_add(out, "%.*s ", (int)pack->causes[i].id.len, pack->causes[i].id.ptr);
+  wo_text_add(out, "\n\nfixes: ");
+  for (size_t i = 0; i < pack->fix_count; i++) wo_text_add(out, "%.*s ", (int)pack->fixes[i].id.len, pack->fixes[i].id.ptr);
+  wo_text_add(out, "\n\nterms: ");
+  for (size_t i = 0; i < pack->term_count; i++) wo_text_add(out, "%.*s ", (int)pack->terms[i].id.len, pack->terms[i].id.ptr);
+  wo_text_add(out, "\n\nor a setting (`whyoom rules list`) or a fact such as oom.tried\n");
+}
+
+/* Several ids may be asked for; one that is unknown does not keep the others from being explained. */
+enum wo_exit wo_command_explain(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                                struct wo_text *errors) {
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
+  if (!pack) return WO_EXIT_ERROR;
+  const struct wo_text_style style = wo_command_style(cli, terminal);
+  enum wo_exit code = WO_EXIT_FINE;
+  if (cli->word_count == 0) list_ids(pack, out);
+  for (size_t i = 0; i < cli->word_count; i++) {
+    if (i > 0) wo_text_add(out, "\n");
+    if (explain(pack, wo_view_of(cli->words[i]), out, style.width)) continue;
+    wo_text_add(errors, "whyoom: nothing is known of \"%s\"; `whyoom explain` lists what is\n", cli->words[i]);
+    code = WO_EXIT_ERROR;
+  }
+  wo_pack_free(pack);
+  return code;
+}

@@ -1,0 +1,172 @@
+/* `whyoom rules list|check|test|show`: reads the packs whole, lints them, runs their examples.
+ *
+ * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A
+ * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
+ * packs that cannot be read by that of an error. */
+#include "analyzer/command.h"
+
+/* ---- list ---- */
+
+/* One line each, for grep: the id first, then what a reader picks by. Titles are shown as they were
+ * written, with the braces of their values, since there is no job to fill them from. */
+static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "causes (%zu)\n", pack->cause_count);
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    const struct wo_cause *cause = &pack->causes[i];
+    wo_text_add(out, "  %-34.*s %-16.*s %.*s\n", (int)cause->id.len, cause->id.ptr, (int)cause->family.len, cause->family.ptr,
+                (int)cause->means.len, cause->means.ptr);
+  }
+  wo_text_add(out, "fixes (%zu)\n", pack->fix_count);
+  for (size_t i = 0; i < pack->fix_count; i++) {
+    const struct wo_fix *fix = &pack->fixes[i];
+    const struct wo_view title = wo_template_source(fix->title);
+    wo_text_add(out, "  %-34.*s %.*s\n", (int)fix->id.len, fix->id.ptr, (int)title.len, title.ptr);
+  }
+  wo_text_add(out, "knobs (%zu)\n", pack->knob_count);
+  for (size_t i = 0; i < pack->knob_count; i++) {
+    const struct wo_knob *knob = &pack->knobs[i];
+    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s\n", (int)knob->id.len, knob->id.ptr, knob->alias_count,
+                knob->alias_count ? (int)knob->aliases[0].key.len : 0, knob->alias_count ? knob->aliases[0].key.ptr : "");
+  }
+  wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
+}
+
+/* ---- check ---- */
+
+/* "file:line:column: message", as compilers print it, so that editors find the place. The lint
+ * knows no columns and says 0. */
+static void add_complaint(void *context, const struct wo_err *complaint) {
+  struct wo_text *out = context;
+  if (complaint->file[0] != '\0') wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
+  wo_text_add(out, "%s\n", complaint->message);
+}
+
+/* The counts are printed also when all is well: an empty folder would otherwise look like one
+ * without faults. */
+static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
+  const size_t complaints = wo_pack_check(pack, add_complaint, out);
+  wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
+              pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
+  return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+}
+
+/* ---- test ---- */
+
+/* What a diagnosis of one example came to. The title is copied, because its report is gone by the
+ * time it is compared. */
+struct example_result {
+  struct wo_view first_id; /* borrowed from the pack; empty when there is no finding */
+  char title[512];
+};
+
+/* Runs one example through the whole diagnosis, as a log by itself. False when it could not be run,
+ * which is not the same as giving no finding. */
+static bool run_example(const struct wo_pack *pack, const struct wo_example *example, struct example_result *ret) {
+  struct wo_job *job = NULL;
+  struct wo_report *report = NULL;
+  *ret = (struct example_result){.title = ""};
+  if (wo_job_new(pack, &job) != WO_OK) return false;
+  const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
+                       wo_report_make(job, pack, &report) == WO_OK;
+  if (is_made && report->finding_count > 0) {
+    ret->first_id = report->findings[0].cause->id;
+    const struct wo_view title = wo_view_sub(report->findings[0].title, 0, sizeof ret->title - 1);
+    memcpy(ret->title, title.ptr, title.len);
+    ret->title[title.len] = '\0';
+  }
+  wo_report_free(report);
+  wo_job_free(job);
+  return is_made;
+}
+
+/* Runs the examples of one cause; returns how many failed, each with a line that says how. Only the
+ * first finding counts, since it is the one that a user reads: a cause that comes second in its own
+ * example has been beaten by a neighbour, and that is what an author wants to know. */
+static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out) {
+  size_t failed = 0;
+  for (size_t i = 0; i < cause->example_count; i++) {
+    const struct wo_example *example = &cause->examples[i];
+    struct example_result result;
+    const bool is_run = run_example(pack, example, &result);
+    const bool gives = is_run && wo_view_equal(result.first_id, cause->id);
+    const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
+    if (is_run && gives == example->gives && is_titled) continue;
+    failed++;
+    wo_text_add(out, "%.*s:%llu: example %zu of %.*s: ", (int)cause->place.file.len, cause->place.file.ptr,
+                (unsigned long long)cause->place.line, i + 1, (int)cause->id.len, cause->id.ptr);
+    if (gives == example->gives) {
+      wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, (int)example->title.len, example->title.ptr);
+    } else {
+      wo_text_add(out, "first finding is %.*s, which it %s\n", result.first_id.len ? (int)result.first_id.len : 4,
+                  result.first_id.len ? result.first_id.ptr : "none", example->gives ? "must not be" : "must not give");
+    }
+  }
+  return failed;
+}
+
+/* Causes only: no other sort of rule has examples, and the samples of patterns belong to the lint. */
+static enum wo_exit test_rules(const struct wo_pack *pack, struct wo_text *out) {
+  size_t examples = 0;
+  size_t failed = 0;
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    examples += pack->causes[i].example_count;
+    failed += test_cause(pack, &pack->causes[i], out);
+  }
+  wo_text_add(out, "%zu examples of %zu causes: %zu failed\n", examples, pack->cause_count, failed);
+  return failed == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+}
+
+/* ---- show ---- */
+
+/* Whether a rule of that id begins in the file: its sort is the first key of a rule. */
+static bool defines(struct wo_view text, struct wo_view id) {
+  static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term"};
+  for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+    char needle[160];
+    snprintf(needle, sizeof needle, "\"%s\": \"%.*s\"", sorts[i], (int)id.len, id.ptr);
+    if (wo_view_has(text, needle)) return true;
+  }
+  return false;
+}
+
+/* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
+ * is as it is. The loaded pack could only print what was left of it. Compiled-in files only; the
+ * user's own are at hand. */
+static enum wo_exit show_rule(struct wo_view id, struct wo_text *out, struct wo_text *errors) {
+  size_t count = 0;
+  const struct wo_rule_file *files = wo_rule_embedded(WO_LOAD_ALL, &count);
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view text = {files[i].data, files[i].size};
+    if (!defines(text, id)) continue;
+    wo_text_add(out, "// %s\n", files[i].name);
+    wo_text_add_view(out, text);
+    return WO_EXIT_FINE;
+  }
+  wo_text_add(errors, "whyoom: no rule is called \"%.*s\"; `whyoom rules list` names them all\n", (int)id.len, id.ptr);
+  return WO_EXIT_ERROR;
+}
+
+/* `show` comes before loading: it helps most when a pack is broken. */
+enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
+  const struct wo_view action = cli->word_count > 0 ? wo_view_of(cli->words[0]) : WO_VIEW("list");
+  if (wo_view_is(action, "show")) {
+    if (cli->word_count < 2) {
+      wo_text_add(errors, "whyoom: rules show needs the id of a rule\n");
+      return WO_EXIT_ERROR;
+    }
+    return show_rule(wo_view_of(cli->words[1]), out, errors);
+  }
+  const bool is_known = wo_view_is(action, "list") || wo_view_is(action, "check") || wo_view_is(action, "test");
+  if (!is_known) {
+    wo_text_add(errors, "whyoom: rules: expected list, check, test or show, got \"%.*s\"\n", (int)action.len, action.ptr);
+    return WO_EXIT_ERROR;
+  }
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
+  if (!pack) return WO_EXIT_ERROR;
+  enum wo_exit code = WO_EXIT_FINE;
+  if (wo_view_is(action, "list")) list_rules(pack, out);
+  if (wo_view_is(action, "check")) code = check_rules(pack, out);
+  if (wo_view_is(action, "test")) code = test_rules(pack, out);
+  wo_pack_free(pack);
+  return code;
+}

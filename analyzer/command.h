@@ -1,0 +1,43 @@
+/* Commands: each turns a parsed command line into text for stdout, text for stderr and an exit code. They open files but print nothing; main.c
+ * prints. */
+#ifndef WO_COMMAND_H
+#define WO_COMMAND_H
+
+#include "analyzer/cli.h"
+#include "analyzer/report.h"
+
+/* Exit codes, everywhere. */
+enum wo_exit { WO_EXIT_FINE = 0, WO_EXIT_FAILURE_FOUND = 1, WO_EXIT_ERROR = 2, WO_EXIT_NOT_PROVEN = 3 };
+
+/* What the terminal is like. */
+struct wo_terminal {
+  size_t width;          /* columns of stdout, 0 when it is no terminal */
+  bool is_stdin_terminal;
+  bool is_stdout_terminal;
+  bool has_utf8;         /* the locale's character set */
+  bool no_color;         /* NO_COLOR is set */
+};
+
+/* `whyoom [PATH...|-]`: diagnoses one job from all the inputs. */
+enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out, struct wo_text *errors);
+
+/* `whyoom rules list|check|test|show`. */
+enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);
+
+/* `whyoom explain ID`: the long text of a cause, a fix, a fact or a term. */
+enum wo_exit wo_command_explain(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                                struct wo_text *errors);
+
+/* Loads the packs that the command line asks for. On failure a line is added to errors and NULL is returned. */
+struct wo_pack *wo_command_load(const struct wo_cli *cli, enum wo_load_depth depth, struct wo_text *errors);
+
+/* The style that the command line and the terminal ask for. */
+struct wo_text_style wo_command_style(const struct wo_cli *cli, const struct wo_terminal *terminal);
+
+/* Adds "whyoom: file:line:column: message" to errors. */
+void wo_command_error(struct wo_text *errors, const struct wo_err *err);
+
+/* Adds text wrapped to width, each line indented. */
+void wo_command_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_t width);
+
+#endif

@@ -1,0 +1,32 @@
+/* Diagnosis: rules over facts -> ranked findings with their arguments and fixes. The last arrow before the writers. */
+#ifndef WO_DIAGNOSE_H
+#define WO_DIAGNOSE_H
+
+#include "analyzer/facts.h"
+#include "analyzer/report.h"
+
+/* What the modules of the diagnosis share. */
+struct wo_diagnosis {
+  const struct wo_facts *facts;
+  const struct wo_pack *pack;
+  struct wo_facts_source source;
+  struct wo_arena *arena; /* of the report */
+};
+
+/* Evaluates all causes: findings best first, excluded and too weak ones left out. WO_E_NOMEM. */
+enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, struct wo_report *report);
+
+/* Works out the fixes of one finding: those that apply, in order, and why the others are not proposed. WO_E_NOMEM. */
+enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding);
+
+/* Writes a knob's new value in the key and style in which the user set it, or in the knob's default spelling. */
+struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to);
+
+/* The evidence behind an expression: the events that its known facts were read from, each once. */
+enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
+                                    size_t *ret_count);
+
+/* "file:line" of an event, for texts. */
+struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const struct wo_event *event);
+
+#endif

@@ -1,0 +1,397 @@
+/* Works out the facts of a job from its story, its evidence and its settings. One function per family of facts. */
+#include "analyzer/facts.h"
+
+#include <assert.h>
+
+#include "analyzer/story.h"
+#include "parsers/base/units.h"
+
+struct fact_row {
+  const char *name;
+  enum wo_unit unit;
+};
+
+static const struct fact_row fact_table[] = {
+#define WO_FACT(name, unit, meaning) {name, WO_UNIT_##unit},
+#include "rules/facts.def"
+#undef WO_FACT
+};
+
+#define FACT_COUNT (sizeof fact_table / sizeof fact_table[0])
+
+/* Bytes per parameter of gradients and Adam's moments beside the weights themselves. */
+#define ADAM_FP32_BYTES 8.0
+
+/* Steps from which a failure no longer counts as one of the first. */
+#define FIRST_STEPS 3
+
+void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence) {
+  for (size_t i = 0; i < facts->row_count; i++) {
+    if (!wo_view_is(facts->rows[i].name, name)) continue;
+    assert(facts->rows[i].unit == value.unit);
+    value.evidence = evidence;
+    facts->rows[i].value = value;
+    return;
+  }
+  assert(false && "fact is missing in rules/facts.def");
+}
+
+static void set_number(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_exact(WO_UNIT_NUMBER, value), evidence);
+}
+
+static void set_text(struct wo_facts *facts, const char *name, struct wo_view value, wo_event_id evidence) {
+  if (value.len > 0) wo_facts_set(facts, name, wo_value_text(value), evidence);
+}
+
+static void set_bool(struct wo_facts *facts, const char *name, bool value, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_bool(value ? WO_TRUE : WO_FALSE), evidence);
+}
+
+/* Sets a fact from a number field, when the event has it. */
+static void set_field_number(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id,
+                             enum wo_unit unit) {
+  const struct wo_field *field = wo_event_field(event, id);
+  if (field) wo_facts_set(facts, name, wo_value_number(unit, field->number), event->id);
+}
+
+static const struct wo_event *failure_of(const struct wo_facts *facts) {
+  return wo_event_get(&facts->job->events, facts->job->story.failure);
+}
+
+static bool is_memory(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+}
+
+static void count_events(struct wo_facts *facts) {
+  const struct wo_job *job = facts->job;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!event->is_quoted && job->story.roles[i] != WO_ROLE_RECOVERED) facts->counts[event->kind]++;
+  }
+}
+
+/* ---- The failure ---- */
+
+static void read_repeats(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_job *job = facts->job;
+  size_t count = 0;
+  size_t ranks = 0;
+  uint64_t seen[4] = {0};
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const enum wo_role role = job->story.roles[i];
+    if (event->kind != failure->kind || (role != WO_ROLE_FAILURE && role != WO_ROLE_REPEAT)) continue;
+    count++;
+    const uint32_t slot = (uint32_t)event->rank % 256;
+    if (event->rank == WO_RANK_UNKNOWN || (seen[slot / 64] >> (slot % 64) & 1)) continue;
+    seen[slot / 64] |= UINT64_C(1) << (slot % 64);
+    ranks++;
+  }
+  set_number(facts, "oom.count", (double)count, failure->id);
+  if (ranks > 0) set_number(facts, "oom.rank_count", (double)ranks, failure->id);
+}
+
+static void read_traceback(struct wo_facts *facts) {
+  const struct wo_story *story = &facts->job->story;
+  const struct wo_event *traceback = wo_event_get(&facts->job->events, story->traceback);
+  if (!traceback) return;
+  const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
+  set_text(facts, "oom.function", wo_event_text(traceback, WO_FIELD_INNER_FUNCTION), traceback->id);
+  set_text(facts, "oom.user_file", wo_event_text(traceback, WO_FIELD_FRAME_FILE), traceback->id);
+  if (frames.len == 0) return;
+  set_bool(facts, "oom.is_attention", wo_story_frames_show(facts->pack, frames, "attention"), traceback->id);
+  set_bool(facts, "oom.is_logits", wo_story_frames_show(facts->pack, frames, "logits"), traceback->id);
+}
+
+static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_story *story = &facts->job->story;
+  if (story->step < 0) return;
+  set_number(facts, "oom.step", (double)story->step, failure->id);
+  set_text(facts, "oom.step_unit", story->step_unit, failure->id);
+  const bool counts_steps = !wo_view_is(story->step_unit, "epoch");
+  if (counts_steps) set_bool(facts, "oom.first_step", story->step < FIRST_STEPS, failure->id);
+}
+
+/* Lines behind a failure whose messages of the same kind belong to it: engines report one failure in several sentences. */
+#define TEXT_LINES 12
+
+/* Bytes of one sentence, and of all, that are kept. */
+#define SENTENCE_BYTES 400
+#define TEXT_BYTES 1600
+
+static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
+  char text[TEXT_BYTES];
+  size_t len = 0;
+  for (size_t i = (size_t)failure->id; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != failure->kind || event->span.file != failure->span.file) continue;
+    if (event->span.line > failure->span.line + TEXT_LINES) break;
+    const struct wo_view part = wo_view_sub(event->text, 0, SENTENCE_BYTES);
+    if (len + part.len + 1 > sizeof text) break;
+    if (len > 0) text[len++] = ' ';
+    memcpy(text + len, part.ptr, part.len);
+    len += part.len;
+  }
+  set_text(facts, "oom.text", wo_arena_copy(facts->arena, (struct wo_view){text, len}), failure->id);
+}
+
+static void read_failure(struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  if (!failure || !is_memory(failure)) return;
+  set_text(facts, "oom.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
+  if (failure->rank != WO_RANK_UNKNOWN) set_number(facts, "oom.rank", failure->rank, failure->id);
+  set_text(facts, "oom.phase", facts->job->story.phase, failure->id);
+  set_text(facts, "oom.shape", wo_event_text(failure, WO_FIELD_SHAPE), failure->id);
+  set_text(facts, "oom.other_process_pids", wo_event_text(failure, WO_FIELD_OTHER_PROCESS_PIDS), failure->id);
+  set_field_number(facts, "oom.gpu", failure, WO_FIELD_GPU, WO_UNIT_NUMBER);
+  set_field_number(facts, "oom.batch", failure, WO_FIELD_BATCH, WO_UNIT_NUMBER);
+  set_field_number(facts, "oom.max_model_len", failure, WO_FIELD_MAX_MODEL_LEN, WO_UNIT_NUMBER);
+  read_repeats(facts, failure);
+  read_text(facts, failure);
+  read_traceback(facts);
+  read_step(facts, failure);
+}
+
+/* ---- Frameworks ---- */
+
+/* Names that patterns give to inference engines, and what the ids of their patterns start with (rules/packs/patterns). */
+static bool is_engine(struct wo_view name) {
+  static const char *const engines[] = {"vllm", "sglang", "tgi", "llama.cpp", "ollama", "inference engine", "cuda graph capture", "tensorrt"};
+  for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+    if (wo_view_starts_nocase(name, engines[i])) return true;
+  }
+  return false;
+}
+
+static bool is_engine_kind(enum wo_kind kind) {
+  return kind == WO_KIND_VLLM_KV || kind == WO_KIND_VLLM_STARTUP || kind == WO_KIND_SGLANG_KV || kind == WO_KIND_TGI_OOM ||
+         kind == WO_KIND_GGML_OOM;
+}
+
+static bool is_training_phase(struct wo_view phase) {
+  return wo_view_is(phase, "backward") || wo_view_is(phase, "optimizer");
+}
+
+static void read_frameworks(struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  bool is_serving = failure && is_engine_kind(failure->kind);
+  bool is_capture = false;
+  bool is_training = is_training_phase(facts->job->story.phase) || wo_facts_setting(facts, WO_VIEW("micro_batch")) != NULL ||
+                     wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (!event->is_quoted && is_engine(event->pattern_id)) is_serving = true;
+    if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) continue;
+    const struct wo_view name = wo_event_text(event, WO_FIELD_NAME);
+    set_text(facts, "job.framework", name, event->id);
+    if (wo_view_is_nocase(name, "cuda graph capture") && failure && event->span.line >= failure->span.line - 1 &&
+        event->span.line <= failure->span.line + 1) {
+      is_capture = true;
+    }
+    if (is_engine(name)) is_serving = true;
+  }
+  if (!failure || !is_memory(failure)) return;
+  set_bool(facts, "oom.is_serving", is_serving && !is_training, failure->id);
+  set_bool(facts, "oom.is_graph_capture", is_capture, failure->id);
+}
+
+/* ---- The model ---- */
+
+/* Bytes of one weight in a number format, or 0. */
+static double bytes_of_dtype(struct wo_view dtype) {
+  static const struct {
+    const char *name;
+    double bytes;
+  } rows[] = {{"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}, {"half", 2}, {"16", 2}, {"fp32", 4}, {"float32", 4}, {"32", 4}, {"fp8", 1}, {"int8", 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_has_nocase(dtype, rows[i].name)) return rows[i].bytes;
+  }
+  return 0;
+}
+
+/* Weights, gradients and Adam's two moments of one unsharded replica. Gradients and moments exist for trainable parameters only. The interval
+ * runs from everything in 16 bits to 32-bit moments with a 32-bit copy of the weights. */
+static void read_states(struct wo_facts *facts, double parameters, double trainable, double weight_bytes, wo_event_id evidence) {
+  const double frozen = (parameters - trainable) * (weight_bytes > 0 ? weight_bytes : 2.0);
+  struct wo_interval per = {8, 16, 16};
+  if (weight_bytes == 4) per = (struct wo_interval){16, 16, 16};
+  if (weight_bytes == 2) per = (struct wo_interval){8, 4 + ADAM_FP32_BYTES, 16};
+  const struct wo_interval states = {frozen + trainable * per.lo, frozen + trainable * per.mid, frozen + trainable * per.hi};
+  wo_facts_set(facts, "model.states", wo_value_number(WO_UNIT_BYTES, states), evidence);
+}
+
+/* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
+static void read_sharding(struct wo_facts *facts) {
+  static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
+  const struct wo_setting *stage = wo_facts_setting(facts, WO_VIEW("zero_stage"));
+  const struct wo_setting *sharding = wo_facts_setting(facts, WO_VIEW("sharding"));
+  const struct wo_setting *mini_batch = wo_facts_setting(facts, WO_VIEW("mini_batch"));
+  bool is_sharded = mini_batch != NULL || (stage && stage->value.is_known && stage->value.number.mid >= 1);
+  if (sharding) {
+    bool is_plain = false;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
+    is_sharded = is_sharded || !is_plain;
+  }
+  set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
+}
+
+static void read_model(struct wo_facts *facts) {
+  double parameters = 0;
+  double trainable = 0;
+  wo_event_id evidence = WO_EVENT_NONE;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_MODEL || event->is_quoted) continue;
+    const double all = wo_event_number(event, WO_FIELD_PARAMETERS, 0);
+    const double part = wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0);
+    if (all > parameters) {
+      parameters = all;
+      evidence = event->id;
+    }
+    if (part > trainable) trainable = part;
+  }
+  const struct wo_setting *dtype = wo_facts_setting(facts, WO_VIEW("dtype"));
+  /* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself tells their size. */
+  const bool tells_weights = dtype && wo_view_has(wo_event_text(dtype->event, WO_FIELD_KEY), "dtype");
+  const double weight_bytes = tells_weights ? bytes_of_dtype(dtype->value.text) : 0;
+  if (weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
+  if (trainable > 0) set_number(facts, "model.trainable_parameters", trainable, evidence);
+  if (parameters <= 0) return;
+  set_number(facts, "model.parameters", parameters, evidence);
+  read_states(facts, parameters, trainable > 0 && trainable < parameters ? trainable : parameters, weight_bytes, evidence);
+}
+
+/* ---- The host ---- */
+
+static double rss_of(const struct wo_event *event) {
+  return wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, 0) + wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, 0) +
+         wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
+}
+
+static void read_host_event(struct wo_facts *facts, const struct wo_event *event, double *rss) {
+  set_field_number(facts, "host.tried", event, WO_FIELD_TRIED_BYTES, WO_UNIT_BYTES);
+  set_field_number(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
+  set_text(facts, "host.constraint", wo_event_text(event, WO_FIELD_CONSTRAINT), event->id);
+  set_text(facts, "host.program", wo_event_text(event, WO_FIELD_PROGRAM), event->id);
+  set_text(facts, "host.signal", wo_event_text(event, WO_FIELD_SIGNAL), event->id);
+  if (rss_of(event) <= *rss) return;
+  *rss = rss_of(event);
+  wo_facts_set(facts, "host.rss", wo_value_exact(WO_UNIT_BYTES, *rss), event->id);
+  set_field_number(facts, "host.shmem", event, WO_FIELD_SHMEM_RSS_BYTES, WO_UNIT_BYTES);
+}
+
+static void read_host(struct wo_facts *facts) {
+  double kills = 0;
+  double rss = 0;
+  wo_event_id last = WO_EVENT_NONE;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const enum wo_role role = facts->job->story.roles[i];
+    if (event->is_quoted || role == WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
+    read_host_event(facts, event, &rss);
+    if (event->kind != WO_KIND_CGROUP_OOM) continue;
+    const double count = wo_event_number(event, WO_FIELD_COUNT, 1);
+    if (count > kills) kills = count;
+    last = event->id;
+  }
+  if (kills > 0) set_number(facts, "host.kills", kills, last);
+}
+
+/* ---- The job ---- */
+
+static void read_requests(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_SBATCH && event->kind != WO_KIND_JOB_INFO) continue;
+    set_field_number(facts, "slurm.mem_limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
+    set_field_number(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
+    set_field_number(facts, "slurm.gpus", event, WO_FIELD_GPUS, WO_UNIT_NUMBER);
+    set_field_number(facts, "gpu.count", event, WO_FIELD_GPUS, WO_UNIT_NUMBER);
+  }
+  const struct wo_setting *gpus = wo_facts_setting(facts, WO_VIEW("n_gpus"));
+  if (gpus && gpus->value.is_known) wo_facts_set(facts, "gpu.count", gpus->value, gpus->event->id);
+}
+
+/* The words that tell how the job ended: the exception with its message, the manager's reason, or the line itself. */
+static struct wo_view end_text(const struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_view exception = wo_event_text(failure, WO_FIELD_EXCEPTION);
+  const struct wo_view message = wo_event_text(failure, WO_FIELD_MESSAGE);
+  const struct wo_view reason = wo_event_text(failure, WO_FIELD_REASON);
+  if (exception.len > 0) {
+    const struct wo_view part = wo_view_sub(message, 0, 160);
+    return wo_arena_format(facts->arena, "%.*s%s%.*s", (int)exception.len, exception.ptr, part.len ? ": " : "", (int)part.len, part.ptr ? part.ptr : "");
+  }
+  if (reason.len > 0) return reason;
+  return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);
+}
+
+static void read_job(struct wo_facts *facts) {
+  const struct wo_job *job = facts->job;
+  const struct wo_event *failure = failure_of(facts);
+  size_t recovered = 0;
+  size_t consequences = 0;
+  for (size_t i = 0; i < job->events.count; i++) {
+    recovered += job->story.roles[i] == WO_ROLE_RECOVERED;
+    consequences += job->story.roles[i] == WO_ROLE_CONSEQUENCE;
+  }
+  set_text(facts, "job.outcome", wo_view_of(wo_outcome_name(job->story.outcome)), job->story.failure);
+  set_number(facts, "job.recovered", (double)recovered, WO_EVENT_NONE);
+  set_number(facts, "job.consequences", (double)consequences, WO_EVENT_NONE);
+  if (job->story.rank_count > 0) set_number(facts, "job.ranks", job->story.rank_count, WO_EVENT_NONE);
+  if (!failure) return;
+  set_text(facts, "job.end_text", end_text(facts, failure), failure->id);
+  set_text(facts, "job.exception", wo_event_text(failure, WO_FIELD_EXCEPTION), failure->id);
+}
+
+enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
+                             struct wo_facts *ret_facts) {
+  struct wo_facts *facts = ret_facts;
+  *facts = (struct wo_facts){.job = job, .pack = pack, .arena = arena, .row_count = FACT_COUNT};
+  facts->rows = wo_arena_array(arena, FACT_COUNT, sizeof *facts->rows);
+  if (!facts->rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < FACT_COUNT; i++) {
+    facts->rows[i] = (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
+  }
+  const enum wo_status status = wo_facts_read_settings(facts);
+  if (status != WO_OK) return status;
+  count_events(facts);
+  read_failure(facts);
+  wo_facts_read_memory(facts);
+  read_frameworks(facts);
+  read_sharding(facts);
+  read_model(facts);
+  read_host(facts);
+  read_requests(facts);
+  read_job(facts);
+  return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
+}
+
+struct wo_value wo_facts_get(const struct wo_facts *facts, struct wo_view name) {
+  if (wo_view_starts(name, "config.")) {
+    const struct wo_setting *setting = wo_facts_setting(facts, wo_view_skip(name, 7));
+    const struct wo_knob *knob = wo_pack_knob(facts->pack, wo_view_skip(name, 7));
+    return setting ? setting->value : wo_value_unknown(knob ? knob->unit : WO_UNIT_NONE);
+  }
+  if (wo_view_starts(name, "count.")) {
+    const enum wo_kind kind = wo_kind_find(wo_view_skip(name, 6));
+    return wo_value_exact(WO_UNIT_NUMBER, (double)facts->counts[kind]);
+  }
+  for (size_t i = 0; i < facts->row_count; i++) {
+    if (wo_view_equal(facts->rows[i].name, name)) return facts->rows[i].value;
+  }
+  return wo_value_unknown(WO_UNIT_NONE);
+}
+
+static struct wo_value get_from_source(void *context, struct wo_view name) {
+  return wo_facts_get(context, name);
+}
+
+struct wo_facts_source wo_facts_source(const struct wo_facts *facts) {
+  union {
+    const struct wo_facts *in;
+    void *out;
+  } cast = {.in = facts};
+  return (struct wo_facts_source){.get = get_from_source, .context = cast.out};
+}

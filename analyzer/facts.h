@@ -1,0 +1,55 @@
+/* Facts: what the job knows, by name, with unit, rounding interval and origin. The source that rules are evaluated over. */
+#ifndef WO_FACTS_H
+#define WO_FACTS_H
+
+#include "analyzer/job.h"
+#include "rules/expr.h"
+
+/* A setting that was chosen among all that the inputs give for one knob. */
+struct wo_setting {
+  const struct wo_knob *knob;
+  const struct wo_event *event; /* where it stands */
+  struct wo_value value;
+};
+
+/* One fact with its value. */
+struct wo_fact_row {
+  struct wo_view name;
+  enum wo_unit unit;
+  struct wo_value value;
+};
+
+struct wo_facts {
+  const struct wo_job *job;
+  const struct wo_pack *pack;
+  struct wo_arena *arena;
+  struct wo_fact_row *rows; /* those of rules/facts.def, in that order */
+  size_t row_count;
+  struct wo_setting *settings;
+  size_t setting_count;
+  uint32_t counts[WO_KIND_COUNT_];
+};
+
+/* Works out all facts of a closed job. Values live in `arena`. WO_E_NOMEM. */
+enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena, struct wo_facts *ret_facts);
+
+/* The value of a fact, `config.<knob>` and `count.<kind>` included; unknown for names that do not exist. */
+struct wo_value wo_facts_get(const struct wo_facts *facts, struct wo_view name);
+
+/* The facts as the source of wo_expr_eval. */
+struct wo_facts_source wo_facts_source(const struct wo_facts *facts);
+
+/* The setting chosen for a knob, or NULL when the inputs do not give it. */
+const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob);
+
+/* The alias of a knob that a printed key (dotted or not) is, or NULL. */
+const struct wo_alias *wo_facts_alias(const struct wo_knob *knob, struct wo_view key);
+
+/* Sets a fact of rules/facts.def; used by the modules that work facts out. */
+void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
+
+/* Chooses the settings (analyzer/settings.c) and reads the memory of the card (analyzer/memory.c). */
+enum wo_status wo_facts_read_settings(struct wo_facts *facts);
+void wo_facts_read_memory(struct wo_facts *facts);
+
+#endif

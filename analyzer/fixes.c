@@ -1,0 +1,128 @@
+/* Works out the fixes of a finding: formulas over the job's facts, written in the user's own keys. What is set already, conflicts or cannot help
+ * is withheld, and said. */
+#include <assert.h>
+
+#include "analyzer/diagnose.h"
+
+static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
+  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
+}
+
+static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text) {
+  return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
+}
+
+/* The clauses that hold, as texts. */
+static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
+                                 const struct wo_view **ret_texts, size_t *ret_count) {
+  struct wo_view *texts = wo_arena_array(diagnosis->arena, count + 1, sizeof *texts);
+  if (!texts) return WO_E_NOMEM;
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
+  }
+  *ret_texts = texts;
+  *ret_count = kept;
+  return WO_OK;
+}
+
+static bool is_same_value(struct wo_value a, struct wo_value b) {
+  if (a.unit != b.unit) return false;
+  if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
+  if (!a.is_known || !b.is_known) return false;
+  return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
+}
+
+static bool is_settled(struct wo_value value) {
+  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
+}
+
+/* Changes whose new value is known and differs from the present one. */
+static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  struct wo_report_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
+  if (!changes) return WO_E_NOMEM;
+  for (size_t i = 0; i < fix->change_count; i++) {
+    const struct wo_knob *knob = wo_pack_knob(diagnosis->pack, fix->changes[i].knob);
+    if (!knob || !holds(diagnosis, fix->changes[i].when)) continue;
+    const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
+    const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
+    const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
+    if (!is_settled(to) || is_same_value(from, to)) continue;
+    changes[out->change_count++] = (struct wo_report_change){
+        .knob = knob->id,
+        .from = from,
+        .to = to,
+        .spelled = wo_spell_change(diagnosis, knob, to),
+        .where = setting ? setting->event->id : WO_EVENT_NONE,
+    };
+  }
+  out->changes = changes;
+  return WO_OK;
+}
+
+static void make_saves(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  if (!fix->saves_lo || !fix->saves_hi) return;
+  const struct wo_value lo = wo_expr_eval(fix->saves_lo, &diagnosis->source);
+  const struct wo_value hi = wo_expr_eval(fix->saves_hi, &diagnosis->source);
+  if (!lo.is_known || !hi.is_known || hi.number.hi <= 0) return;
+  const double low = lo.number.lo > 0 ? lo.number.lo : 0;
+  const double high = hi.number.hi > low ? hi.number.hi : low;
+  out->has_saves = true;
+  out->saves_bytes = (struct wo_interval){low, (low + high) / 2, high};
+  out->saves_formula = render(diagnosis, fix->saves_formula);
+}
+
+/* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, nothing needs to be said. */
+static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, bool *is_silent) {
+  *is_silent = false;
+  if (fix->already && wo_expr_truth(fix->already, &diagnosis->source) == WO_TRUE) {
+    const wo_event_id *ids = NULL;
+    size_t count = 0;
+    struct wo_view say = render(diagnosis, fix->already_say);
+    if (say.len == 0) say = render(diagnosis, fix->title);
+    if (wo_diagnose_evidence(diagnosis, fix->already, &ids, &count) != WO_OK || count == 0) return say;
+    const struct wo_view place = wo_diagnose_place(diagnosis, wo_event_get(&diagnosis->facts->job->events, ids[0]));
+    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
+  }
+  for (size_t i = 0; i < fix->conflict_count; i++) {
+    if (fix->conflicts[i].when && holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
+  }
+  *is_silent = !holds(diagnosis, fix->when);
+  return (struct wo_view){0};
+}
+
+static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  *out = (struct wo_report_fix){.id = fix->id, .title = render(diagnosis, fix->title)};
+  out->cost_speed = render(diagnosis, fix->cost_speed);
+  out->cost_accuracy = render(diagnosis, fix->cost_accuracy);
+  out->cost_effort = render(diagnosis, fix->cost_effort);
+  make_saves(diagnosis, fix, out);
+  if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
+  if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
+  return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
+}
+
+enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
+  const size_t count = finding->cause->fix_count;
+  struct wo_report_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
+  struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
+  if (!fixes || !others) return WO_E_NOMEM;
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
+    if (!fix) continue;
+    bool is_silent = false;
+    const struct wo_view reason = why_not(diagnosis, fix, &is_silent);
+    if (reason.len > 0) {
+      others[finding->not_proposed_count++] = reason;
+    } else if (!is_silent) {
+      struct wo_report_fix made;
+      if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
+      /* A fix that exists to change settings and has none to change is no fix. */
+      if (fix->change_count > 0 && made.change_count == 0 && made.command_count == 0) continue;
+      fixes[finding->fix_count++] = made;
+    }
+  }
+  finding->fixes = fixes;
+  finding->not_proposed = others;
+  return WO_OK;
+}

@@ -1,0 +1,160 @@
+/* A job's inputs: reads each through the scanner into one evidence store, and notes what could not be read. */
+#include "analyzer/job.h"
+
+#include <assert.h>
+
+#include "analyzer/names.h"
+#include "analyzer/story.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+#include "parsers/clean.h"
+
+static const char *const outcome_names[] = {
+#define WO_OUTCOME_NAME(code, name, text) [code] = name,
+    WO_OUTCOME_MAP(WO_OUTCOME_NAME)
+#undef WO_OUTCOME_NAME
+};
+
+static const char *const outcome_texts[] = {
+#define WO_OUTCOME_TEXT(code, name, text) [code] = text,
+    WO_OUTCOME_MAP(WO_OUTCOME_TEXT)
+#undef WO_OUTCOME_TEXT
+};
+
+const char *wo_outcome_name(enum wo_outcome outcome) {
+  assert(outcome < WO_OUTCOME_COUNT_);
+  return outcome_names[outcome];
+}
+
+const char *wo_outcome_text(enum wo_outcome outcome) {
+  assert(outcome < WO_OUTCOME_COUNT_);
+  return outcome_texts[outcome];
+}
+
+enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+  struct wo_job *job = calloc(1, sizeof *job);
+  if (!job) return WO_E_NOMEM;
+  wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
+  wo_event_store_init(&job->events);
+  job->pack = pack;
+  const enum wo_status status = wo_pattern_set_new(pack->patterns, pack->pattern_count, &job->patterns);
+  if (status != WO_OK) {
+    wo_job_free(job);
+    return status;
+  }
+  *ret_job = job;
+  return WO_OK;
+}
+
+struct wo_job *wo_job_free(struct wo_job *job) {
+  if (!job) return NULL;
+  wo_pattern_set_free(job->patterns);
+  wo_event_store_done(&job->events);
+  wo_arena_done(&job->arena);
+  free(job->inputs);
+  free(job);
+  return NULL;
+}
+
+static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
+  struct {
+    struct wo_job_input *items;
+    size_t count, capacity;
+  } rows = {job->inputs, job->input_count, job->input_capacity};
+  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) return NULL;
+  job->inputs = rows.items;
+  job->input_capacity = rows.capacity;
+  struct wo_job_input *row = &job->inputs[job->input_count++];
+  *row = (struct wo_job_input){.format = WO_VIEW("log")};
+  char clean[512];
+  row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
+  return row;
+}
+
+static void add_note(struct wo_job_input *row, struct wo_view note) {
+  if (note.len > 0 && row->note_count < sizeof row->notes / sizeof row->notes[0]) row->notes[row->note_count++] = note;
+}
+
+void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return;
+  row->is_unreadable = true;
+  row->format = WO_VIEW("unknown");
+  add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
+}
+
+static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
+  row->bytes = summary->bytes;
+  row->lines = summary->lines;
+  row->format = wo_name_format(&job->events, (uint32_t)(row - job->inputs), row->path);
+  if (summary->long_lines > 0) {
+    add_note(row, wo_arena_format(&job->arena, "%llu line%s longer than %zu KiB read in pieces",
+                                  (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
+                                  WO_LIMIT_LINE_BYTES / 1024));
+  }
+}
+
+/* Reads to the end, or to the first error; either way the scanner is ended, so that what came before the error counts. */
+static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary, struct wo_err *err) {
+  char *buf = malloc(WO_LIMIT_READ_BYTES);
+  if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  enum wo_status status = WO_OK;
+  size_t len = 0;
+  do {
+    len = 0;
+    status = wo_input_read(input, buf, WO_LIMIT_READ_BYTES, &len, err);
+    if (status == WO_OK && wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+  } while (status == WO_OK && len > 0);
+  free(buf);
+  const enum wo_status end = wo_scan_end(scan, ret_summary);
+  return status != WO_OK ? status : end;
+}
+
+static enum wo_status new_scan(struct wo_job *job, const struct wo_job_input *row, struct wo_scan **ret_scan) {
+  const struct wo_scan_options options = {
+      .file = (uint32_t)(job->input_count - 1), .no_prefilter = job->no_prefilter, .rank = wo_name_rank(row->path)};
+  return wo_scan_new(job->patterns, &job->events, options, ret_scan);
+}
+
+enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
+  struct wo_scan *scan = NULL;
+  if (new_scan(job, row, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  struct wo_scan_summary summary = {0};
+  const enum wo_status status = pump(scan, input, &summary, err);
+  wo_scan_free(scan);
+  note_summary(job, row, &summary);
+  row->is_compressed = wo_input_is_compressed(input);
+  if (status != WO_OK) {
+    row->is_unreadable = true;
+    if (err) add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
+  }
+  return status;
+}
+
+enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return WO_E_LIMIT;
+  struct wo_scan *scan = NULL;
+  enum wo_status status = new_scan(job, row, &scan);
+  if (status != WO_OK) return status;
+  struct wo_scan_summary summary = {0};
+  status = wo_scan_feed(scan, text.ptr, text.len);
+  const enum wo_status end = wo_scan_end(scan, &summary);
+  wo_scan_free(scan);
+  note_summary(job, row, &summary);
+  return status != WO_OK ? status : end;
+}
+
+static void note_dropped(struct wo_job *job) {
+  if (job->events.dropped == 0 || job->input_count == 0) return;
+  add_note(&job->inputs[job->input_count - 1],
+           wo_arena_format(&job->arena, "%llu pieces of evidence beyond the limit were counted, not kept",
+                           (unsigned long long)job->events.dropped));
+}
+
+enum wo_status wo_job_close(struct wo_job *job) {
+  note_dropped(job);
+  return wo_story_tell(job);
+}

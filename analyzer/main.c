@@ -1,0 +1,81 @@
+/* whyoom: wires the command line to the commands. The only file that prints, reads the environment
+ * and returns exit codes.
+ *
+ * Commands make texts and a status; here they are written, stderr before stdout. A broken pipe is
+ * no error, so that `whyoom log | head` ends well. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "analyzer/command.h"
+
+/* All that depends on where the program runs, read once. The locale's variables are looked at in
+ * the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8
+ * is of interest. An empty variable counts as absent. */
+static struct wo_terminal look_at_terminal(void) {
+  struct winsize size = {0};
+  struct wo_terminal terminal = {
+      .is_stdin_terminal = isatty(STDIN_FILENO) == 1,
+      .is_stdout_terminal = isatty(STDOUT_FILENO) == 1,
+  };
+  const char *const no_color = getenv("NO_COLOR");
+  terminal.no_color = no_color && no_color[0] != '\0';
+  const char *locale = getenv("LC_ALL");
+  if (!locale || locale[0] == '\0') locale = getenv("LC_CTYPE");
+  if (!locale || locale[0] == '\0') locale = getenv("LANG");
+  terminal.has_utf8 = locale && (wo_view_has_nocase(wo_view_of(locale), "utf-8") || wo_view_has_nocase(wo_view_of(locale), "utf8"));
+  if (terminal.is_stdout_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) terminal.width = size.ws_col;
+  return terminal;
+}
+
+/* One command, its texts added to out and errors. No default in the switch, so that the compiler
+ * names a command that was forgotten. */
+static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
+  const struct wo_terminal terminal = look_at_terminal();
+  switch (cli->command) {
+  case WO_COMMAND_DIAGNOSE: return wo_command_diagnose(cli, &terminal, out, errors);
+  case WO_COMMAND_RULES: return wo_command_rules(cli, out, errors);
+  case WO_COMMAND_EXPLAIN: return wo_command_explain(cli, &terminal, out, errors);
+  case WO_COMMAND_VERSION: wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION); return WO_EXIT_FINE;
+  case WO_COMMAND_HELP: break;
+  }
+  wo_text_add(out, "%s", wo_cli_help(cli->help_topic));
+  return WO_EXIT_FINE;
+}
+
+/* Writes everything, or says why not. A reader that went away (`| head`) is no error. */
+static bool write_out(const struct wo_cli *cli, const struct wo_text *out) {
+  FILE *file = cli->output ? fopen(cli->output, "wb") : stdout;
+  if (!file) {
+    fprintf(stderr, "whyoom: %s: cannot be written: %s\n", cli->output, strerror(errno));
+    return false;
+  }
+  const bool is_written = fwrite(out->ptr ? out->ptr : "", 1, out->len, file) == out->len;
+  const bool is_flushed = (file == stdout ? fflush(file) : fclose(file)) == 0;
+  if ((is_written && is_flushed) || errno == EPIPE) return true;
+  fprintf(stderr, "whyoom: %s: cannot be written: %s\n", cli->output ? cli->output : "stdout", strerror(errno));
+  return false;
+}
+
+int main(int argc, char **argv) {
+  struct wo_cli cli;
+  struct wo_err err = {0};
+  struct wo_text out = {0};
+  struct wo_text errors = {0};
+  signal(SIGPIPE, SIG_IGN);
+  if (wo_cli_parse(argc, argv, &cli, &err) != WO_OK) {
+    fprintf(stderr, "whyoom: %s\n", err.message);
+    return WO_EXIT_ERROR;
+  }
+  enum wo_exit code = run(&cli, &out, &errors);
+  if (out.is_failed || errors.is_failed) {
+    fprintf(stderr, "whyoom: out of memory\n");
+    code = WO_EXIT_ERROR;
+  }
+  fwrite(errors.ptr ? errors.ptr : "", 1, errors.len, stderr);
+  if (!write_out(&cli, &out)) code = WO_EXIT_ERROR;
+  wo_text_done(&out);
+  wo_text_done(&errors);
+  return (int)code;
+}

@@ -1,0 +1,144 @@
+/* The report: the value that writers see. No decisions are left in it; whoever writes it only lays it out.
+ *
+ * Everything lives in the report's arena. Texts are valid UTF-8 without control characters. */
+#ifndef WO_REPORT_H
+#define WO_REPORT_H
+
+#include "analyzer/job.h"
+#include "rules/rule.h"
+
+/* One argument for or against a finding. */
+struct wo_argument {
+  struct wo_view text;
+  double weight;
+  const wo_event_id *evidence;
+  size_t evidence_count;
+};
+
+/* A changed knob, ready to paste. */
+struct wo_report_change {
+  struct wo_view knob;
+  struct wo_value from; /* unknown when the job's files do not tell */
+  struct wo_value to;
+  struct wo_view spelled; /* in the user's own key and style: "ppo_micro_batch_size_per_gpu=16" */
+  wo_event_id where;      /* evidence of the present setting, or WO_EVENT_NONE */
+};
+
+struct wo_report_fix {
+  struct wo_view id;
+  struct wo_view title;
+  const struct wo_report_change *changes;
+  size_t change_count;
+  bool has_saves;
+  struct wo_interval saves_bytes;
+  struct wo_view saves_formula;
+  struct wo_view cost_speed;
+  struct wo_view cost_accuracy;
+  struct wo_view cost_effort;
+  const struct wo_view *commands;
+  size_t command_count;
+  const struct wo_view *notes;
+  size_t note_count;
+};
+
+struct wo_report_finding {
+  const struct wo_cause *cause;
+  struct wo_view title;
+  struct wo_view summary;
+  enum wo_confidence confidence;
+  double score;
+  const struct wo_argument *for_;
+  size_t for_count;
+  const struct wo_argument *against;
+  size_t against_count;
+  const struct wo_view *would_tell;
+  size_t would_tell_count;
+  const struct wo_report_fix *fixes;
+  size_t fix_count;
+  const struct wo_view *not_proposed; /* "gradient checkpointing (already on, slurm-1.err:12)" */
+  size_t not_proposed_count;
+};
+
+/* A part of the card's memory. Names: allocated, reserved_unallocated, non_pytorch, other_processes, free, unaccounted. */
+struct wo_memory_part {
+  struct wo_view name;
+  struct wo_interval bytes;
+};
+
+struct wo_report_memory {
+  int32_t gpu; /* -1 unknown */
+  struct wo_interval capacity_bytes;
+  struct wo_memory_part parts[8];
+  size_t part_count;
+  bool is_contradictory;        /* the parts cannot be true together: no bar is drawn */
+  struct wo_view arithmetic[6]; /* lines such as "free 1.06 + unallocated 11.62 = 12.68 GiB >= 2.00 GiB wanted" */
+  size_t arithmetic_count;
+};
+
+/* Consequences of one sort, folded. */
+struct wo_report_fold {
+  struct wo_view what; /* "NCCL watchdog" */
+  size_t count;
+  size_t rank_count;
+};
+
+/* A fact that is known, for the JSON report. */
+struct wo_report_fact {
+  struct wo_view name;
+  struct wo_value value;
+};
+
+struct wo_report {
+  struct wo_arena arena;
+  const struct wo_job *job; /* inputs, evidence, story; outlives the report */
+  const struct wo_report_finding *findings; /* best first; the first is the diagnosis */
+  size_t finding_count;
+  bool has_memory;
+  struct wo_report_memory memory;
+  const struct wo_report_fold *folds;
+  size_t fold_count;
+  const struct wo_report_fact *facts;
+  size_t fact_count;
+  struct wo_view resubmit; /* the line to resubmit with, or empty */
+};
+
+/* How text is laid out. */
+struct wo_text_style {
+  size_t width;    /* columns; at least 40 */
+  bool use_color;  /* ANSI colours */
+  bool use_utf8;   /* box and bar characters; plain ASCII otherwise */
+  bool is_verbose; /* consequences and all findings in full */
+};
+
+/* A growing text; writers append to it. When memory is out is_failed is set and the text is what fitted. */
+struct wo_text {
+  char *ptr;
+  size_t len;
+  size_t cap;
+  bool is_failed;
+};
+
+/* Appends printf-formatted text / a view / `count` copies of a character. */
+void wo_text_add(struct wo_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wo_text_add_view(struct wo_text *text, struct wo_view view);
+void wo_text_repeat(struct wo_text *text, char c, size_t count);
+
+/* Releases a text. */
+void wo_text_done(struct wo_text *text);
+
+/* Columns that UTF-8 text takes on a terminal (combining marks 0, wide East Asian characters 2). */
+size_t wo_text_columns(struct wo_view view);
+
+/* Writes the report as text for people. */
+void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);
+
+/* Writes the report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json), with a final newline. */
+void wo_report_json(const struct wo_report *report, struct wo_text *out);
+
+/* Makes the report of a job: evaluates the rules over its facts. WO_E_NOMEM. *ret_report is released with wo_report_free. */
+enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report);
+
+/* Frees a report; NULL allowed; returns NULL. */
+struct wo_report *wo_report_free(struct wo_report *report);
+
+#endif

@@ -1,0 +1,205 @@
+/* Makes the report of a job: facts, findings, the card's memory, folded consequences, the line to resubmit with. */
+#include <assert.h>
+
+#include "analyzer/diagnose.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/units.h"
+
+static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
+  return wo_facts_get(diagnosis->facts, wo_view_of(name));
+}
+
+/* ---- Memory of the card ---- */
+
+/* Share of the card below which a part that may be zero is not shown. */
+#define ROUNDING_SHARE 0.002
+
+static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name, const char *fact_name) {
+  const struct wo_value value = fact(diagnosis, fact_name);
+  /* A difference whose interval starts at zero is rounding, not memory. */
+  const bool is_rounding = value.number.lo <= 0 && value.number.mid < memory->capacity_bytes.mid * ROUNDING_SHARE;
+  if (!value.is_known || is_rounding || memory->part_count == sizeof memory->parts / sizeof memory->parts[0]) return;
+  memory->parts[memory->part_count++] = (struct wo_memory_part){wo_view_of(name), value.number};
+}
+
+static void add_line(struct wo_report_memory *memory, struct wo_view line) {
+  const size_t cap = sizeof memory->arithmetic / sizeof memory->arithmetic[0];
+  if (line.len > 0 && memory->arithmetic_count < cap) memory->arithmetic[memory->arithmetic_count++] = line;
+}
+
+/* Was there room for the request, and where? Compares what is free and idle with what was wanted. */
+static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value room = fact(diagnosis, "oom.free");
+  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
+  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  if (!tried.is_known || !room.is_known || contradiction.is_known) return;
+  const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
+  char f[32], u[32], s[32], t[32];
+  wo_units_bytes_text(room.number.mid, f, sizeof f);
+  wo_units_bytes_text(tried.number.mid, t, sizeof t);
+  wo_units_bytes_text(sum, s, sizeof s);
+  const char *const verdict = sum >= tried.number.mid ? "space enough, not in one piece" : "not enough, even in one piece";
+  if (room.number.mid >= tried.number.mid) {
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
+  } else if (idle.is_known) {
+    wo_units_bytes_text(idle.number.mid, u, sizeof u);
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f, u, s,
+                                     sum >= tried.number.mid ? ">=" : "<", t, verdict));
+  } else {
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s < %s wanted", f, t));
+  }
+}
+
+static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  if (contradiction.is_known) {
+    add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
+                                     (int)contradiction.text.len, contradiction.text.ptr));
+  }
+  if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
+  char t[32], c[32];
+  add_line(memory, wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card",
+                                   wo_units_bytes_text(tried.number.mid, t, sizeof t),
+                                   wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
+}
+
+static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_value capacity = fact(diagnosis, "oom.capacity");
+  if (!capacity.is_known) return;
+  struct wo_report_memory *memory = &report->memory;
+  report->has_memory = true;
+  memory->capacity_bytes = capacity.number;
+  const struct wo_value gpu = fact(diagnosis, "oom.gpu");
+  memory->gpu = gpu.is_known ? (int32_t)gpu.number.mid : -1;
+  memory->is_contradictory = fact(diagnosis, "oom.contradiction").is_known;
+  add_part(diagnosis, memory, "allocated", "oom.allocated");
+  add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
+  add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
+  add_part(diagnosis, memory, "other_processes", fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
+  if (!fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
+  add_part(diagnosis, memory, "free", "oom.free");
+  add_size(diagnosis, memory);
+  add_room(diagnosis, memory);
+}
+
+/* ---- Consequences ---- */
+
+/* Sorts of consequences that are told apart. */
+#define FOLD_MAX 32
+
+static struct wo_view fold_name(const struct wo_event *event) {
+  const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
+  if (exception.len > 0) return exception;
+  return event->pattern_id.len > 0 ? event->pattern_id : wo_view_of(wo_kind_name(event->kind));
+}
+
+struct fold_state {
+  uint64_t ranks[FOLD_MAX][4];
+};
+
+static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_state *state, const struct wo_event *event) {
+  const struct wo_view name = fold_name(event);
+  size_t at = 0;
+  while (at < *count && !wo_view_equal(folds[at].what, name)) at++;
+  if (at == *count && *count == FOLD_MAX) at--;
+  if (at == *count) folds[(*count)++] = (struct wo_report_fold){.what = name};
+  folds[at].count++;
+  if (event->rank == WO_RANK_UNKNOWN) return;
+  const uint32_t slot = (uint32_t)event->rank % 256;
+  if (state->ranks[at][slot / 64] >> (slot % 64) & 1) return;
+  state->ranks[at][slot / 64] |= UINT64_C(1) << (slot % 64);
+  folds[at].rank_count++;
+}
+
+static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_job *job = report->job;
+  struct wo_report_fold *folds = wo_arena_array(diagnosis->arena, FOLD_MAX, sizeof *folds);
+  struct fold_state *state = wo_arena_alloc(diagnosis->arena, sizeof *state);
+  if (!folds || !state) return WO_E_NOMEM;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const enum wo_role role = job->story.roles[i];
+    if (role != WO_ROLE_CONSEQUENCE && role != WO_ROLE_REPEAT) continue;
+    count_fold(folds, &report->fold_count, state, &job->events.items[i]);
+  }
+  report->folds = folds;
+  return WO_OK;
+}
+
+/* ---- Facts, resubmission ---- */
+
+static bool is_told(struct wo_value value) {
+  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
+}
+
+static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_facts *facts = diagnosis->facts;
+  struct wo_report_fact *rows = wo_arena_array(diagnosis->arena, facts->row_count + facts->setting_count + 1, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < facts->row_count; i++) {
+    if (is_told(facts->rows[i].value)) rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
+  }
+  for (size_t i = 0; i < facts->setting_count; i++) {
+    const struct wo_setting *setting = &facts->settings[i];
+    if (!setting->event) continue;
+    const struct wo_view id = setting->knob->id;
+    const struct wo_view name = wo_arena_format(diagnosis->arena, "config.%.*s", (int)id.len, id.ptr);
+    rows[report->fact_count++] = (struct wo_report_fact){name, setting->value};
+  }
+  report->facts = rows;
+  return WO_OK;
+}
+
+/* The command that scontrol prints, or the script among the inputs: both are what the user submits. */
+static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_job *job = report->job;
+  if (report->finding_count == 0 || report->findings[0].fix_count == 0) return;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_view command = wo_event_text(&job->events.items[i], WO_FIELD_PROGRAM);
+    if (job->events.items[i].kind != WO_KIND_JOB_INFO || command.len == 0) continue;
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
+    return;
+  }
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_view path = job->inputs[i].path;
+    if (!wo_view_is(job->inputs[i].format, "sbatch")) continue;
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)path.len, path.ptr);
+    return;
+  }
+}
+
+static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
+  struct wo_facts facts;
+  enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
+  if (status != WO_OK) return status;
+  const struct wo_diagnosis diagnosis = {
+      .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
+  status = wo_diagnose(&diagnosis, report);
+  if (status == WO_OK) status = make_folds(&diagnosis, report);
+  if (status == WO_OK) status = make_facts(&diagnosis, report);
+  make_memory(&diagnosis, report);
+  make_resubmit(&diagnosis, report);
+  return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;
+}
+
+enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
+  struct wo_report *report = calloc(1, sizeof *report);
+  if (!report) return WO_E_NOMEM;
+  wo_arena_init(&report->arena, WO_LIMIT_REPORT_BYTES);
+  report->job = job;
+  const enum wo_status status = fill(report, job, pack);
+  if (status != WO_OK) {
+    wo_report_free(report);
+    return status;
+  }
+  *ret_report = report;
+  return WO_OK;
+}
+
+struct wo_report *wo_report_free(struct wo_report *report) {
+  if (!report) return NULL;
+  wo_arena_done(&report->arena);
+  free(report);
+  return NULL;
+}

@@ -1,0 +1,18 @@
+/* Makes calls that cannot be used safely on untrusted text a compile error.
+ *
+ * Force-included into every translation unit of ours (see CMakeLists.txt), so that nobody has to remember it.
+ * The replacements: views (view.h), bounded readers (number.h, units.h), snprintf into sized buffers. */
+#ifndef WO_BANNED_H
+#define WO_BANNED_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#undef alloca /* a macro where the system headers define it; poisoning works on names */
+#pragma GCC poison strcpy strcat sprintf vsprintf strncpy strncat strtok gets
+#pragma GCC poison atoi atol atoll atof sscanf fscanf scanf strtod strtof strtol strtoul strtoll strtoull
+#pragma GCC poison gmtime localtime alloca setlocale
+
+#endif

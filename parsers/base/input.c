@@ -1,0 +1,421 @@
+/* Bytes in.
+ *
+ * Owns the opening of inputs (regular files, descriptors), the recognition of gzip by its first two bytes, the expansion of any
+ * number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer; compressed
+ * ones pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what
+ * came before it is always delivered. What the bytes mean is nobody's concern here. */
+#include "parsers/base/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/base/number.h"
+#include "parsers/base/view.h"
+
+/* RFC 1952: the first two bytes of every member. */
+static const unsigned char gzip_magic[] = {0x1f, 0x8b};
+
+/* For inflateInit2: the largest window, and a gzip wrapper around it and nothing else. */
+enum { WINDOW_BITS_GZIP = 15 + 16 };
+
+/* One read asks for no more than this, which fits into every type on the way (ssize_t, uInt). */
+#define READ_MAX_BYTES ((size_t)1 << 30)
+
+/* What comes next. A gzip file is a row of members (RFC 1952 allows any number, and `cat a.gz b.gz`
+ * makes them), so MEMBER and BETWEEN alternate; plain bytes never change into anything else. */
+enum state {
+  STATE_START,   /* nothing looked at yet */
+  STATE_PLAIN,   /* bytes are delivered as they are */
+  STATE_MEMBER,  /* inside a gzip member */
+  STATE_BETWEEN, /* a member is complete; what follows is another one, or the end */
+  STATE_END
+};
+
+/* An input. `raw` is used for compressed bytes, and for what had to be read to tell whether they
+ * are. */
+struct wo_input {
+  int fd;
+  bool owns_fd;
+  bool is_compressed;
+  bool is_raw_at_end; /* the descriptor has nothing more */
+  bool has_inflate;   /* `inflate` must be ended */
+  enum state state;
+  enum wo_status pending_status; /* delivered by the next read, with `pending_err` */
+  struct wo_err pending_err;
+  z_stream inflate;
+  uint64_t raw_bytes;        /* read from the descriptor so far */
+  uint64_t delivered_bytes;  /* handed to the caller so far */
+  size_t raw_start, raw_end; /* the part of `raw` not used yet */
+  unsigned char *raw;
+  char *name;
+};
+
+/* ---- Opening ---- */
+
+/* What to tell the user about a path that is not a regular file. Each says what to do instead;
+ * opening such a thing could block for ever, or never end. */
+static const char *kind_advice(mode_t mode) {
+  if (S_ISDIR(mode)) return "is a folder: name the files, or use scan";
+  if (S_ISFIFO(mode)) return "is a FIFO: pipe its reader into whyoom instead";
+  if (S_ISSOCK(mode)) return "is a socket: name a regular file, or pipe the text into whyoom";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "is a device: name a regular file, or pipe the text into whyoom";
+  return "is not a regular file: name a regular file, or pipe the text into whyoom";
+}
+
+/* Fills *err for a failed system call and returns its status. `what` is the start of the sentence
+ * ("cannot be opened"). The POSIX strerror_r is meant, which returns a number. */
+static enum wo_status io_error(struct wo_err *err, const char *what, int error_number) {
+  char reason[128];
+  if (strerror_r(error_number, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error_number);
+  const char *advice = "";
+  if (error_number == ENOENT) advice = " (check the name and the current folder)";
+  if (error_number == EACCES) advice = " (you need permission to read it)";
+  if (error_number == EMFILE || error_number == ENFILE) advice = " (name fewer files at a time)";
+  if (error_number == EAGAIN) advice = " (the descriptor is non-blocking; use a pipe or a file)";
+  return wo_err_set(err, WO_E_IO, "%s: %s%s", what, reason, advice);
+}
+
+/* Our allocator for zlib: an ordinary call from here, so that tests can make it fail. */
+static voidpf inflate_alloc(voidpf opaque, uInt items, uInt size) {
+  (void)opaque;
+  return calloc(items, size);
+}
+
+/* zlib wants both or none. */
+static void inflate_free(voidpf opaque, voidpf address) {
+  (void)opaque;
+  free(address);
+}
+
+/* An input around fd, which is closed with it when owned, or NULL when memory is out. On failure an
+ * owned fd is left open: whoever opened it closes it. */
+static struct wo_input *new_input(int fd, bool owns_fd, const char *name) {
+  struct wo_input *const input = calloc(1, sizeof *input);
+  if (input == NULL) return NULL;
+  const size_t name_size = strlen(name) + 1;
+  input->fd = -1;
+  input->raw = malloc(WO_LIMIT_READ_BYTES);
+  input->name = malloc(name_size);
+  if (input->raw == NULL || input->name == NULL) return wo_input_close(input);
+  memcpy(input->name, name, name_size);
+  input->fd = fd;
+  input->owns_fd = owns_fd;
+  input->inflate.zalloc = inflate_alloc;
+  input->inflate.zfree = inflate_free;
+  return input;
+}
+
+/* Makes the input of an open descriptor. `is_stream_allowed`: something other than a regular file
+ * will do, unless it is a folder. Asking the descriptor cannot be fooled by a path that changes. */
+static enum wo_status adopt_fd(int fd, bool owns_fd, bool is_stream_allowed, const char *name, struct wo_input **ret_input,
+                               struct wo_err *err) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return io_error(err, "cannot be read", errno);
+  if (!S_ISREG(info.st_mode) && (!is_stream_allowed || S_ISDIR(info.st_mode))) {
+    return wo_err_set(err, WO_E_KIND, "%s", kind_advice(info.st_mode));
+  }
+  struct wo_input *const input = new_input(fd, owns_fd, name);
+  if (input == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  *ret_input = input;
+  return WO_OK;
+}
+
+/* Opens without touching what is no regular file: opening a device can have effects, and a FIFO
+ * would wait for a writer. The kind is asked for by name first, and again for the descriptor, since
+ * the name may lead elsewhere by then; O_NONBLOCK and O_NOCTTY are for that case, and mean nothing
+ * for a regular file. */
+static enum wo_status open_regular(const char *path, int *ret_fd, struct wo_err *err) {
+  struct stat info;
+  if (stat(path, &info) != 0) return io_error(err, "cannot be opened", errno);
+  if (!S_ISREG(info.st_mode)) return wo_err_set(err, WO_E_KIND, "%s", kind_advice(info.st_mode));
+  int fd = -1;
+  do {
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return io_error(err, "cannot be opened", errno);
+  *ret_fd = fd;
+  return WO_OK;
+}
+
+/* The number in /dev/fd/N and its relatives, or -1 for every other path. Shells hand over such
+ * paths for `whyoom <(zcat log.gz)`: they are no regular files, but the user means a stream. */
+static int descriptor_in_path(const char *path) {
+  static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+  const struct wo_view whole = wo_view_of(path);
+  if (wo_view_is(whole, "/dev/stdin")) return STDIN_FILENO;
+  for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+    if (!wo_view_starts(whole, folders[i])) continue;
+    struct wo_view digits = wo_view_skip(whole, strlen(folders[i]));
+    uint64_t number = 0;
+    if (wo_number_u64(&digits, 1 << 20, &number) == WO_OK && digits.len == 0) return (int)number;
+  }
+  return -1;
+}
+
+/* A descriptor of our own for a path that names one: duplicating works for sockets and closed-off
+ * files too, where opening the path would fail. */
+static enum wo_status open_descriptor(int number, int *ret_fd, struct wo_err *err) {
+  const int fd = fcntl(number, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return io_error(err, "cannot be opened", errno);
+  *ret_fd = fd;
+  return WO_OK;
+}
+
+/* Sets *ret_input on success only. The place of an error is the path alone. */
+enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err) {
+  assert(path != NULL && ret_input != NULL);
+  const int number = descriptor_in_path(path);
+  int fd = -1;
+  enum wo_status status = number >= 0 ? open_descriptor(number, &fd, err) : open_regular(path, &fd, err);
+  if (status == WO_OK) {
+    status = adopt_fd(fd, true, number >= 0, path, ret_input, err);
+    if (status != WO_OK) close(fd);
+  }
+  if (status != WO_OK) wo_err_place(err, path, 0, 0, 0);
+  return status;
+}
+
+enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err) {
+  assert(name != NULL && ret_input != NULL);
+  const enum wo_status status = adopt_fd(fd, false, true, name, ret_input, err);
+  if (status != WO_OK) wo_err_place(err, name, 0, 0, 0);
+  return status;
+}
+
+/* Also for inputs that were made in part: what was not made is NULL or -1 and not owned. */
+struct wo_input *wo_input_close(struct wo_input *input) {
+  if (input == NULL) return NULL;
+  if (input->has_inflate) inflateEnd(&input->inflate);
+  if (input->owns_fd) close(input->fd);
+  free(input->raw);
+  free(input->name);
+  free(input);
+  return NULL;
+}
+
+/* ---- Raw bytes ---- */
+
+/* Offset in the (compressed) input of the next byte that is not used yet: where damage is reported,
+ * and what expansion is measured against. */
+static uint64_t raw_offset(const struct wo_input *input) {
+  assert(input->raw_start <= input->raw_end && input->raw_end - input->raw_start <= input->raw_bytes);
+  return input->raw_bytes - (input->raw_end - input->raw_start);
+}
+
+/* One read(2), repeated when a signal interrupts it. Zero bytes mean the end, and then *ret_len is
+ * 0. Less than was asked for is no sign of anything: pipes and terminals give what they have. */
+static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  assert(cap > 0);
+  ssize_t len = 0;
+  do {
+    len = read(input->fd, buf, cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
+  } while (len < 0 && errno == EINTR);
+  if (len < 0) return io_error(err, "cannot be read", errno);
+  input->raw_bytes += (uint64_t)len;
+  if (len == 0) input->is_raw_at_end = true;
+  *ret_len = (size_t)len;
+  return WO_OK;
+}
+
+/* Makes at least `want` unused bytes available in the buffer, or all there are before the end.
+ * Moves what is unused to the front, which is a byte at most: nobody wants more than the two of a
+ * magic. */
+static enum wo_status fill_raw(struct wo_input *input, size_t want, struct wo_err *err) {
+  assert(want <= WO_LIMIT_READ_BYTES);
+  const size_t unused = input->raw_end - input->raw_start;
+  if (unused >= want) return WO_OK;
+  memmove(input->raw, input->raw + input->raw_start, unused);
+  input->raw_start = 0;
+  input->raw_end = unused;
+  while (input->raw_end < want && !input->is_raw_at_end) {
+    size_t len = 0;
+    const enum wo_status status = read_raw(input, input->raw + input->raw_end, WO_LIMIT_READ_BYTES - input->raw_end, &len, err);
+    if (status != WO_OK) return status;
+    /* A pipe may give less than was asked for; the loop goes on until there is enough. */
+    input->raw_end += len;
+  }
+  return WO_OK;
+}
+
+/* Looks whether a gzip member starts at the next byte. A first byte that differs settles it without
+ * waiting for a second: at a terminal that second one may not have been typed yet. */
+static enum wo_status sniff_member(struct wo_input *input, bool *ret_is_member, struct wo_err *err) {
+  for (size_t i = 0; i < sizeof gzip_magic; i++) {
+    const enum wo_status status = fill_raw(input, i + 1, err);
+    if (status != WO_OK) return status;
+    if (input->raw_end - input->raw_start <= i || input->raw[input->raw_start + i] != gzip_magic[i]) {
+      *ret_is_member = false;
+      return WO_OK;
+    }
+  }
+  *ret_is_member = true;
+  return WO_OK;
+}
+
+/* ---- Expansion ---- */
+
+/* What zlib says about a damaged member, with the offset in the compressed bytes. A log that is cut
+ * off is a common case: it was copied while the job still wrote it. */
+static enum wo_status damage_error(const struct wo_input *input, const char *reason, struct wo_err *err) {
+  return wo_err_set(err, WO_E_SYNTAX, "compressed data is damaged at byte %" PRIu64 ": %s", raw_offset(input),
+                    reason == NULL ? "not valid gzip" : reason);
+}
+
+/* Whether the input has grown beyond what is reasonable. Deflate reaches about a thousand to one at
+ * best, and a log of one repeated line comes nearer to that than one would think, so the ratio is
+ * asked for only once much has come out. */
+static enum wo_status check_expansion(const struct wo_input *input, uint64_t expanded_bytes, struct wo_err *err) {
+  if (expanded_bytes > WO_LIMIT_EXPANDED_BYTES) {
+    return wo_err_set(err, WO_E_LIMIT, "expands to more than %" PRIu64 " bytes; the rest is not read",
+                      (uint64_t)WO_LIMIT_EXPANDED_BYTES);
+  }
+  if (expanded_bytes > WO_LIMIT_RATIO_FLOOR_BYTES && expanded_bytes / WO_LIMIT_EXPANSION_RATIO > raw_offset(input)) {
+    return wo_err_set(err, WO_E_LIMIT, "expands to more than %d times its size, which no log does; the rest is not read",
+                      WO_LIMIT_EXPANSION_RATIO);
+  }
+  return WO_OK;
+}
+
+/* Prepares zlib for the member at the next byte. */
+static enum wo_status start_member(struct wo_input *input, struct wo_err *err) {
+  /* One state serves all members: a new one only costs a reset. */
+  const int result = input->has_inflate ? inflateReset(&input->inflate) : inflateInit2(&input->inflate, WINDOW_BITS_GZIP);
+  if (result != Z_OK) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  input->has_inflate = true;
+  input->is_compressed = true;
+  input->state = STATE_MEMBER;
+  return WO_OK;
+}
+
+/* Runs zlib once over the buffered bytes; *ret_len bytes came out, also when a failure is returned.
+ * What a damaged member held up to the damage is text like any other, and may hold the very message
+ * that is looked for. */
+static enum wo_status inflate_some(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  z_stream *const z = &input->inflate;
+  const uInt room = (uInt)(cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
+  z->next_in = input->raw + input->raw_start;
+  z->avail_in = (uInt)(input->raw_end - input->raw_start);
+  z->next_out = (Bytef *)buf;
+  z->avail_out = room;
+  const int result = inflate(z, Z_NO_FLUSH);
+  input->raw_start = input->raw_end - z->avail_in;
+  *ret_len = room - z->avail_out;
+  switch (result) {
+  case Z_STREAM_END:
+    input->state = STATE_BETWEEN;
+    return WO_OK;
+  case Z_OK:
+  case Z_BUF_ERROR:
+    return WO_OK; /* the latter: no progress without more bytes */
+  case Z_MEM_ERROR:
+    return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  default:
+    return damage_error(input, z->msg, err);
+  }
+}
+
+/* Expands until something comes out or the member ends. Bytes that came out before a failure are
+ * counted in *ret_len and delivered. */
+static enum wo_status read_member(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  assert(*ret_len == 0 && input->state == STATE_MEMBER);
+  while (*ret_len == 0 && input->state == STATE_MEMBER) {
+    enum wo_status status = fill_raw(input, 1, err);
+    if (status != WO_OK) return status;
+    const bool was_at_end = input->raw_start == input->raw_end;
+    status = inflate_some(input, buf, cap, ret_len, err);
+    if (status != WO_OK) return status;
+    /* zlib may still hold output that did not fit before, so the end of the bytes alone does not mean that it is cut. */
+    if (was_at_end && *ret_len == 0 && input->state == STATE_MEMBER) {
+      return damage_error(input, "the file ends in the middle; it may still be written, or its copy is incomplete", err);
+    }
+  }
+  return check_expansion(input, input->delivered_bytes + *ret_len, err);
+}
+
+/* ---- Reading ---- */
+
+/* Delivers what sniffing has buffered, then reads straight into the caller's buffer. *ret_len stays
+ * 0 at the end. */
+static enum wo_status read_plain(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  /* At most the two bytes of the magic, and what the same read brought with them. */
+  const size_t buffered = input->raw_end - input->raw_start;
+  if (buffered == 0) return input->is_raw_at_end ? WO_OK : read_raw(input, buf, cap, ret_len, err);
+  const size_t len = buffered < cap ? buffered : cap;
+  memcpy(buf, input->raw + input->raw_start, len);
+  input->raw_start += len;
+  *ret_len = len;
+  return WO_OK;
+}
+
+/* Decides what stands at the next byte: at the start a member or plain bytes, behind a member
+ * another one or the end. Bytes behind the last member that are no member are padding (tapes and
+ * some archives write zeros) and are left unread, as gzip does. */
+static enum wo_status choose_state(struct wo_input *input, struct wo_err *err) {
+  const bool is_start = input->state == STATE_START;
+  assert(is_start || input->state == STATE_BETWEEN);
+  bool is_member = false;
+  const enum wo_status status = sniff_member(input, &is_member, err);
+  if (status != WO_OK) return status;
+  if (is_member) return start_member(input, err);
+  input->state = is_start ? STATE_PLAIN : STATE_END;
+  return WO_OK;
+}
+
+/* Goes through the states until bytes come out or the end is reached. *ret_len is valid on failure
+ * too. An empty file goes from START over PLAIN to END in one call. */
+static enum wo_status advance(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  *ret_len = 0;
+  while (*ret_len == 0 && input->state != STATE_END) {
+    enum wo_status status = WO_OK;
+    if (input->state == STATE_START || input->state == STATE_BETWEEN) status = choose_state(input, err);
+    if (status == WO_OK && input->state == STATE_PLAIN) {
+      status = read_plain(input, buf, cap, ret_len, err);
+      if (status == WO_OK && *ret_len == 0) input->state = STATE_END;
+    } else if (status == WO_OK && input->state == STATE_MEMBER) {
+      status = read_member(input, buf, cap, ret_len, err);
+    }
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+/* A failure has two parts: the bytes that came before it, and itself. They are told in two calls,
+ * so that no caller has to handle both at once. */
+enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+  assert(input != NULL && buf != NULL && cap > 0 && ret_len != NULL);
+  size_t len = 0;
+  if (input->pending_status == WO_OK) {
+    input->pending_status = advance(input, buf, cap, &len, &input->pending_err);
+    if (input->pending_status != WO_OK) wo_err_place(&input->pending_err, input->name, 0, 0, raw_offset(input));
+  }
+  input->delivered_bytes += len;
+  const enum wo_status status = input->pending_status;
+  /* With bytes in hand the failure waits for the next call. */
+  if (status == WO_OK || len > 0) {
+    *ret_len = len;
+    return WO_OK;
+  }
+  /* Told once; from now on this is an input at its end. */
+  if (err != NULL) *err = input->pending_err;
+  input->pending_status = WO_OK;
+  input->state = STATE_END;
+  return status;
+}
+
+uint64_t wo_input_bytes(const struct wo_input *input) {
+  assert(input != NULL);
+  return input->delivered_bytes;
+}
+
+bool wo_input_is_compressed(const struct wo_input *input) {
+  assert(input != NULL);
+  return input->is_compressed;
+}

@@ -1,0 +1,39 @@
+/* Bytes in: a regular file or an open descriptor, plain or gzip (recognised by content, concatenated members too).
+ *
+ * Streams: memory does not grow with the input. One input must not be used by two threads at once. */
+#ifndef WO_INPUT_H
+#define WO_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/status.h"
+
+struct wo_input;
+
+/* Opens a regular file for reading without following it into a FIFO or device: anything that is no regular file gives WO_E_KIND with
+ * a message that says what it is and what to do ("is a FIFO: pipe its reader into whyoom instead"; "is a folder: name the
+ * files, or use scan"). The paths /dev/stdin and /dev/fd/N are taken as descriptors. Symbolic links to regular files are
+ * followed. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
+enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err);
+
+/* Reads from an open descriptor (stdin, a pipe). The descriptor stays the caller's. `name` is used in messages and is copied. */
+enum wo_status wo_input_open_fd(int fd, const char *name, struct wo_input **ret_input, struct wo_err *err);
+
+/* Reads up to cap bytes of expanded content into buf. *ret_len 0 means the end. On failure what came before has already been
+ * delivered: WO_E_IO (reading failed), WO_E_SYNTAX (a gzip member is damaged or ends in the middle; the message gives the
+ * offset in the compressed file), WO_E_LIMIT (expanded size or ratio, see limits.h). After a failure every further call
+ * gives *ret_len 0 and WO_OK. EINTR is retried. Garbage or zero padding after a complete gzip member ends the input. */
+enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err);
+
+/* Bytes delivered so far, after expansion. */
+uint64_t wo_input_bytes(const struct wo_input *input);
+
+/* Whether the input is compressed (known after the first read). */
+bool wo_input_is_compressed(const struct wo_input *input);
+
+/* Closes and frees. NULL allowed. Returns NULL so that `in = wo_input_close(in);` reads well. */
+struct wo_input *wo_input_close(struct wo_input *input);
+
+#endif

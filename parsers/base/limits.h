@@ -1,0 +1,111 @@
+/* Every cap in the program. Each line says what the cap protects and what happens when it is reached; reaching one is always
+ * reported, never silent. All can be overridden at build time with -D. */
+#ifndef WO_LIMITS_H
+#define WO_LIMITS_H
+
+/* Longest stretch of one line that is looked at in one piece; longer lines are read in overlapping pieces and noted. */
+#ifndef WO_LIMIT_LINE_BYTES
+#define WO_LIMIT_LINE_BYTES ((size_t)64 * 1024)
+#endif
+
+/* Overlap between two pieces of an over-long line, so that a message across the cut is still seen whole. */
+#ifndef WO_LIMIT_LINE_OVERLAP_BYTES
+#define WO_LIMIT_LINE_OVERLAP_BYTES ((size_t)8 * 1024)
+#endif
+
+/* How far back from a finding the reader can look (last progress line, words before a wrapped message). */
+#ifndef WO_LIMIT_LOOKBACK_BYTES
+#define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
+#endif
+
+/* Bytes taken from the input at a time. */
+#ifndef WO_LIMIT_READ_BYTES
+#define WO_LIMIT_READ_BYTES ((size_t)256 * 1024)
+#endif
+
+/* Expanded size of one compressed input: protects time. The rest is left unread and the input is noted as cut. */
+#ifndef WO_LIMIT_EXPANDED_BYTES
+#define WO_LIMIT_EXPANDED_BYTES (UINT64_C(64) * 1024 * 1024 * 1024)
+#endif
+
+/* Expanded size over compressed size, looked at once more than WO_LIMIT_RATIO_FLOOR_BYTES came out: protects from gzip bombs.
+ * Real logs of repeated progress bars reach about 200. */
+#ifndef WO_LIMIT_EXPANSION_RATIO
+#define WO_LIMIT_EXPANSION_RATIO 600
+#endif
+#ifndef WO_LIMIT_RATIO_FLOOR_BYTES
+#define WO_LIMIT_RATIO_FLOOR_BYTES (UINT64_C(64) * 1024 * 1024)
+#endif
+
+/* Pieces of evidence kept for one job. Later ones are counted, not kept. */
+#ifndef WO_LIMIT_EVENTS
+#define WO_LIMIT_EVENTS ((size_t)20000)
+#endif
+
+/* Evidence of one kind kept for one job, so that a flood of one kind cannot crowd out the rest. */
+#ifndef WO_LIMIT_EVENTS_PER_KIND
+#define WO_LIMIT_EVENTS_PER_KIND ((size_t)2000)
+#endif
+
+/* Bytes of a line's text kept with its evidence. */
+#ifndef WO_LIMIT_EVENT_TEXT_BYTES
+#define WO_LIMIT_EVENT_TEXT_BYTES ((size_t)2048)
+#endif
+
+/* Memory of one job's evidence store. */
+#ifndef WO_LIMIT_STORE_BYTES
+#define WO_LIMIT_STORE_BYTES ((size_t)24 * 1024 * 1024)
+#endif
+
+/* Text joined for one message that stands on several lines. */
+#ifndef WO_LIMIT_MESSAGE_BYTES
+#define WO_LIMIT_MESSAGE_BYTES ((size_t)4096)
+#endif
+
+/* Multi-line constructs that may be open at the same time (ranks writing at once). The oldest is closed when full. */
+#ifndef WO_LIMIT_OPEN_READERS
+#define WO_LIMIT_OPEN_READERS 64
+#endif
+
+/* Matches of one pattern on one line: protects time on hostile lines. */
+#ifndef WO_LIMIT_MATCHES_PER_LINE
+#define WO_LIMIT_MATCHES_PER_LINE 16
+#endif
+
+/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted. */
+#ifndef WO_LIMIT_REGEX_MATCH
+#define WO_LIMIT_REGEX_MATCH 100000
+#endif
+#ifndef WO_LIMIT_REGEX_DEPTH
+#define WO_LIMIT_REGEX_DEPTH 2000
+#endif
+#ifndef WO_LIMIT_REGEX_HEAP_KIB
+#define WO_LIMIT_REGEX_HEAP_KIB 1024
+#endif
+
+/* Files given as one job. */
+#ifndef WO_LIMIT_INPUT_FILES
+#define WO_LIMIT_INPUT_FILES 4096
+#endif
+
+/* One rule file: protects memory from a wrong --rules folder. */
+#ifndef WO_LIMIT_RULE_FILE_BYTES
+#define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Nesting of rule expressions. */
+#ifndef WO_LIMIT_EXPR_DEPTH
+#define WO_LIMIT_EXPR_DEPTH 32
+#endif
+
+/* Memory of the loaded rule packs. */
+#ifndef WO_LIMIT_PACK_BYTES
+#define WO_LIMIT_PACK_BYTES ((size_t)32 * 1024 * 1024)
+#endif
+
+/* Memory of one diagnosis and its report. */
+#ifndef WO_LIMIT_REPORT_BYTES
+#define WO_LIMIT_REPORT_BYTES ((size_t)32 * 1024 * 1024)
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+/* Status names and error objects.
+ *
+ * Owns the two tables made from WO_STATUS_MAP and the filling of struct wo_err. Never allocates and never prints: an error is a
+ * value that travels up to the program's main function. */
+#include "parsers/base/status.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STATUS_NAME(code, name, text) [code] = (name),
+#define STATUS_TEXT(code, name, text) [code] = (text),
+/* Indexed by code. A code that the list left out would leave a NULL behind, but codes and tables
+ * are made from the same list. */
+static const char *const status_names[] = {WO_STATUS_MAP(STATUS_NAME)};
+static const char *const status_texts[] = {WO_STATUS_MAP(STATUS_TEXT)};
+#undef STATUS_NAME
+#undef STATUS_TEXT
+
+_Static_assert(sizeof status_names / sizeof status_names[0] == WO_STATUS_COUNT_, "one name per status");
+
+/* Stands in front of what is left of a file name that does not fit. */
+static const char cut_mark[] = "...";
+
+/* An enum may hold any integer at run time, so the index is checked as an unsigned number. */
+static bool is_known(enum wo_status status) {
+  return (unsigned)status < (unsigned)WO_STATUS_COUNT_;
+}
+
+const char *wo_status_name(enum wo_status status) {
+  return is_known(status) ? status_names[status] : "?";
+}
+
+const char *wo_status_text(enum wo_status status) {
+  return is_known(status) ? status_texts[status] : "?";
+}
+
+/* The place is cleared, or it would be that of an earlier error. Too long a message is cut: it is
+ * for people. */
+enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *format, ...) {
+  assert(format != NULL);
+  if (err == NULL) return code;
+  va_list args;
+  va_start(args, format);
+  const int written = vsnprintf(err->message, sizeof err->message, format, args);
+  va_end(args);
+  /* A message that cannot be formatted must not leave the text of an earlier error behind. */
+  if (written < 0) err->message[0] = '\0';
+  err->code = code;
+  wo_err_place(err, NULL, 0, 0, 0);
+  return code;
+}
+
+/* Only the place is touched, so that whoever knows the file can add it to a message made further
+ * down. */
+void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t column, uint64_t offset) {
+  if (err == NULL) return;
+  const char *const name = file == NULL ? "" : file;
+  const size_t len = strlen(name);
+  const size_t room = sizeof err->file - 1;
+  if (len <= room) {
+    memmove(err->file, name, len + 1); /* `file` may be err->file itself */
+  } else {
+    /* The end of a path tells more than its start. */
+    const size_t mark_len = sizeof cut_mark - 1;
+    memmove(err->file + mark_len, name + len - (room - mark_len), room - mark_len + 1);
+    memcpy(err->file, cut_mark, mark_len);
+  }
+  assert(strlen(err->file) <= room);
+  err->line = line;
+  err->column = column;
+  err->offset = offset;
+}

@@ -1,0 +1,28 @@
+/* A growable array with an element cap, for plain data.
+ *
+ *   struct { struct wo_event *items; size_t count, capacity; } v = {0};
+ *   if (!WO_VEC_RESERVE(&v, 1, LIMIT)) return WO_E_NOMEM;
+ *   v.items[v.count++] = event;
+ *
+ * The storage is owned by the vector and released with WO_VEC_DONE. */
+#ifndef WO_VEC_H
+#define WO_VEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Makes room for `more` further elements without exceeding `cap` elements. False when the cap is reached or memory is out; the
+ * vector is unchanged then. */
+#define WO_VEC_RESERVE(vec, more, cap) \
+  wo_vec_reserve((void **)&(vec)->items, &(vec)->capacity, (vec)->count, (more), (cap), sizeof *(vec)->items)
+
+/* Releases the storage and makes the vector empty. */
+#define WO_VEC_DONE(vec) wo_vec_done((void **)&(vec)->items, &(vec)->count, &(vec)->capacity)
+
+/* The function behind WO_VEC_RESERVE: grows *items (element size in bytes given) by doubling. */
+bool wo_vec_reserve(void **items, size_t *capacity, size_t count, size_t more, size_t cap, size_t element_size);
+
+/* The function behind WO_VEC_DONE. */
+void wo_vec_done(void **items, size_t *count, size_t *capacity);
+
+#endif

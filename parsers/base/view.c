@@ -1,0 +1,182 @@
+/* Views: searching, cutting and comparing borrowed stretches of bytes.
+ *
+ * Everything here takes pointer plus length and looks at no byte outside it; NUL is a byte like any other. The character
+ * classes are ASCII by definition and know no locale. */
+#include "parsers/base/view.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* memcmp and memchr may not be given NULL even for no bytes, and an empty view may have that
+ * pointer. Everything that compares goes through here or has looked at the length. */
+static bool bytes_equal(const char *a, const char *b, size_t len) {
+  return len == 0 || memcmp(a, b, len) == 0;
+}
+
+/* ASCII only: bytes of other scripts are compared as they are. */
+static bool bytes_equal_nocase(const char *a, const char *b, size_t len) {
+  for (size_t i = 0; i < len; i++) {
+    if (wo_lower(a[i]) != wo_lower(b[i])) return false;
+  }
+  return true;
+}
+
+/* ---- Character classes ---- */
+
+/* Blank, tab, line feed, vertical tab, form feed, carriage return: what isspace() means in the C
+ * locale. */
+bool wo_is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+bool wo_is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool wo_is_alpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool wo_is_alnum(char c) {
+  return wo_is_alpha(c) || wo_is_digit(c);
+}
+
+bool wo_is_word(char c) {
+  return wo_is_alnum(c) || c == '_';
+}
+
+char wo_lower(char c) {
+  if (c < 'A' || c > 'Z') return c;
+  return (char)(c - 'A' + 'a');
+}
+
+/* ---- Making views ---- */
+
+/* NULL is an empty view, so that absent options and missing names need no check of their own. */
+struct wo_view wo_view_of(const char *text) {
+  return text == NULL ? (struct wo_view){NULL, 0} : (struct wo_view){text, strlen(text)};
+}
+
+struct wo_view wo_view_sub(struct wo_view view, size_t start, size_t end) {
+  /* The end is clamped first, so that a start beyond it gives an empty view at the end. */
+  const size_t last = end < view.len ? end : view.len;
+  const size_t first = start < last ? start : last;
+  if (view.ptr == NULL) return view; /* arithmetic on NULL is undefined, even adding nothing */
+  return (struct wo_view){view.ptr + first, last - first};
+}
+
+/* Skipping more than there is gives an empty view at the end, which is what lets parsers look for
+ * the next thing without asking whether there is one. */
+struct wo_view wo_view_skip(struct wo_view view, size_t count) {
+  return wo_view_sub(view, count, view.len);
+}
+
+struct wo_view wo_view_trim_start(struct wo_view view) {
+  size_t start = 0;
+  while (start < view.len && wo_is_space(view.ptr[start])) start++;
+  return wo_view_skip(view, start);
+}
+
+struct wo_view wo_view_trim(struct wo_view view) {
+  struct wo_view rest = wo_view_trim_start(view);
+  while (rest.len > 0 && wo_is_space(rest.ptr[rest.len - 1])) rest.len--;
+  return rest;
+}
+
+/* The separator itself goes to neither part. */
+struct wo_view wo_view_cut(struct wo_view *rest, char separator) {
+  assert(rest != NULL);
+  const struct wo_view whole = *rest;
+  const size_t at = wo_view_find_char(whole, separator, 0);
+  const size_t end = at == WO_NOT_FOUND ? whole.len : at;
+  *rest = wo_view_skip(whole, at == WO_NOT_FOUND ? end : end + 1);
+  return wo_view_sub(whole, 0, end);
+}
+
+/* ---- Comparing ---- */
+
+/* Two empty views are equal, wherever they point. */
+bool wo_view_equal(struct wo_view a, struct wo_view b) {
+  return a.len == b.len && bytes_equal(a.ptr, b.ptr, a.len);
+}
+
+bool wo_view_is(struct wo_view view, const char *text) {
+  return wo_view_equal(view, wo_view_of(text));
+}
+
+bool wo_view_starts(struct wo_view view, const char *prefix) {
+  const struct wo_view want = wo_view_of(prefix);
+  return view.len >= want.len && bytes_equal(view.ptr, want.ptr, want.len);
+}
+
+bool wo_view_ends(struct wo_view view, const char *suffix) {
+  const struct wo_view want = wo_view_of(suffix);
+  return view.len >= want.len && wo_view_equal(wo_view_skip(view, view.len - want.len), want);
+}
+
+bool wo_view_is_nocase(struct wo_view view, const char *text) {
+  const struct wo_view want = wo_view_of(text);
+  return view.len == want.len && bytes_equal_nocase(view.ptr, want.ptr, want.len);
+}
+
+bool wo_view_starts_nocase(struct wo_view view, const char *prefix) {
+  const struct wo_view want = wo_view_of(prefix);
+  return view.len >= want.len && bytes_equal_nocase(view.ptr, want.ptr, want.len);
+}
+
+int wo_view_compare(struct wo_view a, struct wo_view b) {
+  const size_t shared = a.len < b.len ? a.len : b.len;
+  const int order = shared == 0 ? 0 : memcmp(a.ptr, b.ptr, shared);
+  if (order != 0) return order;
+  /* One is the start of the other: the shorter sorts first. */
+  return (a.len > b.len) - (a.len < b.len);
+}
+
+/* ---- Finding ---- */
+
+size_t wo_view_find_char(struct wo_view view, char c, size_t from) {
+  if (from >= view.len) return WO_NOT_FOUND;
+  const char *const hit = memchr(view.ptr + from, (unsigned char)c, view.len - from);
+  return hit == NULL ? WO_NOT_FOUND : (size_t)(hit - view.ptr);
+}
+
+/* Jumps from one occurrence of the needle's first byte to the next. The worst case is length times needle, which is bounded
+ * because needles are literals of our own. */
+size_t wo_view_find(struct wo_view view, struct wo_view needle, size_t from) {
+  if (from > view.len || needle.len > view.len - from) return WO_NOT_FOUND;
+  if (needle.len == 0) return from;
+  const struct wo_view starts = wo_view_sub(view, 0, view.len - needle.len + 1);
+  size_t at = wo_view_find_char(starts, needle.ptr[0], from);
+  while (at != WO_NOT_FOUND && memcmp(view.ptr + at, needle.ptr, needle.len) != 0) {
+    at = wo_view_find_char(starts, needle.ptr[0], at + 1);
+  }
+  assert(at == WO_NOT_FOUND || at + needle.len <= view.len);
+  return at;
+}
+
+/* Walks backwards; the callers look back over a bounded stretch, so this need not be fast. */
+size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t before) {
+  const size_t end = before < view.len ? before : view.len;
+  if (needle.len > end) return WO_NOT_FOUND;
+  size_t at = end - needle.len;
+  while (!bytes_equal(view.len == 0 ? NULL : view.ptr + at, needle.ptr, needle.len)) {
+    if (at == 0) return WO_NOT_FOUND;
+    at--;
+  }
+  return at;
+}
+
+/* An empty needle stands in everything. */
+bool wo_view_has(struct wo_view view, const char *needle) {
+  return wo_view_find(view, wo_view_of(needle), 0) != WO_NOT_FOUND;
+}
+
+/* Quadratic at worst; needles are short words of our own and the texts single lines. */
+bool wo_view_has_nocase(struct wo_view view, const char *needle) {
+  const struct wo_view want = wo_view_of(needle);
+  if (want.len == 0) return true;
+  for (size_t at = 0; want.len <= view.len && at <= view.len - want.len; at++) {
+    if (bytes_equal_nocase(view.ptr + at, want.ptr, want.len)) return true;
+  }
+  return false;
+}

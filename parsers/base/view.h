@@ -1,0 +1,75 @@
+/* A view: a borrowed stretch of bytes, pointer plus length. It is never NUL-terminated and may hold any byte.
+ *
+ * Views own nothing; whoever made the bytes keeps them alive. A view with len 0 may have any ptr, NULL included.
+ * All functions are pure and safe to call from any thread. */
+#ifndef WO_VIEW_H
+#define WO_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct wo_view {
+  const char *ptr;
+  size_t len;
+};
+
+/* Returned by the find functions when there is nothing to be found. */
+#define WO_NOT_FOUND ((size_t)-1)
+
+/* A view of a string literal. */
+#define WO_VIEW(literal) ((struct wo_view){(literal), sizeof(literal) - 1})
+
+/* The view of a NUL-terminated string; NULL gives an empty view. */
+struct wo_view wo_view_of(const char *text);
+
+/* The part [start, end) of view, with both clamped to its length and start <= end enforced. */
+struct wo_view wo_view_sub(struct wo_view view, size_t start, size_t end);
+
+/* view without its first `count` bytes (fewer when it is shorter). */
+struct wo_view wo_view_skip(struct wo_view view, size_t count);
+
+/* view without blanks, tabs, CR, LF, VT and FF at both ends / at its start. */
+struct wo_view wo_view_trim(struct wo_view view);
+struct wo_view wo_view_trim_start(struct wo_view view);
+
+/* Whether both views hold the same bytes. */
+bool wo_view_equal(struct wo_view a, struct wo_view b);
+
+/* Whether view holds exactly / starts with / ends with the bytes of the NUL-terminated text. */
+bool wo_view_is(struct wo_view view, const char *text);
+bool wo_view_starts(struct wo_view view, const char *prefix);
+bool wo_view_ends(struct wo_view view, const char *suffix);
+
+/* As wo_view_is and wo_view_starts, with ASCII letters compared without regard to case. */
+bool wo_view_is_nocase(struct wo_view view, const char *text);
+bool wo_view_starts_nocase(struct wo_view view, const char *prefix);
+
+/* Offset of the first needle at or after `from`, or WO_NOT_FOUND. An empty needle is found at `from` when that is inside. */
+size_t wo_view_find(struct wo_view view, struct wo_view needle, size_t from);
+
+/* Offset of the last needle that ends at or before `before`, or WO_NOT_FOUND. */
+size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t before);
+
+/* Whether needle (NUL-terminated) stands anywhere in view; the second without regard to ASCII case. */
+bool wo_view_has(struct wo_view view, const char *needle);
+bool wo_view_has_nocase(struct wo_view view, const char *needle);
+
+/* Offset of the first byte equal to c at or after `from`, or WO_NOT_FOUND. */
+size_t wo_view_find_char(struct wo_view view, char c, size_t from);
+
+/* Cuts *rest at the first `separator`: returns the part before it and leaves the part after it in *rest. Without a separator
+ * the whole of *rest is returned and *rest becomes empty. */
+struct wo_view wo_view_cut(struct wo_view *rest, char separator);
+
+/* Three-way byte-wise comparison for sorting: <0, 0, >0. */
+int wo_view_compare(struct wo_view a, struct wo_view b);
+
+/* ASCII classes, independent of any locale. Bytes above 127 belong to none. */
+bool wo_is_space(char c);
+bool wo_is_digit(char c);
+bool wo_is_alpha(char c);
+bool wo_is_alnum(char c);
+bool wo_is_word(char c); /* letter, digit or underscore */
+char wo_lower(char c);
+
+#endif

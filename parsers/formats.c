@@ -1,0 +1,23 @@
+/* The table of readers. To add one: a file fmt_<name>.c that defines it, one line here, a table test, a fuzz seed. */
+#include "parsers/format.h"
+
+extern const struct wo_format wo__format_torch_oom;
+extern const struct wo_format wo__format_traceback;
+extern const struct wo_format wo__format_elastic;
+extern const struct wo_format wo__format_setting;
+extern const struct wo_format wo__format_tf_tensor;
+extern const struct wo_format wo__format_killed;
+
+const struct wo_format *const wo_formats[] = {
+    &wo__format_torch_oom, &wo__format_traceback, &wo__format_elastic,
+    &wo__format_setting,   &wo__format_tf_tensor, &wo__format_killed,
+};
+
+const size_t wo_format_count = sizeof wo_formats / sizeof wo_formats[0];
+
+const struct wo_format *wo_format_find(struct wo_view name) {
+  for (size_t i = 0; i < wo_format_count; i++) {
+    if (wo_view_is(name, wo_formats[i]->name)) return wo_formats[i];
+  }
+  return NULL;
+}

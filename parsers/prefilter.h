@@ -1,0 +1,45 @@
+/* Literal prefilter: finds, fast, the places where one of many literals stands in a large buffer.
+ *
+ * One window of four bytes is looked at for every four bytes of text; a hash of it is tested in a bitmap, and a
+ * hit is verified by comparing the literal itself. Each literal contributes the four windows (one per alignment) that are rarest in
+ * ordinary log text. Exact: it reports every occurrence and nothing else, case-sensitively. */
+#ifndef WO_PREFILTER_H
+#define WO_PREFILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/status.h"
+#include "parsers/base/view.h"
+
+/* Shortest literal: one aligned window of four bytes in four is looked at, so seven bytes always hold one. */
+#define WO_PATTERN_LITERAL_MIN 7
+
+struct wo_prefilter;
+
+/* One literal and the number that is reported for it. Equal literals with different owners are allowed. */
+struct wo_prefilter_literal {
+  struct wo_view text; /* at least WO_PATTERN_LITERAL_MIN bytes; "\n" at the end stands for the end of a line or of the text */
+  uint32_t owner;
+};
+
+/* Compiles a filter; the literals' bytes must outlive it. WO_E_NOMEM; WO_E_RANGE when a literal is too short. Read-only
+ * afterwards: any number of threads may search with it. */
+enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter);
+
+/* Frees a filter; NULL allowed; returns NULL. */
+struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
+
+/* Finds an occurrence that starts at or after `from`: returns the offset of the FIRST byte of some occurrence such that no
+ * occurrence lies wholly in a line before its line, or WO_NOT_FOUND. Lines end at '\n' or '\r'. */
+size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from);
+
+/* Marks in `owners` (bit owner % 64 of word owner / 64, `words` words, set to zero by the caller) the owners of all literals
+ * that occur in text. Returns the number of bits newly set. */
+size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
+
+/* As wo_prefilter_next / wo_prefilter_mark, by comparing every literal everywhere: the reference for tests and `--no-prefilter`. */
+size_t wo_prefilter_next_slow(const struct wo_prefilter *filter, struct wo_view text, size_t from);
+size_t wo_prefilter_mark_slow(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
+
+#endif

@@ -1,0 +1,207 @@
+/* The scanner's buffer: takes bytes in chunks of any size, finds the lines worth looking at with the prefilter, and hands each to
+ * wo__scan_line.
+ *
+ * Lines end at LF or CR (progress bars rewrite their line with CR); only LF counts as a line. A line longer than WO_LIMIT_LINE_BYTES is
+ * read in pieces of that length, each starting WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one before; what starts in that overlap
+ * belongs to the later piece, so that nothing is found twice. Where lines and pieces begin depends on the content alone, never on how the
+ * input was cut into chunks. */
+#include "parsers/scan.h"
+
+#include <assert.h>
+
+#include "parsers/scan_internal.h"
+
+static bool is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines. */
+static size_t find_line_end(const char *buf, size_t from, size_t to) {
+  const char *feed = memchr(buf + from, '\n', to - from);
+  const size_t end = feed ? (size_t)(feed - buf) : to;
+  const char *back = memchr(buf + from, '\r', end - from);
+  return back ? (size_t)(back - buf) : end;
+}
+
+/* Start of the line that `at` stands in, not before `from`. */
+static size_t find_line_start(const char *buf, size_t from, size_t at) {
+  while (at > from && !is_line_end(buf[at - 1])) at--;
+  return at;
+}
+
+/* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
+static uint64_t count_line_feeds(const char *text, size_t len) {
+  uint64_t total = 0;
+  while (len > 0) {
+    const size_t block = len < 255 ? len : 255;
+    unsigned char sum = 0;
+    for (size_t i = 0; i < block; i++) sum = (unsigned char)(sum + (text[i] == '\n'));
+    total += sum;
+    text += block;
+    len -= block;
+  }
+  return total;
+}
+
+/* Moves pos forward, counting the lines on the way. */
+static void advance(struct wo_scan *scan, size_t to) {
+  assert(to >= scan->pos && to <= scan->buf_len);
+  scan->line_number += count_line_feeds(scan->buf + scan->pos, to - scan->pos);
+  scan->pos = to;
+}
+
+/* Reads the line or piece at pos, which is complete. Leaves pos at the next one. */
+static void read_line_at_pos(struct wo_scan *scan) {
+  const size_t start = scan->pos;
+  const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
+  const size_t end = find_line_end(scan->buf, start, reach);
+  const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
+  if (is_piece && scan->long_line_number != scan->line_number) {
+    scan->long_line_number = scan->line_number;
+    scan->long_lines++;
+  }
+  /* Between CR and LF stands no line. */
+  const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
+  if (!is_crlf) wo__scan_line(scan, start, end, is_piece);
+  if (is_piece) {
+    advance(scan, start + WO_SCAN_PIECE_STRIDE);
+  } else {
+    advance(scan, end < scan->buf_len ? end + 1 : end);
+  }
+}
+
+/* End of the bytes that can be looked at now, and where the first line or piece starts that must wait for more. */
+struct ready {
+  size_t end;
+  size_t next;
+};
+
+static struct ready find_ready(const struct wo_scan *scan) {
+  if (scan->is_at_end) return (struct ready){scan->buf_len, scan->buf_len};
+  const size_t last = find_line_start(scan->buf, scan->pos, scan->buf_len);
+  const size_t open = scan->buf_len - last;
+  if (open < WO_LIMIT_LINE_BYTES) return (struct ready){last, last};
+  const size_t pieces = (open - WO_LIMIT_LINE_BYTES) / WO_SCAN_PIECE_STRIDE + 1;
+  return (struct ready){last + (pieces - 1) * WO_SCAN_PIECE_STRIDE + WO_LIMIT_LINE_BYTES, last + pieces * WO_SCAN_PIECE_STRIDE};
+}
+
+/* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece. */
+static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
+  size_t start = find_line_start(scan->buf, scan->pos, hit);
+  while (hit - start >= WO_LIMIT_LINE_BYTES) start += WO_SCAN_PIECE_STRIDE;
+  return start;
+}
+
+static size_t next_hit(const struct wo_scan *scan, size_t end) {
+  const struct wo_view text = {scan->buf, end};
+  if (scan->options.no_prefilter) return scan->pos < end ? scan->pos : WO_NOT_FOUND;
+  return wo_prefilter_next(scan->prefilter, text, scan->pos);
+}
+
+/* Looks at everything that is complete. While a construct is open every line is read; otherwise only lines with a literal. */
+static void process(struct wo_scan *scan) {
+  const struct ready ready = find_ready(scan);
+  while (scan->pos < ready.next) {
+    if (scan->open_count == 0) {
+      const size_t hit = next_hit(scan, ready.end);
+      if (hit == WO_NOT_FOUND) break;
+      const size_t start = find_piece_start(scan, hit);
+      if (start >= ready.next) break;
+      advance(scan, start);
+    }
+    read_line_at_pos(scan);
+  }
+  if (scan->pos < ready.next) advance(scan, ready.next);
+}
+
+/* Makes room at the end of the buffer, keeping the lookback. */
+static void compact(struct wo_scan *scan) {
+  const size_t keep = scan->pos < WO_LIMIT_LOOKBACK_BYTES ? 0 : scan->pos - WO_LIMIT_LOOKBACK_BYTES;
+  if (keep == 0) return;
+  memmove(scan->buf, scan->buf + keep, scan->buf_len - keep);
+  scan->buf_len -= keep;
+  scan->pos -= keep;
+  scan->buf_offset += keep;
+}
+
+static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **ret_items, size_t *ret_count) {
+  const size_t total = wo_pattern_count(scan->set);
+  size_t *items = calloc(total ? total : 1, sizeof *items);
+  if (!items) return false;
+  for (size_t i = 0; i < total; i++) {
+    if (wo_pattern_at(scan->set, i)->where == where) items[(*ret_count)++] = i;
+  }
+  *ret_items = items;
+  return true;
+}
+
+enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
+                           struct wo_scan **ret_scan) {
+  assert(set && store && ret_scan);
+  struct wo_scan *scan = calloc(1, sizeof *scan);
+  if (!scan) return WO_E_NOMEM;
+  scan->set = set;
+  scan->prefilter = wo_pattern_set_prefilter(set);
+  scan->store = store;
+  scan->options = options;
+  scan->line_number = 1;
+  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES;
+  scan->buf = malloc(scan->buf_cap);
+  scan->clean = malloc(WO_LIMIT_LINE_BYTES);
+  scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
+  scan->owner_words = wo_pattern_count(set) / 64 + 1;
+  scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
+  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners &&
+                        collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
+                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count);
+  if (!is_whole) {
+    wo_scan_free(scan);
+    return WO_E_NOMEM;
+  }
+  *ret_scan = scan;
+  return WO_OK;
+}
+
+enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len) {
+  while (len > 0) {
+    if (scan->buf_len == scan->buf_cap) compact(scan);
+    const size_t room = scan->buf_cap - scan->buf_len;
+    assert(room > 0);
+    const size_t part = len < room ? len : room;
+    memcpy(scan->buf + scan->buf_len, bytes, part);
+    scan->buf_len += part;
+    bytes += part;
+    len -= part;
+    if (scan->buf_len == scan->buf_cap || len == 0) process(scan);
+  }
+  return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
+}
+
+enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary) {
+  scan->is_at_end = true;
+  process(scan);
+  wo__scan_close_all(scan);
+  wo__scan_tail(scan);
+  wo__scan_close_all(scan);
+  const uint64_t bytes = scan->buf_offset + scan->buf_len;
+  const bool has_open_line = scan->buf_len > 0 && scan->buf[scan->buf_len - 1] != '\n';
+  *ret_summary = (struct wo_scan_summary){
+      .bytes = bytes,
+      .lines = scan->line_number - 1 + (has_open_line ? 1 : 0),
+      .long_lines = scan->long_lines,
+      .has_nul = scan->has_nul,
+  };
+  return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
+}
+
+struct wo_scan *wo_scan_free(struct wo_scan *scan) {
+  if (!scan) return NULL;
+  free(scan->buf);
+  free(scan->clean);
+  free(scan->messages);
+  free(scan->owners);
+  free(scan->around);
+  free(scan->tail);
+  free(scan);
+  return NULL;
+}

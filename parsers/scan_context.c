@@ -1,0 +1,196 @@
+/* The lines around a failure: how far the job had come before it, whether it went on after it, and what the last lines say. */
+#include <assert.h>
+
+#include "parsers/clean.h"
+#include "parsers/scan_internal.h"
+
+/* Lines after a memory failure that are looked at for progress. */
+#define AFTERMATH_LINES 400
+
+/* Lines at the end of the input that are looked at for words of success. */
+#define TAIL_LINES 40
+
+static bool is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* A walk backwards over lines: `end` is the start of the line last visited. */
+struct backwards {
+  struct wo_scan *scan;
+  size_t floor; /* nothing before this is looked at */
+  size_t end;
+  uint64_t number; /* line number at `end` */
+  uint64_t base;   /* offset in the input of buf[0] */
+  bool is_cut;     /* the line last visited begins before the floor */
+};
+
+/* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
+#define AROUND_BYTES 1024
+
+static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
+  const size_t floor = from > WO_LIMIT_LOOKBACK_BYTES ? from - WO_LIMIT_LOOKBACK_BYTES : 0;
+  return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
+}
+
+/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one. False at the
+ * floor; of a line cut by the floor the end is given when enough of it can be seen. */
+static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
+  const char *buf = walk->scan->buf;
+  while (walk->end > walk->floor) {
+    const bool is_ended = is_line_end(buf[walk->end - 1]);
+    const size_t stop = walk->end - (is_ended ? 1 : 0);
+    if (is_ended && buf[stop] == '\n') walk->number--;
+    size_t start = stop;
+    while (start > walk->floor && !is_line_end(buf[start - 1])) start--;
+    walk->is_cut = start == walk->floor && walk->base + start > 0;
+    if (walk->is_cut && stop - start < AROUND_BYTES) return false;
+    walk->end = start;
+    if (start == stop) continue;
+    *ret_raw = (struct wo_view){buf + start, stop - start};
+    *ret_offset = walk->base + start;
+    return true;
+  }
+  return false;
+}
+
+struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap) {
+  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  while (previous_line(&walk, &raw, &offset) && !walk.is_cut) {
+    const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf, cap);
+    const struct wo_prefix prefix = wo_prefix_read(full);
+    if (!wo_view_equal(prefix.source, line->prefix.source)) continue;
+    if (--n == 0) return wo_view_skip(full, prefix.length);
+  }
+  return (struct wo_view){0};
+}
+
+/* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
+struct around_context {
+  struct wo_scan *scan;
+  const struct wo_line *line;
+  wo_event_id of;
+  bool is_found;
+};
+
+static bool on_around(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
+  struct around_context *c = context;
+  struct wo_event *event =
+      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
+  if (event) {
+    event->of = c->of;
+    wo_match_fill(match, pattern, c->scan->store, event);
+  }
+  c->is_found = true;
+  return false;
+}
+
+/* Whether one of the pattern's literals stands in the line; true without literals. These patterns are few and their lines are few, so
+ * their literals may be short and need no prefilter. */
+static bool has_literal(const struct wo_pattern *pattern, struct wo_view raw) {
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    if (wo_view_find(raw, pattern->literals[i], 0) != WO_NOT_FOUND) return true;
+  }
+  return pattern->literal_count == 0;
+}
+
+/* Tries patterns in order on one line until one matches. */
+static bool match_first(struct wo_scan *scan, const size_t *indices, size_t count, const struct wo_line *line, wo_event_id of) {
+  struct around_context context = {.scan = scan, .line = line, .of = of};
+  for (size_t i = 0; i < count && !context.is_found; i++) {
+    if (!has_literal(wo_pattern_at(scan->set, indices[i]), line->raw)) continue;
+    wo_pattern_match(scan->set, indices[i], line->full, on_around, &context);
+  }
+  return context.is_found;
+}
+
+static void make_end_of_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
+  const size_t skip = raw.len > AROUND_BYTES ? raw.len - AROUND_BYTES : 0;
+  wo__scan_make_line(scan, wo_view_skip(raw, skip), number, offset + skip, line);
+}
+
+static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  /* The failing line itself may carry the bar that the message was glued to. */
+  const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
+  if (is_own && match_first(scan, scan->around, scan->around_count, line, failure)) return;
+  char *const clean = scan->clean;
+  char buf[AROUND_BYTES];
+  scan->clean = buf;
+  for (int lines = 0; lines < 200 && previous_line(&walk, &raw, &offset); lines++) {
+    struct wo_line before;
+    make_end_of_line(scan, raw, walk.number, offset, &before);
+    if (match_first(scan, scan->around, scan->around_count, &before, failure)) break;
+  }
+  scan->clean = clean;
+}
+
+/* texts[0] is unused; numbers[0] counts progress lines seen. The newest progress is kept as an event of its own. */
+static enum wo_more feed_aftermath(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
+  if (open->numbers[0] < 3 && match_first(scan, scan->around, scan->around_count, line, (wo_event_id)open->numbers[1])) {
+    open->numbers[0]++;
+  }
+  return WO_MORE_YES;
+}
+
+const struct wo_format wo__format_aftermath = {.name = "aftermath", .feed = feed_aftermath};
+
+static bool is_memory(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+}
+
+static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
+  if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->around_count == 0) return;
+  scan->context_count++;
+  find_progress_before(scan, line, failure);
+  const struct wo_event *event = wo_event_get(scan->store, failure);
+  if (!is_memory(event) || scan->is_at_end) return;
+  struct wo_open *open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
+  open->numbers[1] = failure;
+}
+
+void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
+  for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
+  scan->pending_count = 0;
+}
+
+void wo__scan_tail(struct wo_scan *scan) {
+  struct backwards walk = walk_back(scan, scan->buf_len, scan->line_number);
+  struct wo_view raw = {0};
+  uint64_t offset = 0;
+  bool has_success = false;
+  bool has_progress = false;
+  for (int lines = 0; lines < TAIL_LINES && previous_line(&walk, &raw, &offset); lines++) {
+    struct wo_line line;
+    make_end_of_line(scan, raw, walk.number, offset, &line);
+    if (!has_success) has_success = match_first(scan, scan->tail, scan->tail_count, &line, WO_EVENT_NONE);
+    if (!has_progress) has_progress = match_first(scan, scan->around, scan->around_count, &line, WO_EVENT_NONE);
+  }
+}
+
+/* FNV-1a; settings are few and short. */
+static uint64_t hash_text(uint64_t hash, struct wo_view text) {
+  for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
+  return hash;
+}
+
+bool wo_scan_is_new_setting(struct wo_scan *scan, struct wo_view key, struct wo_view value) {
+  uint64_t hash = hash_text(UINT64_C(14695981039346656037), key);
+  hash = hash_text(hash ^ 61, value);
+  if (hash == 0) hash = 1;
+  size_t at = (size_t)(hash % WO_SCAN_SETTINGS_MAX);
+  for (size_t probes = 0; probes < WO_SCAN_SETTINGS_MAX; probes++) {
+    if (scan->settings[at] == hash) return false;
+    if (scan->settings[at] == 0) {
+      scan->settings[at] = hash;
+      return true;
+    }
+    at = (at + 1) % WO_SCAN_SETTINGS_MAX;
+  }
+  return false;
+}

@@ -1,0 +1,301 @@
+/* Host tool: rules/packs -> one C file with the packs in it (rules/embedded.h).
+ *
+ *   wo_embed FOLDER OUTPUT.c
+ *
+ * Every file goes in twice: as written, for linting and messages, and as a parsed tree without the parts that a diagnosis never
+ * reads. The tree is what cJSON would build at run time, as initialised data: parsing was most of the program's start.
+ * Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
+#include <assert.h>
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "parsers/base/limits.h"
+#include "rules/rule_comments.h"
+
+enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
+
+/* Keys of rule objects that only `explain`, `rules check` and `rules test` read. Checklist: only
+ * what the tables of rule_read_*.c mark as is_deep or skip for good can be listed here, or a
+ * diagnosis would miss it. */
+static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since"};
+
+/* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
+struct embed {
+  FILE *out;
+  size_t root_len; /* of the packs folder's path: names are relative to it */
+  size_t count;
+  char table[2][1 << 16]; /* rows of the two arrays, collected while the bytes are written */
+  size_t table_len[2];
+};
+
+/* Says what is wrong; false, so that it can be returned. */
+static bool complain(const char *path, const char *what) {
+  fprintf(stderr, "wo_embed: %s: %s\n", path, what);
+  return false;
+}
+
+/* ---- C out ------------------------------------------------------------------------------------------------------------ */
+
+/* One byte inside a string literal. Octal always has three digits, so that no digit behind it is
+ * swallowed ("\x1" followed by "2" would be another byte); '?' could begin a trigraph. Returns the
+ * number of characters written. */
+static int write_byte(FILE *out, char c) {
+  if (c == '\n') return fprintf(out, "\\n");
+  if (c == '"' || c == '\\' || c == '?') return fprintf(out, "\\%c", c);
+  if (c >= ' ' && c <= '~') return fprintf(out, "%c", c);
+  return fprintf(out, "\\%03o", (unsigned)(unsigned char)c);
+}
+
+/* Writes an array of bytes as short literals, which compile far faster than lists of numbers. The
+ * compiler adds a NUL behind them, which the row's size leaves out. */
+static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
+  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+  int column = 0;
+  for (size_t i = 0; i < len; i++) {
+    column += write_byte(embed->out, text[i]);
+    if (column < LINE_BYTES || i + 1 == len) continue;
+    fprintf(embed->out, "\"\n    \"");
+    column = 0;
+  }
+  fprintf(embed->out, "\";\n");
+}
+
+/* One row of one of the two arrays, for the file being written: the text, or the tree. `is_user` is
+ * 0 in both: what was compiled in may be replaced, and replaces nothing. */
+static bool add_row(struct embed *embed, int which, const char *name) {
+  char *const at = embed->table[which] + embed->table_len[which];
+  const size_t room = sizeof embed->table[which] - embed->table_len[which];
+  const size_t n = embed->count;
+  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu},\n", name, n)
+                             : snprintf(at, room, "    {\"%s\", full_%zu, sizeof full_%zu - 1, 0, NULL},\n", name, n, n);
+  if (len < 0 || (size_t)len >= room) return complain(name, "too many files");
+  embed->table_len[which] += (size_t)len;
+  return true;
+}
+
+/* ---- shortening ------------------------------------------------------------------------------------------------------- */
+
+/* Removes what a diagnosis does not read. Keys that a rule lacks are no failure; nested objects are
+ * left as they are. */
+static void drop_deep(cJSON *object) {
+  for (size_t i = 0; i < sizeof deep_keys / sizeof deep_keys[0]; i++) {
+    cJSON_DeleteItemFromObjectCaseSensitive(object, deep_keys[i]);
+  }
+}
+
+/* Terms are for `explain` alone. The first key tells the sort of a rule, as it does for the loader. */
+static bool is_term(const cJSON *object) {
+  return cJSON_IsObject(object) && object->child != NULL && strcmp(object->child->string, "term") == 0;
+}
+
+/* The rule objects of a file as one array, without terms and long texts; NULL when memory is out.
+ * Takes `root` over. A file that is one rule becomes an array of one, which the loader reads just
+ * the same. */
+static cJSON *shorten(cJSON *root) {
+  cJSON *const array = cJSON_IsArray(root) ? root : cJSON_CreateArray();
+  if (array != root && !cJSON_AddItemToArray(array, root)) return NULL;
+  for (cJSON *object = array->child; object != NULL;) {
+    cJSON *const next = object->next;
+    drop_deep(object);
+    if (is_term(object)) cJSON_Delete(cJSON_DetachItemViaPointer(array, object));
+    object = next;
+  }
+  return array;
+}
+
+/* The line of a place, from 1; NULL, when cJSON names none, gives the first. As "file:line:
+ * message", an error in a pack is found by the editors that find a compiler's. */
+static size_t line_of(const char *text, const char *at) {
+  size_t line = 1;
+  for (const char *c = text; at != NULL && c < at; c++) line += *c == '\n';
+  return line;
+}
+
+/* ---- trees out -------------------------------------------------------------------------------------------------------- */
+
+/* Nodes of a tree, itself included. Counted anew at every level of writing: packs are shallow, and
+ * this runs on the machine that builds. */
+static size_t count_nodes(const cJSON *node) {
+  size_t count = 1;
+  for (const cJSON *child = node->child; child != NULL; child = child->next) count += count_nodes(child);
+  return count;
+}
+
+/* A pointer to node `index` of the tree being written, or NULL. */
+static void write_link(const struct embed *embed, bool is_there, size_t index) {
+  if (is_there) {
+    fprintf(embed->out, "&tree_%zu[%zu], ", embed->count, index);
+  } else {
+    fprintf(embed->out, "0, ");
+  }
+}
+
+/* A string, or NULL. */
+static void write_string(FILE *out, const char *text) {
+  if (text == NULL) {
+    fprintf(out, "0");
+    return;
+  }
+  fputc('"', out);
+  for (const char *c = text; *c != '\0'; c++) write_byte(out, *c);
+  fputc('"', out);
+}
+
+/* Nodes in pre-order: the first child stands behind its parent, the next sibling behind all of its
+ * elder's nodes. `prev` is only needed for changing a tree, which nobody does. The fields come in
+ * the order of struct cJSON, and numbers with as many digits as bring a double back unchanged. */
+static void write_nodes(const struct embed *embed, const cJSON *node, size_t index) {
+  fprintf(embed->out, "    {");
+  write_link(embed, node->next != NULL, index + count_nodes(node));
+  fprintf(embed->out, "0, ");
+  write_link(embed, node->child != NULL, index + 1);
+  fprintf(embed->out, "%d, ", node->type);
+  write_string(embed->out, node->valuestring);
+  fprintf(embed->out, ", %d, %.17g, ", node->valueint, node->valuedouble);
+  write_string(embed->out, node->string);
+  fprintf(embed->out, "},\n");
+  size_t at = index + 1;
+  for (const cJSON *child = node->child; child != NULL; child = child->next) {
+    write_nodes(embed, child, at);
+    at += count_nodes(child);
+  }
+}
+
+/* A tree as one array; its root is the first element. Not const, as cJSON's functions take pointers
+ * to what they could change; cJSON_Delete must never see it. */
+static void write_tree(const struct embed *embed, const cJSON *root) {
+  fprintf(embed->out, "static struct cJSON tree_%zu[%zu] = {\n", embed->count, count_nodes(root));
+  write_nodes(embed, root, 0);
+  fprintf(embed->out, "};\n");
+}
+
+/* ---- one file --------------------------------------------------------------------------------------------------------- */
+
+/* Writes the short form of a file. Blanks its comments in place, so the full form has to be written
+ * before. A file that is no JSON ends the build, with its line. */
+static bool write_short(struct embed *embed, const char *path, char *text, size_t len) {
+  wo_rule_blank_comments(text, len);
+  const char *end = NULL;
+  cJSON *const root = cJSON_ParseWithLengthOpts(text, len + 1, &end, true);
+  if (root == NULL) {
+    fprintf(stderr, "%s:%zu: malformed JSON\n", path, line_of(text, end));
+    return false;
+  }
+  cJSON *const array = shorten(root);
+  if (array != NULL) write_tree(embed, array);
+  cJSON_Delete(array);
+  return array != NULL || complain(path, "out of memory");
+}
+
+/* ---- files in --------------------------------------------------------------------------------------------------------- */
+
+/* Reads a file into `text` of WO_LIMIT_RULE_FILE_BYTES + 1 and ends it with a NUL. One byte more
+ * than allowed is asked for: only then is a file that is too long told from one that just fits. */
+static bool read_file(const char *path, char *text, size_t *ret_len) {
+  FILE *const in = fopen(path, "rb");
+  if (in == NULL) return complain(path, "cannot be opened");
+  const size_t len = fread(text, 1, WO_LIMIT_RULE_FILE_BYTES + 1, in);
+  const bool is_bad = ferror(in) != 0;
+  fclose(in);
+  if (is_bad) return complain(path, "cannot be read");
+  if (len > WO_LIMIT_RULE_FILE_BYTES) return complain(path, "is too large");
+  text[len] = '\0';
+  *ret_len = len;
+  return true;
+}
+
+/* Both forms of one file. Its name becomes part of a string literal, and of messages, so names that
+ * would need escapes are refused rather than escaped. */
+static bool embed_file(struct embed *embed, const char *path) {
+  assert(strlen(path) > embed->root_len);
+  const char *const name = path + embed->root_len + 1;
+  if (strpbrk(name, "\"\\?\n") != NULL) return complain(path, "has a name that cannot be embedded");
+  char *const text = malloc(WO_LIMIT_RULE_FILE_BYTES + 2);
+  if (text == NULL) return complain(path, "out of memory");
+  size_t len = 0;
+  bool is_done = read_file(path, text, &len);
+  if (is_done) write_array(embed, "full", text, len);
+  is_done = is_done && write_short(embed, path, text, len);
+  is_done = is_done && add_row(embed, 0, name) && add_row(embed, 1, name);
+  free(text);
+  embed->count++;
+  return is_done;
+}
+
+static bool embed_folder(struct embed *embed, const char *folder, int depth);
+
+/* What stands at a path: a folder, a rule file, or nothing of ours. False for failures only. */
+static bool embed_path(struct embed *embed, const char *folder, const char *name, int depth) {
+  char path[PATH_BYTES];
+  const int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (len < 0 || (size_t)len >= sizeof path || depth > DEPTH_MAX) return complain(folder, "nested too deep");
+  struct stat about;
+  if (stat(path, &about) != 0) return complain(path, "cannot be looked at");
+  if (S_ISDIR(about.st_mode)) return embed_folder(embed, path, depth + 1);
+  const bool is_json = len > 5 && strcmp(path + len - 5, ".json") == 0;
+  return !is_json || embed_file(embed, path);
+}
+
+/* Hidden files are left alone. */
+static int is_visible(const struct dirent *entry) {
+  return entry->d_name[0] != '.';
+}
+
+/* A folder in name order: byte-wise, because no locale is ever set. The order of a file system
+ * would make two builds of one source differ. Goes on freeing after a failure, but no longer
+ * embeds. */
+static bool embed_folder(struct embed *embed, const char *folder, int depth) {
+  struct dirent **entries = NULL;
+  const int count = scandir(folder, &entries, is_visible, alphasort);
+  if (count < 0) return complain(folder, "cannot be read as a folder");
+  bool is_done = true;
+  for (int i = 0; i < count; i++) {
+    is_done = is_done && embed_path(embed, folder, entries[i]->d_name, depth);
+    free(entries[i]);
+  }
+  free(entries);
+  return is_done;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------------- */
+
+/* An empty row at the end keeps an empty array legal C. */
+static void write_tables(struct embed *embed) {
+  static const char *const names[] = {"short", "full"};
+  for (int i = 0; i < 2; i++) {
+    fprintf(embed->out, "\nconst struct wo_rule_file wo_embedded_%s[] = {\n%.*s    {\"\", \"\", 0, 0, NULL},\n};\n", names[i],
+            (int)embed->table_len[i], embed->table[i]);
+    fprintf(embed->out, "const size_t wo_embedded_%s_count = %zu;\n", names[i], embed->count);
+  }
+}
+
+/* Wrong usage and a failure have exit statuses of their own, and the same as in whyoom itself. */
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    fprintf(stderr, "usage: wo_embed FOLDER OUTPUT.c\n");
+    return 2;
+  }
+  struct embed *const embed = calloc(1, sizeof *embed);
+  FILE *const out = embed == NULL ? NULL : fopen(argv[2], "wb");
+  if (out == NULL) {
+    free(embed);
+    complain(argv[2], "cannot be written");
+    return 1;
+  }
+  embed->out = out;
+  embed->root_len = strlen(argv[1]);
+  fprintf(out, "/* Written by rules/embed.c from the rule packs. */\n#include <cjson/cJSON.h>\n#include \"rules/embedded.h\"\n\n");
+  bool is_done = embed_folder(embed, argv[1], 0);
+  write_tables(embed);
+  is_done = ferror(out) == 0 && is_done;
+  is_done = fclose(out) == 0 && is_done;
+  /* A half-written file must not look finished to the next build. */
+  if (!is_done) remove(argv[2]);
+  free(embed);
+  return is_done ? 0 : 1;
+}

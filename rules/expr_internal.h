@@ -1,0 +1,96 @@
+/* The tree of an expression, shared by its parser (expr_parse.c) and its evaluator (expr_eval.c) and by nobody else.
+ *
+ * A tree is built once, checked while it is built, and never changed. Names that stand for another expression ("let") point at
+ * it, so several trees form one acyclic graph; every node knows how tall and how large it is with those expanded, and the parser
+ * refuses what is too much. Evaluation and visiting can therefore recurse without a guard of their own. */
+#ifndef WO_EXPR_INTERNAL_H
+#define WO_EXPR_INTERNAL_H
+
+#include "parsers/base/limits.h"
+#include "rules/expr.h"
+
+/* Tallest tree, definitions expanded: bounds the stack of the evaluator. A chain "a + b + c" is as tall as it has terms. */
+#ifndef WO_LIMIT_EXPR_HEIGHT
+#define WO_LIMIT_EXPR_HEIGHT (8 * WO_LIMIT_EXPR_DEPTH)
+#endif
+
+/* Most nodes, definitions expanded each time they are used: bounds the time of one evaluation, which without it could double with
+ * every "let" that uses the one before it twice. */
+#ifndef WO_LIMIT_EXPR_NODES
+#define WO_LIMIT_EXPR_NODES 4096
+#endif
+
+/* Most arguments of one function call. */
+#ifndef WO_LIMIT_EXPR_ARGS
+#define WO_LIMIT_EXPR_ARGS 32
+#endif
+
+/* Largest number that divisor_at_most takes apart: bounds its search. */
+#ifndef WO_LIMIT_EXPR_DIVIDEND
+#define WO_LIMIT_EXPR_DIVIDEND 1e7
+#endif
+
+enum wo_op {
+  WO_OP_CONSTANT,   /* of the node's unit: `number` (BOOL: 0 or 1) or `text` */
+  WO_OP_FACT,       /* `text` is its name */
+  WO_OP_DEFINITION, /* `definition` */
+  /* From here on every op has arguments. Truth first: Kleene's logic, in the order of binding. */
+  WO_OP_NOT,
+  WO_OP_AND,
+  WO_OP_OR,
+  /* Comparisons, which the evaluator brings down to equality and "less". */
+  WO_OP_EQUAL,
+  WO_OP_UNEQUAL,
+  WO_OP_LESS,
+  WO_OP_LESS_EQUAL,
+  WO_OP_GREATER,
+  WO_OP_GREATER_EQUAL,
+  /* Arithmetic over intervals; which units may meet is settled by the parser. */
+  WO_OP_ADD,
+  WO_OP_SUBTRACT,
+  WO_OP_MULTIPLY,
+  WO_OP_DIVIDE,
+  WO_OP_NEGATE,
+  /* Functions, named as rule files write them. */
+  WO_OP_KNOWN,
+  WO_OP_UNKNOWN,
+  WO_OP_MIN,
+  WO_OP_MAX,
+  WO_OP_FLOOR,
+  WO_OP_CEIL,
+  WO_OP_ROUND,
+  WO_OP_ABS,
+  WO_OP_IF,
+  WO_OP_OTHERWISE,
+  WO_OP_HAS,
+  WO_OP_ONE_OF,
+  WO_OP_NOMINAL,
+  WO_OP_DIVISOR_AT_MOST,
+  WO_OP_POWER_OF_TWO_AT_MOST,
+  WO_OP_COUNT_
+};
+
+struct wo_node {
+  enum wo_op op;
+  enum wo_unit unit;
+  uint32_t height; /* 1 for a leaf; definitions expanded */
+  uint32_t nodes;  /* in this tree; definitions expanded */
+  uint32_t arg_count;
+  union {
+    double number;
+    struct wo_view text;
+    const struct wo_expr *definition;
+    const struct wo_node *const *args; /* for every op behind WO_OP_DEFINITION */
+  } as;
+};
+
+struct wo_expr {
+  struct wo_view source;
+  const struct wo_node *root;
+};
+
+/* As wo_expr_parse, for text that already lives as long as the arena: it is not copied. */
+enum wo_status wo__expr_parse_borrowed(struct wo_arena *arena, struct wo_view text, const struct wo_names *names,
+                                       const struct wo_expr **ret_expr, struct wo_err *err);
+
+#endif

@@ -1,0 +1,211 @@
+/* Rules in memory: causes, fixes, knobs, patterns and phases, as loaded from the packs. Read-only
+ * after loading; all of it lives in the pack's arena. File format: docs/rules.md. */
+#ifndef WO_RULE_H
+#define WO_RULE_H
+
+#include "parsers/pattern.h"
+#include "rules/expr.h"
+#include "rules/template.h"
+#include "rules/weights.h"
+
+/* Where a rule stands, for messages. */
+struct wo_rule_place {
+  struct wo_view file;
+  uint64_t line;
+};
+
+enum wo_confidence { WO_CONFIDENCE_POSSIBLE, WO_CONFIDENCE_LIKELY, WO_CONFIDENCE_CERTAIN };
+
+/* A text that is said when a condition holds; condition NULL = always. */
+struct wo_clause {
+  const struct wo_expr *when;
+  enum wo_weight weight;
+  const struct wo_template *say;
+};
+
+/* A log that must (or must not) give the cause. `log` is the whole text, lines joined by '\n'. */
+struct wo_example {
+  bool gives;
+  struct wo_view log;
+  struct wo_view title; /* for gives: the title that the user reads; may be empty */
+  struct wo_view why;   /* for !gives: why not */
+};
+
+struct wo_cause {
+  struct wo_view id;     /* kebab-case, for ever */
+  struct wo_view family; /* one of the FAMILY names of docs/schema */
+  const struct wo_template *title;
+  const struct wo_template *summary; /* what it means, with this job's numbers */
+  struct wo_view means;              /* one sentence, for `explain` */
+  struct wo_view details;            /* long text for `explain`; may be empty */
+  const struct wo_expr *when;
+  const struct wo_clause *not_when; /* say = why the rule does not apply; weight unused */
+  size_t not_when_count;
+  enum wo_weight prior;
+  enum wo_confidence at_most;
+  const struct wo_clause *for_;
+  size_t for_count;
+  const struct wo_clause *against;
+  size_t against_count;
+  const struct wo_view *excludes; /* ids of causes that are dropped when this one is at least as strong */
+  size_t exclude_count;
+  const struct wo_clause *would_tell; /* evidence that would settle it */
+  size_t would_tell_count;
+  const struct wo_view *fixes; /* ids, best first */
+  size_t fix_count;
+  const struct wo_view *references;
+  size_t reference_count;
+  const struct wo_example *examples;
+  size_t example_count;
+  struct wo_rule_place place;
+};
+
+/* One changed knob of a fix. */
+struct wo_change {
+  struct wo_view knob;
+  const struct wo_expr *to;   /* new value; unit of the knob */
+  const struct wo_expr *when; /* NULL = always */
+};
+
+struct wo_fix {
+  struct wo_view id;
+  const struct wo_template *title;
+  const struct wo_expr *when; /* applicable at all; NULL = always */
+  const struct wo_expr *already; /* true: already set, not proposed; NULL = never */
+  const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
+  const struct wo_clause *conflicts; /* any true: not proposed, say = why */
+  size_t conflict_count;
+  const struct wo_change *changes;
+  size_t change_count;
+  const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
+  const struct wo_expr *saves_hi;
+  const struct wo_template *saves_formula; /* the arithmetic, with the numbers in it */
+  const struct wo_template *cost_speed;
+  const struct wo_template *cost_accuracy; /* "none" when results do not change */
+  const struct wo_template *cost_effort;
+  const struct wo_clause *commands; /* lines to paste, besides the changed knobs */
+  size_t command_count;
+  const struct wo_clause *notes; /* what the user should know before doing it */
+  size_t note_count;
+  struct wo_view explain;    /* long text */
+  struct wo_view replays_as; /* trace transform in the replay language; may be empty */
+  struct wo_rule_place place;
+};
+
+/* A spelling of a knob. */
+struct wo_alias {
+  struct wo_view key;       /* "per_device_train_batch_size"; matched at the end of a dotted key, '-' and '_' alike */
+  struct wo_view framework; /* "hf", "megatron", "deepspeed", "verl", "vllm", ...; may be empty */
+  struct wo_view value_map; /* "true=none,false=full": value translations; may be empty */
+  const struct wo_view *literals; /* texts to look for instead of the key; may be none */
+  size_t literal_count;
+};
+
+struct wo_knob {
+  struct wo_view id;
+  enum wo_unit unit;
+  struct wo_view means;
+  const struct wo_alias *aliases; /* first one is the default spelling */
+  size_t alias_count;
+  struct wo_rule_place place;
+};
+
+/* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
+struct wo_phase_hint {
+  struct wo_view phase; /* or "attention", "logits" for the nature of the innermost frames */
+  const struct wo_view *any_of; /* substrings of "path|function|code" */
+  size_t any_of_count;
+};
+
+/* A term, myth or fact for `whyoom explain`. */
+struct wo_term {
+  struct wo_view id;
+  struct wo_view title;
+  struct wo_view text;
+};
+
+/* Where a pattern of the packs stands, and the lines that it must and must not match. Kept at WO_LOAD_ALL only. */
+struct wo_pattern_samples {
+  size_t pattern; /* index into the pack's patterns */
+  struct wo_rule_place place;
+  const struct wo_view *match;
+  size_t match_count;
+  const struct wo_view *no_match;
+  size_t no_match_count;
+};
+
+/* Two rules of one sort and id among files that are not the user's own; the later one was kept. */
+struct wo_duplicate {
+  struct wo_view id;
+  struct wo_rule_place place; /* of the later one */
+};
+
+struct wo_pack_index; /* finds rules and facts by name */
+
+struct wo_pack {
+  struct wo_arena arena;
+  struct wo_pack_index *index;
+  struct wo_pattern *patterns; /* the packs' own, then one per knob alias (reader "setting", argument = knob id) */
+  size_t pattern_count;
+  size_t own_pattern_count; /* how many of them the packs wrote */
+  struct wo_pattern_samples *samples;
+  size_t sample_count;
+  struct wo_duplicate *duplicates;
+  size_t duplicate_count;
+  struct wo_cause *causes;
+  size_t cause_count;
+  struct wo_fix *fixes;
+  size_t fix_count;
+  struct wo_knob *knobs;
+  size_t knob_count;
+  struct wo_phase_hint *phases;
+  size_t phase_count;
+  struct wo_term *terms;
+  size_t term_count;
+};
+
+struct cJSON;
+
+/* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
+struct wo_rule_file {
+  const char *name; /* for messages: "causes/fragmentation.json" */
+  const char *data;
+  size_t size;
+  bool is_user; /* from --rules: may replace a rule without a complaint */
+  const struct cJSON *tree; /* compiled-in rules: parsed when the program was built; data is then NULL */
+};
+
+/* How much to load: diagnosis leaves out examples and long texts, and so starts faster. */
+enum wo_load_depth { WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
+
+/* The compiled-in packs at that depth. */
+const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count);
+
+/* Loads rule files. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN with file, line and column in *err when a file is wrong; nothing is
+ * loaded then. Unknown keys are errors. *ret_pack must be released with wo_pack_free. */
+enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
+                            struct wo_err *err);
+
+/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in name order, which adds and overrides. */
+enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
+
+/* Frees a pack; NULL allowed; returns NULL. */
+struct wo_pack *wo_pack_free(struct wo_pack *pack);
+
+/* The rule of that id, or NULL. */
+const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id);
+const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
+const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
+
+/* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
+enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
+
+/* Called with each complaint of wo_pack_check. */
+typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
+
+/* Lints a pack loaded with WO_LOAD_ALL: ids, families, missing parts, dangling references, patterns
+ * (wo_pattern_check, their samples), causes without one example that gives and two that do not,
+ * fixes that no cause proposes. Returns the number of complaints. */
+size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
+
+#endif

@@ -1,0 +1,293 @@
+/* The lint: what the loader accepts, but a good pack must not have.
+ *
+ * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line
+ * where it starts. Running the examples through a diagnosis is not done here but by `whyoom rules test`. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/clean.h"
+#include "parsers/format.h"
+#include "rules/rule.h"
+
+/* One run of the lint. The set is made once, because making it compiles the prefilter over all
+ * literals; NULL when memory was out, and then no pattern is checked. */
+struct check {
+  const struct wo_pack *pack;
+  wo_complaint_fn fn;
+  void *context;
+  size_t complaints;
+  struct wo_pattern_set *set; /* over all patterns of the pack */
+};
+
+/* The families of causes; part of the JSON report, and so a promise to the programs that read it.
+ * Checklist: the same names stand in docs/schema/report-1.schema.json. */
+static const char *const families[] = {
+    "fragmentation", "oversized_batch", "model_too_large", "other_process", "leak_growth", "sequence_length",
+    "kv_cache",      "host_memory",     "secondary",       "not_memory",    "unclear",
+};
+
+/* More counterexamples than examples, because the usual mistake of a rule is to fire too often, not
+ * too seldom. */
+enum { EXAMPLES_GIVE_MIN = 1, EXAMPLES_NOT_MIN = 2, CLEAN_BYTES = 16 * 1024 };
+
+/* Formats a complaint and hands it on at once; nothing is collected here. The place is the line
+ * where the rule starts: the pack no longer knows where its single members stood. */
+static void __attribute__((format(printf, 4, 5)))
+complain(struct check *check, struct wo_rule_place place, enum wo_status code, const char *format, ...) {
+  assert(code != WO_OK);
+  struct wo_err err;
+  char message[sizeof err.message];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  wo_err_set(&err, code, "%s", message);
+  char file[sizeof err.file];
+  snprintf(file, sizeof file, "%.*s", (int)place.file.len, place.file.ptr == NULL ? "" : place.file.ptr);
+  wo_err_place(&err, file, place.line, 0, 0);
+  check->complaints++;
+  check->fn(check->context, &err);
+}
+
+/* For printf: "%.*s". Evaluates its argument more than once. The empty string keeps NULL from
+ * printf, which may not be given it even with a precision of zero. */
+#define SHOWN(view) (int)(view).len, (view).ptr == NULL ? "" : (view).ptr
+
+/* Complains about a text that must be there; blanks alone do not count as one. `sort` and `id` name
+ * the rule. */
+static void check_text(struct check *check, struct wo_rule_place place, const char *sort, struct wo_view id, const char *key,
+                       struct wo_view text) {
+  if (wo_view_trim(text).len > 0) return;
+  complain(check, place, WO_E_SYNTAX, "%s %.*s: '%s' is missing or empty", sort, SHOWN(id), key);
+}
+
+/* Kebab-case for the ids that users type: lower-case words joined by '-', as in "oversized-batch".
+ * Stricter than the loader's is_id, since knobs ("micro_batch") and phases follow the names of
+ * configuration files. "a--b" passes: it is ugly, not ambiguous. */
+static bool is_kebab(struct wo_view id) {
+  for (size_t i = 0; i < id.len; i++) {
+    const char c = id.ptr[i];
+    const bool is_dash = c == '-' && i > 0 && i + 1 < id.len;
+    if (!is_dash && !wo_is_digit(c) && !(wo_is_alpha(c) && wo_lower(c) == c)) return false;
+  }
+  return id.len > 0;
+}
+
+/* Complains about an id that is not kebab-case. */
+static void check_id(struct check *check, struct wo_rule_place place, const char *sort, struct wo_view id) {
+  if (!is_kebab(id)) complain(check, place, WO_E_SYNTAX, "%s %.*s: the id is not kebab-case", sort, SHOWN(id));
+}
+
+/* ---- patterns --------------------------------------------------------------------------------------------------------- */
+
+/* Whether one of the pattern's literals stands in the line; patterns without literals look at every
+ * line of their place. A line feed at the end of a literal means the end of the line, which a
+ * sample, being one line, does not spell out. */
+static bool has_literal(const struct wo_pattern *pattern, struct wo_view line) {
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    struct wo_view literal = pattern->literals[i];
+    const bool is_at_end = wo_view_ends(literal, "\n");
+    if (is_at_end) literal.len--;
+    const size_t at = is_at_end && literal.len <= line.len ? line.len - literal.len : 0;
+    if (wo_view_find(line, literal, at) != WO_NOT_FOUND) return true;
+  }
+  return pattern->literal_count == 0;
+}
+
+/* Stops at the first match. */
+static bool note_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
+  (void)pattern, (void)match;
+  *(bool *)context = true;
+  return false;
+}
+
+/* Whether the pattern applies to a raw line, as the scanner would decide: literals in the raw line,
+ * the expression in the cleaned one. The prefix of launchers is not taken off here, so samples are
+ * written with the text of the program alone, or the expression must allow for it. */
+static bool applies(const struct check *check, size_t index, struct wo_view line) {
+  if (!has_literal(&check->pack->patterns[index], line)) return false;
+  char buf[CLEAN_BYTES];
+  bool is_match = false;
+  wo_pattern_match(check->set, index, wo_clean_line(line, buf, sizeof buf), note_match, &is_match);
+  return is_match;
+}
+
+/* Says why a sample fails, because a missing literal and a wrong expression are mended differently. */
+static void check_samples(struct check *check, const struct wo_pattern *pattern, const struct wo_pattern_samples *samples) {
+  assert(samples->pattern < check->pack->pattern_count);
+  for (size_t i = 0; i < samples->match_count; i++) {
+    if (applies(check, samples->pattern, samples->match[i])) continue;
+    const char *const why = has_literal(pattern, samples->match[i]) ? "is not matched" : "holds none of the literals";
+    complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: sample %zu %s", SHOWN(pattern->id), i + 1, why);
+  }
+  for (size_t i = 0; i < samples->no_match_count; i++) {
+    if (!applies(check, samples->pattern, samples->no_match[i])) continue;
+    complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: line %zu of 'not' is matched", SHOWN(pattern->id), i + 1);
+  }
+}
+
+/* A pattern whose expressions are wrong is not tried on its samples: one mistake, one complaint. An
+ * unknown reader is worse than a wrong expression, as nothing would ever say that it is missing:
+ * the scanner passes over names it cannot find. */
+static void check_pattern(struct check *check, const struct wo_pattern_samples *samples) {
+  const struct wo_pattern *const pattern = &check->pack->patterns[samples->pattern];
+  check_id(check, samples->place, "pattern", pattern->id);
+  struct wo_err err;
+  if (wo_pattern_check(pattern, &err) != WO_OK) {
+    complain(check, samples->place, err.code, "pattern %.*s: %s (at %llu)", SHOWN(pattern->id), err.message,
+             (unsigned long long)err.offset);
+    return;
+  }
+  if (pattern->reader.len > 0 && wo_format_find(pattern->reader) == NULL) {
+    complain(check, samples->place, WO_E_UNKNOWN, "pattern %.*s: unknown reader '%.*s'", SHOWN(pattern->id),
+             SHOWN(pattern->reader));
+  }
+  if (pattern->regex.len == 0 && pattern->reader.len == 0 && pattern->literal_count == 0) {
+    complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: matches every line", SHOWN(pattern->id));
+  }
+  if (samples->match_count == 0) complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: no samples", SHOWN(pattern->id));
+  check_samples(check, pattern, samples);
+}
+
+/* ---- causes ----------------------------------------------------------------------------------------------------------- */
+
+/* Whether it is one of the families above. */
+static bool is_family(struct wo_view family) {
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+    if (wo_view_is(family, families[i])) return true;
+  }
+  return false;
+}
+
+/* Ids of other rules that a cause names. Only here, not at loading: a folder given with --rules may
+ * well name what another file of it brings, and a dangling name does no harm at run time. */
+static void check_cause_links(struct check *check, const struct wo_cause *cause) {
+  for (size_t i = 0; i < cause->exclude_count; i++) {
+    const struct wo_view id = cause->excludes[i];
+    if (wo_pack_cause(check->pack, id) == NULL) {
+      complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: excludes unknown cause '%.*s'", SHOWN(cause->id), SHOWN(id));
+    }
+    if (wo_view_equal(id, cause->id)) complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: excludes itself", SHOWN(id));
+  }
+  for (size_t i = 0; i < cause->fix_count; i++) {
+    if (wo_pack_fix(check->pack, cause->fixes[i]) != NULL) continue;
+    complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: unknown fix '%.*s'", SHOWN(cause->id), SHOWN(cause->fixes[i]));
+  }
+}
+
+/* Examples must be there, in both directions, and the ones that do not give the cause must say why.
+ * The why is for the reader of the rule: it names the neighbour that the log shows instead. */
+static void check_cause_examples(struct check *check, const struct wo_cause *cause) {
+  size_t gives = 0;
+  for (size_t i = 0; i < cause->example_count; i++) {
+    const struct wo_example *const example = &cause->examples[i];
+    gives += example->gives;
+    if (wo_view_trim(example->log).len == 0) {
+      complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: example %zu has an empty log", SHOWN(cause->id), i + 1);
+    }
+    if (!example->gives && example->why.len == 0) {
+      complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: example %zu does not say why not", SHOWN(cause->id), i + 1);
+    }
+  }
+  assert(gives <= cause->example_count);
+  const size_t others = cause->example_count - gives;
+  if (gives < EXAMPLES_GIVE_MIN || others < EXAMPLES_NOT_MIN) {
+    complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: %zu examples that give it and %zu that do not (at least %d and %d)",
+             SHOWN(cause->id), gives, others, EXAMPLES_GIVE_MIN, EXAMPLES_NOT_MIN);
+  }
+}
+
+/* Everything about one cause. `would_tell` is asked for because a cause that nothing could confirm
+ * or refute is an opinion. */
+static void check_cause(struct check *check, const struct wo_cause *cause) {
+  check_id(check, cause->place, "cause", cause->id);
+  check_text(check, cause->place, "cause", cause->id, "title", wo_template_source(cause->title));
+  check_text(check, cause->place, "cause", cause->id, "summary", wo_template_source(cause->summary));
+  check_text(check, cause->place, "cause", cause->id, "means", cause->means);
+  if (!is_family(cause->family)) {
+    complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: unknown family '%.*s'", SHOWN(cause->id), SHOWN(cause->family));
+  }
+  if (cause->would_tell_count == 0) {
+    complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: 'would_tell' is missing or empty", SHOWN(cause->id));
+  }
+  check_cause_links(check, cause);
+  check_cause_examples(check, cause);
+}
+
+/* ---- fixes and knobs -------------------------------------------------------------------------------------------------- */
+
+/* Whether some cause proposes the fix. One that none does can never be seen by a user. Quadratic
+ * over a few dozen rules, in a command that people run by hand. */
+static bool is_proposed(const struct wo_pack *pack, struct wo_view fix) {
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    for (size_t j = 0; j < pack->causes[i].fix_count; j++) {
+      if (wo_view_equal(pack->causes[i].fixes[j], fix)) return true;
+    }
+  }
+  return false;
+}
+
+/* Everything about one fix. Without its cost a user cannot weigh it. */
+static void check_fix(struct check *check, const struct wo_fix *fix) {
+  check_id(check, fix->place, "fix", fix->id);
+  check_text(check, fix->place, "fix", fix->id, "title", wo_template_source(fix->title));
+  check_text(check, fix->place, "fix", fix->id, "cost.speed", wo_template_source(fix->cost_speed));
+  check_text(check, fix->place, "fix", fix->id, "cost.accuracy", wo_template_source(fix->cost_accuracy));
+  check_text(check, fix->place, "fix", fix->id, "cost.effort", wo_template_source(fix->cost_effort));
+  for (size_t i = 0; i < fix->change_count; i++) {
+    if (wo_pack_knob(check->pack, fix->changes[i].knob) != NULL) continue;
+    complain(check, fix->place, WO_E_UNKNOWN, "fix %.*s: unknown knob '%.*s'", SHOWN(fix->id), SHOWN(fix->changes[i].knob));
+  }
+  if (fix->already != NULL && fix->already_say == NULL) {
+    complain(check, fix->place, WO_E_SYNTAX, "fix %.*s: 'already' without 'already_say'", SHOWN(fix->id));
+  }
+  if (!is_proposed(check->pack, fix->id))
+    complain(check, fix->place, WO_E_SYNTAX, "fix %.*s: no cause proposes it", SHOWN(fix->id));
+}
+
+/* What a knob means is shown by `explain`; its spellings were checked at loading. */
+static void check_knob(struct check *check, const struct wo_knob *knob) {
+  check_text(check, knob->place, "knob", knob->id, "means", knob->means);
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------------- */
+
+/* Duplicate ids, phases and terms. The latter two do not keep their place, as no message of a
+ * diagnosis ever needs it; complaints name them by id. */
+static void check_others(struct check *check) {
+  const struct wo_pack *const pack = check->pack;
+  const struct wo_rule_place nowhere = {0};
+  for (size_t i = 0; i < pack->duplicate_count; i++) {
+    const struct wo_duplicate *const duplicate = &pack->duplicates[i];
+    complain(check, duplicate->place, WO_E_SYNTAX, "the id '%.*s' is taken", SHOWN(duplicate->id));
+  }
+  for (size_t i = 0; i < pack->phase_count; i++) {
+    if (pack->phases[i].any_of_count > 0) continue;
+    complain(check, nowhere, WO_E_SYNTAX, "phase %.*s: 'any_of' is missing or empty", SHOWN(pack->phases[i].phase));
+  }
+  for (size_t i = 0; i < pack->term_count; i++) {
+    const struct wo_term *const term = &pack->terms[i];
+    check_text(check, nowhere, "term", term->id, "title", term->title);
+    check_text(check, nowhere, "term", term->id, "text", term->text);
+  }
+}
+
+/* The order is that of the loaded arrays, hence of the files: a corrected pack is read beside its
+ * complaints. Checking goes on after each of them, so that one run shows all. */
+size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context) {
+  assert(pack != NULL && fn != NULL);
+  struct check check = {.pack = pack, .fn = fn, .context = context};
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &check.set) == WO_OK) {
+    for (size_t i = 0; i < pack->sample_count; i++) check_pattern(&check, &pack->samples[i]);
+  } else {
+    complain(&check, (struct wo_rule_place){0}, WO_E_NOMEM, "patterns: %s", wo_status_text(WO_E_NOMEM));
+  }
+  for (size_t i = 0; i < pack->cause_count; i++) check_cause(&check, &pack->causes[i]);
+  for (size_t i = 0; i < pack->fix_count; i++) check_fix(&check, &pack->fixes[i]);
+  for (size_t i = 0; i < pack->knob_count; i++) check_knob(&check, &pack->knobs[i]);
+  check_others(&check);
+  wo_pattern_set_free(check.set);
+  return check.complaints;
+}

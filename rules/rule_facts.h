@@ -1,0 +1,14 @@
+/* The table of facts.def, for the loader. Private to rules/. */
+#ifndef WO_RULE_FACTS_H
+#define WO_RULE_FACTS_H
+
+#include "rules/pack_index.h"
+#include "rules/rule.h"
+
+/* How many facts there are without those of knobs and kinds. */
+size_t wo__fact_count(void);
+
+/* Adds them all to an index with room for them. */
+void wo__fact_index(struct wo_pack_index *index);
+
+#endif

@@ -1,0 +1,97 @@
+/* Reading JSON members into the structs of rule.h, by tables. Private to rules/.
+ *
+ * Each sort of rule has one table: key, reader, place in the struct. A reader checks the JSON type, copies into the arena and
+ * parses expressions and templates. All return false after the first error, which is then in loader->err with its place. */
+#ifndef WO_RULE_READ_H
+#define WO_RULE_READ_H
+
+#include "rules/pack_index.h"
+#include "rules/rule_json.h"
+
+/* Named expressions of one rule. */
+#ifndef WO_LIMIT_LETS
+#define WO_LIMIT_LETS 64
+#endif
+
+struct wo_let {
+  struct wo_view name;
+  const struct wo_expr *expr;
+};
+
+/* The state of one load. */
+struct wo_loader {
+  struct wo_pack *pack;
+  enum wo_load_depth depth;
+  enum wo_status status;
+  struct wo_err *err;
+  const struct wo_json *json; /* the file being read */
+  struct wo_names names;      /* facts and the lets below */
+  struct wo_let lets[WO_LIMIT_LETS];
+  size_t let_count;
+};
+
+struct wo_member;
+typedef bool (*wo_read_fn)(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);
+
+/* One key of an object. `offset` is where in the target struct the value goes, `count_offset` where the length of an array goes,
+ * `extra` what the reader makes of it. is_deep: read at WO_LOAD_ALL only. */
+struct wo_member {
+  const char *key;
+  wo_read_fn read;
+  size_t offset;
+  size_t count_offset;
+  int extra;
+  bool is_deep;
+};
+
+/* Records an error about a value or its key; false, so that `return wo__load_fail(...)` reads well. */
+bool wo__load_fail(struct wo_loader *loader, const cJSON *node, enum wo_json_part part, enum wo_status code, const char *format,
+                   ...) __attribute__((format(printf, 5, 6)));
+
+/* Records that memory is out. */
+bool wo__load_fail_nomem(struct wo_loader *loader);
+
+/* Reads the members of an object. Unknown keys, and keys that come twice, are errors. `first` members are skipped (the sort). */
+bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struct wo_member *members, size_t count, void *target);
+
+/* Readers. The comment says what stands at the offset. */
+bool wo__load_text(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);     /* view */
+bool wo__load_texts(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* views */
+bool wo__load_lines(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* view */
+bool wo__load_bool(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);     /* bool */
+bool wo__load_template(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* template */
+bool wo__load_expr(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* unit: extra */
+bool wo__load_weight(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);  /* weight */
+bool wo__load_clauses(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* clauses */
+bool wo__load_skip(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* nothing */
+
+/* What the clauses of an array look like: the `extra` of wo__load_clauses. */
+enum wo_clause_form {
+  WO_CLAUSE_CONDITION, /* {"if", "say"} */
+  WO_CLAUSE_ARGUMENT,  /* {"if", "weight", "say"} */
+  WO_CLAUSE_REMARK     /* a template, or {"if", "say"} */
+};
+
+/* Parses an expression and checks its unit (WO_UNIT_NONE: any). */
+bool wo__load_expr_of(struct wo_loader *loader, const cJSON *value, enum wo_unit unit, const struct wo_expr **ret_expr);
+
+/* Forgets the lets of the rule before; reads those of a rule (NULL: none). */
+bool wo__load_lets(struct wo_loader *loader, const cJSON *lets);
+
+/* The string, or NULL after a complaint. The length of an array, or WO_NOT_FOUND after a complaint. */
+const char *wo__load_string(struct wo_loader *loader, const cJSON *value);
+size_t wo__load_array_len(struct wo_loader *loader, const cJSON *value);
+
+/* A copy of a string in the pack's arena. */
+bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view *ret_copy);
+
+/* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c). They fill a zeroed struct; its id is set. */
+bool wo__load_pattern(struct wo_loader *loader, const cJSON *object, struct wo_pattern *pattern,
+                      struct wo_pattern_samples *samples);
+bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause);
+bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *fix);
+bool wo__load_knob(struct wo_loader *loader, const cJSON *object, struct wo_knob *knob);
+bool wo__load_phase(struct wo_loader *loader, const cJSON *object, struct wo_phase_hint *phase);
+bool wo__load_term(struct wo_loader *loader, const cJSON *object, struct wo_term *term);
+
+#endif

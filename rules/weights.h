@@ -1,0 +1,36 @@
+/* Every scoring constant of the diagnosis, in one place.
+ *
+ * A finding's score starts at its rule's prior and every argument moves it: for: s += (1 - s) * w ;
+ * against: s *= 1 - w. Arguments are applied in that order, so the result does not depend on how a
+ * rule lists them.
+ *
+ * An argument takes its share of what is missing (for), or of what is there (against). A score
+ * therefore stays between nothing and certainty however many arguments there are, and each further
+ * one says less: ten weak signs do not make a proof. Rules name weights in words, so that a change
+ * here moves all of them together. */
+#ifndef WO_WEIGHTS_H
+#define WO_WEIGHTS_H
+
+/* WO_WEIGHT(enumerator, name in rule files, value). Roughly: decisive settles the matter alone,
+ * strong makes it likely, medium is a good sign, weak tips a balance, none only gives a reason to
+ * read. */
+#define WO_WEIGHT_MAP(X)                  \
+  X(WO_WEIGHT_DECISIVE, "decisive", 0.90) \
+  X(WO_WEIGHT_STRONG, "strong", 0.60)     \
+  X(WO_WEIGHT_MEDIUM, "medium", 0.35)     \
+  X(WO_WEIGHT_WEAK, "weak", 0.15)         \
+  X(WO_WEIGHT_NONE, "none", 0.0)
+
+enum wo_weight {
+#define WO_WEIGHT_ENUM(code, name, value) code,
+  WO_WEIGHT_MAP(WO_WEIGHT_ENUM)
+#undef WO_WEIGHT_ENUM
+  WO_WEIGHT_COUNT_
+};
+
+/* Score from which a finding is called certain / likely; below, it is possible. Below WO_SCORE_SHOWN it is not shown. */
+#define WO_SCORE_CERTAIN 0.90
+#define WO_SCORE_LIKELY 0.50
+#define WO_SCORE_SHOWN 0.15
+
+#endif

@@ -1,0 +1,81 @@
+/* Fuzzes the input reader: the bytes arrive through a descriptor, as a plain text or as gzip, whichever they look like. Checks:
+ * plain bytes come out as they went in, the amount and the text do not depend on the size of the reads, a failure comes once, and
+ * the end is final. */
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "parsers/base/input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Enough to see differences; expansion beyond it is cut short to stay quick. */
+enum { COMPARED_BYTES = 1 << 16 };
+
+static void require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+struct outcome {
+  char text[COMPARED_BYTES];
+  size_t len;
+  enum wo_status status; /* the failure that ended it, or WO_OK */
+  bool is_compressed;
+};
+
+/* After a failure, and after the end, there is nothing more. */
+static void check_end(struct wo_input *input, const struct outcome *outcome) {
+  char byte = 0;
+  size_t len = 1;
+  require(wo_input_read(input, &byte, 1, &len, NULL) == WO_OK && len == 0);
+  require(wo_input_bytes(input) == outcome->len);
+}
+
+static void read_all(int fd, size_t cap, struct outcome *outcome) {
+  struct wo_input *input = NULL;
+  require(lseek(fd, 0, SEEK_SET) == 0);
+  if (wo_input_open_fd(fd, "fuzz", &input, NULL) != WO_OK) return;
+  *outcome = (struct outcome){.status = WO_OK};
+  struct wo_err err = {.code = WO_OK};
+  for (;;) {
+    const size_t room = sizeof outcome->text - outcome->len;
+    size_t len = 0;
+    if (room == 0) break;
+    outcome->status = wo_input_read(input, outcome->text + outcome->len, cap < room ? cap : room, &len, &err);
+    require(len <= cap && len <= room);
+    outcome->len += len;
+    if (outcome->status != WO_OK || len == 0) break;
+  }
+  if (outcome->status != WO_OK) require(err.code == outcome->status && err.message[0] != '\0' && err.file[0] != '\0');
+  if (outcome->len < sizeof outcome->text) check_end(input, outcome);
+  outcome->is_compressed = wo_input_is_compressed(input);
+  require(wo_input_close(input) == NULL);
+}
+
+/* A file without a name that holds the bytes, or -1. */
+static int file_of(const uint8_t *data, size_t size) {
+  char path[] = "/tmp/whyoom-fuzz-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return -1;
+  unlink(path);
+  if (write(fd, data, size) == (ssize_t)size) return fd;
+  close(fd);
+  return -1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static struct outcome whole, chopped;
+  static const size_t caps[] = {1, 7, 4096};
+  const int fd = file_of(data, size);
+  if (fd < 0) return 0;
+  read_all(fd, COMPARED_BYTES, &whole);
+  const size_t compared = size < COMPARED_BYTES ? size : COMPARED_BYTES;
+  if (!whole.is_compressed) require(whole.len == compared && (compared == 0 || memcmp(whole.text, data, compared) == 0));
+  for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+    read_all(fd, caps[i], &chopped);
+    require(chopped.len == whole.len && chopped.status == whole.status && chopped.is_compressed == whole.is_compressed);
+    require(memcmp(chopped.text, whole.text, whole.len) == 0);
+  }
+  close(fd);
+  return 0;
+}

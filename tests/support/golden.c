@@ -1,0 +1,105 @@
+#include "tests/support/golden.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "parsers/base/number.h"
+#include "parsers/base/view.h"
+#include "tests/support/files.h"
+#include "tests/support/process.h"
+
+enum { MOST_ARGS = 64, PATH_BYTES = 4096 };
+
+static const char *path_of(const char *folder, const char *name, char *buf) {
+  snprintf(buf, PATH_BYTES, "%s/%s", folder, name);
+  return buf;
+}
+
+/* Splits the file `cmd` in place. */
+static bool read_args(char *text, size_t len, const char **args) {
+  size_t count = 0;
+  char *start = text;
+  for (char *end = text; end <= text + len; end++) {
+    if (end < text + len && *end != '\n') continue;
+    if (end > start && count == MOST_ARGS) return false;
+    if (end > start) args[count++] = start;
+    *end = '\0';
+    start = end + 1;
+  }
+  args[count] = NULL;
+  return true;
+}
+
+/* Writes where `found` leaves `wanted`. */
+static void describe_difference(const char *what, struct wo_view wanted, struct wo_view found, char *complaint, size_t cap) {
+  size_t line = 1;
+  while (wanted.len > 0 || found.len > 0) {
+    const struct wo_view a = wo_view_cut(&wanted, '\n'), b = wo_view_cut(&found, '\n');
+    if (!wo_view_equal(a, b)) {
+      snprintf(complaint, cap, "%s differs in line %zu\n  wanted: %.*s\n  found:  %.*s\n", what, line, (int)a.len, a.ptr,
+               (int)b.len, b.ptr);
+      return;
+    }
+    line++;
+  }
+  snprintf(complaint, cap, "%s differs in its last line feed\n", what);
+}
+
+/* Compares one stream with its file (missing: empty), or rewrites the file. */
+static bool check_stream(const char *folder, const char *name, struct wo_view found, bool is_update, char *complaint,
+                         size_t cap) {
+  char path[PATH_BYTES];
+  size_t len = 0;
+  path_of(folder, name, path);
+  if (is_update) {
+    const bool is_needed = found.len > 0 || strcmp(name, "stderr") != 0;
+    if (!is_needed) unlink(path);
+    return !is_needed || wo_files_write(path, found);
+  }
+  char *text = wo_files_read(path, &len);
+  const struct wo_view wanted = {text, len};
+  const bool is_same = wo_view_equal(wanted, found);
+  if (!is_same) describe_difference(name, wanted, found, complaint, cap);
+  free(text);
+  return is_same;
+}
+
+static bool check_result(const char *folder, const struct wo_process_result *result, char *complaint, size_t cap) {
+  const char *update = getenv("WHYOOM_UPDATE_GOLDEN");
+  const bool is_update = update != NULL && strcmp(update, "1") == 0;
+  char code[64];
+  const int code_len = snprintf(code, sizeof code, "%d\n", result->exit_code);
+  if (result->signal != 0) {
+    snprintf(complaint, cap, "ended by signal %d\n%.2000s", result->signal, result->err);
+    return false;
+  }
+  return check_stream(folder, "stdout", (struct wo_view){result->out, result->out_len}, is_update, complaint, cap) &&
+         check_stream(folder, "stderr", (struct wo_view){result->err, result->err_len}, is_update, complaint, cap) &&
+         check_stream(folder, "exit", (struct wo_view){code, (size_t)code_len}, is_update, complaint, cap);
+}
+
+bool wo_golden_run(const char *folder, char *complaint, size_t cap) {
+  char cmd_path[PATH_BYTES], stdin_path[PATH_BYTES];
+  const char *args[MOST_ARGS + 1];
+  size_t len = 0;
+  char *cmd = wo_files_read(path_of(folder, "cmd", cmd_path), &len);
+  if (cmd == NULL || !read_args(cmd, len, args)) {
+    snprintf(complaint, cap, "%s is missing or has too many lines\n", cmd_path);
+    free(cmd);
+    return false;
+  }
+  path_of(folder, "stdin", stdin_path);
+  const struct wo_process_spec spec = {.args = args, .stdin_path = access(stdin_path, R_OK) == 0 ? stdin_path : NULL};
+  struct wo_process_result result;
+  bool is_fine = wo_process_run(&spec, &result);
+  if (!is_fine) {
+    snprintf(complaint, cap, "the program could not be started\n");
+  } else {
+    is_fine = check_result(folder, &result, complaint, cap);
+    wo_process_done(&result);
+  }
+  free(cmd);
+  return is_fine;
+}

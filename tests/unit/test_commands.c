@@ -1,0 +1,228 @@
+/* The commands through the whole program: rules, explain, --events, --exit-zero, -o, files and standard input, exit codes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cJSON.h>
+
+#include "tests/support/files.h"
+#include "tests/support/process.h"
+#include "tests/unit/job_sample.h"
+
+enum { PATH_BYTES = 512 };
+
+static const char oom_log[] = "step 41: loss 2\n" EXCEPTION(OOM_ON("0"));
+
+static char folder[PATH_BYTES / 2];
+static char log_path[PATH_BYTES], script_path[PATH_BYTES], good_path[PATH_BYTES], out_path[PATH_BYTES];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!wo_files_scratch(folder, sizeof folder)) return -1;
+  snprintf(log_path, sizeof log_path, "%s/slurm-4711.err", folder);
+  snprintf(script_path, sizeof script_path, "%s/train.sbatch", folder);
+  snprintf(good_path, sizeof good_path, "%s/good.out", folder);
+  snprintf(out_path, sizeof out_path, "%s/report.txt", folder);
+  const bool is_written = wo_files_write(log_path, wo_view_of(oom_log)) && wo_files_write(good_path, WO_VIEW("all is well\n")) &&
+                          wo_files_write(script_path, WO_VIEW("#SBATCH --mem=64G\nt.py --per_device_train_batch_size 8\n"));
+  return is_written ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  wo_files_remove_scratch(folder);
+  return 0;
+}
+
+/* Runs the program; `input` (NULL = nothing) on standard input. */
+static struct wo_process_result run(const char *input, const char *const *args) {
+  struct wo_view text = wo_view_of(input);
+  const struct wo_process_spec spec = {.args = args, .write_stdin = input ? wo_process_write_view : NULL, .context = &text};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  if (result.signal != 0) fail_msg("%s: signal %d: %s", args[0] ? args[0] : "", result.signal, result.err);
+  return result;
+}
+
+#define RUN(input, ...) run(input, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(const struct wo_process_result *result, int exit_code, const char *out_has, const char *err_has) {
+  if (result->exit_code != exit_code)
+    fail_msg("exit %d, expected %d\n%.500s\n%.500s", result->exit_code, exit_code, result->out, result->err);
+  if (out_has && !wo_view_has(wo_view_of(result->out), out_has)) fail_msg("no \"%s\" in\n%.2000s", out_has, result->out);
+  if (err_has && !wo_view_has(wo_view_of(result->err), err_has)) fail_msg("no \"%s\" in\n%.2000s", err_has, result->err);
+  if (!err_has && result->err_len > 0) fail_msg("standard error: %.500s", result->err);
+  if (err_has) assert_int_equal(wo_process_count_lines(result->err), 1);
+}
+
+/* Runs, compares, releases. */
+static void check(struct wo_process_result result, int exit_code, const char *out_has, const char *err_has) {
+  expect(&result, exit_code, out_has, err_has);
+  wo_process_done(&result);
+}
+
+/* ---- rules ---- */
+
+static void test_rules_list(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "list"), 0, "fragmentation", NULL);
+  check(RUN(NULL, "rules", "list"), 0, "micro_batch", NULL);
+  check(RUN(NULL, "rules"), 0, "fragmentation", NULL);
+}
+
+static void test_rules_check(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "check"), 0, " 0 complaints", NULL);
+}
+
+static void test_rules_test(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "test"), 0, " 0 failed", NULL);
+}
+
+static void test_rules_show(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "\"cause\": \"fragmentation\"", NULL);
+  check(RUN(NULL, "rules", "show", "unclear"), 0, "\"cause\": \"unclear\"", NULL);
+  check(RUN(NULL, "rules", "show", "reduce-micro-batch"), 0, "\"fix\": \"reduce-micro-batch\"", NULL);
+  check(RUN(NULL, "rules", "show", "micro_batch"), 0, "\"knob\": \"micro_batch\"", NULL);
+  check(RUN(NULL, "rules", "show", "slurm-time-limit"), 0, "\"pattern\": \"slurm-time-limit\"", NULL);
+  check(RUN(NULL, "rules", "show", "no-such-rule"), 2, NULL, "no-such-rule");
+  check(RUN(NULL, "rules", "show", "oversized_batch"), 2, NULL, "oversized_batch"); /* a family is no rule */
+  check(RUN(NULL, "rules", "show"), 2, NULL, "id");
+  check(RUN(NULL, "rules", "sing"), 2, NULL, "sing");
+}
+
+/* Rules of the user's own: read, checked, and complained about with their place. */
+static void test_own_rules(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("{\"term\": \"house-style\", \"title\": \"House style\", \"text\": \"ours\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "explain", "house-style"), 0, "ours", NULL);
+  assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"x\",\n \"colour\": \"red\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, NULL, "own.json:2");
+  check(RUN(NULL, "--rules", rules_folder, log_path), 2, NULL, "own.json:2");
+  wo_files_remove_scratch(rules_folder);
+}
+
+/* ---- explain ---- */
+
+static void test_explain(void **state) {
+  (void)state;
+  check(RUN(NULL, "explain", "fragmentation"), 0, "cause fragmentation", NULL);
+  check(RUN(NULL, "explain", "reduce-micro-batch"), 0, "fix reduce-micro-batch", NULL);
+  check(RUN(NULL, "explain", "micro_batch"), 0, "per_device_train_batch_size", NULL);
+  check(RUN(NULL, "explain", "oom.tried"), 0, "unit: BYTES", NULL);
+  check(RUN(NULL, "explain", "no-such-thing"), 2, NULL, "no-such-thing");
+  check(RUN(NULL, "explain", "oom.free", "oom.tried"), 0, "fact oom.tried", NULL);
+  check(RUN(NULL, "explain", "oom.tried", "no-such-thing"), 2, "fact oom.tried", "no-such-thing");
+  check(RUN(NULL, "explain"), 0, "fragmentation", NULL);
+}
+
+static void explain(struct wo_view id) {
+  char word[128];
+  snprintf(word, sizeof word, "%.*s", (int)id.len, id.ptr);
+  check(RUN(NULL, "explain", word), 0, word, NULL);
+}
+
+/* Every rule that a report can name. */
+static void test_explain_knows_every_rule(void **state) {
+  void *loaded = NULL;
+  (void)state;
+  assert_int_equal(sample_load_all(&loaded), 0);
+  const struct wo_pack *pack = loaded;
+  for (size_t i = 0; i < pack->cause_count; i++) explain(pack->causes[i].id);
+  for (size_t i = 0; i < pack->fix_count; i++) explain(pack->fixes[i].id);
+  for (size_t i = 0; i < pack->knob_count; i++) explain(pack->knobs[i].id);
+  wo_pack_free(loaded);
+}
+
+/* ---- diagnosis ---- */
+
+static void test_exit_codes(void **state) {
+  (void)state;
+  check(RUN(NULL, log_path), 1, "error[", NULL);
+  check(RUN(NULL, good_path), 0, NULL, NULL);
+  check(RUN(NULL, "--exit-zero", log_path), 0, "error[", NULL);
+  check(RUN(NULL, "/no/such/file.err"), 2, NULL, "/no/such/file.err");
+  check(RUN(NULL, "--exit-zero", "/no/such/file.err"), 2, NULL, "/no/such/file.err");
+  check(RUN(NULL, log_path, "/no/such/file.err"), 2, "error[", "/no/such/file.err"); /* what could be read is reported */
+  check(RUN(NULL, "--no-such-option"), 2, NULL, "--no-such-option");
+}
+
+static void test_standard_input(void **state) {
+  (void)state;
+  check(RUN(oom_log, "-"), 1, "2.00 GiB", NULL);
+  check(RUN(oom_log, "--width", "100"), 1, "2.00 GiB", NULL); /* no terminal: it is read without being asked for */
+  check(RUN("all is well\n", "-"), 0, NULL, NULL);
+  check(RUN("", "-"), 0, NULL, NULL);
+  check(RUN(oom_log, script_path, "-"), 1, "2.00 GiB", NULL);
+}
+
+static cJSON *json_of(struct wo_process_result result) {
+  cJSON *report = cJSON_Parse(result.out);
+  if (!report) fail_msg("not JSON: %.400s", result.out);
+  wo_process_done(&result);
+  return report;
+}
+
+static void test_several_files(void **state) {
+  (void)state;
+  cJSON *report = json_of(RUN(NULL, "--format", "json", log_path, script_path));
+  const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(report, "inputs");
+  assert_int_equal(cJSON_GetArraySize(inputs), 2);
+  assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(inputs, 1), "format")), "sbatch");
+  cJSON_Delete(report);
+  check(RUN(NULL, log_path, script_path), 1, "--per_device_train_batch_size 4", NULL);
+}
+
+/* The evidence, one line each, and a fine exit: nothing is judged. */
+static void test_events(void **state) {
+  (void)state;
+  struct wo_process_result result = RUN(NULL, "--events", log_path);
+  expect(&result, 0, "cuda_oom line=5", NULL);
+  assert_true(wo_view_has(wo_view_of(result.out), "traceback line="));
+  assert_false(wo_view_has(wo_view_of(result.out), "error["));
+  wo_process_done(&result);
+  struct wo_process_result slow = RUN(NULL, "--events", "--no-prefilter", log_path);
+  expect(&slow, 0, "cuda_oom line=5", NULL);
+  wo_process_done(&slow);
+}
+
+static void test_output_file(void **state) {
+  (void)state;
+  size_t len = 0;
+  struct wo_process_result shown = RUN(NULL, "--width", "80", log_path);
+  struct wo_process_result result = RUN(NULL, "--width", "80", "-o", out_path, log_path);
+  expect(&result, 1, NULL, NULL);
+  assert_int_equal(result.out_len, 0);
+  char *written = wo_files_read(out_path, &len);
+  assert_non_null(written);
+  assert_string_equal(written, shown.out);
+  free(written);
+  wo_process_done(&result);
+  wo_process_done(&shown);
+  check(RUN(NULL, "-o", "/no/such/folder/report.txt", log_path), 2, NULL, "/no/such/folder/report.txt");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rules_list),
+      cmocka_unit_test(test_rules_check),
+      cmocka_unit_test(test_rules_test),
+      cmocka_unit_test(test_rules_show),
+      cmocka_unit_test(test_own_rules),
+      cmocka_unit_test(test_explain),
+      cmocka_unit_test(test_explain_knows_every_rule),
+      cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_standard_input),
+      cmocka_unit_test(test_several_files),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_output_file),
+  };
+  return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,125 @@
+/* What file names tell: analyzer/names.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyzer/names.h"
+
+static void test_base(void **state) {
+  (void)state;
+  assert_true(wo_view_is(wo_name_base(WO_VIEW("/scratch/run/slurm-1.err")), "slurm-1.err"));
+  assert_true(wo_view_is(wo_name_base(WO_VIEW("slurm-1.err")), "slurm-1.err"));
+  assert_int_equal(wo_name_base(WO_VIEW("folder/")).len, 0);
+  assert_int_equal(wo_name_base((struct wo_view){0}).len, 0);
+}
+
+static void test_rank(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    int32_t rank;
+  } rows[] = {
+      {"rank_3.log", 3},
+      {"stderr.rank3", 3},
+      {"logs/rank-12.err", 12},
+      {"task_0.out", 0},
+      {"rank0", 0},
+      {"out-4711.0-3.txt", WO_RANK_UNKNOWN},
+      {"slurm-4711.err", WO_RANK_UNKNOWN},
+      {"rank_all.log", WO_RANK_UNKNOWN},
+      {"rank_9999999999.log", WO_RANK_UNKNOWN},
+      {"rank5/stderr.log", WO_RANK_UNKNOWN}, /* only the last part of a path counts */
+      {"", WO_RANK_UNKNOWN},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const int32_t rank = wo_name_rank(wo_view_of(rows[i].path));
+    if (rank != rows[i].rank) fail_msg("%s: rank %d, expected %d", rows[i].path, rank, rows[i].rank);
+  }
+}
+
+static void test_job(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    const char *job;
+    int64_t task;
+  } rows[] = {
+      {"slurm-4711.err", "4711", -1},
+      {"/scratch/user/slurm-4711.out", "4711", -1},
+      {"train_4711_3.out", "4711", 3},
+      {"slurm-4711_12.err", "4711", 12},
+      {"4711.log", "4711", -1},
+      {"run-v2-90210.log", "90210", -1},
+      {"model_7b_90210.err", "90210", -1}, /* 7b is a word */
+      {"train12.log", "", -1},             /* runs into a word */
+      {"slurm-12.out", "", -1},            /* too short to be a job */
+      {"slurm-12345678901.out", "", -1},   /* too long */
+      {"4711.yaml", "", -1},               /* no log */
+      {"", "", -1},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    int64_t task = -2;
+    const struct wo_view job = wo_name_job(wo_view_of(rows[i].path), &task);
+    if (!wo_view_is(job, rows[i].job) || task != rows[i].task)
+      fail_msg("%s: job \"%.*s\" task %lld", rows[i].path, (int)job.len, job.ptr ? job.ptr : "", (long long)task);
+  }
+}
+
+/* The format of a file that holds one event of `kind`. */
+static struct wo_view format_of(const char *path, enum wo_kind kind) {
+  struct wo_event event = {.kind = kind};
+  const struct wo_event_store store = {.items = &event, .count = 1};
+  return wo_name_format(&store, 0, wo_view_of(path));
+}
+
+static void test_format(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    enum wo_kind kind;
+    const char *format;
+  } rows[] = {
+      {"train.sbatch", WO_KIND_CONFIG, "sbatch"},
+      {"train.slurm", WO_KIND_CONFIG, "sbatch"},
+      {"run.sh", WO_KIND_CONFIG, "sbatch"},
+      {"script.txt", WO_KIND_SBATCH, "sbatch"},
+      {"script.txt", WO_KIND_CONFIG, "log"},
+      {"slurm-4711.out", WO_KIND_SBATCH, "log"}, /* a log may echo its script */
+      {"ds_config.json", WO_KIND_CONFIG, "config"},
+      {"train.yaml", WO_KIND_CONFIG, "config"},
+      {"train.yml", WO_KIND_CONFIG, "config"},
+      {"train.toml", WO_KIND_CONFIG, "config"},
+      {"scontrol-4711.txt", WO_KIND_JOB_INFO, "scontrol"},
+      {"sacct-4711.txt", WO_KIND_JOB_INFO, "sacct"},
+      {"dmon-4711.txt", WO_KIND_MEMORY_USE, "dmon"},
+      {"slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
+      {"dmon/slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
+      {"<stdin>", WO_KIND_CUDA_OOM, "log"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_view format = format_of(rows[i].path, rows[i].kind);
+    if (!wo_view_is(format, rows[i].format)) fail_msg("%s: %.*s", rows[i].path, (int)format.len, format.ptr);
+  }
+}
+
+static void test_format_looks_at_its_own_file(void **state) {
+  (void)state;
+  struct wo_event events[] = {{.kind = WO_KIND_SBATCH, .span = {.file = 1}}, {.kind = WO_KIND_CONFIG, .span = {.file = 0}}};
+  const struct wo_event_store store = {.items = events, .count = 2};
+  assert_true(wo_view_is(wo_name_format(&store, 0, WO_VIEW("a.txt")), "log"));
+  assert_true(wo_view_is(wo_name_format(&store, 1, WO_VIEW("b.txt")), "sbatch"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_base),
+      cmocka_unit_test(test_rank),
+      cmocka_unit_test(test_job),
+      cmocka_unit_test(test_format),
+      cmocka_unit_test(test_format_looks_at_its_own_file),
+  };
+  return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+}
