@@ -16,14 +16,14 @@ struct wo_cli {
   enum wo_command help_topic; /* WO_COMMAND_HELP: whose help text is wanted */
   enum wo_format_out format;
   enum wo_color color;
-  size_t width; /* 0 = as wide as the terminal, else 80 */
-  const char *output; /* NULL = stdout */
+  size_t width;          /* 0 = as wide as the terminal, else 80 */
+  const char *output;    /* NULL = stdout */
   const char *rules_dir; /* NULL = compiled-in rules only */
   bool exit_zero;
   bool is_verbose;
   bool no_prefilter;
   bool list_events; /* --events: the evidence, one line each, instead of a report */
-  char **words; /* arguments that are no options, in order; borrowed from argv */
+  char **words;     /* arguments that are no options, in order; borrowed from argv */
   size_t word_count;
 };
 

@@ -16,11 +16,10 @@
 #define FOLDER_LOGS_MAX 256
 
 /* Adds the error to what goes to stderr, under the path when it names none of its own. */
-static void note_error(struct wo_job *job, const char *path, const struct wo_err *err, struct wo_text *errors) {
+static void note_error(const char *path, const struct wo_err *err, struct wo_text *errors) {
   struct wo_err shown = *err;
   if (shown.file[0] == '\0') wo_err_place(&shown, path, 0, 0, 0);
   wo_command_error(errors, &shown);
-  (void)job;
 }
 
 /* Reads an open input to its end and closes it. A failure in the middle keeps what was read before:
@@ -28,7 +27,7 @@ static void note_error(struct wo_job *job, const char *path, const struct wo_err
 static bool read_open(struct wo_job *job, struct wo_input *input, const char *path, struct wo_text *errors) {
   struct wo_err err = {0};
   const enum wo_status status = wo_job_read(job, input, path, &err);
-  if (status != WO_OK) note_error(job, path, &err, errors);
+  if (status != WO_OK) note_error(path, &err, errors);
   wo_input_close(input);
   return status == WO_OK;
 }
@@ -41,7 +40,7 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
   const enum wo_status status =
       is_stdin ? wo_input_open_fd(STDIN_FILENO, "<stdin>", &input, &err) : wo_input_open(path, &input, &err);
   if (status != WO_OK) {
-    note_error(job, path, &err, errors);
+    note_error(path, &err, errors);
     wo_job_add_unreadable(job, is_stdin ? "<stdin>" : path, &err);
     return false;
   }
@@ -50,6 +49,17 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
 
 /* One line per piece of evidence, in the order of finding. A line that does not fit is cut; this is
  * for looking into patterns, and JSON has everything. */
+/* What was read, but not in the usual way, is told where errors are: the report may go to a file. */
+static void write_notes(const struct wo_job *job, struct wo_text *errors) {
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_job_input *input = &job->inputs[i];
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
+      wo_text_add(errors, "whyoom: %.*s: %.*s\n", (int)input->path.len, input->path.ptr, (int)input->notes[k].len,
+                  input->notes[k].ptr);
+    }
+  }
+}
+
 static void write_events(const struct wo_job *job, struct wo_text *out) {
   char line[8192];
   for (size_t i = 0; i < job->events.count; i++) {
@@ -84,6 +94,7 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_job_close(job) == WO_OK) {
+    write_notes(job, errors);
     code = WO_EXIT_FINE;
     if (cli->list_events) {
       write_events(job, out);
@@ -128,14 +139,16 @@ static size_t list_logs(char **names) {
 }
 
 /* One row: file, outcome, first finding. */
-static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char *name, struct wo_text *out, struct wo_text *errors) {
+static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char *name, struct wo_text *out,
+                      struct wo_text *errors) {
   struct wo_job *job = NULL;
   struct wo_report *report = NULL;
   bool is_failed = false;
   if (wo_job_new(pack, &job) != WO_OK) return false;
   job->no_prefilter = cli->no_prefilter;
   if (read_path(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
-    const struct wo_view title = report->finding_count > 0 ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
+    const struct wo_view title =
+        report->finding_count > 0 ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
     wo_text_add(out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
     is_failed = report->finding_count > 0;
   }
@@ -146,7 +159,8 @@ static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char
 
 /* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets
  * the help text: somebody typed `whyoom` to see what it is. */
-static enum wo_exit diagnose_folder(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out, struct wo_text *errors) {
+static enum wo_exit diagnose_folder(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
+                                    struct wo_text *errors) {
   char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
   if (!names) return WO_EXIT_ERROR;
   const size_t count = list_logs(names);

@@ -50,7 +50,8 @@ static void explain_cause(const struct wo_pack *pack, const struct wo_cause *cau
   for (size_t i = 0; i < cause->fix_count; i++) {
     const struct wo_fix *fix = wo_pack_fix(pack, cause->fixes[i]);
     const struct wo_view title = fix ? wo_template_source(fix->title) : (struct wo_view){0};
-    wo_text_add(out, "  %-32.*s %.*s\n", (int)cause->fixes[i].len, cause->fixes[i].ptr, (int)title.len, title.ptr ? title.ptr : "");
+    wo_text_add(out, "  %-32.*s %.*s\n", (int)cause->fixes[i].len, cause->fixes[i].ptr, (int)title.len,
+                title.ptr ? title.ptr : "");
   }
   if (cause->reference_count > 0) wo_text_add(out, "\nSources\n");
   for (size_t i = 0; i < cause->reference_count; i++) wo_command_wrap(out, cause->references[i], 2, width);

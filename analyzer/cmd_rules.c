@@ -37,7 +37,8 @@ static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
  * knows no columns and says 0. */
 static void add_complaint(void *context, const struct wo_err *complaint) {
   struct wo_text *out = context;
-  if (complaint->file[0] != '\0') wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
+  if (complaint->file[0] != '\0')
+    wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
   wo_text_add(out, "%s\n", complaint->message);
 }
 

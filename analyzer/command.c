@@ -37,8 +37,8 @@ struct wo_text_style wo_command_style(const struct wo_cli *cli, const struct wo_
   if (width == 0) width = WIDTH_DEFAULT;
   if (width < WIDTH_MIN) width = WIDTH_MIN;
   if (width > WIDTH_MAX) width = WIDTH_MAX;
-  const bool wants_color = cli->color == WO_COLOR_ALWAYS || (cli->color == WO_COLOR_AUTO && terminal->is_stdout_terminal &&
-                                                            !terminal->no_color && !cli->output);
+  const bool wants_color = cli->color == WO_COLOR_ALWAYS ||
+                           (cli->color == WO_COLOR_AUTO && terminal->is_stdout_terminal && !terminal->no_color && !cli->output);
   return (struct wo_text_style){.width = width,
                                 .use_color = wants_color,
                                 .use_utf8 = terminal->has_utf8 && terminal->is_stdout_terminal,

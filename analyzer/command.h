@@ -1,5 +1,5 @@
-/* Commands: each turns a parsed command line into text for stdout, text for stderr and an exit code. They open files but print nothing; main.c
- * prints. */
+/* Commands: each turns a parsed command line into text for stdout, text for stderr and an exit code. They open files but print
+ * nothing; main.c prints. */
 #ifndef WO_COMMAND_H
 #define WO_COMMAND_H
 
@@ -11,15 +11,16 @@ enum wo_exit { WO_EXIT_FINE = 0, WO_EXIT_FAILURE_FOUND = 1, WO_EXIT_ERROR = 2, W
 
 /* What the terminal is like. */
 struct wo_terminal {
-  size_t width;          /* columns of stdout, 0 when it is no terminal */
+  size_t width; /* columns of stdout, 0 when it is no terminal */
   bool is_stdin_terminal;
   bool is_stdout_terminal;
-  bool has_utf8;         /* the locale's character set */
-  bool no_color;         /* NO_COLOR is set */
+  bool has_utf8; /* the locale's character set */
+  bool no_color; /* NO_COLOR is set */
 };
 
 /* `whyoom [PATH...|-]`: diagnoses one job from all the inputs. */
-enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out, struct wo_text *errors);
+enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                                 struct wo_text *errors);
 
 /* `whyoom rules list|check|test|show`. */
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);

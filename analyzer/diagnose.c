@@ -44,8 +44,8 @@ enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const 
   return keep_evidence(&evidence, ret_ids, ret_count);
 }
 
-/* The evidence of an argument is that of the figures in its text. A text without figures stands on its condition, and there on the
- * failure itself when that is part of it. */
+/* The evidence of an argument is that of the figures in its text. A text without figures stands on its condition, and there on
+ * the failure itself when that is part of it. */
 static enum wo_status argument_evidence(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause,
                                         struct wo_argument *argument) {
   struct evidence evidence = {.diagnosis = diagnosis, .count = 0};
@@ -111,7 +111,8 @@ static enum wo_confidence confidence_of(const struct wo_report_finding *finding)
 }
 
 /* Scores one cause; the texts are made later, for those that are shown. */
-static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_report_finding *finding) {
+static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
+                            struct wo_report_finding *finding) {
   *finding = (struct wo_report_finding){.cause = cause};
   if (make_arguments(diagnosis, cause->for_, cause->for_count, &finding->for_, &finding->for_count) != WO_OK) return WO_E_NOMEM;
   if (make_arguments(diagnosis, cause->against, cause->against_count, &finding->against, &finding->against_count) != WO_OK) {

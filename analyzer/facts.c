@@ -158,7 +158,8 @@ static void read_failure(struct wo_facts *facts) {
 
 /* Names that patterns give to inference engines, and what the ids of their patterns start with (rules/packs/patterns). */
 static bool is_engine(struct wo_view name) {
-  static const char *const engines[] = {"vllm", "sglang", "tgi", "llama.cpp", "ollama", "inference engine", "cuda graph capture", "tensorrt"};
+  static const char *const engines[] = {
+      "vllm", "sglang", "tgi", "llama.cpp", "ollama", "inference engine", "cuda graph capture", "tensorrt"};
   for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
     if (wo_view_starts_nocase(name, engines[i])) return true;
   }
@@ -204,15 +205,16 @@ static double bytes_of_dtype(struct wo_view dtype) {
   static const struct {
     const char *name;
     double bytes;
-  } rows[] = {{"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}, {"half", 2}, {"16", 2}, {"fp32", 4}, {"float32", 4}, {"32", 4}, {"fp8", 1}, {"int8", 1}};
+  } rows[] = {{"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}, {"half", 2}, {"16", 2},
+              {"fp32", 4}, {"float32", 4},  {"32", 4},   {"fp8", 1},     {"int8", 1}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (wo_view_has_nocase(dtype, rows[i].name)) return rows[i].bytes;
   }
   return 0;
 }
 
-/* Weights, gradients and Adam's two moments of one unsharded replica. Gradients and moments exist for trainable parameters only. The interval
- * runs from everything in 16 bits to 32-bit moments with a 32-bit copy of the weights. */
+/* Weights, gradients and Adam's two moments of one unsharded replica. Gradients and moments exist for trainable parameters only.
+ * The interval runs from everything in 16 bits to 32-bit moments with a 32-bit copy of the weights. */
 static void read_states(struct wo_facts *facts, double parameters, double trainable, double weight_bytes, wo_event_id evidence) {
   const double frozen = (parameters - trainable) * (weight_bytes > 0 ? weight_bytes : 2.0);
   struct wo_interval per = {8, 16, 16};
@@ -231,7 +233,8 @@ static void read_sharding(struct wo_facts *facts) {
   bool is_sharded = mini_batch != NULL || (stage && stage->value.is_known && stage->value.number.mid >= 1);
   if (sharding) {
     bool is_plain = false;
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+      is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
     is_sharded = is_sharded || !is_plain;
   }
   set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
@@ -253,7 +256,8 @@ static void read_model(struct wo_facts *facts) {
     if (part > trainable) trainable = part;
   }
   const struct wo_setting *dtype = wo_facts_setting(facts, WO_VIEW("dtype"));
-  /* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself tells their size. */
+  /* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself tells their size.
+   */
   const bool tells_weights = dtype && wo_view_has(wo_event_text(dtype->event, WO_FIELD_KEY), "dtype");
   const double weight_bytes = tells_weights ? bytes_of_dtype(dtype->value.text) : 0;
   if (weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
@@ -321,7 +325,8 @@ static struct wo_view end_text(const struct wo_facts *facts, const struct wo_eve
   const struct wo_view reason = wo_event_text(failure, WO_FIELD_REASON);
   if (exception.len > 0) {
     const struct wo_view part = wo_view_sub(message, 0, 160);
-    return wo_arena_format(facts->arena, "%.*s%s%.*s", (int)exception.len, exception.ptr, part.len ? ": " : "", (int)part.len, part.ptr ? part.ptr : "");
+    return wo_arena_format(facts->arena, "%.*s%s%.*s", (int)exception.len, exception.ptr, part.len ? ": " : "", (int)part.len,
+                           part.ptr ? part.ptr : "");
   }
   if (reason.len > 0) return reason;
   return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);
@@ -352,7 +357,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   facts->rows = wo_arena_array(arena, FACT_COUNT, sizeof *facts->rows);
   if (!facts->rows) return WO_E_NOMEM;
   for (size_t i = 0; i < FACT_COUNT; i++) {
-    facts->rows[i] = (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
+    facts->rows[i] =
+        (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
   }
   const enum wo_status status = wo_facts_read_settings(facts);
   if (status != WO_OK) return status;

@@ -31,7 +31,8 @@ struct wo_facts {
 };
 
 /* Works out all facts of a closed job. Values live in `arena`. WO_E_NOMEM. */
-enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena, struct wo_facts *ret_facts);
+enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
+                             struct wo_facts *ret_facts);
 
 /* The value of a fact, `config.<knob>` and `count.<kind>` included; unknown for names that do not exist. */
 struct wo_value wo_facts_get(const struct wo_facts *facts, struct wo_view name);

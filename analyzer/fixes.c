@@ -1,5 +1,5 @@
-/* Works out the fixes of a finding: formulas over the job's facts, written in the user's own keys. What is set already, conflicts or cannot help
- * is withheld, and said. */
+/* Works out the fixes of a finding: formulas over the job's facts, written in the user's own keys. What is set already, conflicts
+ * or cannot help is withheld, and said. */
 #include <assert.h>
 
 #include "analyzer/diagnose.h"

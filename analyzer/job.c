@@ -94,8 +94,25 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
   }
 }
 
+/* Bytes at the start of an input by which text is told from other data, and the share of control bytes that no text has. */
+#define SAMPLE_BYTES ((size_t)4096)
+#define BINARY_SHARE 20
+
+/* Whether more than one byte in BINARY_SHARE is a control character that logs do not hold. Runs of NUL do stand in logs: network
+ * file systems leave them where a node's last blocks were lost. */
+static bool is_binary(const char *buf, size_t len) {
+  const size_t sample = len < SAMPLE_BYTES ? len : SAMPLE_BYTES;
+  size_t odd = 0;
+  for (size_t i = 0; i < sample; i++) {
+    const unsigned char c = (unsigned char)buf[i];
+    if (c < ' ' && !memchr("\0\t\n\r\b\f\x1b", c, 7)) odd++;
+  }
+  return odd * BINARY_SHARE > sample;
+}
+
 /* Reads to the end, or to the first error; either way the scanner is ended, so that what came before the error counts. */
-static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary, struct wo_err *err) {
+static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary, bool *ret_is_binary,
+                           struct wo_err *err) {
   char *buf = malloc(WO_LIMIT_READ_BYTES);
   if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   enum wo_status status = WO_OK;
@@ -103,6 +120,7 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   do {
     len = 0;
     status = wo_input_read(input, buf, WO_LIMIT_READ_BYTES, &len, err);
+    if (wo_input_bytes(input) == len) *ret_is_binary = is_binary(buf, len);
     if (status == WO_OK && wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   } while (status == WO_OK && len > 0);
   free(buf);
@@ -122,9 +140,14 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   struct wo_scan *scan = NULL;
   if (new_scan(job, row, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};
-  const enum wo_status status = pump(scan, input, &summary, err);
+  bool is_no_text = false;
+  enum wo_status status = pump(scan, input, &summary, &is_no_text, err);
   wo_scan_free(scan);
   note_summary(job, row, &summary);
+  if (is_no_text && status == WO_OK) {
+    row->format = WO_VIEW("unknown");
+    status = wo_err_set(err, WO_E_KIND, "is no text: only what looks like text in it was read");
+  }
   row->is_compressed = wo_input_is_compressed(input);
   if (status != WO_OK) {
     row->is_unreadable = true;

@@ -10,27 +10,27 @@
 #include "rules/rule.h"
 
 /* How a job ended. Names are the OUTCOME values of the JSON report. WO_OUTCOME(enumerator, name, text for people) */
-#define WO_OUTCOME_MAP(X)                                                  \
-  X(WO_OUTCOME_UNKNOWN, "unknown", "the log does not show how it ended")   \
-  X(WO_OUTCOME_SUCCESS, "success", "no failure found")                     \
-  X(WO_OUTCOME_GPU_OOM, "gpu_oom", "out of GPU memory")                    \
-  X(WO_OUTCOME_HOST_OOM, "host_oom", "out of host memory")                 \
-  X(WO_OUTCOME_TIME_LIMIT, "time_limit", "stopped at its time limit")      \
-  X(WO_OUTCOME_CANCELLED, "cancelled", "cancelled")                        \
-  X(WO_OUTCOME_PREEMPTED, "preempted", "preempted")                        \
-  X(WO_OUTCOME_NODE_FAIL, "node_fail", "a node failed")                    \
-  X(WO_OUTCOME_PROGRAM_ERROR, "program_error", "the program failed")       \
-  X(WO_OUTCOME_NCCL, "nccl", "a collective operation failed or timed out") \
-  X(WO_OUTCOME_SEGFAULT, "segfault", "invalid memory access")              \
-  X(WO_OUTCOME_DISK, "disk", "disk full or over quota")                    \
-  X(WO_OUTCOME_HARDWARE, "hardware", "a hardware fault")                   \
+#define WO_OUTCOME_MAP(X)                                                                                                        \
+  X(WO_OUTCOME_UNKNOWN, "unknown", "the log does not show how it ended")                                                         \
+  X(WO_OUTCOME_SUCCESS, "success", "no failure found")                                                                           \
+  X(WO_OUTCOME_GPU_OOM, "gpu_oom", "out of GPU memory")                                                                          \
+  X(WO_OUTCOME_HOST_OOM, "host_oom", "out of host memory")                                                                       \
+  X(WO_OUTCOME_TIME_LIMIT, "time_limit", "stopped at its time limit")                                                            \
+  X(WO_OUTCOME_CANCELLED, "cancelled", "cancelled")                                                                              \
+  X(WO_OUTCOME_PREEMPTED, "preempted", "preempted")                                                                              \
+  X(WO_OUTCOME_NODE_FAIL, "node_fail", "a node failed")                                                                          \
+  X(WO_OUTCOME_PROGRAM_ERROR, "program_error", "the program failed")                                                             \
+  X(WO_OUTCOME_NCCL, "nccl", "a collective operation failed or timed out")                                                       \
+  X(WO_OUTCOME_SEGFAULT, "segfault", "invalid memory access")                                                                    \
+  X(WO_OUTCOME_DISK, "disk", "disk full or over quota")                                                                          \
+  X(WO_OUTCOME_HARDWARE, "hardware", "a hardware fault")                                                                         \
   X(WO_OUTCOME_OTHER, "other", "another failure")
 
 enum wo_outcome {
 #define WO_OUTCOME_ENUM(code, name, text) code,
   WO_OUTCOME_MAP(WO_OUTCOME_ENUM)
 #undef WO_OUTCOME_ENUM
-  WO_OUTCOME_COUNT_
+      WO_OUTCOME_COUNT_
 };
 
 const char *wo_outcome_name(enum wo_outcome outcome);
@@ -53,20 +53,20 @@ enum wo_role { WO_ROLE_NONE, WO_ROLE_FAILURE, WO_ROLE_CONSEQUENCE, WO_ROLE_RECOV
 
 struct wo_story {
   enum wo_outcome outcome;
-  wo_event_id failure;         /* the first failure that was not survived, or WO_EVENT_NONE */
+  wo_event_id failure; /* the first failure that was not survived, or WO_EVENT_NONE */
   wo_event_id outcome_evidence[4];
   size_t outcome_evidence_count;
-  enum wo_role *roles; /* one per event */
-  wo_event_id traceback;       /* traceback of the failure, or WO_EVENT_NONE */
-  int64_t step;                /* progress last seen before the failure, or -1 */
-  int64_t step_total;          /* or -1 */
-  struct wo_view step_unit;    /* step, it, epoch, episode */
-  struct wo_view phase;        /* empty when unknown */
-  struct wo_view job_id;       /* empty when unknown */
-  int64_t array_task;          /* or -1 */
+  enum wo_role *roles;      /* one per event */
+  wo_event_id traceback;    /* traceback of the failure, or WO_EVENT_NONE */
+  int64_t step;             /* progress last seen before the failure, or -1 */
+  int64_t step_total;       /* or -1 */
+  struct wo_view step_unit; /* step, it, epoch, episode */
+  struct wo_view phase;     /* empty when unknown */
+  struct wo_view job_id;    /* empty when unknown */
+  int64_t array_task;       /* or -1 */
   struct wo_view nodes[64];
   size_t node_count;
-  int32_t rank_count;          /* ranks seen or configured, or -1 */
+  int32_t rank_count; /* ranks seen or configured, or -1 */
 };
 
 struct wo_job {
@@ -84,8 +84,8 @@ struct wo_job {
 /* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
 enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
 
-/* Reads one input to its end and adds its evidence. A failure is noted in the input's row (is_unreadable) and returned in *err; what
- * could be read stays. `input` stays the caller's. */
+/* Reads one input to its end and adds its evidence. WO_E_KIND: it is no text, and was read as far as it looks like it. A failure
+ * is noted in the input's row (is_unreadable) and returned in *err; what could be read stays. `input` stays the caller's. */
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err);
 
 /* Reads text that is already in memory (tests, examples of rules). */

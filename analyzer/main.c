@@ -24,7 +24,8 @@ static struct wo_terminal look_at_terminal(void) {
   const char *locale = getenv("LC_ALL");
   if (!locale || locale[0] == '\0') locale = getenv("LC_CTYPE");
   if (!locale || locale[0] == '\0') locale = getenv("LANG");
-  terminal.has_utf8 = locale && (wo_view_has_nocase(wo_view_of(locale), "utf-8") || wo_view_has_nocase(wo_view_of(locale), "utf8"));
+  terminal.has_utf8 =
+      locale && (wo_view_has_nocase(wo_view_of(locale), "utf-8") || wo_view_has_nocase(wo_view_of(locale), "utf8"));
   if (terminal.is_stdout_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) terminal.width = size.ws_col;
   return terminal;
 }
@@ -34,11 +35,17 @@ static struct wo_terminal look_at_terminal(void) {
 static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
   const struct wo_terminal terminal = look_at_terminal();
   switch (cli->command) {
-  case WO_COMMAND_DIAGNOSE: return wo_command_diagnose(cli, &terminal, out, errors);
-  case WO_COMMAND_RULES: return wo_command_rules(cli, out, errors);
-  case WO_COMMAND_EXPLAIN: return wo_command_explain(cli, &terminal, out, errors);
-  case WO_COMMAND_VERSION: wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION); return WO_EXIT_FINE;
-  case WO_COMMAND_HELP: break;
+  case WO_COMMAND_DIAGNOSE:
+    return wo_command_diagnose(cli, &terminal, out, errors);
+  case WO_COMMAND_RULES:
+    return wo_command_rules(cli, out, errors);
+  case WO_COMMAND_EXPLAIN:
+    return wo_command_explain(cli, &terminal, out, errors);
+  case WO_COMMAND_VERSION:
+    wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION);
+    return WO_EXIT_FINE;
+  case WO_COMMAND_HELP:
+    break;
   }
   wo_text_add(out, "%s", wo_cli_help(cli->help_topic));
   return WO_EXIT_FINE;

@@ -6,8 +6,8 @@
 #include "analyzer/facts.h"
 #include "parsers/base/units.h"
 
-/* What a process holds on the card outside PyTorch's pool: context, kernels, library workspaces. Seen from 0.25 GiB (small context) to
- * about 2 GiB (NCCL with many channels, several libraries). */
+/* What a process holds on the card outside PyTorch's pool: context, kernels, library workspaces. Seen from 0.25 GiB (small
+ * context) to about 2 GiB (NCCL with many channels, several libraries). */
 #define CONTEXT_LO (0.25 * WO_GIB)
 #define CONTEXT_MID (0.6 * WO_GIB)
 #define CONTEXT_HI (2.0 * WO_GIB)
@@ -58,7 +58,8 @@ static void read_pool(const struct wo_event *event, struct card *card) {
   if (!card->reserved.is_known) card->reserved = plus(card->allocated, card->unallocated);
 }
 
-/* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool. */
+/* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool.
+ */
 static bool is_own_listed(const struct wo_event *event, const struct card *card) {
   if (card->process.is_known || !card->listed.is_known || !card->reserved.is_known) return false;
   if (wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0) > 1) return false;

@@ -42,7 +42,8 @@ static bool has_kind(const struct wo_event_store *store, uint32_t file, enum wo_
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
   const struct wo_view base = wo_name_base(path);
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
-  const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") || wo_view_ends(base, ".toml");
+  const bool is_config =
+      wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") || wo_view_ends(base, ".toml");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");

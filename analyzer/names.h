@@ -4,14 +4,15 @@
 
 #include "parsers/event.h"
 
-/* The rank that a file's name tells ("rank_3.log", "stderr.rank3", "out-4711.0-3.txt" does not), or WO_RANK_UNKNOWN. Only names that say
- * "rank" or "task" count: numbers alone are job ids. */
+/* The rank that a file's name tells ("rank_3.log", "stderr.rank3", "out-4711.0-3.txt" does not), or WO_RANK_UNKNOWN. Only names
+ * that say "rank" or "task" count: numbers alone are job ids. */
 int32_t wo_name_rank(struct wo_view path);
 
 /* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "dmon" or "log". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);
 
-/* The SLURM job id in a file name ("slurm-4711.err", "train_4711_3.out" gives 4711), or an empty view. *ret_array_task is -1 without one. */
+/* The SLURM job id in a file name ("slurm-4711.err", "train_4711_3.out" gives 4711), or an empty view. *ret_array_task is -1
+ * without one. */
 struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task);
 
 /* The last part of a path. */

@@ -90,7 +90,7 @@ struct wo_report_fact {
 
 struct wo_report {
   struct wo_arena arena;
-  const struct wo_job *job; /* inputs, evidence, story; outlives the report */
+  const struct wo_job *job;                 /* inputs, evidence, story; outlives the report */
   const struct wo_report_finding *findings; /* best first; the first is the diagnosis */
   size_t finding_count;
   bool has_memory;

@@ -14,7 +14,8 @@ static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *na
 /* Share of the card below which a part that may be zero is not shown. */
 #define ROUNDING_SHARE 0.002
 
-static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name, const char *fact_name) {
+static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
+                     const char *fact_name) {
   const struct wo_value value = fact(diagnosis, fact_name);
   /* A difference whose interval starts at zero is rounding, not memory. */
   const bool is_rounding = value.number.lo <= 0 && value.number.mid < memory->capacity_bytes.mid * ROUNDING_SHARE;
@@ -60,9 +61,9 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   }
   if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
   char t[32], c[32];
-  add_line(memory, wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card",
-                                   wo_units_bytes_text(tried.number.mid, t, sizeof t),
-                                   wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
+  add_line(memory,
+           wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card", wo_units_bytes_text(tried.number.mid, t, sizeof t),
+                           wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
 }
 
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
@@ -77,7 +78,8 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_part(diagnosis, memory, "allocated", "oom.allocated");
   add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
   add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
-  add_part(diagnosis, memory, "other_processes", fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
+  add_part(diagnosis, memory, "other_processes",
+           fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
   if (!fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
   add_part(diagnosis, memory, "free", "oom.free");
   add_size(diagnosis, memory);
@@ -138,7 +140,8 @@ static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo
   struct wo_report_fact *rows = wo_arena_array(diagnosis->arena, facts->row_count + facts->setting_count + 1, sizeof *rows);
   if (!rows) return WO_E_NOMEM;
   for (size_t i = 0; i < facts->row_count; i++) {
-    if (is_told(facts->rows[i].value)) rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
+    if (is_told(facts->rows[i].value))
+      rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
   }
   for (size_t i = 0; i < facts->setting_count; i++) {
     const struct wo_setting *setting = &facts->settings[i];

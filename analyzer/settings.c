@@ -1,7 +1,7 @@
 /* Settings: chooses, for each knob, among the values that command lines, echoes and files give.
  *
- * Precedence: a specific key beats a generic one (`batch_size` means something else in every script); a command line or environment beats a
- * file, as it does when the program runs; among equals the later print of the same key counts. */
+ * Precedence: a specific key beats a generic one (`batch_size` means something else in every script); a command line or
+ * environment beats a file, as it does when the program runs; among equals the later print of the same key counts. */
 #include <assert.h>
 
 #include "analyzer/facts.h"
@@ -94,13 +94,16 @@ static struct wo_value read_value(const struct wo_knob *knob, const struct wo_ev
   const bool is_mapped = alias && alias->value_map.len > 0 && map_value(alias->value_map, text, &text);
   if (alias && alias->value_map.len > 0 && !is_mapped && knob->unit == WO_UNIT_TEXT) return wo_value_unknown(WO_UNIT_TEXT);
   switch (knob->unit) {
-  case WO_UNIT_BOOL: return read_bool(text);
-  case WO_UNIT_NUMBER: return read_number(text);
+  case WO_UNIT_BOOL:
+    return read_bool(text);
+  case WO_UNIT_NUMBER:
+    return read_number(text);
   case WO_UNIT_BYTES: {
     struct wo_interval bytes;
     return wo_units_bytes(&text, 1, &bytes) == WO_OK ? wo_value_number(WO_UNIT_BYTES, bytes) : wo_value_unknown(WO_UNIT_BYTES);
   }
-  default: return wo_value_text(text);
+  default:
+    return wo_value_text(text);
   }
 }
 
@@ -145,8 +148,8 @@ static int rank_setting(const struct wo_event *event) {
   return (is_generic(wo_event_text(event, WO_FIELD_KEY)) ? 0 : 10) + style_priority(wo_event_text(event, WO_FIELD_STYLE));
 }
 
-/* The same key again: a later print or file counts. Another key of equal rank (the critic's beside the actor's) does not: the first one named
- * is the one that the launch line puts first. */
+/* The same key again: a later print or file counts. Another key of equal rank (the critic's beside the actor's) does not: the
+ * first one named is the one that the launch line puts first. */
 static bool is_repetition(const struct wo_event *event, const struct wo_event *before) {
   return is_same_key(wo_event_text(event, WO_FIELD_KEY), wo_event_text(before, WO_FIELD_KEY));
 }

@@ -73,7 +73,8 @@ static void value_text(struct wo_value value, const struct wo_alias *alias, stru
     /* A key may say it in words of its own: `device: cpu`, or mean the opposite. */
     const bool is_mapped = alias && alias->value_map.len > 0;
     const struct wo_view word = value.truth == WO_TRUE ? WO_VIEW("true") : WO_VIEW("false");
-    const struct wo_view text = is_mapped ? printed_value(alias, word, sample) : wo_view_of(bool_text(sample, value.truth == WO_TRUE));
+    const struct wo_view text =
+        is_mapped ? printed_value(alias, word, sample) : wo_view_of(bool_text(sample, value.truth == WO_TRUE));
     snprintf(buf, cap, "%.*s", (int)text.len, text.ptr);
   } else if (value.unit == WO_UNIT_TEXT) {
     const struct wo_view text = printed_value(alias, value.text, sample);

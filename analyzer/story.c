@@ -1,8 +1,8 @@
 /* Tells the story: roles of events, the first failure that was not survived, and the outcome.
  *
- * Order of evidence: memory that ran out and was not survived; then what the workload manager says (time limit, preemption, node);
- * then the program's own errors; then collective time-outs; a plain cancellation, a kill without reason and bad exit codes last, because
- * they follow from the others. */
+ * Order of evidence: memory that ran out and was not survived; then what the workload manager says (time limit, preemption,
+ * node); then the program's own errors; then collective time-outs; a plain cancellation, a kill without reason and bad exit codes
+ * last, because they follow from the others. */
 #include "analyzer/story.h"
 
 #include <assert.h>
@@ -69,24 +69,39 @@ bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, con
 /* Outcome that an event stands for, if it is what the job died of. */
 static enum wo_outcome outcome_of(const struct wo_event *event) {
   switch (event->kind) {
-  case WO_KIND_TIME_LIMIT: return WO_OUTCOME_TIME_LIMIT;
-  case WO_KIND_CANCELLED: return WO_OUTCOME_CANCELLED;
-  case WO_KIND_PREEMPTED: return WO_OUTCOME_PREEMPTED;
-  case WO_KIND_NODE_FAIL: return WO_OUTCOME_NODE_FAIL;
-  case WO_KIND_LAUNCH_FAIL: return WO_OUTCOME_OTHER;
-  case WO_KIND_SEGFAULT: return WO_OUTCOME_SEGFAULT;
-  case WO_KIND_NCCL_TIMEOUT: return WO_OUTCOME_NCCL;
-  case WO_KIND_DISK: return WO_OUTCOME_DISK;
+  case WO_KIND_TIME_LIMIT:
+    return WO_OUTCOME_TIME_LIMIT;
+  case WO_KIND_CANCELLED:
+    return WO_OUTCOME_CANCELLED;
+  case WO_KIND_PREEMPTED:
+    return WO_OUTCOME_PREEMPTED;
+  case WO_KIND_NODE_FAIL:
+    return WO_OUTCOME_NODE_FAIL;
+  case WO_KIND_LAUNCH_FAIL:
+    return WO_OUTCOME_OTHER;
+  case WO_KIND_SEGFAULT:
+    return WO_OUTCOME_SEGFAULT;
+  case WO_KIND_NCCL_TIMEOUT:
+    return WO_OUTCOME_NCCL;
+  case WO_KIND_DISK:
+    return WO_OUTCOME_DISK;
   case WO_KIND_XID:
-  case WO_KIND_HARDWARE: return WO_OUTCOME_HARDWARE;
-  default: break;
+  case WO_KIND_HARDWARE:
+    return WO_OUTCOME_HARDWARE;
+  default:
+    break;
   }
   switch (wo_kind_class(event->kind)) {
-  case WO_CLASS_GPU_MEMORY: return WO_OUTCOME_GPU_OOM;
-  case WO_CLASS_HOST_MEMORY: return WO_OUTCOME_HOST_OOM;
-  case WO_CLASS_PROGRAM: return WO_OUTCOME_PROGRAM_ERROR;
-  case WO_CLASS_EXIT: return WO_OUTCOME_OTHER;
-  default: return WO_OUTCOME_UNKNOWN;
+  case WO_CLASS_GPU_MEMORY:
+    return WO_OUTCOME_GPU_OOM;
+  case WO_CLASS_HOST_MEMORY:
+    return WO_OUTCOME_HOST_OOM;
+  case WO_CLASS_PROGRAM:
+    return WO_OUTCOME_PROGRAM_ERROR;
+  case WO_CLASS_EXIT:
+    return WO_OUTCOME_OTHER;
+  default:
+    return WO_OUTCOME_UNKNOWN;
   }
 }
 
@@ -106,7 +121,8 @@ static bool is_candidate(const struct wo_event *event) {
 /* Kinds that say more than the traceback around them. */
 static bool is_specific(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || class == WO_CLASS_HARDWARE || event->kind == WO_KIND_DISK;
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || class == WO_CLASS_HARDWARE ||
+         event->kind == WO_KIND_DISK;
 }
 
 /* A traceback or error that only frames a more specific message belongs to it. */
@@ -127,13 +143,20 @@ enum claim { CLAIM_NONE, CLAIM_EXIT, CLAIM_CANCELLED, CLAIM_NCCL, CLAIM_PROGRAM,
 
 static enum claim claim_of(const struct wo_event *event) {
   switch (wo_kind_class(event->kind)) {
-  case WO_CLASS_GPU_MEMORY: return CLAIM_MEMORY;
-  case WO_CLASS_HOST_MEMORY: return is_weak_kill(event) ? CLAIM_PROGRAM : CLAIM_MEMORY;
-  case WO_CLASS_ENDING: return event->kind == WO_KIND_CANCELLED ? CLAIM_CANCELLED : CLAIM_ENDING;
-  case WO_CLASS_HARDWARE: return CLAIM_ENDING;
-  case WO_CLASS_PROGRAM: return event->kind == WO_KIND_NCCL_TIMEOUT ? CLAIM_NCCL : CLAIM_PROGRAM;
-  case WO_CLASS_EXIT: return CLAIM_EXIT;
-  default: return CLAIM_NONE;
+  case WO_CLASS_GPU_MEMORY:
+    return CLAIM_MEMORY;
+  case WO_CLASS_HOST_MEMORY:
+    return is_weak_kill(event) ? CLAIM_PROGRAM : CLAIM_MEMORY;
+  case WO_CLASS_ENDING:
+    return event->kind == WO_KIND_CANCELLED ? CLAIM_CANCELLED : CLAIM_ENDING;
+  case WO_CLASS_HARDWARE:
+    return CLAIM_ENDING;
+  case WO_CLASS_PROGRAM:
+    return event->kind == WO_KIND_NCCL_TIMEOUT ? CLAIM_NCCL : CLAIM_PROGRAM;
+  case WO_CLASS_EXIT:
+    return CLAIM_EXIT;
+  default:
+    return CLAIM_NONE;
   }
 }
 
@@ -217,7 +240,8 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    const bool is_echo = wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
+    const bool is_echo =
+        wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
     if (story->roles[i] != WO_ROLE_NONE || event->is_quoted) continue;
     if (event == failure) {
       story->roles[i] = WO_ROLE_FAILURE;
@@ -318,7 +342,8 @@ static void read_names(struct wo_job *job) {
 enum wo_status wo_story_tell(struct wo_job *job) {
   struct wo_story *story = &job->story;
   const size_t count = job->events.count;
-  *story = (struct wo_story){.failure = WO_EVENT_NONE, .traceback = WO_EVENT_NONE, .step = -1, .step_total = -1, .array_task = -1};
+  *story =
+      (struct wo_story){.failure = WO_EVENT_NONE, .traceback = WO_EVENT_NONE, .step = -1, .step_total = -1, .array_task = -1};
   story->roles = wo_arena_array(&job->arena, count + 1, sizeof *story->roles);
   bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
   if (!story->roles || !is_open) return WO_E_NOMEM;

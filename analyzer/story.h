@@ -9,8 +9,8 @@
 /* Fills job->story. WO_E_NOMEM. */
 enum wo_status wo_story_tell(struct wo_job *job);
 
-/* Whether a memory failure was caught and survived: the program says so, its steps went on, it later died of something else, or it
- * finished. `failure` is the event's index. */
+/* Whether a memory failure was caught and survived: the program says so, its steps went on, it later died of something else, or
+ * it finished. `failure` is the event's index. */
 bool wo_story_survived(const struct wo_job *job, size_t failure);
 
 /* Whether the exception of a traceback says only that another process failed or ended this one. */

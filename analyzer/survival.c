@@ -9,15 +9,26 @@
 
 /* Exceptions that tell of another process's end, not of their own cause. */
 static const char *const echo_exceptions[] = {
-    "SignalException", "ChildFailedError", "ProcessExitedException", "ProcessRaisedException", "RayTaskError", "EngineDeadError",
-    "CalledProcessError", "BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError", "DistStoreError", "ActorDiedError",
-    "RayActorError", "WorkerCrashedError", "SystemExit", "DistNetworkError", "EOFError", "AsyncEngineDeadError",
+    "SignalException",  "ChildFailedError",   "ProcessExitedException", "ProcessRaisedException", "RayTaskError",
+    "EngineDeadError",  "CalledProcessError", "BrokenPipeError",        "ConnectionResetError",   "ConnectionRefusedError",
+    "DistStoreError",   "ActorDiedError",     "RayActorError",          "WorkerCrashedError",     "SystemExit",
+    "DistNetworkError", "EOFError",           "AsyncEngineDeadError",
 };
 
 static const char *const echo_messages[] = {
-    "Connection closed by peer", "Connection reset by peer", "Broken pipe", "closed by remote peer", "exited unexpectedly",
-    "Engine core initialization failed", "See root cause above", "Rank 0 is not ready", "remote process exited",
-    "ncclRemoteError", "unhandled system error", "Socket Timeout", "got signal:",
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "closed by remote peer",
+    "exited unexpectedly",
+    "Engine core initialization failed",
+    "See root cause above",
+    "Rank 0 is not ready",
+    "remote process exited",
+    "ncclRemoteError",
+    "unhandled system error",
+    "Socket Timeout",
+    "got signal:",
 };
 
 static bool has_any(struct wo_view text, const char *const *words, size_t count) {
@@ -28,7 +39,8 @@ static bool has_any(struct wo_view text, const char *const *words, size_t count)
 }
 
 bool wo_story_is_echo(const struct wo_event *traceback) {
-  return has_any(wo_event_text(traceback, WO_FIELD_EXCEPTION), echo_exceptions, sizeof echo_exceptions / sizeof echo_exceptions[0]) ||
+  return has_any(wo_event_text(traceback, WO_FIELD_EXCEPTION), echo_exceptions,
+                 sizeof echo_exceptions / sizeof echo_exceptions[0]) ||
          has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
 }
 

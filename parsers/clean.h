@@ -8,8 +8,8 @@
 
 #include "parsers/base/view.h"
 
-/* Writes the cleaned text of `raw` into buf (at most cap bytes, cut there) and returns it. When nothing needs to be removed, returns
- * `raw` itself and leaves buf alone. NUL bytes become blanks. Bytes above 127 are kept. */
+/* Writes the cleaned text of `raw` into buf (at most cap bytes, cut there) and returns it. When nothing needs to be removed,
+ * returns `raw` itself and leaves buf alone. NUL bytes become blanks. Bytes above 127 are kept. */
 struct wo_view wo_clean_line(struct wo_view raw, char *buf, size_t cap);
 
 /* Writes `raw` as valid UTF-8 without control characters: invalid bytes become U+FFFD, control characters and tabs become blanks.

@@ -73,8 +73,8 @@ struct wo_event {
   struct wo_view pattern_id;
   struct wo_view text;  /* the line, cleaned and cut to WO_LIMIT_EVENT_TEXT_BYTES */
   struct wo_view match; /* the part of text that was matched; empty when cleaning moved it */
-  wo_event_id of;      /* the event that this one belongs to (a traceback of its memory message), or WO_EVENT_NONE */
-  bool is_quoted;      /* printed by something that quotes text: a script listing, a help text */
+  wo_event_id of;       /* the event that this one belongs to (a traceback of its memory message), or WO_EVENT_NONE */
+  bool is_quoted;       /* printed by something that quotes text: a script listing, a help text */
   struct wo_field *fields;
   uint32_t field_count;
   uint32_t field_capacity;
@@ -130,8 +130,8 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
 /* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
 struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
 
-/* Writes one event as one line of canonical text for tests and --verbose: `kind line=3 rank=0 tried_bytes=18962288435 ...`, fields
- * in the order of fields.def. Returns buf. */
+/* Writes one event as one line of canonical text for tests and --verbose: `kind line=3 rank=0 tried_bytes=18962288435 ...`,
+ * fields in the order of fields.def. Returns buf. */
 char *wo_event_to_text(const struct wo_event *event, char *buf, size_t cap);
 
 #endif

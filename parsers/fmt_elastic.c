@@ -64,7 +64,8 @@ static enum wo_more begin_elastic(struct wo_scan *scan, const struct wo_line *li
 /* SIGKILL, as torchelastic counts signals. */
 #define EXIT_SIGKILL (-9)
 
-/* With no other word, an exit by SIGKILL is how the host's memory shows itself through torchelastic: weak evidence, but evidence. */
+/* With no other word, an exit by SIGKILL is how the host's memory shows itself through torchelastic: weak evidence, but evidence.
+ */
 static void add_kill(struct wo_scan *scan, const struct wo_open *open, wo_event_id block) {
   struct wo_line line = open->first;
   line.full = line.text = WO_VIEW("Root Cause (first observed failure): exitcode -9, Signal 9 (SIGKILL)");

@@ -1,5 +1,5 @@
-/* "Killed" as shells print it: alone on its line, or "<script>: line 12: 4711 Killed   <command>". Anything else that holds the word is
- * prose. */
+/* "Killed" as shells print it: alone on its line, or "<script>: line 12: 4711 Killed   <command>". Anything else that holds the
+ * word is prose. */
 #include "parsers/base/number.h"
 #include "parsers/format.h"
 

@@ -1,9 +1,11 @@
 /* Settings: a key that some knob knows, and its value, in any of the styles that launchers and frameworks print.
  *
- *   a.b.key=value    key: value    "key": value    --key value    --key=value    key ........ value    export KEY=value    KEY=value,
+ *   a.b.key=value    key: value    "key": value    --key value    --key=value    key ........ value    export KEY=value
+ * KEY=value,
  *
- * The pattern (one per alias of a knob, made by the rule loader) says that the key's text stands somewhere in the line. This reader
- * decides whether it really is a setting there: the key must be the whole last part of a dotted name, and a value must follow. */
+ * The pattern (one per alias of a knob, made by the rule loader) says that the key's text stands somewhere in the line. This
+ * reader decides whether it really is a setting there: the key must be the whole last part of a dotted name, and a value must
+ * follow. */
 #include <assert.h>
 
 #include "parsers/format.h"
@@ -84,15 +86,18 @@ static bool reads_dots(struct wo_view before, struct wo_view *after) {
 
 /* In order: the first that reads wins. */
 static const struct style styles[] = {
-    {"json", reads_json},     {"flag-equals", reads_flag_equals}, {"flag", reads_flag},   {"export", reads_export},
-    {"equals", reads_equals}, {"dots", reads_dots},               {"colon", reads_colon},
+    {"json", reads_json},     {"flag-equals", reads_flag_equals}, {"flag", reads_flag},
+    {"export", reads_export}, {"equals", reads_equals},           {"dots", reads_dots},
+    {"colon", reads_colon},
 };
 
 /* Finds `key` as the whole last part of a name, at or after *from. */
 static bool find_place(struct wo_view line, struct wo_view key, size_t *from, struct place *ret_place) {
   for (size_t at = wo_view_find(line, key, *from); at != WO_NOT_FOUND; at = wo_view_find(line, key, at + 1)) {
     const size_t end = at + key.len;
-    const bool is_open_after = end < line.len && (is_name_char(line.ptr[end]) || (line.ptr[end] == '.' && end + 1 < line.len && is_name_char(line.ptr[end + 1])));
+    const bool is_open_after =
+        end < line.len &&
+        (is_name_char(line.ptr[end]) || (line.ptr[end] == '.' && end + 1 < line.len && is_name_char(line.ptr[end + 1])));
     const bool is_inside = at > 0 && wo_is_word(line.ptr[at - 1]);
     if (is_open_after || is_inside) continue;
     size_t start = at;
@@ -150,13 +155,15 @@ static bool read_setting(const struct place *place, struct wo_view *ret_value, c
   return false;
 }
 
-/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" stands in every PyTorch message
- * since 2.2, whatever is set. Wrapping may put either half on another line. */
+/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" stands in every
+ * PyTorch message since 2.2, whatever is set. Wrapping may put either half on another line. */
 static bool is_advice(const struct place *place, struct wo_view value) {
-  static const char *const leads[] = {"try setting", "setting", "try", "set", "use", "using", "consider", "increase", "decrease", "reduce"};
+  static const char *const leads[] = {"try setting", "setting",  "try",      "set",      "use",
+                                      "using",       "consider", "increase", "decrease", "reduce"};
   const struct wo_view before = wo_view_trim(place->before);
   const struct wo_view after = wo_view_skip(place->after, (size_t)(value.ptr + value.len - place->after.ptr));
-  if (wo_view_starts(wo_view_trim_start(after), "to avoid") || wo_view_starts(wo_view_trim_start(after), "to reduce")) return true;
+  if (wo_view_starts(wo_view_trim_start(after), "to avoid") || wo_view_starts(wo_view_trim_start(after), "to reduce"))
+    return true;
   for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
     const struct wo_view lead = wo_view_of(leads[i]);
     if (before.len < lead.len) continue;
@@ -187,8 +194,8 @@ static bool is_comment(struct wo_view text) {
   return wo_view_starts(body, "#") && !wo_view_starts(body, "#SBATCH");
 }
 
-/* The key that the pattern looks for. A short key is looked for by longer texts that hold it ("\"mbs\": "); then it is the end of the
- * pattern's id, "setting:<knob>:<key>". */
+/* The key that the pattern looks for. A short key is looked for by longer texts that hold it ("\"mbs\": "); then it is the end of
+ * the pattern's id, "setting:<knob>:<key>". */
 static struct wo_view find_key(const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct wo_view found = wo_match_text(match);
   struct wo_view key = pattern->id;

@@ -1,13 +1,13 @@
-/* TensorFlow's "OOM when allocating tensor with shape[64,512,1024] and type float on ...device:GPU:0": the size is not printed, it is the product
- * of the dimensions times the size of the type (float when TF 1 does not name it). */
+/* TensorFlow's "OOM when allocating tensor with shape[64,512,1024] and type float on ...device:GPU:0": the size is not printed,
+ * it is the product of the dimensions times the size of the type (float when TF 1 does not name it). */
 #include "parsers/format.h"
 
 static double size_of_type(struct wo_view type) {
   static const struct {
     const char *name;
     double bytes;
-  } types[] = {{"half", 2},   {"bfloat16", 2}, {"double", 8}, {"int64", 8},    {"uint64", 8}, {"complex64", 8},
-               {"complex128", 16}, {"int8", 1},  {"uint8", 1},  {"bool", 1},    {"int16", 2},  {"uint16", 2}};
+  } types[] = {{"half", 2},        {"bfloat16", 2}, {"double", 8}, {"int64", 8}, {"uint64", 8}, {"complex64", 8},
+               {"complex128", 16}, {"int8", 1},     {"uint8", 1},  {"bool", 1},  {"int16", 2},  {"uint16", 2}};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     if (wo_view_is(type, types[i].name)) return types[i].bytes;
   }
@@ -30,7 +30,8 @@ static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_f
   return !is_first && elements < 1e18;
 }
 
-static enum wo_more begin_tf(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match, struct wo_open *open) {
+static enum wo_more begin_tf(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                             struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event =
       wo_scan_add_event(scan, line, open->pattern, WO_KIND_TF_OOM, wo_match_start(match), wo_match_text(match).len);

@@ -1,9 +1,9 @@
 /* PyTorch out-of-memory messages: every generation and device, wrapped, boxed, escaped, cut or written by several ranks at once.
  *
- * The reader collects the message's text (joined over lines, runs of blanks made one) and reads it by its fixed phrases: each row of a table
- * says which field stands before or after which words. So the order of the parts, line breaks and missing parts do not matter.
- * Wording: PyTorch c10/cuda/CUDACachingAllocator.cpp, CUDAMallocAsyncAllocator.cpp, aten/src/ATen/mps, torch_npu, intel-extension
- * (versions in the phrase table). The closing advice sentence is never read. */
+ * The reader collects the message's text (joined over lines, runs of blanks made one) and reads it by its fixed phrases: each row
+ * of a table says which field stands before or after which words. So the order of the parts, line breaks and missing parts do not
+ * matter. Wording: PyTorch c10/cuda/CUDACachingAllocator.cpp, CUDAMallocAsyncAllocator.cpp, aten/src/ATen/mps, torch_npu,
+ * intel-extension (versions in the phrase table). The closing advice sentence is never read. */
 #include <assert.h>
 
 #include "parsers/base/units.h"
@@ -12,8 +12,8 @@
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
 #define MESSAGE_LINES 16
 
-/* Bytes before the first words of a message that are kept with it: the exception's name, a worker's label. A progress bar of megabytes that
- * the message is glued to is not. */
+/* Bytes before the first words of a message that are kept with it: the exception's name, a worker's label. A progress bar of
+ * megabytes that the message is glued to is not. */
 #define LEAD_BYTES ((size_t)256)
 
 /* Slots of struct wo_open that this reader uses: where in its first line the text begins, and its length there. */
@@ -30,7 +30,8 @@ struct phrase {
 
 static const struct phrase phrases[] = {
     {"Tried to allocate ", AFTER, WO_FIELD_TRIED_BYTES},
-    /* 1.0-1.12: (GPU 0; 10.76 GiB total capacity; 4.16 GiB already allocated; 10.44 MiB free; 4.32 GiB reserved in total by PyTorch) */
+    /* 1.0-1.12: (GPU 0; 10.76 GiB total capacity; 4.16 GiB already allocated; 10.44 MiB free; 4.32 GiB reserved in total by
+       PyTorch) */
     {" total capacity;", BEFORE, WO_FIELD_CAPACITY_BYTES},
     {" total;", BEFORE, WO_FIELD_CAPACITY_BYTES},
     {" already allocated", BEFORE, WO_FIELD_ALLOCATED_BYTES},
@@ -67,8 +68,10 @@ struct device {
 };
 
 static const struct device devices[] = {
-    {"CUDA out of memory", WO_KIND_CUDA_OOM}, {"HIP out of memory", WO_KIND_HIP_OOM},
-    {"XPU out of memory", WO_KIND_XPU_OOM},   {"NPU out of memory", WO_KIND_NPU_OOM},
+    {"CUDA out of memory", WO_KIND_CUDA_OOM},
+    {"HIP out of memory", WO_KIND_HIP_OOM},
+    {"XPU out of memory", WO_KIND_XPU_OOM},
+    {"NPU out of memory", WO_KIND_NPU_OOM},
     {"MPS backend out of memory", WO_KIND_MPS_OOM},
     {"Current platform can NOT allocate memory block", WO_KIND_XPU_OOM}, /* Intel extension, one block above 4 GB */
     {"Allocation on device", WO_KIND_CUDA_OOM},                          /* backend cudaMallocAsync */
@@ -76,8 +79,16 @@ static const struct device devices[] = {
 
 /* Words after which a message has said everything that is read. */
 static const char *const endings[] = {
-    "reserved by PyTorch but unallocated", "reserved in total by PyTorch", " cached)", "already allocated)", " pool. ", "shared pool", "private pool.",
-    "memory fraction) : ",                 "empty_cache",                  "If reserved",
+    "reserved by PyTorch but unallocated",
+    "reserved in total by PyTorch",
+    " cached)",
+    "already allocated)",
+    " pool. ",
+    "shared pool",
+    "private pool.",
+    "memory fraction) : ",
+    "empty_cache",
+    "If reserved",
 };
 
 /* Copies text with each run of blanks, line breaks, escaped line breaks and box characters made one blank. */
@@ -144,7 +155,8 @@ static void read_processes(struct wo_view message, struct wo_event_store *store,
   wo_event_set_text(store, event, WO_FIELD_OTHER_PROCESS_PIDS, (struct wo_view){pids, pids_len});
 }
 
-/* The card's index: "GPU 1 has a total", "(GPU 0; ", "(NPU 0; ", "on device 0 would". Version 2.3 writes it as a raw byte: unknown. */
+/* The card's index: "GPU 1 has a total", "(GPU 0; ", "(NPU 0; ", "on device 0 would". Version 2.3 writes it as a raw byte:
+ * unknown. */
 static void read_gpu(struct wo_view message, struct wo_event_store *store, struct wo_event *event) {
   static const char *const words[] = {"GPU ", "NPU ", "device "};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -179,8 +191,8 @@ static void read_message(struct wo_view message, struct wo_event_store *store, s
   read_impossible(message, store, event);
 }
 
-/* Where the next message starts at or after `from`: the words that name its device, or its first phrase when those stood on another
- * line. */
+/* Where the next message starts at or after `from`: the words that name its device, or its first phrase when those stood on
+ * another line. */
 static size_t find_message(struct wo_view text, size_t from, enum wo_kind *ret_kind) {
   size_t best = WO_NOT_FOUND;
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
@@ -202,15 +214,16 @@ static bool is_complete(struct wo_view message) {
 
 /* Which device a message without its first words belongs to, told by what stands before it. */
 static enum wo_kind kind_of_bare(struct wo_view before) {
-  static const struct device names[] = {{"HIP", WO_KIND_HIP_OOM}, {"XPU", WO_KIND_XPU_OOM}, {"NPU", WO_KIND_NPU_OOM}, {"MPS", WO_KIND_MPS_OOM}};
+  static const struct device names[] = {
+      {"HIP", WO_KIND_HIP_OOM}, {"XPU", WO_KIND_XPU_OOM}, {"NPU", WO_KIND_NPU_OOM}, {"MPS", WO_KIND_MPS_OOM}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (wo_view_has(before, names[i].words)) return names[i].kind;
   }
   return WO_KIND_CUDA_OOM;
 }
 
-/* A message is evidence when it gives the size it asked for, or stands behind the name of an exception. A sentence that only speaks of
- * "CUDA out of memory" (a help text, a FAQ, a setting) is not. */
+/* A message is evidence when it gives the size it asked for, or stands behind the name of an exception. A sentence that only
+ * speaks of "CUDA out of memory" (a help text, a FAQ, a setting) is not. */
 static bool is_evidence(struct wo_view message, size_t start, struct wo_view text) {
   struct wo_interval size;
   if (read_phrase(message, &phrases[0], &size) == WO_OK) return true;
@@ -272,7 +285,8 @@ static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line
 
 /* Whether a line cannot belong to a message: a traceback, a new message, a line of a logger, a blank line. */
 static bool is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open) {
-  static const char *const starts[] = {"Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
+  static const char *const starts[] = {
+      "Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
   enum wo_kind kind;
   if (text.len == 0 || find_message(text, 0, &kind) != WO_NOT_FOUND) return true;
   if (line->prefix.time_ns != WO_TIME_UNKNOWN && open->first.prefix.time_ns == WO_TIME_UNKNOWN) return true;

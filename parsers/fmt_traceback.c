@@ -1,8 +1,8 @@
 /* Python tracebacks: frames, and the exception that ends them.
  *
- * Keeps the user's own innermost frame (outside installed packages and the interpreter), the innermost frame of all, and a short list of
- * the last frames from which the analyzer tells the phase. Reads tracebacks without their first line (cut logs) and at any
- * indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence between them. */
+ * Keeps the user's own innermost frame (outside installed packages and the interpreter), the innermost frame of all, and a short
+ * list of the last frames from which the analyzer tells the phase. Reads tracebacks without their first line (cut logs) and at
+ * any indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence between them. */
 #include <assert.h>
 
 #include "parsers/format.h"
@@ -46,8 +46,9 @@ static bool read_frame(struct wo_view text, struct frame *ret_frame) {
 
 /* Code of installed packages and of the interpreter, which a user does not change. */
 static bool is_package_file(struct wo_view file) {
-  static const char *const marks[] = {"site-packages", "dist-packages", "/lib/python3", "\\lib\\python", "<frozen", "<string>", "/torch/",
-                                      "<__array_function__", "\\Lib\\", "/runpy.py", "/megatron/core/", "importlib"};
+  static const char *const marks[] = {"site-packages", "dist-packages", "/lib/python3",    "\\lib\\python",
+                                      "<frozen",       "<string>",      "/torch/",         "<__array_function__",
+                                      "\\Lib\\",       "/runpy.py",     "/megatron/core/", "importlib"};
   for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
     if (wo_view_has(file, marks[i])) return true;
   }
@@ -112,7 +113,8 @@ static size_t read_exception_class(struct wo_view text) {
     at++;
   }
   if (at == last || (at < text.len && text.ptr[at] != ':')) return 0;
-  static const char *const parts[] = {"Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning", "Failure", "OutOf", "Died", "Timeout"};
+  static const char *const parts[] = {"Error",   "Exception", "Exit",  "Interrupt", "Iteration",
+                                      "Warning", "Failure",   "OutOf", "Died",      "Timeout"};
   const struct wo_view name = wo_view_sub(text, last, at);
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
     if (wo_view_has(name, parts[i])) return at;

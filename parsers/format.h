@@ -1,9 +1,9 @@
 /* Readers of constructs that a single regular expression cannot read: messages over several lines, tracebacks, settings.
  *
- * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees the
- * following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at
- * the end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.c, its
- * tests. Readers keep no state outside struct wo_open. */
+ * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
+ * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
+ * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.c,
+ * its tests. Readers keep no state outside struct wo_open. */
 #ifndef WO_FORMAT_H
 #define WO_FORMAT_H
 
@@ -36,15 +36,15 @@ enum wo_more { WO_MORE_NO, WO_MORE_YES, WO_MORE_NO_UNREAD /* done, and this line
 struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
-  char source[64]; /* prefix source of the first line: lines of other writers are not fed */
+  char source[64];      /* prefix source of the first line: lines of other writers are not fed */
   struct wo_line first; /* views are empty: only number, offset, rank and time are kept */
   char *message;
   size_t message_len;
-  uint32_t lines;        /* fed so far */
-  uint32_t skipped;      /* lines of other writers since it was opened */
-  wo_event_id event;     /* the event being built, or WO_EVENT_NONE */
-  int64_t numbers[8];    /* reader's own */
-  char texts[4][256];    /* reader's own, NUL-terminated */
+  uint32_t lines;     /* fed so far */
+  uint32_t skipped;   /* lines of other writers since it was opened */
+  wo_event_id event;  /* the event being built, or WO_EVENT_NONE */
+  int64_t numbers[8]; /* reader's own */
+  char texts[4][256]; /* reader's own, NUL-terminated */
 };
 
 struct wo_format {
@@ -83,8 +83,8 @@ void wo_open_append(struct wo_open *open, struct wo_view text);
 /* The collected message. */
 struct wo_view wo_open_message(const struct wo_open *open);
 
-/* The n-th line before the one being read (1 = the one just before), cleaned and without prefix; only lines of the same writer are
- * counted. Empty when it lies further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the text (cap bytes at most). */
+/* The n-th line before the one being read (1 = the one just before), cleaned and without prefix; only lines of the same writer
+ * are counted. Empty when it lies further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the text (cap bytes at most). */
 struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap);
 
 #endif

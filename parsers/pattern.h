@@ -1,7 +1,7 @@
 /* Patterns: what to look for in a line. This header says what a pattern is; rules/ supplies the rows.
  *
- * A pattern applies to a line when one of its literals stands in the raw line AND its regular expression matches the cleaned text.
- * The literal test is part of the meaning, so a prefilter that finds literals exactly can never change a result. */
+ * A pattern applies to a line when one of its literals stands in the raw line AND its regular expression matches the cleaned
+ * text. The literal test is part of the meaning, so a prefilter that finds literals exactly can never change a result. */
 #ifndef WO_PATTERN_H
 #define WO_PATTERN_H
 
@@ -31,13 +31,14 @@ struct wo_pattern {
   struct wo_view id;
   enum wo_kind kind;
   enum wo_where where;
-  const struct wo_view *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */
+  const struct wo_view
+      *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */
   size_t literal_count;
-  struct wo_view regex;  /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
-  struct wo_view unless; /* PCRE2: a line that matches this too is not evidence; may be empty */
-  struct wo_view reader; /* name of the multi-line reader that takes over (parsers/format.h); may be empty */
+  struct wo_view regex;    /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
+  struct wo_view unless;   /* PCRE2: a line that matches this too is not evidence; may be empty */
+  struct wo_view reader;   /* name of the multi-line reader that takes over (parsers/format.h); may be empty */
   struct wo_view argument; /* handed to the reader: the knob's name for settings */
-  double bare_scale;     /* bytes per unit of sizes printed without a unit; 0 when there is none such */
+  double bare_scale;       /* bytes per unit of sizes printed without a unit; 0 when there is none such */
   const struct wo_pattern_set_field *sets;
   size_t set_count;
 };
@@ -62,8 +63,8 @@ const struct wo_prefilter *wo_pattern_set_prefilter(const struct wo_pattern_set 
 size_t wo_pattern_count(const struct wo_pattern_set *set);
 const struct wo_pattern *wo_pattern_at(const struct wo_pattern_set *set, size_t index);
 
-/* Calls fn for each match of pattern `index` in text, left to right, not overlapping, at most WO_LIMIT_MATCHES_PER_LINE; stops when fn
- * returns false. A pattern without regex matches once, at `literal_offset`. Returns the number of calls. */
+/* Calls fn for each match of pattern `index` in text, left to right, not overlapping, at most WO_LIMIT_MATCHES_PER_LINE; stops
+ * when fn returns false. A pattern without regex matches once, at `literal_offset`. Returns the number of calls. */
 size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context);
 
 /* The whole match, and its place in the text. */

@@ -1,8 +1,8 @@
 /* Literal prefilter: finds, fast, the places where one of many literals stands in a large buffer.
  *
  * One window of four bytes is looked at for every four bytes of text; a hash of it is tested in a bitmap, and a
- * hit is verified by comparing the literal itself. Each literal contributes the four windows (one per alignment) that are rarest in
- * ordinary log text. Exact: it reports every occurrence and nothing else, case-sensitively. */
+ * hit is verified by comparing the literal itself. Each literal contributes the four windows (one per alignment) that are rarest
+ * in ordinary log text. Exact: it reports every occurrence and nothing else, case-sensitively. */
 #ifndef WO_PREFILTER_H
 #define WO_PREFILTER_H
 
@@ -38,7 +38,8 @@ size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text,
  * that occur in text. Returns the number of bits newly set. */
 size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
 
-/* As wo_prefilter_next / wo_prefilter_mark, by comparing every literal everywhere: the reference for tests and `--no-prefilter`. */
+/* As wo_prefilter_next / wo_prefilter_mark, by comparing every literal everywhere: the reference for tests and `--no-prefilter`.
+ */
 size_t wo_prefilter_next_slow(const struct wo_prefilter *filter, struct wo_view text, size_t from);
 size_t wo_prefilter_mark_slow(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
 

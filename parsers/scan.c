@@ -1,10 +1,10 @@
 /* The scanner's buffer: takes bytes in chunks of any size, finds the lines worth looking at with the prefilter, and hands each to
  * wo__scan_line.
  *
- * Lines end at LF or CR (progress bars rewrite their line with CR); only LF counts as a line. A line longer than WO_LIMIT_LINE_BYTES is
- * read in pieces of that length, each starting WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one before; what starts in that overlap
- * belongs to the later piece, so that nothing is found twice. Where lines and pieces begin depends on the content alone, never on how the
- * input was cut into chunks. */
+ * Lines end at LF or CR (progress bars rewrite their line with CR); only LF counts as a line. A line longer than
+ * WO_LIMIT_LINE_BYTES is read in pieces of that length, each starting WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one
+ * before; what starts in that overlap belongs to the later piece, so that nothing is found twice. Where lines and pieces begin
+ * depends on the content alone, never on how the input was cut into chunks. */
 #include "parsers/scan.h"
 
 #include <assert.h>
@@ -43,9 +43,43 @@ static uint64_t count_line_feeds(const char *text, size_t len) {
   return total;
 }
 
+/* Offset in buf behind the last line end in buf[from, to), or 0 without one: no line end stands before a line start at 0. */
+static size_t behind_last_line_end(const char *buf, size_t from, size_t to) {
+  while (to > from && !is_line_end(buf[to - 1])) to--;
+  return to > from ? to : 0;
+}
+
+/* Counts lines that are longer than one piece, read or not: between pos and `to`. Jumps by a piece's length and looks back from
+ * there, so ordinary lines cost nothing. */
+static void count_long_lines(struct wo_scan *scan, size_t to) {
+  size_t at = scan->pos;
+  const uint64_t base = scan->buf_offset;
+  while (at < to) {
+    if (scan->is_in_long_line) {
+      const size_t end = find_line_end(scan->buf, at, to);
+      if (end == to) return;
+      scan->is_in_long_line = false;
+      scan->open_start = base + end + 1;
+      at = end + 1;
+      continue;
+    }
+    const uint64_t bound = scan->open_start + WO_LIMIT_LINE_BYTES;
+    const bool is_far = base + to > bound;
+    const size_t stop = is_far ? (size_t)(bound - base) + 1 : to;
+    const size_t start = behind_last_line_end(scan->buf, at, stop);
+    if (start > 0) scan->open_start = base + start;
+    if (start == 0 && is_far) {
+      scan->is_in_long_line = true;
+      scan->long_lines++;
+    }
+    at = start > 0 && is_far ? start : stop;
+  }
+}
+
 /* Moves pos forward, counting the lines on the way. */
 static void advance(struct wo_scan *scan, size_t to) {
   assert(to >= scan->pos && to <= scan->buf_len);
+  count_long_lines(scan, to);
   scan->line_number += count_line_feeds(scan->buf + scan->pos, to - scan->pos);
   scan->pos = to;
 }
@@ -56,10 +90,6 @@ static void read_line_at_pos(struct wo_scan *scan) {
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
   const size_t end = find_line_end(scan->buf, start, reach);
   const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
-  if (is_piece && scan->long_line_number != scan->line_number) {
-    scan->long_line_number = scan->line_number;
-    scan->long_lines++;
-  }
   /* Between CR and LF stands no line. */
   const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
   if (!is_crlf) wo__scan_line(scan, start, end, is_piece);
@@ -85,7 +115,8 @@ static struct ready find_ready(const struct wo_scan *scan) {
   return (struct ready){last + (pieces - 1) * WO_SCAN_PIECE_STRIDE + WO_LIMIT_LINE_BYTES, last + pieces * WO_SCAN_PIECE_STRIDE};
 }
 
-/* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece. */
+/* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece.
+ */
 static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
   size_t start = find_line_start(scan->buf, scan->pos, hit);
   while (hit - start >= WO_LIMIT_LINE_BYTES) start += WO_SCAN_PIECE_STRIDE;

@@ -15,17 +15,17 @@
 struct wo_scan;
 
 struct wo_scan_options {
-  uint32_t file;        /* index that spans carry */
-  bool no_prefilter;    /* look at every line with the slow reference instead (tests) */
-  int32_t rank;         /* rank that the file's name tells, or WO_RANK_UNKNOWN */
+  uint32_t file;     /* index that spans carry */
+  bool no_prefilter; /* look at every line with the slow reference instead (tests) */
+  int32_t rank;      /* rank that the file's name tells, or WO_RANK_UNKNOWN */
 };
 
 /* What the scanner says of an input once it has ended. */
 struct wo_scan_summary {
   uint64_t bytes;
-  uint64_t lines;       /* line feeds, plus one for a last line without */
-  uint64_t long_lines;  /* lines read in pieces because they exceed WO_LIMIT_LINE_BYTES */
-  bool has_nul;         /* NUL bytes were seen in lines that were looked at */
+  uint64_t lines;      /* line feeds, plus one for a last line without */
+  uint64_t long_lines; /* lines longer than WO_LIMIT_LINE_BYTES: they are read in pieces */
+  bool has_nul;        /* NUL bytes were seen in lines that were looked at */
 };
 
 /* Makes a scanner that appends to store and uses set; both must outlive it. WO_E_NOMEM. */

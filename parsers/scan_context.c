@@ -32,8 +32,8 @@ static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t nu
   return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
 }
 
-/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one. False at the
- * floor; of a line cut by the floor the end is given when enough of it can be seen. */
+/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
+ * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
 static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
   const char *buf = walk->scan->buf;
   while (walk->end > walk->floor) {
@@ -86,8 +86,8 @@ static bool on_around(void *context, const struct wo_pattern *pattern, const str
   return false;
 }
 
-/* Whether one of the pattern's literals stands in the line; true without literals. These patterns are few and their lines are few, so
- * their literals may be short and need no prefilter. */
+/* Whether one of the pattern's literals stands in the line; true without literals. These patterns are few and their lines are
+ * few, so their literals may be short and need no prefilter. */
 static bool has_literal(const struct wo_pattern *pattern, struct wo_view raw) {
   for (size_t i = 0; i < pattern->literal_count; i++) {
     if (wo_view_find(raw, pattern->literals[i], 0) != WO_NOT_FOUND) return true;

@@ -25,35 +25,36 @@ struct wo_scan {
   struct wo_event_store *store;
   struct wo_scan_options options;
 
-  char *buf;            /* [lookback][not yet looked at] */
+  char *buf; /* [lookback][not yet looked at] */
   size_t buf_len;
   size_t buf_cap;
   uint64_t buf_offset;  /* of buf[0] in the input */
   size_t pos;           /* start of the next line or piece; everything before has been looked at */
   uint64_t line_number; /* of the line that pos stands in, from 1 */
   uint64_t long_lines;
-  uint64_t long_line_number; /* last line counted in long_lines */
+  uint64_t open_start;  /* offset in the input of the line that the counting of long lines stands in */
+  bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
 
-  char *clean;          /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
-  uint64_t *owners;     /* pattern bits of the line being read */
+  char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
+  uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
-  size_t *around;       /* indices of WO_WHERE_BEFORE patterns */
+  size_t *around; /* indices of WO_WHERE_BEFORE patterns */
   size_t around_count;
-  size_t *tail;         /* indices of WO_WHERE_TAIL patterns */
+  size_t *tail; /* indices of WO_WHERE_TAIL patterns */
   size_t tail_count;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
-  char *messages;       /* WO_LIMIT_MESSAGE_BYTES for each open reader */
+  char *messages; /* WO_LIMIT_MESSAGE_BYTES for each open reader */
   bool slot_used[WO_LIMIT_OPEN_READERS];
 
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
-  size_t context_count; /* memory failures whose surroundings were looked at */
+  size_t context_count;                    /* memory failures whose surroundings were looked at */
   uint64_t settings[WO_SCAN_SETTINGS_MAX]; /* hashes of settings seen; 0 = free */
-  size_t line_start;    /* in buf: the line being read, for lines before it */
+  size_t line_start;                       /* in buf: the line being read, for lines before it */
 };
 
 /* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
@@ -62,8 +63,8 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
 /* Closes open constructs: all of them. */
 void wo__scan_close_all(struct wo_scan *scan);
 
-/* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is the line
- * being read. */
+/* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
+ * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */

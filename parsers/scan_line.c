@@ -1,5 +1,5 @@
-/* What happens to one line: cleaned, prefix read, fed to the open constructs of its writer, matched by the patterns whose literals stand in
- * it. */
+/* What happens to one line: cleaned, prefix read, fed to the open constructs of its writer, matched by the patterns whose
+ * literals stand in it. */
 #include <assert.h>
 
 #include "parsers/clean.h"

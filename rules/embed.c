@@ -289,7 +289,8 @@ int main(int argc, char **argv) {
   }
   embed->out = out;
   embed->root_len = strlen(argv[1]);
-  fprintf(out, "/* Written by rules/embed.c from the rule packs. */\n#include <cjson/cJSON.h>\n#include \"rules/embedded.h\"\n\n");
+  fprintf(out,
+          "/* Written by rules/embed.c from the rule packs. */\n#include <cjson/cJSON.h>\n#include \"rules/embedded.h\"\n\n");
   bool is_done = embed_folder(embed, argv[1], 0);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;

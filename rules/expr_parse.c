@@ -333,7 +333,8 @@ struct size_unit {
   double bytes;
 };
 
-static const struct size_unit size_units[] = {{"B", 1}, {"KiB", WO_KIB}, {"MiB", WO_MIB}, {"GiB", WO_GIB}, {"TiB", WO_GIB *WO_KIB}};
+static const struct size_unit size_units[] = {
+    {"B", 1}, {"KiB", WO_KIB}, {"MiB", WO_MIB}, {"GiB", WO_GIB}, {"TiB", WO_GIB *WO_KIB}};
 
 /* number, percentage or size. A written constant is exact, also with a fraction: rounding is for
  * what was printed. A blank may stand before the unit ("2 GiB"). */
@@ -486,7 +487,7 @@ struct comparison_row {
 };
 
 static const struct comparison_row comparisons[] = {{"==", WO_OP_EQUAL},         {"!=", WO_OP_UNEQUAL}, {"<=", WO_OP_LESS_EQUAL},
-                   {">=", WO_OP_GREATER_EQUAL}, {"<", WO_OP_LESS},     {">", WO_OP_GREATER}};
+                                                    {">=", WO_OP_GREATER_EQUAL}, {"<", WO_OP_LESS},     {">", WO_OP_GREATER}};
 
 /* Takes a comparison operator, or gives WO_OP_COUNT_, which is no op. "=" alone is none, and is
  * reported as what stands where an operator was expected. */

@@ -70,10 +70,10 @@ struct wo_change {
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
-  const struct wo_expr *when; /* applicable at all; NULL = always */
-  const struct wo_expr *already; /* true: already set, not proposed; NULL = never */
+  const struct wo_expr *when;            /* applicable at all; NULL = always */
+  const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */
   const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
-  const struct wo_clause *conflicts; /* any true: not proposed, say = why */
+  const struct wo_clause *conflicts;     /* any true: not proposed, say = why */
   size_t conflict_count;
   const struct wo_change *changes;
   size_t change_count;
@@ -94,9 +94,9 @@ struct wo_fix {
 
 /* A spelling of a knob. */
 struct wo_alias {
-  struct wo_view key;       /* "per_device_train_batch_size"; matched at the end of a dotted key, '-' and '_' alike */
-  struct wo_view framework; /* "hf", "megatron", "deepspeed", "verl", "vllm", ...; may be empty */
-  struct wo_view value_map; /* "true=none,false=full": value translations; may be empty */
+  struct wo_view key;             /* "per_device_train_batch_size"; matched at the end of a dotted key, '-' and '_' alike */
+  struct wo_view framework;       /* "hf", "megatron", "deepspeed", "verl", "vllm", ...; may be empty */
+  struct wo_view value_map;       /* "true=none,false=full": value translations; may be empty */
   const struct wo_view *literals; /* texts to look for instead of the key; may be none */
   size_t literal_count;
 };
@@ -112,7 +112,7 @@ struct wo_knob {
 
 /* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
 struct wo_phase_hint {
-  struct wo_view phase; /* or "attention", "logits" for the nature of the innermost frames */
+  struct wo_view phase;         /* or "attention", "logits" for the nature of the innermost frames */
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
 };
@@ -171,7 +171,7 @@ struct wo_rule_file {
   const char *name; /* for messages: "causes/fragmentation.json" */
   const char *data;
   size_t size;
-  bool is_user; /* from --rules: may replace a rule without a complaint */
+  bool is_user;             /* from --rules: may replace a rule without a complaint */
   const struct cJSON *tree; /* compiled-in rules: parsed when the program was built; data is then NULL */
 };
 

@@ -19,8 +19,8 @@ enum wo_status wo_template_parse(struct wo_arena *arena, struct wo_view text, co
 /* Writes the text into the arena. A part whose value is unknown is written as "?" and, when
  * has_unknown is not NULL, *has_unknown becomes true. Empty view when memory is out. A NULL
  * template gives an empty text. */
-struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts, struct wo_arena *arena,
-                                  bool *has_unknown);
+struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts,
+                                  struct wo_arena *arena, bool *has_unknown);
 
 /* The text it was parsed from; empty for NULL. */
 struct wo_view wo_template_source(const struct wo_template *template_);

@@ -14,18 +14,18 @@
 /* WO_WEIGHT(enumerator, name in rule files, value). Roughly: decisive settles the matter alone,
  * strong makes it likely, medium is a good sign, weak tips a balance, none only gives a reason to
  * read. */
-#define WO_WEIGHT_MAP(X)                  \
-  X(WO_WEIGHT_DECISIVE, "decisive", 0.90) \
-  X(WO_WEIGHT_STRONG, "strong", 0.60)     \
-  X(WO_WEIGHT_MEDIUM, "medium", 0.35)     \
-  X(WO_WEIGHT_WEAK, "weak", 0.15)         \
+#define WO_WEIGHT_MAP(X)                                                                                                         \
+  X(WO_WEIGHT_DECISIVE, "decisive", 0.90)                                                                                        \
+  X(WO_WEIGHT_STRONG, "strong", 0.60)                                                                                            \
+  X(WO_WEIGHT_MEDIUM, "medium", 0.35)                                                                                            \
+  X(WO_WEIGHT_WEAK, "weak", 0.15)                                                                                                \
   X(WO_WEIGHT_NONE, "none", 0.0)
 
 enum wo_weight {
 #define WO_WEIGHT_ENUM(code, name, value) code,
   WO_WEIGHT_MAP(WO_WEIGHT_ENUM)
 #undef WO_WEIGHT_ENUM
-  WO_WEIGHT_COUNT_
+      WO_WEIGHT_COUNT_
 };
 
 /* Score from which a finding is called certain / likely; below, it is possible. Below WO_SCORE_SHOWN it is not shown. */

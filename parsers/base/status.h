@@ -9,23 +9,23 @@
 #include <stdint.h>
 
 /* One row per result: enumerator, short name, text for people. Numbers are never reused. */
-#define WO_STATUS_MAP(X)                                                \
-  X(WO_OK, "ok", "no error")                                            \
-  X(WO_E_NOMEM, "nomem", "out of memory in whyoom itself")              \
-  X(WO_E_IO, "io", "cannot read or write")                              \
-  X(WO_E_KIND, "kind", "not a regular file")                            \
-  X(WO_E_SYNTAX, "syntax", "malformed input")                           \
-  X(WO_E_RANGE, "range", "value out of range")                          \
-  X(WO_E_LIMIT, "limit", "a limit was reached")                         \
-  X(WO_E_UNKNOWN, "unknown", "unknown name")                            \
-  X(WO_E_TYPE, "type", "wrong type or unit")                            \
+#define WO_STATUS_MAP(X)                                                                                                         \
+  X(WO_OK, "ok", "no error")                                                                                                     \
+  X(WO_E_NOMEM, "nomem", "out of memory in whyoom itself")                                                                       \
+  X(WO_E_IO, "io", "cannot read or write")                                                                                       \
+  X(WO_E_KIND, "kind", "not a regular file")                                                                                     \
+  X(WO_E_SYNTAX, "syntax", "malformed input")                                                                                    \
+  X(WO_E_RANGE, "range", "value out of range")                                                                                   \
+  X(WO_E_LIMIT, "limit", "a limit was reached")                                                                                  \
+  X(WO_E_UNKNOWN, "unknown", "unknown name")                                                                                     \
+  X(WO_E_TYPE, "type", "wrong type or unit")                                                                                     \
   X(WO_E_USAGE, "usage", "wrong usage")
 
 enum wo_status {
 #define WO_STATUS_ENUM(code, name, text) code,
   WO_STATUS_MAP(WO_STATUS_ENUM)
 #undef WO_STATUS_ENUM
-  WO_STATUS_COUNT_
+      WO_STATUS_COUNT_
 };
 
 /* Where and why something failed. `file` is "" when there is none; `line` and `column` count from 1 and are 0 when unknown;
@@ -47,8 +47,7 @@ const char *wo_status_text(enum wo_status status);
 
 /* Fills *err (NULL allowed: then nothing is stored) with code and a printf-formatted message, clearing the place, and
  * returns code, so that `return wo_err_set(err, WO_E_IO, ...)` reads well. Over-long messages are cut. */
-enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Adds a place to *err (NULL allowed). file NULL means "". Over-long file names keep their end. */
 void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t column, uint64_t offset);

@@ -13,7 +13,7 @@
 
 /* Makes room for `more` further elements without exceeding `cap` elements. False when the cap is reached or memory is out; the
  * vector is unchanged then. */
-#define WO_VEC_RESERVE(vec, more, cap) \
+#define WO_VEC_RESERVE(vec, more, cap)                                                                                           \
   wo_vec_reserve((void **)&(vec)->items, &(vec)->capacity, (vec)->count, (more), (cap), sizeof *(vec)->items)
 
 /* Releases the storage and makes the vector empty. */

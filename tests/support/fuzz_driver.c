@@ -1,7 +1,7 @@
 /* A main for fuzz targets without libFuzzer: replays the files of the folders (or the files) given as arguments, then tries a
- * fixed number of deterministic mutations of them, or as many as fit into a few seconds. So every finding that is added to the corpus stays a regression test, and
- * every ordinary test run fuzzes a little. Each input is an allocation of exactly its size, so that AddressSanitizer sees one
- * byte too many. */
+ * fixed number of deterministic mutations of them, or as many as fit into a few seconds. So every finding that is added to the
+ * corpus stays a regression test, and every ordinary test run fuzzes a little. Each input is an allocation of exactly its size,
+ * so that AddressSanitizer sees one byte too many. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>

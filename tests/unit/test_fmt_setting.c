@@ -183,12 +183,13 @@ static void test_at_a_cut(void **state) {
   for (size_t back = 0; back < 24; back++) {
     struct sample_log log = {0};
     struct wo_event_store store;
-    sample_fill(&log, 'x', WO_LIMIT_LINE_BYTES - back);
+    sample_say(&log, "micro_batch_size=3 "); /* the key is in the first piece, too */
+    sample_fill(&log, 'x', WO_LIMIT_LINE_BYTES - 19 - back);
     sample_say(&log, " micro_batch_size=12345 ");
     sample_fill(&log, 'y', 1000);
     sample_scan(set_of(state), sample_view(&log), CHUNK_WHOLE, &store);
-    assert_int_equal(sample_count(&store, WO_KIND_CONFIG), 1);
-    sample_expect_text(sample_find(&store, WO_KIND_CONFIG, 0), WO_FIELD_VALUE, "12345");
+    assert_int_equal(sample_count(&store, WO_KIND_CONFIG), 2);
+    sample_expect_text(sample_find(&store, WO_KIND_CONFIG, 1), WO_FIELD_VALUE, "12345");
     wo_event_store_done(&store);
     sample_free(&log);
   }

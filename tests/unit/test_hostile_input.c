@@ -184,7 +184,7 @@ static void test_random_bytes(void **state) {
     bytes[i] = (char)(seed & 0xff);
   }
   bytes[0] = 'x'; /* not the start of something compressed */
-  check_readable(make_file("random.err", (struct wo_view){bytes, sizeof bytes}, path), 0);
+  check_unreadable(make_file("random.err", (struct wo_view){bytes, sizeof bytes}, path));
 }
 
 static void test_nul_bytes(void **state) {
@@ -231,6 +231,7 @@ static void test_endless_line(void **state) {
   if (result.signal != 0) fail_msg("ended by signal %d\n%.2000s", result.signal, result.err);
   assert_int_equal(result.exit_code, 1);
   assert_true(is_diagnosed(&result));
+  assert_true(wo_view_has(wo_view_of(result.err), "1 line longer than"));
   if (!wo_process_is_sanitized && result.max_rss_kib > MEMORY_BAR_KIB) fail_msg("%ld KiB of memory", result.max_rss_kib);
   wo_process_done(&result);
 }
