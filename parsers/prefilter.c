@@ -46,20 +46,20 @@ struct place {
   uint32_t window;
   uint32_t needle;
   uint32_t offset;
+  uint32_t next; /* index + 1 of the next place with the same window; 0 at the end */
 };
 
-/* A run of places with the same window; count 0 marks a free slot. */
+/* The places of one window; head 0 marks a free slot. */
 struct slot {
   uint32_t window;
-  uint32_t first;
-  uint32_t count;
+  uint32_t head; /* index + 1 of the first place */
 };
 
 struct wo_prefilter {
   uint32_t bitmap[BITMAP_WORDS];
   struct needle *needles;
   size_t needle_count;
-  struct place *places; /* sorted by window */
+  struct place *places;
   size_t place_count;
   struct slot *slots; /* open addressing, linear probing, at most half full */
   uint32_t slot_mask;
@@ -99,7 +99,7 @@ static void add_to_bitmap(uint32_t *bitmap, uint32_t window) {
  * itself is compared in any case. */
 static const struct slot *find_slot(const struct wo_prefilter *filter, uint32_t window) {
   uint32_t at = hash_window(window) >> 8 & filter->slot_mask;
-  while (filter->slots[at].count > 0 && filter->slots[at].window != window) at = (at + 1) & filter->slot_mask;
+  while (filter->slots[at].head > 0 && filter->slots[at].window != window) at = (at + 1) & filter->slot_mask;
   return &filter->slots[at];
 }
 
@@ -176,10 +176,10 @@ static const char ordinary[] =
     "here\n";
 
 /* How often single bytes, pairs and windows (hashed) occur in the sample. Counting takes microseconds and is thrown away. */
-enum { WINDOW_COUNTS_LOG2 = 15 };
+enum { PAIR_COUNTS_LOG2 = 13, WINDOW_COUNTS_LOG2 = 14 };
 struct frequencies {
   uint32_t bytes[256];
-  uint16_t pairs[256 * 256];
+  uint16_t pairs[1 << PAIR_COUNTS_LOG2];
   uint16_t windows[1 << WINDOW_COUNTS_LOG2];
 };
 _Static_assert(sizeof ordinary < UINT16_MAX, "counts of the sample fit");
@@ -189,9 +189,10 @@ static size_t window_count_index(const char *ptr) {
   return hash_window(load_window(ptr)) >> (32 - WINDOW_COUNTS_LOG2);
 }
 
-/* The two bytes at ptr as one index. */
+/* As for windows: a text has far fewer pairs than there are counters, so few share one. */
 static size_t pair_index(const char *ptr) {
-  return (size_t)(unsigned char)ptr[0] << 8 | (unsigned char)ptr[1];
+  const uint32_t pair = (uint32_t)(unsigned char)ptr[0] << 8 | (unsigned char)ptr[1];
+  return hash_window(pair) >> (32 - PAIR_COUNTS_LOG2);
 }
 
 /* Counts the sample. NULL when memory is out. */
@@ -273,18 +274,8 @@ static void add_place(struct wo_prefilter *filter, size_t index, size_t offset) 
   }
 }
 
-/* By window; then by literal and offset, so that equal inputs give equal tables on every machine. */
-static int compare_places(const void *left, const void *right) {
-  const struct place *const a = left;
-  const struct place *const b = right;
-  if (a->window != b->window) return a->window < b->window ? -1 : 1;
-  if (a->needle != b->needle) return a->needle < b->needle ? -1 : 1;
-  return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
 /* Chooses the windows of all literals, one for each alignment, since it depends on the text which
- * one the scan will meet. False when memory is out. Sorting brings equal windows together, which
- * become one slot. */
+ * one the scan will meet. False when memory is out. */
 static bool choose_places(struct wo_prefilter *filter) {
   const size_t most = filter->needle_count * WINDOW_BYTES * VARIANTS_MAX;
   filter->places = calloc(most == 0 ? 1 : most, sizeof *filter->places);
@@ -300,30 +291,25 @@ static bool choose_places(struct wo_prefilter *filter) {
   }
   free(seen);
   assert(filter->place_count <= most);
-  qsort(filter->places, filter->place_count, sizeof *filter->places, compare_places);
   return true;
 }
 
-/* Enters one run of places with the same window. */
-static void add_slot(struct wo_prefilter *filter, struct slot run) {
-  const struct slot *const found = find_slot(filter, run.window);
-  assert(found->count == 0 && run.count > 0);
-  filter->slots[found - filter->slots] = run;
-  add_to_bitmap(filter->bitmap, run.window);
-}
-
-/* Builds the table of windows and the bitmap from the sorted places. False when memory is out. At
- * least half of the slots stay free, so a search for a window that is not there ends soon. */
+/* Builds the table of windows and the bitmap. False when memory is out. At least half of the slots
+ * stay free, so a search for a window that is not there ends soon. Places of equal windows are
+ * chained, later literals first; no answer depends on their order. */
 static bool fill_slots(struct wo_prefilter *filter) {
   size_t capacity = 16;
   while (capacity < 2 * filter->place_count) capacity *= 2;
   filter->slots = calloc(capacity, sizeof *filter->slots);
   if (filter->slots == NULL) return false;
   filter->slot_mask = (uint32_t)(capacity - 1);
-  for (size_t first = 0, next = 0; first < filter->place_count; first = next) {
-    const uint32_t window = filter->places[first].window;
-    while (next < filter->place_count && filter->places[next].window == window) next++;
-    add_slot(filter, (struct slot){.window = window, .first = (uint32_t)first, .count = (uint32_t)(next - first)});
+  for (size_t i = 0; i < filter->place_count; i++) {
+    struct place *const place = &filter->places[i];
+    struct slot *const slot = &filter->slots[find_slot(filter, place->window) - filter->slots];
+    slot->window = place->window;
+    place->next = slot->head;
+    slot->head = (uint32_t)i + 1;
+    add_to_bitmap(filter->bitmap, place->window);
   }
   return true;
 }
@@ -432,8 +418,8 @@ size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text,
   if (filter->needle_count == 0) return WO_NOT_FOUND;
   for (size_t at = next_hit(filter, text, from); at != WO_NOT_FOUND; at = next_hit(filter, text, at + WINDOW_BYTES)) {
     const struct slot *const slot = find_slot(filter, window_at(text, at));
-    for (uint32_t i = 0; i < slot->count; i++) {
-      const struct place *const place = &filter->places[slot->first + i];
+    for (uint32_t i = slot->head; i > 0; i = filter->places[i - 1].next) {
+      const struct place *const place = &filter->places[i - 1];
       if (stands_around(filter, place, text, from, at)) return at - place->offset;
     }
   }
@@ -457,8 +443,8 @@ size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text,
   if (filter->needle_count == 0) return 0;
   for (size_t at = next_hit(filter, text, 0); at != WO_NOT_FOUND; at = next_hit(filter, text, at + WINDOW_BYTES)) {
     const struct slot *const slot = find_slot(filter, window_at(text, at));
-    for (uint32_t i = 0; i < slot->count; i++) {
-      const struct place *const place = &filter->places[slot->first + i];
+    for (uint32_t i = slot->head; i > 0; i = filter->places[i - 1].next) {
+      const struct place *const place = &filter->places[i - 1];
       if (!stands_around(filter, place, text, 0, at)) continue;
       marked += mark_owner(owners, words, filter->needles[place->needle].owner) ? 1 : 0;
     }
