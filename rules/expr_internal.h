@@ -9,27 +9,6 @@
 #include "parsers/base/limits.h"
 #include "rules/expr.h"
 
-/* Tallest tree, definitions expanded: bounds the stack of the evaluator. A chain "a + b + c" is as tall as it has terms. */
-#ifndef WO_LIMIT_EXPR_HEIGHT
-#define WO_LIMIT_EXPR_HEIGHT (8 * WO_LIMIT_EXPR_DEPTH)
-#endif
-
-/* Most nodes, definitions expanded each time they are used: bounds the time of one evaluation, which without it could double with
- * every "let" that uses the one before it twice. */
-#ifndef WO_LIMIT_EXPR_NODES
-#define WO_LIMIT_EXPR_NODES 4096
-#endif
-
-/* Most arguments of one function call. */
-#ifndef WO_LIMIT_EXPR_ARGS
-#define WO_LIMIT_EXPR_ARGS 32
-#endif
-
-/* Largest number that divisor_at_most takes apart: bounds its search. */
-#ifndef WO_LIMIT_EXPR_DIVIDEND
-#define WO_LIMIT_EXPR_DIVIDEND 1e7
-#endif
-
 enum wo_op {
   WO_OP_CONSTANT,   /* of the node's unit: `number` (BOOL: 0 or 1) or `text` */
   WO_OP_FACT,       /* `text` is its name */

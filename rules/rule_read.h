@@ -8,11 +8,6 @@
 #include "rules/pack_index.h"
 #include "rules/rule_json.h"
 
-/* Named expressions of one rule. */
-#ifndef WO_LIMIT_LETS
-#define WO_LIMIT_LETS 64
-#endif
-
 struct wo_let {
   struct wo_view name;
   const struct wo_expr *expr;

@@ -98,6 +98,32 @@
 #define WO_LIMIT_EXPR_DEPTH 32
 #endif
 
+/* Tallest tree, definitions expanded: bounds the stack of the evaluator. A chain "a + b + c" is as tall as it has terms. */
+#ifndef WO_LIMIT_EXPR_HEIGHT
+#define WO_LIMIT_EXPR_HEIGHT (8 * WO_LIMIT_EXPR_DEPTH)
+#endif
+
+/* Most nodes, definitions expanded each time they are used: bounds the time of one evaluation, which without it could double with
+ * every "let" that uses the one before it twice. */
+#ifndef WO_LIMIT_EXPR_NODES
+#define WO_LIMIT_EXPR_NODES 4096
+#endif
+
+/* Most arguments of one function call. */
+#ifndef WO_LIMIT_EXPR_ARGS
+#define WO_LIMIT_EXPR_ARGS 32
+#endif
+
+/* Largest number that divisor_at_most takes apart: bounds its search. */
+#ifndef WO_LIMIT_EXPR_DIVIDEND
+#define WO_LIMIT_EXPR_DIVIDEND 1e7
+#endif
+
+/* Named expressions of one rule. */
+#ifndef WO_LIMIT_LETS
+#define WO_LIMIT_LETS 64
+#endif
+
 /* Memory of the loaded rule packs. */
 #ifndef WO_LIMIT_PACK_BYTES
 #define WO_LIMIT_PACK_BYTES ((size_t)32 * 1024 * 1024)
