@@ -260,7 +260,7 @@ static void read_model(struct wo_facts *facts) {
    */
   const bool tells_weights = dtype && wo_view_has(wo_event_text(dtype->event, WO_FIELD_KEY), "dtype");
   const double weight_bytes = tells_weights ? bytes_of_dtype(dtype->value.text) : 0;
-  if (weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
+  if (dtype && weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
   if (trainable > 0) set_number(facts, "model.trainable_parameters", trainable, evidence);
   if (parameters <= 0) return;
   set_number(facts, "model.parameters", parameters, evidence);

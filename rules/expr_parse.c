@@ -124,6 +124,7 @@ static const struct wo_node *new_node(struct parser *p, size_t at, enum wo_op op
   const struct wo_node **const args = wo_arena_array(p->arena, count, sizeof(const struct wo_node *));
   struct wo_node *const node = args == NULL ? fail(p, at, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : new_leaf(p, op, unit);
   if (node == NULL) return NULL;
+  assert(args != NULL);
   for (size_t i = 0; i < count; i++) {
     args[i] = operands[i].node;
     node->nodes += args[i]->nodes;
@@ -208,7 +209,7 @@ static bool all_are(struct parser *p, const struct operand *operands, size_t cou
  * function gives a value of that unit, so it can stand for failure. The return behind the switch is
  * for compilers: every shape has its case. */
 static enum wo_unit check_call(struct parser *p, const struct function *function, const struct operand *args, size_t count) {
-  assert(count >= 1);
+  assert(count >= 1 && args[0].node != NULL);
   const enum wo_unit first = args[0].node->unit;
   switch (function->shape) {
   case SHAPE_ANY_TO_BOOL:
@@ -217,6 +218,7 @@ static enum wo_unit check_call(struct parser *p, const struct function *function
     if (!is_quantity(first)) fail_type(p, args[0].start, "a quantity", first);
     return p->status == WO_OK && all_are(p, args, count, first) ? first : WO_UNIT_NONE;
   case SHAPE_CHOICE:
+    assert(count == 3 && args[1].node != NULL);
     if (!all_are(p, args, 1, WO_UNIT_BOOL)) return WO_UNIT_NONE;
     return all_are(p, args + 2, 1, args[1].node->unit) ? args[1].node->unit : WO_UNIT_NONE;
   case SHAPE_SAME:

@@ -264,7 +264,7 @@ static struct wo_view join(struct wo_arena *arena, const struct wo_view *texts, 
   if (joined == NULL) return (struct wo_view){0};
   size_t at = 0;
   for (size_t i = 0; i < count; i++) {
-    if (texts[i].len > 0) memcpy(joined + at, texts[i].ptr, texts[i].len);
+    if (texts[i].len > 0 && texts[i].ptr != NULL) memcpy(joined + at, texts[i].ptr, texts[i].len);
     at += texts[i].len;
   }
   assert(at == total);
