@@ -63,7 +63,7 @@ struct wo_input {
 /* What to tell the user about a path that is not a regular file. Each says what to do instead;
  * opening such a thing could block for ever, or never end. */
 static const char *kind_advice(mode_t mode) {
-  if (S_ISDIR(mode)) return "is a folder: name the files, or use scan";
+  if (S_ISDIR(mode)) return "is a folder: name the files in it";
   if (S_ISFIFO(mode)) return "is a FIFO: pipe its reader into whyoom instead";
   if (S_ISSOCK(mode)) return "is a socket: name a regular file, or pipe the text into whyoom";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "is a device: name a regular file, or pipe the text into whyoom";

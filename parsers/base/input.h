@@ -14,7 +14,7 @@ struct wo_input;
 
 /* Opens a regular file for reading without following it into a FIFO or device: anything that is no regular file gives WO_E_KIND
  * with a message that says what it is and what to do ("is a FIFO: pipe its reader into whyoom instead"; "is a folder: name the
- * files, or use scan"). The paths /dev/stdin and /dev/fd/N are taken as descriptors. Symbolic links to regular files are
+ * files in it"). The paths /dev/stdin and /dev/fd/N are taken as descriptors. Symbolic links to regular files are
  * followed. WO_E_IO: cannot be opened (the message holds the system's reason). WO_E_NOMEM. */
 enum wo_status wo_input_open(const char *path, struct wo_input **ret_input, struct wo_err *err);
 
