@@ -154,12 +154,19 @@ static bool is_repetition(const struct wo_event *event, const struct wo_event *b
   return is_same_key(wo_event_text(event, WO_FIELD_KEY), wo_event_text(before, WO_FIELD_KEY));
 }
 
+/* What is printed behind the failure in the same file belongs to the next trial of a sweep, or to the next run. */
+static bool is_after_failure(const struct wo_facts *facts, const struct wo_event *event) {
+  const struct wo_event *failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+  return failure && event->span.file == failure->span.file && event->span.line > failure->span.line;
+}
+
 static void consider(struct wo_facts *facts, struct wo_setting *slot, const struct wo_event *event) {
   if (!is_plausible(facts, slot->knob, wo_event_text(event, WO_FIELD_KEY))) return;
   struct wo_value value = read_value(slot->knob, event);
   if (!value.is_known && !(value.unit == WO_UNIT_BOOL && value.truth != WO_UNDECIDED)) return;
   if (slot->event && rank_setting(event) < rank_setting(slot->event)) return;
   if (slot->event && rank_setting(event) == rank_setting(slot->event) && !is_repetition(event, slot->event)) return;
+  if (slot->event && is_after_failure(facts, event)) return;
   value.evidence = event->id;
   slot->event = event;
   slot->value = value;

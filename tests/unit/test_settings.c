@@ -20,6 +20,8 @@ static const char rules[] =
     " {\"knob\": \"pool\", \"unit\": \"bytes\", \"means\": \"m\", \"aliases\": [\"pool_bytes_max\"]},\n"
     " {\"knob\": \"share\", \"unit\": \"number\", \"means\": \"m\", \"aliases\": [\"gpu_memory_utilization\"]},\n"
     " {\"knob\": \"model_name\", \"unit\": \"text\", \"means\": \"m\", \"aliases\": [\"model_name_or_path\"]},\n"
+    " {\"pattern\": \"torch\", \"kind\": \"cuda_oom\", \"literals\": [\"Tried to allocate\"], \"reader\": \"torch_oom\", "
+    "\"since\": \"s\", \"samples\": []},\n"
     " {\"pattern\": \"uses-deepspeed\", \"kind\": \"framework\", \"literals\": [\"DeepSpeed info\"], \"regex\": \"DeepSpeed "
     "info\", "
     "\"set\": {\"name\": \"DeepSpeed\"}, \"since\": \"s\", \"samples\": []}]";
@@ -52,6 +54,12 @@ static const struct row number_rows[] = {
     {"the other way round", "--batch_size 64\nper_device_train_batch_size: 8\n", "config.micro_batch", 8},
     {"a generic key alone", "batch_size: 64\n", "config.micro_batch", 64},
     {"what cannot be read does not hide what can", "--micro_batch_size 8\n--micro_batch_size auto\n", "config.micro_batch", 8},
+
+    {"the next trial of a sweep does not count",
+     "batch_size: 64\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 13.00 GiB "
+     "already "
+     "allocated; 1.00 GiB free; 14.00 GiB reserved in total by PyTorch)\nbatch_size: 128\n",
+     "config.micro_batch", 64},
 
     /* keys that two knobs share */
     {"a shared key is the plain one", "--train_batch_size 32\n", "config.micro_batch", 32},
