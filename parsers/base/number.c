@@ -15,8 +15,9 @@ enum { MANTISSA_DIGITS = 18, SIGNIFICANT_DIGITS_MAX = 40 };
  * told apart. A million digits behind an "e" then cost no more than the reading. */
 enum { EXPONENT_MAX = 5000 };
 
-/* Largest number that is accepted: more than any memory has bytes, and within 64 bits. */
-#define MAGNITUDE_MAX 1e18
+/* Largest number that is accepted: the last double below 2^63, so that every size can be counted in 64 bits. Programs print sizes
+ * up to there, when a shape was corrupted. */
+#define MAGNITUDE_MAX 9223372036854774784.0
 
 struct wo_interval wo_interval_exact(double value) {
   return (struct wo_interval){.lo = value, .mid = value, .hi = value};
