@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "parsers/base/units.h"
-#include "parsers/format.h"
+#include "parsers/fmt_joined.h"
 
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
 #define MESSAGE_LINES 16
@@ -285,15 +285,8 @@ static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line
 
 /* Whether a line cannot belong to a message: a traceback, a new message, a line of a logger, a blank line. */
 static bool is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open) {
-  static const char *const starts[] = {
-      "Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
   enum wo_kind kind;
-  if (text.len == 0 || find_message(text, 0, &kind) != WO_NOT_FOUND) return true;
-  if (line->prefix.time_ns != WO_TIME_UNKNOWN && open->first.prefix.time_ns == WO_TIME_UNKNOWN) return true;
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(text, starts[i])) return true;
-  }
-  return false;
+  return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(text, line, open);
 }
 
 static enum wo_more feed_torch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {

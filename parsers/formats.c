@@ -7,10 +7,11 @@ extern const struct wo_format wo__format_elastic;
 extern const struct wo_format wo__format_setting;
 extern const struct wo_format wo__format_tf_tensor;
 extern const struct wo_format wo__format_killed;
+extern const struct wo_format wo__format_joined;
 
 const struct wo_format *const wo_formats[] = {
-    &wo__format_torch_oom, &wo__format_traceback, &wo__format_elastic,
-    &wo__format_setting,   &wo__format_tf_tensor, &wo__format_killed,
+    &wo__format_torch_oom,   &wo__format_traceback,   &wo__format_elastic,      &wo__format_setting,
+    &wo__format_tf_tensor,   &wo__format_killed,      &wo__format_joined,
 };
 
 const size_t wo_format_count = sizeof wo_formats / sizeof wo_formats[0];

@@ -21,6 +21,9 @@ enum { GROUPS_MAX = 64 };
  * code takes a small piece of the thread's, which long lines with many alternatives outgrow. */
 enum { JIT_STACK_FIRST = 32 * 1024, JIT_STACK_MAX = 1024 * 1024 };
 
+/* A PiB: no card and no node has as much. */
+#define IMPOSSIBLE_BYTES (1024.0 * 1024.0 * WO_GIB)
+
 /* Uses of an expression from which machine code pays: compiling it takes as long as interpreting this many lines. */
 enum { JIT_USES = 32 };
 
@@ -318,6 +321,28 @@ size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view
   return calls;
 }
 
+/* Matches the expression at one place. Without an expression nothing matches. */
+static int match_at(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start, uint32_t options) {
+  assert(set != NULL && index < set->count && start <= text.len);
+  const pcre2_code *const code = get_code(set, &set->items[index].main, set->patterns[index].regex);
+  if (code == NULL || text.ptr == NULL) return PCRE2_ERROR_NOMATCH;
+  const PCRE2_SPTR subject = (PCRE2_SPTR)text.ptr;
+  const int result = pcre2_match(code, subject, text.len, start, options | PCRE2_ANCHORED, set->data, set->limits);
+  if (is_limit_error(result)) set->limit_hits++;
+  return result;
+}
+
+size_t wo_pattern_extent(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start) {
+  if (match_at(set, index, text, start, 0) < 0) return WO_NOT_FOUND;
+  return pcre2_get_ovector_pointer(set->data)[1];
+}
+
+/* Hard partial matching stops wherever more text could change the result, before it takes the shorter match. There is no machine
+ * code for it: few lines come here. */
+bool wo_pattern_may_go_on(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start) {
+  return match_at(set, index, text, start, PCRE2_PARTIAL_HARD) == PCRE2_ERROR_PARTIAL;
+}
+
 struct wo_view wo_match_text(const struct wo_match *match) {
   assert(match != NULL && match->start <= match->end);
   return wo_view_sub(match->text, match->start, match->end);
@@ -466,12 +491,22 @@ struct filling {
   struct wo_event *event;
 };
 
+/* A request for more than any machine has is a corrupted shape or an overflow, not a full card. */
+static bool is_impossible(enum wo_status status, const struct wo_interval *bytes) {
+  return status == WO_E_RANGE || (status == WO_OK && bytes->mid >= IMPOSSIBLE_BYTES);
+}
+
 /* Sets one field. A value that cannot be read leaves the field unknown; false only when memory is out. */
 static bool fill_field(const struct filling *filling, enum wo_field_id id, struct wo_view value) {
   const enum wo_field_type type = wo_field_type_of(id);
   if (type == WO_FIELD_TYPE_TEXT) return wo_event_set_text(filling->store, filling->event, id, value);
   struct wo_interval number = {0};
-  if (read_number(value, type, filling->pattern->bare_scale, &number) != WO_OK) return true;
+  const enum wo_status status = read_number(value, type, filling->pattern->bare_scale, &number);
+  if (id == WO_FIELD_TRIED_BYTES && is_impossible(status, &number)) {
+    wo_event_set_text(filling->store, filling->event, WO_FIELD_IMPOSSIBLE,
+                      WO_VIEW("asks for more than any machine has: a corrupted shape or an overflow"));
+  }
+  if (status != WO_OK) return true;
   return wo_event_set_number(filling->store, filling->event, id, number);
 }
 

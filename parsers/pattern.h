@@ -67,6 +67,13 @@ const struct wo_pattern *wo_pattern_at(const struct wo_pattern_set *set, size_t 
  * when fn returns false. A pattern without regex matches once, at `literal_offset`. Returns the number of calls. */
 size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context);
 
+/* The end of the match of pattern `index` that starts at `start`, or WO_NOT_FOUND. `unless` is not asked. */
+size_t wo_pattern_extent(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start);
+
+/* Whether the match of pattern `index` that starts at `start` reached the end of the text and could be another one if more text
+ * stood there: the message may be wrapped. */
+bool wo_pattern_may_go_on(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start);
+
 /* The whole match, and its place in the text. */
 struct wo_view wo_match_text(const struct wo_match *match);
 size_t wo_match_start(const struct wo_match *match);
