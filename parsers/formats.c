@@ -8,10 +8,16 @@ extern const struct wo_format wo__format_setting;
 extern const struct wo_format wo__format_tf_tensor;
 extern const struct wo_format wo__format_killed;
 extern const struct wo_format wo__format_joined;
+extern const struct wo_format wo__format_tf_dump;
+extern const struct wo_format wo__format_jax_buffers;
+extern const struct wo_format wo__format_kernel_kill;
+extern const struct wo_format wo__format_kernel_tasks;
+extern const struct wo_format wo__format_kernel_memcg;
 
 const struct wo_format *const wo_formats[] = {
     &wo__format_torch_oom,   &wo__format_traceback,   &wo__format_elastic,      &wo__format_setting,
-    &wo__format_tf_tensor,   &wo__format_killed,      &wo__format_joined,
+    &wo__format_tf_tensor,   &wo__format_killed,      &wo__format_joined,       &wo__format_tf_dump,
+    &wo__format_jax_buffers, &wo__format_kernel_kill, &wo__format_kernel_tasks, &wo__format_kernel_memcg,
 };
 
 const size_t wo_format_count = sizeof wo_formats / sizeof wo_formats[0];
