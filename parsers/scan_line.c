@@ -43,6 +43,14 @@ static bool is_quoting(struct wo_view text) {
          wo_view_starts(body, "## ");
 }
 
+/* Whether the last event is an exception on the same line that Python ignored (in __del__, at shutdown): what its message says
+ * ended nothing. Good runs close with a data loader that is "killed by signal". */
+static bool is_in_ignored_exception(const struct wo_event_store *store, struct wo_span span) {
+  const struct wo_event *last = store->count > 0 ? &store->items[store->count - 1] : NULL;
+  return last && last->kind == WO_KIND_TRACEBACK && last->is_quoted && last->span.file == span.file &&
+         last->span.line == span.line;
+}
+
 /* A failure whose surroundings tell how far the job had come. */
 static bool wants_context(enum wo_kind kind) {
   const enum wo_class class = wo_kind_class(kind);
@@ -60,11 +68,12 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
                                    enum wo_kind kind, size_t start, size_t length) {
   const struct wo_span span = {
       .file = scan->options.file, .line = line->number, .byte = line->offset + start, .length = (uint32_t)length};
+  const bool is_ignored = is_in_ignored_exception(scan->store, span);
   struct wo_event *event = wo_event_add(scan->store, kind, span, line->full);
   if (!event) return NULL;
   event->rank = line->prefix.rank;
   event->time_ns = line->prefix.time_ns;
-  event->is_quoted = is_quoting(line->text);
+  event->is_quoted = is_ignored || is_quoting(line->text);
   if (pattern) event->pattern_id = pattern->id;
   if (event->text.len == line->full.len && start + length <= event->text.len) {
     event->match = wo_view_sub(event->text, start, start + length);

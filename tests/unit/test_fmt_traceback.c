@@ -227,6 +227,25 @@ static void test_span(void **state) {
   wo_event_store_done(&store);
 }
 
+/* Good runs end with it: what an ignored exception says is quoted, with the exception. The next line is not. */
+static void test_ignored_message(void **state) {
+  const struct sample_patterns *patterns = *state;
+  struct wo_event_store store;
+  sample_scan_text(patterns->set,
+                   "Exception ignored in: <function Iter.__del__ at 0x7f11>\n"
+                   "Traceback (most recent call last):\n"
+                   "  File \"/env/lib/python3.10/site-packages/torch/utils/data/dataloader.py\", line 1478, in __del__\n"
+                   "    self._shutdown_workers()\n"
+                   "RuntimeError: DataLoader worker (pid 5151) is killed by signal: Killed. \n"
+                   "RuntimeError: DataLoader worker (pid 5152) is killed by signal: Killed. \n",
+                   &store);
+  const struct wo_event *ignored = sample_find(&store, WO_KIND_HOST_OOM, 0);
+  const struct wo_event *real = sample_find(&store, WO_KIND_HOST_OOM, 1);
+  assert_true(ignored != NULL && ignored->is_quoted);
+  assert_true(real != NULL && !real->is_quoted);
+  wo_event_store_done(&store);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_whose_frame),
@@ -238,6 +257,7 @@ int main(void) {
       cmocka_unit_test(test_ignored_exceptions),
       cmocka_unit_test(test_chain),
       cmocka_unit_test(test_cut_traceback_then_another),
+      cmocka_unit_test(test_ignored_message),
       cmocka_unit_test(test_span),
   };
   return cmocka_run_group_tests(tests, sample_setup, sample_teardown);
