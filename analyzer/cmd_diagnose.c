@@ -90,6 +90,7 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   struct wo_job *job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
   job->no_prefilter = cli->no_prefilter;
+  wo_job_expect(job, (const char *const *)paths, count);
   bool is_complete = true;
   for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
   enum wo_exit code = WO_EXIT_ERROR;

@@ -56,6 +56,11 @@ struct wo_job *wo_job_free(struct wo_job *job) {
   return NULL;
 }
 
+void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
+  job->paths = paths;
+  job->path_count = count;
+}
+
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   struct {
     struct wo_job_input *items;
@@ -128,9 +133,10 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   return status != WO_OK ? status : end;
 }
 
-static enum wo_status new_scan(struct wo_job *job, const struct wo_job_input *row, struct wo_scan **ret_scan) {
-  const struct wo_scan_options options = {
-      .file = (uint32_t)(job->input_count - 1), .no_prefilter = job->no_prefilter, .rank = wo_name_rank(row->path)};
+static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
+  const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
+                                          .no_prefilter = job->no_prefilter,
+                                          .rank = wo_name_rank(wo_view_of(path), job->paths, job->path_count)};
   return wo_scan_new(job->patterns, &job->events, options, ret_scan);
 }
 
@@ -138,7 +144,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   struct wo_job_input *row = add_input(job, path);
   if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
   struct wo_scan *scan = NULL;
-  if (new_scan(job, row, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  if (new_scan(job, path, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};
   bool is_no_text = false;
   enum wo_status status = pump(scan, input, &summary, &is_no_text, err);
@@ -160,7 +166,7 @@ enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const c
   struct wo_job_input *row = add_input(job, path);
   if (!row) return WO_E_LIMIT;
   struct wo_scan *scan = NULL;
-  enum wo_status status = new_scan(job, row, &scan);
+  enum wo_status status = new_scan(job, path, &scan);
   if (status != WO_OK) return status;
   struct wo_scan_summary summary = {0};
   status = wo_scan_feed(scan, text.ptr, text.len);

@@ -1,6 +1,7 @@
 /* A job: its inputs, the evidence read from them, and the story that the evidence tells.
  *
- * Reading: wo_job_new, wo_job_read... for each input, wo_job_close. After closing a job is read-only. One job per thread. */
+ * Reading: wo_job_new, wo_job_expect, wo_job_read... for each input, wo_job_close. After closing a job is read-only. One job per
+ * thread. */
 #ifndef WO_JOB_H
 #define WO_JOB_H
 
@@ -77,12 +78,18 @@ struct wo_job {
   size_t input_capacity;
   struct wo_pattern_set *patterns;
   const struct wo_pack *pack;
+  const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
+  size_t path_count;
   bool no_prefilter;
   struct wo_story story; /* filled by wo_job_close */
 };
 
 /* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
 enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
+
+/* Tells the paths of all inputs before the first is read: what a name means can depend on the others (wo_name_rank). Without it
+ * each name stands for itself. The paths are borrowed until wo_job_close. */
+void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count);
 
 /* Reads one input to its end and adds its evidence. WO_E_KIND: it is no text, and was read as far as it looks like it. A failure
  * is noted in the input's row (is_unreadable) and returned in *err; what could be read stays. `input` stays the caller's. */

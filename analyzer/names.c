@@ -5,7 +5,12 @@
  * experiments, users and dates. */
 #include "analyzer/names.h"
 
+#include "parsers/base/limits.h"
 #include "parsers/base/number.h"
+
+/* SLURM job ids have at least three digits in practice; shorter numbers in names are versions and counters. */
+#define JOB_ID_DIGITS_MIN 3
+#define JOB_ID_DIGITS_MAX 10
 
 /* A path that ends in a slash has an empty last part; no input has such a name. */
 struct wo_view wo_name_base(struct wo_view path) {
@@ -13,20 +18,102 @@ struct wo_view wo_name_base(struct wo_view path) {
   return slash == WO_NOT_FOUND ? path : wo_view_skip(path, slash + 1);
 }
 
-/* Separators may stand between the word and its number: "rank3", "rank_3", "rank-03", "task.3". */
-int32_t wo_name_rank(struct wo_view path) {
+static bool is_separator(char c) {
+  return c == '_' || c == '-' || c == '.';
+}
+
+/* The rank that a word says. Separators may stand between the word and its number: "rank3", "rank_3", "rank-03", "task.3". */
+static int32_t rank_by_word(struct wo_view base) {
   static const char *const words[] = {"rank", "task"};
-  const struct wo_view base = wo_name_base(path);
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     const struct wo_view word = wo_view_of(words[i]);
     const size_t at = wo_view_find(base, word, 0);
     if (at == WO_NOT_FOUND) continue;
     struct wo_view in = wo_view_skip(base, at + word.len);
-    while (in.len > 0 && (in.ptr[0] == '_' || in.ptr[0] == '-' || in.ptr[0] == '.')) in = wo_view_skip(in, 1);
+    while (in.len > 0 && is_separator(in.ptr[0])) in = wo_view_skip(in, 1);
     uint64_t rank = 0;
     if (wo_number_u64(&in, 1000000, &rank) == WO_OK) return (int32_t)rank;
   }
   return WO_RANK_UNKNOWN;
+}
+
+/* A path around the number at the end of its name: "run/out-4711.2.txt" is "run/out-4711." 2 ".txt". */
+struct numbered {
+  struct wo_view head;
+  struct wo_view tail;
+  uint64_t number; /* less than WO_LIMIT_INPUT_FILES */
+};
+
+/* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
+ * task is known by the job in front of it: "slurm-4711_0.out". */
+static bool counts_other_things(struct wo_view head) {
+  static const char *const counted[] = {"epoch",   "step", "iter", "part",  "run",   "try",  "attempt",
+                                        "restart", "seed", "fold", "trial", "array", "node", "job"};
+  const struct wo_view front = wo_view_sub(head, 0, head.len - 1);
+  for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+    if (wo_view_ends(front, counted[i])) return true;
+  }
+  size_t digits = 0;
+  while (digits < front.len && wo_is_digit(front.ptr[front.len - 1 - digits])) digits++;
+  return wo_view_ends(head, "_") && digits >= JOB_ID_DIGITS_MIN;
+}
+
+/* Takes the last number apart that stands alone, with nothing but endings behind it; false when there is none. */
+static bool read_numbered(struct wo_view path, struct numbered *ret) {
+  size_t end = path.len;
+  while (end > 0 && (wo_is_alpha(path.ptr[end - 1]) || path.ptr[end - 1] == '.')) end--;
+  size_t at = end;
+  while (at > 0 && wo_is_digit(path.ptr[at - 1])) at--;
+  const bool is_ending = end == path.len || path.ptr[end] == '.';
+  if (at == end || at == 0 || !is_separator(path.ptr[at - 1]) || !is_ending) return false;
+  struct wo_view digits = wo_view_sub(path, at, end);
+  if (wo_number_u64(&digits, WO_LIMIT_INPUT_FILES - 1, &ret->number) != WO_OK) return false;
+  ret->head = wo_view_sub(path, 0, at);
+  ret->tail = wo_view_skip(path, end);
+  return true;
+}
+
+/* Whether both read the same once numbers behind the first `exact` bytes are taken for equal: with "%N.%t" the node's name stands
+ * in front of the task. */
+static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
+  size_t i = 0;
+  size_t k = 0;
+  while (i < a.len && k < b.len) {
+    if (wo_is_digit(a.ptr[i]) && wo_is_digit(b.ptr[k]) && i >= exact && k >= exact) {
+      while (i < a.len && wo_is_digit(a.ptr[i])) i++;
+      while (k < b.len && wo_is_digit(b.ptr[k])) k++;
+    } else if (a.ptr[i++] != b.ptr[k++]) {
+      return false;
+    }
+  }
+  return i == a.len && k == b.len;
+}
+
+/* The number at the end of a name is a rank when the names that differ only there count from 0 without a gap, and no name stands
+ * without number among them ("train.log", "train.log.1": old logs, put aside). */
+static int32_t rank_by_siblings(struct wo_view path, const char *const *all, size_t count) {
+  struct numbered own;
+  if (!read_numbered(path, &own) || counts_other_things(own.head)) return WO_RANK_UNKNOWN;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  unsigned char is_seen[WO_LIMIT_INPUT_FILES] = {0};
+  uint64_t highest = 0;
+  uint64_t seen_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view other = wo_view_of(all[i]);
+    struct numbered its;
+    if (wo_view_equal(other, wo_view_sub(own.head, 0, own.head.len - 1))) return WO_RANK_UNKNOWN;
+    if (!read_numbered(other, &its) || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!is_same_pattern(its.head, own.head, folder_len)) continue;
+    if (!is_seen[its.number]) seen_count++;
+    is_seen[its.number] = 1;
+    if (its.number > highest) highest = its.number;
+  }
+  return seen_count >= 2 && seen_count == highest + 1 ? (int32_t)own.number : WO_RANK_UNKNOWN;
+}
+
+int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
+  const int32_t rank = rank_by_word(wo_name_base(path));
+  return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);
 }
 
 /* Whether the input holds evidence of the kind. Linear, once per input. */
@@ -51,10 +138,6 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
   return WO_VIEW("log");
 }
-
-/* SLURM job ids have at least three digits in practice; shorter numbers in names are versions and counters. */
-#define JOB_ID_DIGITS_MIN 3
-#define JOB_ID_DIGITS_MAX 10
 
 /* The first run of digits that stands alone: not part of a word ("gpt2"), nor the head of one
  * ("70b"), and of a length that ids have. What follows an underscore is the array task. */

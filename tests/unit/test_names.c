@@ -35,8 +35,53 @@ static void test_rank(void **state) {
       {"", WO_RANK_UNKNOWN},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const int32_t rank = wo_name_rank(wo_view_of(rows[i].path));
+    const int32_t rank = wo_name_rank(wo_view_of(rows[i].path), NULL, 0);
     if (rank != rows[i].rank) fail_msg("%s: rank %d, expected %d", rows[i].path, rank, rows[i].rank);
+  }
+}
+
+/* The rank of the first path among all of them (NULL ends the list). */
+static int32_t rank_among(const char *const *paths) {
+  size_t count = 0;
+  while (paths[count]) count++;
+  return wo_name_rank(wo_view_of(paths[0]), paths, count);
+}
+
+static void test_rank_by_siblings(void **state) {
+  (void)state;
+  static const struct {
+    const char *paths[10]; /* the first is asked for */
+    int32_t rank;
+  } rows[] = {
+      {{"err.2", "err.0", "err.1", "err.3"}, 2},
+      {{"run/err.1", "run/err.0", "run/out.0", "run/out.1", "slurm-4711.out"}, 1},
+      {{"out-4711.2", "out-4711.0", "out-4711.1", "slurm-4711.out"}, 2},
+      {{"train-4711-1.err", "train-4711-0.err", "train-4711-0.out", "train-4711-1.out"}, 1},
+      {{"log_01.txt.gz", "log_00.txt.gz"}, 1},
+      {{"gpu07-03.err", "gpu06-00.err", "gpu06-01.err", "gpu07-02.err"}, 3}, /* %N-%2t */
+      {{"err.1", "err.1", "err.0"}, 1},                                      /* given twice */
+      {{"err.2"}, WO_RANK_UNKNOWN},                                          /* alone it could be anything */
+      {{"err.2", "err.3"}, WO_RANK_UNKNOWN},                                 /* nor does anything count from 2 */
+      {{"err.2", "err.0"}, WO_RANK_UNKNOWN},                                 /* a gap */
+      {{"err.1", "out.0"}, WO_RANK_UNKNOWN},                                 /* not the same files */
+      {{"a/err.1", "b/err.0"}, WO_RANK_UNKNOWN},                             /* nor the same folder */
+      {{"exp1/err.1", "exp2/err.0"}, WO_RANK_UNKNOWN},
+      {{"exp2/err.1", "exp2/err.0"}, 1},
+      {{"slurm-4711.out", "slurm-4712.out"}, WO_RANK_UNKNOWN},     /* jobs */
+      {{"slurm-4711_1.out", "slurm-4711_0.out"}, WO_RANK_UNKNOWN}, /* tasks of an array */
+      {{"train.log.1", "train.log", "train.log.0"}, WO_RANK_UNKNOWN},
+      {{"epoch_0.log", "epoch_1.log"}, WO_RANK_UNKNOWN},
+      {{"epoch0.log", "epoch1.log"}, WO_RANK_UNKNOWN},
+      {{"run-0.err", "run-1.err"}, WO_RANK_UNKNOWN},
+      {{"rank7.log", "rank7.0", "rank7.1"}, 7}, /* a word says more */
+      {{"0", "1"}, WO_RANK_UNKNOWN},
+      {{".0", ".1"}, 0},
+      {{"err.99999999999999999999", "err.0"}, WO_RANK_UNKNOWN},
+      {{"", "err.0"}, WO_RANK_UNKNOWN},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const int32_t rank = rank_among(rows[i].paths);
+    if (rank != rows[i].rank) fail_msg("%s, ...: rank %d, expected %d", rows[i].paths[0], rank, rows[i].rank);
   }
 }
 
@@ -115,11 +160,8 @@ static void test_format_looks_at_its_own_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_base),
-      cmocka_unit_test(test_rank),
-      cmocka_unit_test(test_job),
-      cmocka_unit_test(test_format),
-      cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_base), cmocka_unit_test(test_rank),   cmocka_unit_test(test_rank_by_siblings),
+      cmocka_unit_test(test_job),  cmocka_unit_test(test_format), cmocka_unit_test(test_format_looks_at_its_own_file),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }
