@@ -37,13 +37,6 @@ static int32_t rank_by_word(struct wo_view base) {
   return WO_RANK_UNKNOWN;
 }
 
-/* A path around the number at the end of its name: "run/out-4711.2.txt" is "run/out-4711." 2 ".txt". */
-struct numbered {
-  struct wo_view head;
-  struct wo_view tail;
-  uint64_t number; /* less than WO_LIMIT_INPUT_FILES */
-};
-
 /* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
  * task is known by the job in front of it: "slurm-4711_0.out". */
 static bool counts_other_things(struct wo_view head) {
@@ -55,11 +48,11 @@ static bool counts_other_things(struct wo_view head) {
   }
   size_t digits = 0;
   while (digits < front.len && wo_is_digit(front.ptr[front.len - 1 - digits])) digits++;
-  return wo_view_ends(head, "_") && digits >= JOB_ID_DIGITS_MIN;
+  return wo_view_ends(head, "_") && digits > 0;
 }
 
-/* Takes the last number apart that stands alone, with nothing but endings behind it; false when there is none. */
-static bool read_numbered(struct wo_view path, struct numbered *ret) {
+/* As wo_name_number, whatever the number counts. */
+static bool read_numbered(struct wo_view path, struct wo_name_number *ret) {
   size_t end = path.len;
   while (end > 0 && (wo_is_alpha(path.ptr[end - 1]) || path.ptr[end - 1] == '.')) end--;
   size_t at = end;
@@ -70,6 +63,13 @@ static bool read_numbered(struct wo_view path, struct numbered *ret) {
   if (wo_number_u64(&digits, WO_LIMIT_INPUT_FILES - 1, &ret->number) != WO_OK) return false;
   ret->head = wo_view_sub(path, 0, at);
   ret->tail = wo_view_skip(path, end);
+  return true;
+}
+
+bool wo_name_number(struct wo_view path, struct wo_name_number *ret) {
+  struct wo_name_number numbered;
+  if (!read_numbered(path, &numbered) || counts_other_things(numbered.head)) return false;
+  *ret = numbered;
   return true;
 }
 
@@ -92,15 +92,15 @@ static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
 /* The number at the end of a name is a rank when the names that differ only there count from 0 without a gap, and no name stands
  * without number among them ("train.log", "train.log.1": old logs, put aside). */
 static int32_t rank_by_siblings(struct wo_view path, const char *const *all, size_t count) {
-  struct numbered own;
-  if (!read_numbered(path, &own) || counts_other_things(own.head)) return WO_RANK_UNKNOWN;
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return WO_RANK_UNKNOWN;
   const size_t folder_len = path.len - wo_name_base(path).len;
   unsigned char is_seen[WO_LIMIT_INPUT_FILES] = {0};
   uint64_t highest = 0;
   uint64_t seen_count = 0;
   for (size_t i = 0; i < count; i++) {
     const struct wo_view other = wo_view_of(all[i]);
-    struct numbered its;
+    struct wo_name_number its;
     if (wo_view_equal(other, wo_view_sub(own.head, 0, own.head.len - 1))) return WO_RANK_UNKNOWN;
     if (!read_numbered(other, &its) || !wo_view_equal(its.tail, own.tail)) continue;
     if (!is_same_pattern(its.head, own.head, folder_len)) continue;
@@ -139,12 +139,31 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   return WO_VIEW("log");
 }
 
+struct wo_view wo_name_word(struct wo_view *rest) {
+  size_t len = 0;
+  while (len < rest->len && !is_separator(rest->ptr[len])) len++;
+  const struct wo_view word = wo_view_sub(*rest, 0, len);
+  *rest = wo_view_skip(*rest, len + 1);
+  return word;
+}
+
+bool wo_name_is_stream(struct wo_view path) {
+  static const char *const streams[] = {"out", "err", "log", "stdout", "stderr"};
+  struct wo_view rest = wo_name_base(path);
+  while (rest.len > 0) {
+    const struct wo_view word = wo_name_word(&rest);
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+      if (wo_view_is_nocase(word, streams[i])) return true;
+    }
+  }
+  return false;
+}
+
 /* The first run of digits that stands alone: not part of a word ("gpt2"), nor the head of one
  * ("70b"), and of a length that ids have. What follows an underscore is the array task. */
-struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
+struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
   const struct wo_view base = wo_name_base(path);
   *ret_array_task = -1;
-  if (!wo_view_has(base, ".out") && !wo_view_has(base, ".err") && !wo_view_has(base, ".log")) return (struct wo_view){0};
   for (size_t at = 0; at < base.len; at++) {
     if (!wo_is_digit(base.ptr[at]) || (at > 0 && wo_is_alnum(base.ptr[at - 1]))) continue;
     size_t end = at;
@@ -162,4 +181,10 @@ struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
     at = end;
   }
   return (struct wo_view){0};
+}
+
+/* Numbers in the names of scripts and configurations are sizes and dates. */
+struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
+  *ret_array_task = -1;
+  return wo_name_is_stream(path) ? wo_name_id(path, ret_array_task) : (struct wo_view){0};
 }

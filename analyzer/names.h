@@ -2,6 +2,8 @@
 #ifndef WO_NAMES_H
 #define WO_NAMES_H
 
+#include <stdint.h>
+
 #include "parsers/event.h"
 
 /* The rank that a file's name tells, or WO_RANK_UNKNOWN. By a word: "rank_3.log", "stderr.task3". By the company it keeps: `all`
@@ -12,9 +14,29 @@ int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count);
 /* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "dmon" or "log". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);
 
-/* The SLURM job id in a file name ("slurm-4711.err", "train_4711_3.out" gives 4711), or an empty view. *ret_array_task is -1
- * without one. */
+/* The SLURM job id in the name of a log ("slurm-4711.err", "train_4711_3.out", "out-4711.2" give 4711), or an empty view.
+ * *ret_array_task is -1 without one. */
 struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task);
+
+/* As wo_name_job, for a file of any sort ("scontrol-4711.txt"). */
+struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task);
+
+/* Whether a word of the name says that it holds what a program printed: out, err, log, stdout, stderr. */
+bool wo_name_is_stream(struct wo_view path);
+
+/* The next word of a name, cut from *rest with the "." "_" or "-" behind it. Words can be empty; after the last one *rest is. */
+struct wo_view wo_name_word(struct wo_view *rest);
+
+/* A path around the number at the end of its name: "run/out-4711.2.txt" is "run/out-4711." 2 ".txt". */
+struct wo_name_number {
+  struct wo_view head;
+  struct wo_view tail;
+  uint64_t number; /* less than WO_LIMIT_INPUT_FILES */
+};
+
+/* Takes the last number apart that stands alone, with nothing but endings behind it. False when there is none, and when what
+ * stands in front tells that it is no rank: "epoch_0.log", "slurm-4711_0.out" (an array's task). */
+bool wo_name_number(struct wo_view path, struct wo_name_number *ret);
 
 /* The last part of a path. */
 struct wo_view wo_name_base(struct wo_view path);

@@ -69,6 +69,7 @@ static void test_rank_by_siblings(void **state) {
       {{"exp2/err.1", "exp2/err.0"}, 1},
       {{"slurm-4711.out", "slurm-4712.out"}, WO_RANK_UNKNOWN},     /* jobs */
       {{"slurm-4711_1.out", "slurm-4711_0.out"}, WO_RANK_UNKNOWN}, /* tasks of an array */
+      {{"train-23_1.out", "train-23_0.out"}, WO_RANK_UNKNOWN},     /* also of a young cluster */
       {{"train.log.1", "train.log", "train.log.0"}, WO_RANK_UNKNOWN},
       {{"epoch_0.log", "epoch_1.log"}, WO_RANK_UNKNOWN},
       {{"epoch0.log", "epoch1.log"}, WO_RANK_UNKNOWN},
@@ -97,6 +98,9 @@ static void test_job(void **state) {
       {"train_4711_3.out", "4711", 3},
       {"slurm-4711_12.err", "4711", 12},
       {"4711.log", "4711", -1},
+      {"out-4711.2", "4711", -1},
+      {"4711_3.stderr", "4711", 3},
+      {"layout-4711.txt", "", -1}, /* no stream's name */
       {"run-v2-90210.log", "90210", -1},
       {"model_7b_90210.err", "90210", -1}, /* 7b is a word */
       {"train12.log", "", -1},             /* runs into a word */

@@ -1,0 +1,39 @@
+/* Which files of a scan belong to the same job, told from their names alone.
+ *
+ * A job's log is what SLURM names after it: "slurm-4711.out" (%j), "train_4711_3.err" (%A_%a: each task of an array is a job of
+ * its own), "out-4711.0" to ".3" (one file for each rank), or, without an id, what differs only in the name of the stream
+ * ("train.out", "train.err"); "err.0" alone says nothing and joins the one job of its folder that has an id. Monitor and
+ * accounting files join by the id in their names. Scripts and configurations bear no id: they join the jobs whose logs bear
+ * their name ("train.sbatch", "train-4711.out"), or, where the folder has only one of its sort, all of its jobs.
+ *
+ * Jobs never reach across folders. Nothing is opened, and names can be wrong: what the files say is read later. */
+#ifndef WO_GROUPING_H
+#define WO_GROUPING_H
+
+#include <stdint.h>
+
+#include "parsers/base/arena.h"
+#include "parsers/base/status.h"
+
+/* The files of one job. */
+struct wo_group {
+  struct wo_view folder;   /* with its slash; empty for the current one */
+  struct wo_view job_id;   /* empty when the names tell none */
+  int64_t array_task;      /* or -1 */
+  const uint32_t *members; /* indexes into the paths: logs in the order given, then what stands next to them */
+  uint32_t member_count;
+  uint32_t log_count; /* at least 1 */
+};
+
+struct wo_grouping {
+  const struct wo_group *groups; /* in the order of their first logs */
+  uint32_t group_count;
+  const uint32_t *rest; /* paths of no job, in the order given */
+  uint32_t rest_count;
+};
+
+/* Sorts paths into jobs. The paths are borrowed, the result lives in the arena. A path can be in several groups (one script, many
+ * jobs) or in none. WO_E_NOMEM; *ret is not set then. */
+enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct wo_arena *arena, struct wo_grouping *ret);
+
+#endif
