@@ -286,6 +286,21 @@ static void read_host_event(struct wo_facts *facts, const struct wo_event *event
   set_field_number(facts, "host.shmem", event, WO_FIELD_SHMEM_RSS_BYTES, WO_UNIT_BYTES);
 }
 
+/* Without the kernel's own figure, the most that accounting sampled of a task stands for the process that the limit killed. Of
+ * other failures it says nothing. */
+static void read_sampled_rss(struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  double rss = 0;
+  if (!failure || failure->kind != WO_KIND_CGROUP_OOM) return;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
+    if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
+    rss = used;
+    set_field_number(facts, "host.rss", event, WO_FIELD_USED_BYTES, WO_UNIT_BYTES);
+  }
+}
+
 static void read_host(struct wo_facts *facts) {
   double kills = 0;
   double rss = 0;
@@ -301,18 +316,28 @@ static void read_host(struct wo_facts *facts) {
     last = event->id;
   }
   if (kills > 0) set_number(facts, "host.kills", kills, last);
+  if (rss == 0) read_sampled_rss(facts);
 }
 
 /* ---- The job ---- */
+
+/* Accounting counts cards per node here, and the nodes beside them. */
+static void read_cards(struct wo_facts *facts, const struct wo_event *event) {
+  const struct wo_field *gpus = wo_event_field(event, WO_FIELD_GPUS);
+  const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
+  if (gpus && nodes > 1) set_number(facts, "gpu.count", gpus->number.mid * nodes, event->id);
+}
 
 static void read_requests(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
     if (event->kind != WO_KIND_SBATCH && event->kind != WO_KIND_JOB_INFO) continue;
+    if (event->is_quoted && wo_story_is_accounting(event)) continue;
     set_field_number(facts, "slurm.mem_limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
     set_field_number(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
     set_field_number(facts, "slurm.gpus", event, WO_FIELD_GPUS, WO_UNIT_NUMBER);
     set_field_number(facts, "gpu.count", event, WO_FIELD_GPUS, WO_UNIT_NUMBER);
+    read_cards(facts, event);
   }
   const struct wo_setting *gpus = wo_facts_setting(facts, WO_VIEW("n_gpus"));
   if (gpus && gpus->value.is_known) wo_facts_set(facts, "gpu.count", gpus->value, gpus->event->id);

@@ -5,6 +5,8 @@
  * experiments, users and dates. */
 #include "analyzer/names.h"
 
+#include <stdio.h>
+
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
@@ -132,9 +134,9 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   const bool is_config =
       wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") || wo_view_ends(base, ".toml");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
-  if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
+  if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
   return WO_VIEW("log");
 }
@@ -187,4 +189,58 @@ struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
 struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
   *ret_array_task = -1;
   return wo_name_is_stream(path) ? wo_name_id(path, ret_array_task) : (struct wo_view){0};
+}
+
+/* ---- Lists of hosts ---- */
+
+#define HOST_BYTES 200
+
+/* Cuts the next item off a list at a comma outside of brackets. */
+static struct wo_view cut_item(struct wo_view *list) {
+  size_t depth = 0;
+  size_t at = 0;
+  while (at < list->len && (list->ptr[at] != ',' || depth > 0)) {
+    if (list->ptr[at] == '[') depth++;
+    if (list->ptr[at] == ']' && depth > 0) depth--;
+    at++;
+  }
+  const struct wo_view item = wo_view_sub(*list, 0, at);
+  *list = wo_view_skip(*list, at + 1);
+  return item;
+}
+
+/* "03-06" or "9". The width keeps leading zeros. False for anything else. */
+static bool read_range(struct wo_view text, uint64_t *ret_first, uint64_t *ret_last, int *ret_width) {
+  const size_t dash = wo_view_find_char(text, '-', 0);
+  *ret_width = (int)(dash == WO_NOT_FOUND ? text.len : dash);
+  if (*ret_width > 9 || wo_number_u64(&text, UINT32_MAX, ret_first) != WO_OK) return false;
+  *ret_last = *ret_first;
+  if (text.len == 0) return true;
+  text = wo_view_skip(text, 1);
+  return wo_number_u64(&text, UINT32_MAX, ret_last) == WO_OK && text.len == 0 && *ret_last >= *ret_first;
+}
+
+void wo_name_each_host(struct wo_view list, bool (*fn)(void *context, struct wo_view host), void *context) {
+  char host[HOST_BYTES + 32];
+  while (list.len > 0) {
+    const struct wo_view item = wo_view_trim(cut_item(&list));
+    const size_t open = wo_view_find_char(item, '[', 0);
+    const size_t close = wo_view_find_char(item, ']', 0);
+    if (item.len == 0 || item.len > HOST_BYTES) continue;
+    if (open == WO_NOT_FOUND) {
+      if (!fn(context, item)) return;
+      continue;
+    }
+    struct wo_view ranges = wo_view_sub(item, open + 1, close == WO_NOT_FOUND ? item.len : close);
+    while (ranges.len > 0) {
+      uint64_t first = 0;
+      uint64_t last = 0;
+      int width = 0;
+      if (!read_range(wo_view_cut(&ranges, ','), &first, &last, &width)) continue;
+      for (uint64_t i = first; i <= last; i++) {
+        const int len = snprintf(host, sizeof host, "%.*s%0*llu", (int)open, item.ptr, width, (unsigned long long)i);
+        if (!fn(context, (struct wo_view){host, (size_t)len})) return;
+      }
+    }
+  }
 }

@@ -41,4 +41,8 @@ bool wo_name_number(struct wo_view path, struct wo_name_number *ret);
 /* The last part of a path. */
 struct wo_view wo_name_base(struct wo_view path);
 
+/* Calls fn for each host of a list as SLURM writes them ("gpu[03-06,9],login1"), until it returns false. Names longer than 200
+ * bytes are left out. The name is valid during the call only. */
+void wo_name_each_host(struct wo_view list, bool (*fn)(void *context, struct wo_view host), void *context);
+
 #endif

@@ -154,13 +154,13 @@ static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo
   return WO_OK;
 }
 
-/* The command that scontrol prints, or the script among the inputs: both are what the user submits. */
+/* The command that scontrol prints, an absolute path, or the script among the inputs: both are what the user submits. */
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   if (report->finding_count == 0 || report->findings[0].fix_count == 0) return;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_view command = wo_event_text(&job->events.items[i], WO_FIELD_PROGRAM);
-    if (job->events.items[i].kind != WO_KIND_JOB_INFO || command.len == 0) continue;
+    if (job->events.items[i].kind != WO_KIND_JOB_INFO || !wo_view_starts(command, "/")) continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
   }

@@ -2,7 +2,7 @@
  *
  * Order of evidence: memory that ran out and was not survived; then what the workload manager says (time limit, preemption,
  * node); then the program's own errors; then collective time-outs; a plain cancellation, a kill without reason and bad exit codes
- * last, because they follow from the others. */
+ * last, because they follow from the others. Of two that say the same, a line of a log counts more than a state of accounting. */
 #include "analyzer/story.h"
 
 #include <assert.h>
@@ -174,6 +174,7 @@ static bool is_earlier(const struct wo_event *a, const struct wo_event *b) {
 /* A cancellation before an error of the program explains that error, unless it is itself the answer to a task's failure. */
 static bool is_stopped_by(const struct wo_event *error, const struct wo_event *stop) {
   if (stop->kind != WO_KIND_CANCELLED || claim_of(error) != CLAIM_PROGRAM || stop->span.file != error->span.file) return false;
+  if (wo_story_is_accounting(stop)) return false;
   return is_earlier(stop, error) && !wo_view_is(wo_event_text(stop, WO_FIELD_REASON), "TASK FAILURE");
 }
 
@@ -183,6 +184,8 @@ static bool wins(const struct wo_event *event, const struct wo_event *best) {
   const enum claim a = claim_of(event);
   const enum claim b = claim_of(best);
   if (a != b) return a > b;
+  const bool is_row = wo_story_is_accounting(event);
+  if (is_row != wo_story_is_accounting(best)) return !is_row;
   return is_earlier(event, best);
 }
 
@@ -205,6 +208,27 @@ static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
   }
   for (size_t i = 0; is_ended && i < job->events.count; i++) {
     if (is_weak_kill(&job->events.items[i])) is_open[i] = false;
+  }
+}
+
+/* Whether the state that a job ended in shows that this line of a log was not its end. A log that holds several starts shows how
+ * the earlier ones ended; and a step that was cancelled while the job FAILED was ended by srun, not by a user. */
+static bool is_outlived(const struct wo_event *event, struct wo_view state) {
+  const bool is_failed = wo_view_is(state, "FAILED");
+  const bool is_later =
+      is_failed || wo_view_is(state, "COMPLETED") || wo_view_is(state, "OUT_OF_MEMORY") || wo_view_is(state, "TIMEOUT");
+  if (wo_story_is_accounting(event)) return false;
+  if (event->kind == WO_KIND_CANCELLED) return is_failed && wo_event_field(event, WO_FIELD_STEP_ID);
+  return event->kind == WO_KIND_PREEMPTED && is_later;
+}
+
+static void drop_outlived(struct wo_job *job, bool *is_open) {
+  const struct wo_view state = wo_story_final_state(job);
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!is_open[i] || !is_outlived(event, state)) continue;
+    is_open[i] = false;
+    if (event->kind == WO_KIND_CANCELLED) job->story.roles[i] = WO_ROLE_CONSEQUENCE;
   }
 }
 
@@ -245,6 +269,8 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
     if (story->roles[i] != WO_ROLE_NONE || event->is_quoted) continue;
     if (event == failure) {
       story->roles[i] = WO_ROLE_FAILURE;
+    } else if (wo_story_is_accounting(event)) {
+      continue; /* the same end once more */
     } else if (is_open[i] && failure && event->kind == failure->kind && is_memory_claim(event)) {
       story->roles[i] = WO_ROLE_REPEAT;
     } else if (is_echo || is_open[i]) {
@@ -273,6 +299,12 @@ static void read_phase(struct wo_job *job) {
   if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
 }
 
+/* What accounting says when nothing else tells of a failure: the job finished, or has not ended yet. */
+static enum wo_outcome outcome_of_state(const struct wo_job *job) {
+  const struct wo_view state = wo_story_final_state(job);
+  return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
+}
+
 /* A log without any failure: it finished, unless its last progress bar shows that it stopped half-way. */
 static enum wo_outcome outcome_without_failure(const struct wo_job *job) {
   uint64_t lines = 0;
@@ -286,6 +318,7 @@ static enum wo_outcome outcome_without_failure(const struct wo_job *job) {
     if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) last = event;
   }
   if (has_consequence) return WO_OUTCOME_OTHER;
+  if (wo_story_final_state(job).len > 0) return outcome_of_state(job);
   if (lines == 0) return WO_OUTCOME_UNKNOWN;
   if (!last) return WO_OUTCOME_SUCCESS;
   const double total = wo_event_number(last, WO_FIELD_STEP_TOTAL, -1);
@@ -318,11 +351,34 @@ static int32_t ranks_launched(const struct wo_job *job) {
   return ranks < 1e6 ? (int32_t)ranks : 0;
 }
 
+static bool add_listed_node(void *context, struct wo_view node) {
+  struct wo_job *job = context;
+  struct wo_story *story = &job->story;
+  const size_t before = story->node_count;
+  add_node(story, node);
+  if (story->node_count > before) story->nodes[before] = wo_arena_copy(&job->arena, node);
+  return story->node_count < sizeof story->nodes / sizeof story->nodes[0];
+}
+
+/* Nodes that were allocated, and tasks that were started. A single task may start ranks of its own, so it tells nothing. */
+static void read_allocation(struct wo_job *job, const struct wo_event *event) {
+  struct wo_story *story = &job->story;
+  if (event->kind != WO_KIND_JOB_INFO || wo_event_field(event, WO_FIELD_STEP_ID)) return;
+  wo_name_each_host(wo_event_text(event, WO_FIELD_NODES), add_listed_node, job);
+  struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+  uint64_t number = 0;
+  if (story->rank_count < 0 && wo_number_u64(&tasks, 1000000, &number) == WO_OK && number > 1)
+    story->rank_count = (int32_t)number;
+  const double task = wo_event_number(event, WO_FIELD_ARRAY_TASK, -1);
+  if (story->array_task < 0 && task >= 0) story->array_task = (int64_t)task;
+}
+
 static void read_names(struct wo_job *job) {
   struct wo_story *story = &job->story;
   int32_t highest = -1;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
+    if (event->is_quoted && wo_story_is_accounting(event)) continue;
     struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
     if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
     if (story->job_id.len == 0 && id.len > 0) story->job_id = wo_view_cut(&id, '.');
@@ -334,6 +390,9 @@ static void read_names(struct wo_job *job) {
   const int32_t launched = ranks_launched(job);
   story->rank_count = highest + 1 > launched ? highest + 1 : launched;
   if (story->rank_count == 0) story->rank_count = -1;
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (!job->events.items[i].is_quoted) read_allocation(job, &job->events.items[i]);
+  }
   for (size_t i = 0; i < job->input_count && story->job_id.len == 0; i++) {
     story->job_id = wo_name_job(job->inputs[i].path, &story->array_task);
   }
@@ -347,8 +406,10 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   story->roles = wo_arena_array(&job->arena, count + 1, sizeof *story->roles);
   bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
   if (!story->roles || !is_open) return WO_E_NOMEM;
+  wo_story_choose_accounting(job);
   assign_recovered(job, is_open);
   drop_explained_kills(job, is_open);
+  drop_outlived(job, is_open);
   const struct wo_event *failure = choose_failure(job, is_open);
   if (failure) {
     story->failure = failure->id;

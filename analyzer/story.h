@@ -25,4 +25,13 @@ struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames)
 /* Whether the innermost frames match the hints of that name ("attention", "logits"). */
 bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name);
 
+/* Whether an event comes from the accounting of SLURM, not from a log. */
+bool wo_story_is_accounting(const struct wo_event *event);
+
+/* Sets rows of accounting aside (is_quoted) that are about other jobs or about earlier starts of this one. */
+void wo_story_choose_accounting(struct wo_job *job);
+
+/* The state that accounting gives for the job as a whole ("COMPLETED"); empty without accounting. */
+struct wo_view wo_story_final_state(const struct wo_job *job);
+
 #endif

@@ -74,7 +74,7 @@ struct wo_event {
   struct wo_view text;  /* the line, cleaned and cut to WO_LIMIT_EVENT_TEXT_BYTES */
   struct wo_view match; /* the part of text that was matched; empty when cleaning moved it */
   wo_event_id of;       /* the event that this one belongs to (a traceback of its memory message), or WO_EVENT_NONE */
-  bool is_quoted;       /* printed by something that quotes text: a script listing, a help text */
+  bool is_quoted;       /* printed by something that quotes text: a script listing, a help text, the row of another job */
   struct wo_field *fields;
   uint32_t field_count;
   uint32_t field_capacity;

@@ -13,12 +13,31 @@ extern const struct wo_format wo__format_jax_buffers;
 extern const struct wo_format wo__format_kernel_kill;
 extern const struct wo_format wo__format_kernel_tasks;
 extern const struct wo_format wo__format_kernel_memcg;
+extern const struct wo_format wo__format_scontrol;
+extern const struct wo_format wo__format_sacct;
+extern const struct wo_format wo__format_sacct_json;
+extern const struct wo_format wo__format_seff;
 
+/* clang-format off: one reader a line */
 const struct wo_format *const wo_formats[] = {
-    &wo__format_torch_oom,   &wo__format_traceback,   &wo__format_elastic,      &wo__format_setting,
-    &wo__format_tf_tensor,   &wo__format_killed,      &wo__format_joined,       &wo__format_tf_dump,
-    &wo__format_jax_buffers, &wo__format_kernel_kill, &wo__format_kernel_tasks, &wo__format_kernel_memcg,
+    &wo__format_torch_oom,
+    &wo__format_traceback,
+    &wo__format_elastic,
+    &wo__format_setting,
+    &wo__format_tf_tensor,
+    &wo__format_killed,
+    &wo__format_joined,
+    &wo__format_tf_dump,
+    &wo__format_jax_buffers,
+    &wo__format_kernel_kill,
+    &wo__format_kernel_tasks,
+    &wo__format_kernel_memcg,
+    &wo__format_scontrol,
+    &wo__format_sacct,
+    &wo__format_sacct_json,
+    &wo__format_seff,
 };
+/* clang-format on */
 
 const size_t wo_format_count = sizeof wo_formats / sizeof wo_formats[0];
 

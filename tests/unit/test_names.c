@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -143,6 +145,7 @@ static void test_format(void **state) {
       {"train.toml", WO_KIND_CONFIG, "config"},
       {"scontrol-4711.txt", WO_KIND_JOB_INFO, "scontrol"},
       {"sacct-4711.txt", WO_KIND_JOB_INFO, "sacct"},
+      {"train.sacct.json", WO_KIND_JOB_INFO, "sacct"},
       {"dmon-4711.txt", WO_KIND_MEMORY_USE, "dmon"},
       {"slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
       {"dmon/slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
@@ -162,10 +165,56 @@ static void test_format_looks_at_its_own_file(void **state) {
   assert_true(wo_view_is(wo_name_format(&store, 1, WO_VIEW("b.txt")), "sbatch"));
 }
 
+/* Hosts put together, each with a blank behind it. */
+struct hosts {
+  char text[512];
+  size_t left; /* hosts that are still wanted */
+};
+
+static bool take_host(void *context, struct wo_view host) {
+  struct hosts *hosts = context;
+  const size_t len = strlen(hosts->text);
+  snprintf(hosts->text + len, sizeof hosts->text - len, "%.*s ", (int)host.len, host.ptr);
+  return --hosts->left > 0;
+}
+
+static void test_host_lists(void **state) {
+  (void)state;
+  static const struct {
+    const char *list;
+    const char *hosts;
+  } rows[] = {
+      {"gpu07", "gpu07 "},
+      {"gpu[03-06]", "gpu03 gpu04 gpu05 gpu06 "},
+      {"gpu[03-04,9],login1", "gpu03 gpu04 gpu9 login1 "},
+      {"a,b[1]", "a b1 "},
+      {"n[008-011]", "n008 n009 n010 n011 "},
+      {"n[1-100000]", "n1 n2 n3 n4 n5 n6 n7 n8 "}, /* until it says that it has enough */
+      {"", ""},
+      {",,", ""},
+      {"n[", ""},
+      {"n[5", "n5 "},
+      {"n[5-2]", ""},
+      {"n[a-b]", ""},
+      {"n[1-]", ""},
+      {"n[99999999999]", ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct hosts hosts = {.left = 8};
+    wo_name_each_host(wo_view_of(rows[i].list), take_host, &hosts);
+    if (strcmp(hosts.text, rows[i].hosts) != 0) fail_msg("%s: \"%s\"", rows[i].list, hosts.text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_base), cmocka_unit_test(test_rank),   cmocka_unit_test(test_rank_by_siblings),
-      cmocka_unit_test(test_job),  cmocka_unit_test(test_format), cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_base),
+      cmocka_unit_test(test_rank),
+      cmocka_unit_test(test_rank_by_siblings),
+      cmocka_unit_test(test_job),
+      cmocka_unit_test(test_format),
+      cmocka_unit_test(test_host_lists),
+      cmocka_unit_test(test_format_looks_at_its_own_file),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

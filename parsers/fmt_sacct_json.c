@@ -1,0 +1,272 @@
+/* `sacct --json`: an array "jobs" of objects with an array "steps" in each. Read as it streams by, token after token: the reader
+ * keeps only the names of the containers that it is in ("/" + key, or "*" for an element) and the job or step being built, so the
+ * text may be indented or all on one line.
+ *
+ *   "jobs": [ { "job_id": 19, "state": { "current": "FAILED" }, "steps": [ { "state": "OUT_OF_MEMORY", ... } ] } ]
+ *
+ * From 23.02 on states are arrays of texts and numbers are objects {"set", "infinite", "number"}. Form: SLURM 20.11 to 25.05. */
+#include <string.h>
+
+#include "parsers/account.h"
+#include "parsers/base/units.h"
+
+/* Lines after which a document is left: 25 000 jobs of a typical size. */
+#define DOCUMENT_LINES 10000000
+
+/* The slots of struct wo_open that only this reader uses. */
+#define PATH WO_ACCOUNT_TEXT_OWN
+#define TYPE WO_ACCOUNT_TEXT_OWN_2 /* of the resource whose count follows */
+#define JOB_EVENT WO_ACCOUNT_OWN   /* the event of the job whose step is being read */
+
+/* One scalar with its name: the path of containers and its key. */
+struct value {
+  char name[300];
+  struct wo_view text; /* without quotes; escapes are left as they are: no value that is used has any */
+};
+
+/* A walk over one line. */
+struct walk {
+  struct wo_scan *scan;
+  const struct wo_line *line;
+  struct wo_open *open;
+  struct wo_view rest;
+  struct wo_view key; /* read, and its value is not yet */
+};
+
+static struct wo_event *current(const struct walk *walk) {
+  return wo_event_get(wo_scan_store(walk->scan), walk->open->event);
+}
+
+static bool is_path(const struct walk *walk, const char *path) {
+  return strcmp(walk->open->texts[PATH], path) == 0;
+}
+
+/* ---- Values ---- */
+
+static bool read_count(const struct value *value, uint64_t *ret_number) {
+  struct wo_view in = value->text;
+  return wo_number_u64(&in, UINT64_C(1) << 53, ret_number) == WO_OK && in.len == 0;
+}
+
+static void set_number(const struct walk *walk, enum wo_field_id id, double number) {
+  wo_event_set_number(wo_scan_store(walk->scan), current(walk), id, wo_interval_exact(number));
+}
+
+static void set_text(const struct walk *walk, enum wo_field_id id, struct wo_view text) {
+  wo__account_set_text(wo_scan_store(walk->scan), current(walk), id, text);
+}
+
+/* Code and signal come one after the other. */
+static void keep_exit_part(struct wo_open *open, enum wo_account_number slot, bool is_signal, uint64_t number) {
+  const int64_t packed = open->numbers[slot] > 0 ? open->numbers[slot] - 1 : 0;
+  const struct wo_account_exit exit = {
+      .is_known = true,
+      .code = is_signal ? (uint32_t)(packed / 256) : (uint32_t)(number & 0xffff),
+      .signal = is_signal ? (uint32_t)(number & 0xff) : (uint32_t)(packed % 256),
+  };
+  wo__account_keep_exit(open, slot, exit);
+}
+
+/* Before 23.02 the id of a step is only its part behind the dot. */
+static void read_step_id(const struct walk *walk, const struct value *value) {
+  const struct wo_event *job = wo_event_get(wo_scan_store(walk->scan), (wo_event_id)(walk->open->numbers[JOB_EVENT] - 1));
+  const struct wo_view id = job ? wo_event_text(job, WO_FIELD_JOB) : (struct wo_view){0};
+  char whole[80];
+  const struct wo_view part = wo_view_sub(value->text, 0, 32);
+  if (!wo_view_has(value->text, "."))
+    snprintf(whole, sizeof whole, "%.*s.%.*s", (int)(id.len < 32 ? id.len : 32), id.ptr ? id.ptr : "", (int)part.len, part.ptr);
+  set_text(walk, WO_FIELD_STEP_ID, wo_view_has(value->text, ".") ? value->text : wo_view_of(whole));
+}
+
+/* The memory of a job counts MiB on all its nodes; the number of nodes comes before it. */
+static void read_resource(const struct walk *walk, const struct value *value) {
+  const double nodes = walk->open->numbers[WO_ACCOUNT_NODES] > 0 ? (double)walk->open->numbers[WO_ACCOUNT_NODES] : 1.0;
+  const char *const type = walk->open->texts[TYPE];
+  uint64_t count = 0;
+  if (strcmp(value->name, "/*/tres/allocated/*/name") == 0 && strcmp(type, "gres") == 0 && wo_view_is(value->text, "gpu"))
+    wo__account_keep_text(walk->open, TYPE, WO_VIEW("gpu"));
+  if (strcmp(value->name, "/*/tres/allocated/*/count") != 0 || !read_count(value, &count) || count == 0) return;
+  if (strcmp(type, "mem") == 0) set_number(walk, WO_FIELD_LIMIT_BYTES, (double)count * WO_MIB / nodes);
+  if (strcmp(type, "gpu") == 0) set_number(walk, WO_FIELD_GPUS, (double)count / nodes);
+}
+
+static void read_job_number(const struct walk *walk, const struct value *value) {
+  const char *const name = value->name;
+  uint64_t number = 0;
+  if (!read_count(value, &number)) return;
+  if (strcmp(name, "/*/job_id") == 0) {
+    set_text(walk, WO_FIELD_JOB, value->text);
+  } else if (strcmp(name, "/*/array/job_id") == 0 && number > 0) {
+    set_text(walk, WO_FIELD_ARRAY_JOB, value->text);
+  } else if (strcmp(name, "/*/array/task_id") == 0 && wo_event_field(current(walk), WO_FIELD_ARRAY_JOB)) {
+    set_number(walk, WO_FIELD_ARRAY_TASK, (double)number);
+  } else if (strcmp(name, "/*/allocation_nodes") == 0 && number > 0 && number < 1000000) {
+    walk->open->numbers[WO_ACCOUNT_NODES] = (int64_t)number;
+    set_number(walk, WO_FIELD_NODE_COUNT, (double)number);
+  } else if (strcmp(name, "/*/time/elapsed") == 0 || strcmp(name, "/*/steps/*/time/elapsed") == 0) {
+    set_number(walk, WO_FIELD_ELAPSED_S, (double)number);
+  } else if (strcmp(name, "/*/time/limit") == 0) {
+    set_number(walk, WO_FIELD_TIME_LIMIT_S, (double)number * 60);
+  } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(walk->open->texts[TYPE], "mem") == 0) {
+    set_number(walk, WO_FIELD_USED_BYTES, (double)number);
+  }
+}
+
+/* Exit codes by what their names end in: jobs and steps have the same. */
+static void read_exit(const struct walk *walk, const struct value *value) {
+  const struct wo_view name = wo_view_of(value->name);
+  const size_t at = wo_view_find(name, WO_VIEW("exit_code/"), 0);
+  uint64_t number = 0;
+  if (at == WO_NOT_FOUND || !read_count(value, &number)) return;
+  const struct wo_view part = wo_view_skip(name, at + 10);
+  const bool is_derived = at >= 8 && wo_view_is(wo_view_sub(name, at - 8, at), "derived_");
+  const bool is_signal = wo_view_is(part, "signal/signal_id") || wo_view_is(part, "signal/id");
+  if (!is_signal && !wo_view_is(part, "return_code")) return;
+  keep_exit_part(walk->open, is_derived ? WO_ACCOUNT_DERIVED : WO_ACCOUNT_EXIT, is_signal, number);
+}
+
+static void read_value(const struct walk *walk, const struct value *value) {
+  const char *const name = value->name;
+  if (!current(walk)) return;
+  if (strcmp(name, "/*/state/current") == 0 || strcmp(name, "/*/steps/*/state") == 0) {
+    wo__account_keep_state(walk->scan, walk->line, walk->open, value->text);
+  } else if (strcmp(name, "/*/state/reason") == 0 && wo_view_is(value->text, "OutOfMemory")) {
+    wo__account_keep_text(walk->open, WO_ACCOUNT_REASON, value->text);
+  } else if (strcmp(name, "/*/name") == 0) {
+    set_text(walk, WO_FIELD_JOB_NAME, value->text);
+  } else if (strcmp(name, "/*/nodes") == 0) {
+    set_text(walk, WO_FIELD_NODES, value->text);
+  } else if (strcmp(name, "/*/steps/*/step/id") == 0) {
+    read_step_id(walk, value);
+  } else if (wo_view_ends(wo_view_of(name), "/type")) {
+    wo__account_keep_text(walk->open, TYPE, value->text);
+  } else {
+    read_job_number(walk, value);
+    read_resource(walk, value);
+    read_exit(walk, value);
+  }
+}
+
+/* ---- Structure ---- */
+
+static void begin_object(struct walk *walk) {
+  const bool is_step = is_path(walk, "/*/steps/*");
+  if (!is_step && !is_path(walk, "/*")) return;
+  const size_t at = (size_t)(walk->rest.ptr - walk->line->full.ptr);
+  if (is_step) wo__account_flush(walk->scan, walk->open);
+  const struct wo_event *event = wo_scan_add_event(walk->scan, walk->line, walk->open->pattern, WO_KIND_JOB_INFO, at, 1);
+  walk->open->event = event ? event->id : WO_EVENT_NONE;
+  if (is_step) return;
+  walk->open->numbers[JOB_EVENT] = event ? event->id + 1 : 0;
+  walk->open->numbers[WO_ACCOUNT_NODES] = 0;
+}
+
+static void end_object(struct walk *walk) {
+  if (!is_path(walk, "/*") && !is_path(walk, "/*/steps/*")) return;
+  wo__account_flush(walk->scan, walk->open);
+  walk->open->event = (wo_event_id)(walk->open->numbers[JOB_EVENT] - 1);
+}
+
+/* Goes into a container. False when it lies deeper than names can be kept. */
+static bool push(struct walk *walk) {
+  char *const path = walk->open->texts[PATH];
+  const size_t len = strlen(path);
+  const struct wo_view name = walk->key.len > 0 ? walk->key : WO_VIEW("*");
+  if (len + name.len + 2 > sizeof walk->open->texts[PATH]) return false;
+  path[len] = '/';
+  memcpy(path + len + 1, name.ptr, name.len);
+  path[len + 1 + name.len] = '\0';
+  walk->key = (struct wo_view){0};
+  return true;
+}
+
+/* Leaves a container. False at the end of the document. */
+static bool pop(struct walk *walk) {
+  char *const slash = strrchr(walk->open->texts[PATH], '/');
+  if (!slash) return false;
+  *slash = '\0';
+  return true;
+}
+
+/* Keys with a slash would look like containers; none that is wanted has one, so the rest of such a path is never asked for. */
+static void take_scalar(struct walk *walk, struct wo_view text) {
+  struct value value = {.text = text};
+  const struct wo_view key = wo_view_sub(walk->key, 0, 40);
+  if (wo_view_is(key, "number")) {
+    snprintf(value.name, sizeof value.name, "%s", walk->open->texts[PATH]);
+  } else {
+    snprintf(value.name, sizeof value.name, "%s%s%.*s", walk->open->texts[PATH], key.len > 0 ? "/" : "", (int)key.len,
+             key.ptr ? key.ptr : "");
+  }
+  walk->key = (struct wo_view){0};
+  read_value(walk, &value);
+}
+
+/* A text in quotes: a key when a colon follows. False when its end is not on this line. */
+static bool take_text(struct walk *walk) {
+  const struct wo_view in = walk->rest;
+  size_t end = 1;
+  while (end < in.len && in.ptr[end] != '"') end += in.ptr[end] == '\\' ? 2 : 1;
+  if (end >= in.len) return false;
+  const struct wo_view text = wo_view_sub(in, 1, end);
+  walk->rest = wo_view_trim_start(wo_view_skip(in, end + 1));
+  if (!wo_view_starts(walk->rest, ":")) {
+    take_scalar(walk, text);
+    return true;
+  }
+  walk->key = text;
+  walk->rest = wo_view_skip(walk->rest, 1);
+  return true;
+}
+
+static void take_word(struct walk *walk) {
+  size_t end = 0;
+  while (end < walk->rest.len && !strchr(",]}[{\" \t", walk->rest.ptr[end])) end++;
+  const struct wo_view word = wo_view_sub(walk->rest, 0, end > 0 ? end : 1);
+  walk->rest = wo_view_skip(walk->rest, word.len);
+  if (end > 0) take_scalar(walk, word);
+}
+
+/* The next token. False at the end of the document, or of what can be understood. */
+static bool take_token(struct walk *walk) {
+  const char c = walk->rest.ptr[0];
+  if (c == '"') return take_text(walk);
+  if (c == '{' || c == '[') {
+    if (!push(walk)) return false;
+    if (c == '{') begin_object(walk);
+  } else if (c == '}' || c == ']') {
+    if (c == '}') end_object(walk);
+    if (!pop(walk)) return false;
+  } else if (c != ',') {
+    take_word(walk);
+    return true;
+  }
+  walk->rest = wo_view_skip(walk->rest, 1);
+  return true;
+}
+
+/* A line longer than a piece cannot be followed: its pieces overlap. */
+static enum wo_more read_tokens(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t start) {
+  struct walk walk = {.scan = scan, .line = line, .open = open, .rest = wo_view_skip(line->full, start)};
+  for (walk.rest = wo_view_trim_start(walk.rest); walk.rest.len > 0; walk.rest = wo_view_trim_start(walk.rest)) {
+    if (!take_token(&walk)) return WO_MORE_NO;
+  }
+  return line->own_end == SIZE_MAX ? WO_MORE_YES : WO_MORE_NO;
+}
+
+static enum wo_more begin_json(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                               struct wo_open *open) {
+  return read_tokens(scan, line, open, wo_match_start(match) + wo_match_text(match).len);
+}
+
+static enum wo_more feed_json(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
+  return read_tokens(scan, line, open, 0);
+}
+
+const struct wo_format wo__format_sacct_json = {
+    .name = "sacct-json",
+    .begin = begin_json,
+    .feed = feed_json,
+    .finish = wo__account_flush,
+};
