@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "analyzer/monitors.h"
 #include "analyzer/story.h"
 #include "parsers/base/units.h"
 
@@ -375,6 +376,35 @@ static void read_job(struct wo_facts *facts) {
   set_text(facts, "job.exception", wo_event_text(failure, WO_FIELD_EXCEPTION), failure->id);
 }
 
+/* ---- Traces ---- */
+
+/* The card with the highest peak: which one the job failed on is numbered differently by nvidia-smi and CUDA. */
+static const struct wo_report_monitor *find_fullest(const struct wo_report_monitor *monitors, size_t count) {
+  const struct wo_report_monitor *best = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (monitors[i].samples < 2) continue;
+    if (best == NULL || monitors[i].fb_peak_bytes.value > best->fb_peak_bytes.value) best = &monitors[i];
+  }
+  return best;
+}
+
+static enum wo_status read_monitors(struct wo_facts *facts) {
+  const struct wo_report_monitor *monitors = NULL;
+  size_t count = 0;
+  const enum wo_status status = wo_monitors_make(facts->job, facts->arena, &monitors, &count);
+  const struct wo_report_monitor *const best = find_fullest(monitors, count);
+  if (status != WO_OK || best == NULL) return status;
+  if (best->fb_peak_bytes.is_known) {
+    wo_facts_set(facts, "dmon.fb_peak", wo_value_exact(WO_UNIT_BYTES, best->fb_peak_bytes.value), best->evidence);
+  }
+  if (best->fb_slope_bytes_per_sample.is_known) {
+    const double rise = best->fb_slope_bytes_per_sample.value * (double)(best->samples - 1);
+    wo_facts_set(facts, "dmon.fb_slope", wo_value_exact(WO_UNIT_BYTES, rise), best->evidence);
+  }
+  if (best->sm_mean_pct.is_known) set_number(facts, "dmon.sm_mean", best->sm_mean_pct.value / 100, best->evidence);
+  return WO_OK;
+}
+
 enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
                              struct wo_facts *ret_facts) {
   struct wo_facts *facts = ret_facts;
@@ -385,7 +415,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
     facts->rows[i] =
         (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
   }
-  const enum wo_status status = wo_facts_read_settings(facts);
+  enum wo_status status = wo_facts_read_settings(facts);
+  if (status == WO_OK) status = read_monitors(facts);
   if (status != WO_OK) return status;
   count_events(facts);
   read_failure(facts);

@@ -126,6 +126,26 @@ static bool has_kind(const struct wo_event_store *store, uint32_t file, enum wo_
   return false;
 }
 
+/* The format of a trace that is all that the input holds, or an empty view. Outputs of jobs often hold a table of nvidia-smi, and
+ * are logs all the same. */
+static struct wo_view trace_format(const struct wo_event_store *store, uint32_t file, struct wo_view base) {
+  static const struct {
+    const char *pattern;
+    const char *format;
+  } rows[] = {{"smi-dmon", "dmon"}, {"smi-query-csv", "query-csv"}, {"smi-table", "smi-table"}, {"smi-q", "smi-q"}};
+  struct wo_view pattern = {0};
+  if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return pattern;
+  for (size_t i = 0; i < store->count; i++) {
+    if (store->items[i].span.file != file) continue;
+    if (store->items[i].kind != WO_KIND_MONITOR) return (struct wo_view){0};
+    pattern = store->items[i].pattern_id;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is(pattern, rows[i].pattern)) return wo_view_of(rows[i].format);
+  }
+  return (struct wo_view){0};
+}
+
 /* By the name's end for what people edit, by a word in it for what tools print. A text file with
  * #SBATCH lines is a script that lost its ending on the way through a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
@@ -136,6 +156,8 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
+  const struct wo_view trace = trace_format(store, file, base);
+  if (trace.len > 0) return trace;
   if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
   return WO_VIEW("log");

@@ -75,6 +75,26 @@ struct wo_report_memory {
   size_t arithmetic_count;
 };
 
+/* A figure that a trace may not tell. */
+struct wo_report_figure {
+  bool is_known;
+  double value;
+};
+
+/* What the monitoring traces of one file show of one card. */
+struct wo_report_monitor {
+  uint32_t file; /* index of the input */
+  int32_t gpu;
+  uint64_t samples;
+  struct wo_report_figure fb_peak_bytes; /* a lower bound: sampling misses short peaks */
+  struct wo_report_figure fb_last_bytes;
+  struct wo_report_figure fb_slope_bytes_per_s; /* unknown without time stamps */
+  struct wo_report_figure fb_slope_bytes_per_sample;
+  struct wo_report_figure sm_mean_pct;
+  struct wo_report_figure capacity_bytes;
+  wo_event_id evidence;
+};
+
 /* Consequences of one sort, folded. */
 struct wo_report_fold {
   struct wo_view what; /* "NCCL watchdog" */
@@ -95,6 +115,8 @@ struct wo_report {
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
+  const struct wo_report_monitor *monitors; /* by file, then in the order of the trace */
+  size_t monitor_count;
   const struct wo_report_fold *folds;
   size_t fold_count;
   const struct wo_report_fact *facts;

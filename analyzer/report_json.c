@@ -461,6 +461,38 @@ static void put_evidence(struct writer *w, cJSON *root) {
   put_count(w, root, "evidence_dropped", events->dropped);
 }
 
+/* ---- Traces ---- */
+
+static void put_figure(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
+  put(w, object, key, figure.is_known ? number_item(figure.value) : cJSON_CreateNull());
+}
+
+static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
+  if (figure.is_known) figure.value = round(figure.value);
+  put_figure(w, object, key, figure);
+}
+
+/* One card of one trace. What the trace has no column for is null: most of them lack something. */
+static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_monitor *monitor) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  assert(monitor->file < w->job->input_count);
+  put(w, object, "path", text_item(w, w->job->inputs[monitor->file].path));
+  put_count(w, object, "gpu", (uint64_t)monitor->gpu);
+  put_count(w, object, "samples", monitor->samples);
+  put_figure_bytes(w, object, "fb_peak_bytes", monitor->fb_peak_bytes);
+  put_figure_bytes(w, object, "fb_last_bytes", monitor->fb_last_bytes);
+  put_figure(w, object, "fb_slope_bytes_per_s", monitor->fb_slope_bytes_per_s);
+  put_figure(w, object, "fb_slope_bytes_per_sample", monitor->fb_slope_bytes_per_sample);
+  put_figure(w, object, "sm_mean_pct", monitor->sm_mean_pct);
+  put_figure_bytes(w, object, "capacity_bytes", monitor->capacity_bytes);
+  put(w, object, "evidence", id_item(monitor->evidence));
+}
+
+static void put_monitors(struct writer *w, cJSON *root) {
+  cJSON *const array = put_array(w, root, "monitors");
+  for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+}
+
 /* ---- The whole ---- */
 
 /* The keys in the order in which people read them; the long lists come last. */
@@ -476,7 +508,7 @@ static void put_report(struct writer *w, cJSON *root) {
   cJSON *const findings = put_array(w, root, "findings");
   for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
   put_memory(w, root);
-  put_array(w, root, "monitors");
+  put_monitors(w, root);
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
   put_folds(w, root);

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "analyzer/diagnose.h"
+#include "analyzer/monitors.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
@@ -181,6 +182,7 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   status = wo_diagnose(&diagnosis, report);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
+  if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;

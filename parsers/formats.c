@@ -17,6 +17,10 @@ extern const struct wo_format wo__format_scontrol;
 extern const struct wo_format wo__format_sacct;
 extern const struct wo_format wo__format_sacct_json;
 extern const struct wo_format wo__format_seff;
+extern const struct wo_format wo__format_dmon;
+extern const struct wo_format wo__format_query_csv;
+extern const struct wo_format wo__format_smi_table;
+extern const struct wo_format wo__format_smi_q;
 
 /* clang-format off: one reader a line */
 const struct wo_format *const wo_formats[] = {
@@ -36,6 +40,10 @@ const struct wo_format *const wo_formats[] = {
     &wo__format_sacct,
     &wo__format_sacct_json,
     &wo__format_seff,
+    &wo__format_dmon,
+    &wo__format_query_csv,
+    &wo__format_smi_table,
+    &wo__format_smi_q,
 };
 /* clang-format on */
 

@@ -212,6 +212,7 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
   scan->is_at_end = true;
   process(scan);
   wo__scan_close_all(scan);
+  wo__monitor_emit(scan);
   wo__scan_tail(scan);
   wo__scan_close_all(scan);
   const uint64_t bytes = scan->buf_offset + scan->buf_len;

@@ -5,6 +5,7 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/format.h"
+#include "parsers/monitor.h"
 #include "parsers/scan.h"
 
 /* From the start of a piece of an over-long line to the start of the next one. */
@@ -52,9 +53,11 @@ struct wo_scan {
 
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
-  size_t context_count;                    /* memory failures whose surroundings were looked at */
-  uint64_t settings[WO_SCAN_SETTINGS_MAX]; /* hashes of settings seen; 0 = free */
-  size_t line_start;                       /* in buf: the line being read, for lines before it */
+  size_t context_count;                          /* memory failures whose surroundings were looked at */
+  uint64_t settings[WO_SCAN_SETTINGS_MAX];       /* hashes of settings seen; 0 = free */
+  struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
+  size_t monitor_count;
+  size_t line_start; /* in buf: the line being read, for lines before it */
 };
 
 /* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
@@ -69,6 +72,9 @@ void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);
+
+/* Turns what the traces showed into evidence, one event for each card. Call once, at the end. */
+void wo__monitor_emit(struct wo_scan *scan);
 
 /* Fills *line from raw bytes, cleaning into scan->clean. */
 void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);

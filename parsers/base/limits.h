@@ -67,6 +67,21 @@
 #define WO_LIMIT_OPEN_READERS 64
 #endif
 
+/* Cards of which one input's monitoring traces are summed up; figures of further cards are counted as dropped evidence. */
+#ifndef WO_LIMIT_MONITORS
+#define WO_LIMIT_MONITORS 64
+#endif
+
+/* Lines that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+#ifndef WO_LIMIT_MONITOR_STRANGE_LINES
+#define WO_LIMIT_MONITOR_STRANGE_LINES 2000
+#endif
+
+/* Columns of one monitoring trace. Wider tables are not read. */
+#ifndef WO_LIMIT_MONITOR_COLUMNS
+#define WO_LIMIT_MONITOR_COLUMNS 64
+#endif
+
 /* Matches of one pattern on one line: protects time on hostile lines. */
 #ifndef WO_LIMIT_MATCHES_PER_LINE
 #define WO_LIMIT_MATCHES_PER_LINE 16

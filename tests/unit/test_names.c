@@ -148,6 +148,7 @@ static void test_format(void **state) {
       {"train.sacct.json", WO_KIND_JOB_INFO, "sacct"},
       {"dmon-4711.txt", WO_KIND_MEMORY_USE, "dmon"},
       {"slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
+      {"slurm-4711.err", WO_KIND_MONITOR, "log"},
       {"dmon/slurm-4711.err", WO_KIND_CUDA_OOM, "log"},
       {"<stdin>", WO_KIND_CUDA_OOM, "log"},
   };

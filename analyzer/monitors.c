@@ -1,0 +1,86 @@
+/* Gathers what monitoring traces show: one row for each file and card. */
+#include "analyzer/monitors.h"
+
+#include <assert.h>
+
+static struct wo_report_figure figure(const struct wo_event *event, enum wo_field_id id) {
+  const struct wo_field *const field = wo_event_field(event, id);
+  if (!field) return (struct wo_report_figure){false, 0};
+  return (struct wo_report_figure){true, field->number.mid};
+}
+
+static struct wo_report_monitor read_event(const struct wo_event *event) {
+  return (struct wo_report_monitor){
+      .file = event->span.file,
+      .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, 0),
+      .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
+      .fb_peak_bytes = figure(event, WO_FIELD_FB_PEAK_BYTES),
+      .fb_last_bytes = figure(event, WO_FIELD_FB_LAST_BYTES),
+      .fb_slope_bytes_per_s = figure(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),
+      .fb_slope_bytes_per_sample = figure(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
+      .sm_mean_pct = figure(event, WO_FIELD_SM_MEAN_PCT),
+      .capacity_bytes = figure(event, WO_FIELD_CAPACITY_BYTES),
+      .evidence = event->id,
+  };
+}
+
+/* The first figure that is known. */
+static struct wo_report_figure either(struct wo_report_figure a, struct wo_report_figure b) {
+  return a.is_known ? a : b;
+}
+
+static struct wo_report_figure mean(const struct wo_report_monitor *a, const struct wo_report_monitor *b) {
+  if (!a->sm_mean_pct.is_known || !b->sm_mean_pct.is_known) return either(a->sm_mean_pct, b->sm_mean_pct);
+  const double samples = (double)(a->samples + b->samples);
+  const double sum = a->sm_mean_pct.value * (double)a->samples + b->sm_mean_pct.value * (double)b->samples;
+  return (struct wo_report_figure){true, sum / samples};
+}
+
+/* Two formats in one file tell of the same card. Slopes cannot be added: that of the longer trace stands. */
+static void merge(struct wo_report_monitor *into, const struct wo_report_monitor *other) {
+  const struct wo_report_monitor old = *into;
+  const struct wo_report_monitor *const longer = other->samples > old.samples ? other : &old;
+  const struct wo_report_monitor *const shorter = longer == other ? &old : other;
+  into->sm_mean_pct = mean(&old, other);
+  into->samples = old.samples + other->samples;
+  if (other->fb_peak_bytes.is_known && (!old.fb_peak_bytes.is_known || other->fb_peak_bytes.value > old.fb_peak_bytes.value)) {
+    into->fb_peak_bytes = other->fb_peak_bytes;
+    into->evidence = other->evidence;
+  }
+  into->fb_last_bytes = either(longer->fb_last_bytes, shorter->fb_last_bytes);
+  into->fb_slope_bytes_per_s = either(longer->fb_slope_bytes_per_s, shorter->fb_slope_bytes_per_s);
+  into->fb_slope_bytes_per_sample = either(longer->fb_slope_bytes_per_sample, shorter->fb_slope_bytes_per_sample);
+  into->capacity_bytes = either(old.capacity_bytes, other->capacity_bytes);
+}
+
+static struct wo_report_monitor *find(struct wo_report_monitor *rows, size_t count, const struct wo_report_monitor *like) {
+  for (size_t i = 0; i < count; i++) {
+    if (rows[i].file == like->file && rows[i].gpu == like->gpu) return &rows[i];
+  }
+  return NULL;
+}
+
+enum wo_status wo_monitors_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_monitor **ret_monitors,
+                                size_t *ret_count) {
+  const size_t most = job->events.per_kind[WO_KIND_MONITOR];
+  size_t count = 0;
+  *ret_count = 0;
+  if (most == 0) return WO_OK;
+  struct wo_report_monitor *const rows = wo_arena_array(arena, most, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (event->kind != WO_KIND_MONITOR || event->span.file >= job->input_count) continue;
+    const struct wo_report_monitor row = read_event(event);
+    struct wo_report_monitor *const same = find(rows, count, &row);
+    assert(same || count < most);
+    if (same) {
+      merge(same, &row);
+    } else {
+      rows[count++] = row;
+    }
+  }
+  *ret_monitors = rows;
+  *ret_count = count;
+  return WO_OK;
+}
