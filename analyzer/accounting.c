@@ -16,6 +16,8 @@ bool wo_story_is_accounting(const struct wo_event *event) {
   return wo_event_field(event, WO_FIELD_STATE) != NULL;
 }
 
+/* A row of the job itself. Rows of steps have states of their own, which need not be the job's: a job whose first step failed may
+ * well complete. */
 static bool is_job_row(const struct wo_event *event) {
   return event->kind == WO_KIND_JOB_INFO && wo_story_is_accounting(event) && !wo_event_field(event, WO_FIELD_STEP_ID);
 }
@@ -29,6 +31,7 @@ static bool is_wanted(const struct wo_event *event, struct wanted wanted) {
   return wanted.array_task < 0 || task < 0 || task == (double)wanted.array_task;
 }
 
+/* An id that no row is about is no use: logs name ids of other jobs too, such as those that they wait for (--dependency). */
 static bool has_rows(const struct wo_job *job, struct wanted wanted) {
   for (size_t i = 0; i < job->events.count; i++) {
     if (is_job_row(&job->events.items[i]) && is_wanted(&job->events.items[i], wanted)) return true;
@@ -48,6 +51,8 @@ static struct wo_view id_in_lines(const struct wo_job *job) {
   return (struct wo_view){0};
 }
 
+/* What lines say counts more than a file's name, which may be made of the array's id. The last resort is the last row, as sacct
+ * prints the newest job at the end. */
 static struct wanted find_wanted(const struct wo_job *job) {
   struct wanted wanted = {.id = id_in_lines(job), .array_task = -1};
   if (wanted.id.len > 0 && has_rows(job, wanted)) return wanted;
@@ -75,6 +80,8 @@ static wo_event_id last_row(const struct wo_job *job, uint32_t file, struct want
   return last;
 }
 
+/* Each input is judged by itself: the job's last start stands at the end of sacct's table, wherever scontrol's text of the same
+ * job was given. */
 void wo_story_choose_accounting(struct wo_job *job) {
   const struct wanted wanted = find_wanted(job);
   if (wanted.id.len == 0) return;
@@ -89,6 +96,7 @@ void wo_story_choose_accounting(struct wo_job *job) {
   }
 }
 
+/* The state of the job's last row that is not set aside, or empty without accounting. */
 struct wo_view wo_story_final_state(const struct wo_job *job) {
   struct wo_view state = {0};
   for (size_t i = 0; i < job->events.count; i++) {

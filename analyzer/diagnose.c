@@ -18,6 +18,8 @@ struct evidence {
   size_t count;
 };
 
+/* Called for each fact that a text or condition names. Facts that are unknown, or that come from no line (the number of ranks),
+ * point nowhere. */
 static void add_evidence(void *context, struct wo_view name) {
   struct evidence *evidence = context;
   const struct wo_value value = wo_facts_get(evidence->diagnosis->facts, name);
@@ -67,10 +69,12 @@ struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const str
   return wo_arena_format(diagnosis->arena, "%.*s:%llu", (int)path.len, path.ptr, (unsigned long long)event->span.line);
 }
 
+/* No condition always holds. One that cannot be decided does not: a rule speaks only of what is known. */
 static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
   return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
 }
 
+/* A cause is ruled out by any of its exceptions, whatever its score would be. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
   for (size_t i = 0; i < cause->not_when_count; i++) {
     if (holds(diagnosis, cause->not_when[i].when)) return false;
@@ -96,6 +100,8 @@ static enum wo_status make_arguments(const struct wo_diagnosis *diagnosis, const
   return WO_OK;
 }
 
+/* Each argument for a cause takes its share of what is missing to 1, so many weak ones never reach certainty; each against takes
+ * its share of what is there. The order does not matter but for rounding. */
 static double score_of(const struct wo_report_finding *finding) {
   double score = weights[finding->cause->prior];
   for (size_t i = 0; i < finding->for_count; i++) score += (1 - score) * finding->for_[i].weight;
@@ -103,6 +109,7 @@ static double score_of(const struct wo_report_finding *finding) {
   return score;
 }
 
+/* Some causes can never be more than likely from a log alone, however much speaks for them; the rule says so with at_most. */
 static enum wo_confidence confidence_of(const struct wo_report_finding *finding) {
   enum wo_confidence confidence = WO_CONFIDENCE_POSSIBLE;
   if (finding->score >= WO_SCORE_LIKELY) confidence = WO_CONFIDENCE_LIKELY;
@@ -134,6 +141,7 @@ static void insert_sorted(struct wo_report_finding *findings, size_t *count, con
   (*count)++;
 }
 
+/* A cause may name others that it makes superfluous: memory of other processes also looks like memory outside PyTorch's pool. */
 static bool is_excluded_by(const struct wo_report_finding *finding, const struct wo_report_finding *by) {
   for (size_t i = 0; i < by->cause->exclude_count; i++) {
     if (wo_view_equal(by->cause->excludes[i], finding->cause->id)) return true;
@@ -141,6 +149,7 @@ static bool is_excluded_by(const struct wo_report_finding *finding, const struct
   return false;
 }
 
+/* Only a cause that is kept and stands higher excludes; among two that exclude each other the stronger is shown. */
 static void drop_excluded(struct wo_report_finding *findings, size_t *count) {
   size_t kept = 0;
   for (size_t i = 0; i < *count; i++) {
@@ -151,6 +160,7 @@ static void drop_excluded(struct wo_report_finding *findings, size_t *count) {
   *count = kept;
 }
 
+/* Templates are filled once for each cause that is shown, with what would tell more and the fixes. */
 static enum wo_status write_texts(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
   const struct wo_cause *cause = finding->cause;
   finding->title = wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL);

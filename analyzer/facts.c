@@ -12,6 +12,8 @@ struct fact_row {
   enum wo_unit unit;
 };
 
+/* The names are checked when rules are loaded, against the same list; a fact that is set here under another name is a mistake of
+ * this file. */
 static const struct fact_row fact_table[] = {
 #define WO_FACT(name, unit, meaning) {name, WO_UNIT_##unit},
 #include "rules/facts.def"
@@ -56,6 +58,7 @@ static void set_field_number(struct wo_facts *facts, const char *name, const str
   if (field) wo_facts_set(facts, name, wo_value_number(unit, field->number), event->id);
 }
 
+/* NULL when the job did not fail, or when nothing tells of what. */
 static const struct wo_event *failure_of(const struct wo_facts *facts) {
   return wo_event_get(&facts->job->events, facts->job->story.failure);
 }
@@ -65,6 +68,8 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
+ * fault means one that did harm. */
 static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
@@ -75,6 +80,8 @@ static void count_events(struct wo_facts *facts) {
 
 /* ---- The failure ---- */
 
+/* How often the failure was reported, and by how many ranks; all ranks at once point to a setting, a single one to uneven work.
+ * Ranks are counted by their last eight bits: of more than 256 the figure is a lower bound. */
 static void read_repeats(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_job *job = facts->job;
   size_t count = 0;
@@ -94,6 +101,7 @@ static void read_repeats(struct wo_facts *facts, const struct wo_event *failure)
   if (ranks > 0) set_number(facts, "oom.rank_count", (double)ranks, failure->id);
 }
 
+/* The innermost function of all is PyTorch's or a library's; the user's own file is where a change can be made. */
 static void read_traceback(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   const struct wo_event *traceback = wo_event_get(&facts->job->events, story->traceback);
@@ -106,6 +114,8 @@ static void read_traceback(struct wo_facts *facts) {
   set_bool(facts, "oom.is_logits", wo_story_frames_show(facts->pack, frames, "logits"), traceback->id);
 }
 
+/* A failure in the first steps comes from sizes that are wrong from the start; one that comes late, from growth or from an odd
+ * batch. Epochs are too long to tell. */
 static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_story *story = &facts->job->story;
   if (story->step < 0) return;
@@ -122,6 +132,8 @@ static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
 #define SENTENCE_BYTES 400
 #define TEXT_BYTES 1600
 
+/* The events are in the order of lines, so the sentences are joined as they were printed. Each is cut at a length of its own, so
+ * that a long one leaves room for the next. */
 static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
   char text[TEXT_BYTES];
   size_t len = 0;
@@ -138,6 +150,7 @@ static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
   set_text(facts, "oom.text", wo_arena_copy(facts->arena, (struct wo_view){text, len}), failure->id);
 }
 
+/* Only for memory failures: the "oom." facts of other endings stay unknown, and rules about memory cannot hold. */
 static void read_failure(struct wo_facts *facts) {
   const struct wo_event *failure = failure_of(facts);
   if (!failure || !is_memory(failure)) return;
@@ -167,15 +180,19 @@ static bool is_engine(struct wo_view name) {
   return false;
 }
 
+/* Failures that only an inference engine can report. */
 static bool is_engine_kind(enum wo_kind kind) {
   return kind == WO_KIND_VLLM_KV || kind == WO_KIND_VLLM_STARTUP || kind == WO_KIND_SGLANG_KV || kind == WO_KIND_TGI_OOM ||
          kind == WO_KIND_GGML_OOM;
 }
 
+/* Inference has neither gradients nor an optimizer. */
 static bool is_training_phase(struct wo_view phase) {
   return wo_view_is(phase, "backward") || wo_view_is(phase, "optimizer");
 }
 
+/* Trainers for reinforcement learning start an engine inside (verl, OpenRLHF with vLLM), so an engine's name alone does not make
+ * a job one that serves. vLLM's line on graph capture stands right beside the failure that it explains. */
 static void read_frameworks(struct wo_facts *facts) {
   const struct wo_event *failure = failure_of(facts);
   bool is_serving = failure && is_engine_kind(failure->kind);
@@ -241,6 +258,7 @@ static void read_sharding(struct wo_facts *facts) {
   set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
 }
 
+/* The largest count is that of the model: layers, adapters and value heads report theirs in the same words. */
 static void read_model(struct wo_facts *facts) {
   double parameters = 0;
   double trainable = 0;
@@ -270,11 +288,14 @@ static void read_model(struct wo_facts *facts) {
 
 /* ---- The host ---- */
 
+/* The kernel prints the three parts of a killed process and no sum. */
 static double rss_of(const struct wo_event *event) {
   return wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, 0) + wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, 0) +
          wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
 }
 
+/* Later events overwrite: the last kill is the one that ended the job. Of sizes the largest process is kept, with its share of
+ * /dev/shm, where data loaders hand over their batches. */
 static void read_host_event(struct wo_facts *facts, const struct wo_event *event, double *rss) {
   set_field_number(facts, "host.tried", event, WO_FIELD_TRIED_BYTES, WO_UNIT_BYTES);
   set_field_number(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES, WO_UNIT_BYTES);
@@ -302,6 +323,8 @@ static void read_sampled_rss(struct wo_facts *facts) {
   }
 }
 
+/* SLURM reports all kills of a step in one line ("Detected 3 oom_kill events in StepId=4711.0"), the kernel prints one for each
+ * and no number; the largest report stands. */
 static void read_host(struct wo_facts *facts) {
   double kills = 0;
   double rss = 0;
@@ -329,6 +352,8 @@ static void read_cards(struct wo_facts *facts, const struct wo_event *event) {
   if (gpus && nodes > 1) set_number(facts, "gpu.count", gpus->number.mid * nodes, event->id);
 }
 
+/* What the script asked for and what accounting says it got. The launch line's own number of processes counts most, as it is what
+ * the program sees. */
 static void read_requests(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
@@ -358,6 +383,7 @@ static struct wo_view end_text(const struct wo_facts *facts, const struct wo_eve
   return wo_view_sub(wo_view_trim(failure->match.len > 0 ? failure->match : failure->text), 0, 200);
 }
 
+/* Facts that hold for every job, failed or not. */
 static void read_job(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   const struct wo_event *failure = failure_of(facts);
@@ -388,6 +414,8 @@ static const struct wo_report_monitor *find_fullest(const struct wo_report_monit
   return best;
 }
 
+/* Rise is told from the first to the last sample: a slope per second would need times, which many traces lack, and says little
+ * without the trace's length. */
 static enum wo_status read_monitors(struct wo_facts *facts) {
   const struct wo_report_monitor *monitors = NULL;
   size_t count = 0;

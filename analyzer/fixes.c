@@ -26,6 +26,7 @@ static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const str
   return WO_OK;
 }
 
+/* Two unknown values are not the same: the change is worth proposing where nobody knows what is set. */
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit != b.unit) return false;
   if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
@@ -33,6 +34,7 @@ static bool is_same_value(struct wo_value a, struct wo_value b) {
   return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
 }
 
+/* Truth values have no number, so they keep "known" in a field of their own. */
 static bool is_settled(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
@@ -60,6 +62,8 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
   return WO_OK;
 }
 
+/* A range from two formulas, of which the lower bound of one and the upper bound of the other are told. What may save nothing at
+ * all is not told as a saving. */
 static void make_saves(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
   if (!fix->saves_lo || !fix->saves_hi) return;
   const struct wo_value lo = wo_expr_eval(fix->saves_lo, &diagnosis->source);
@@ -91,6 +95,7 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
   return (struct wo_view){0};
 }
 
+/* Texts and costs come from the rule; changes and savings from the job's own figures. */
 static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
   *out = (struct wo_report_fix){.id = fix->id, .title = render(diagnosis, fix->title)};
   out->cost_speed = render(diagnosis, fix->cost_speed);

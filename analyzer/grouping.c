@@ -12,6 +12,7 @@
 #include "analyzer/names.h"
 #include "parsers/base/number.h"
 
+/* Sorts in the order in which they are dealt with: logs make the groups that the others join. */
 enum sort { SORT_LOG, SORT_RECORD, SORT_SCRIPT, SORT_CONFIG, SORT_REST };
 
 struct row {
@@ -60,12 +61,14 @@ static bool is_any(struct wo_view word, const char *const *words, size_t count) 
 
 #define IS_ANY(word, words) is_any((word), (words), sizeof(words) / sizeof *(words))
 
+/* Programs whose output people save beside their logs, named after them: dmon-4711.csv, sacct.txt. */
 static const char *const records[] = {"dmon", "scontrol", "sacct", "seff", "jobstats"};
 
 /* Words that tell the sort of a file and not the job. */
 static const char *const sorts[] = {"out",   "err",    "log", "stdout", "stderr", "txt",  "gz",   "slurm", "job",
                                     "batch", "sbatch", "sh",  "yaml",   "yml",    "json", "toml", "csv",   "config"};
 
+/* Asked of whole words: "seffort.log" is no output of seff. */
 static bool has_record_word(struct wo_view rest) {
   while (rest.len > 0) {
     if (IS_ANY(wo_name_word(&rest), records)) return true;
@@ -73,6 +76,7 @@ static bool has_record_word(struct wo_view rest) {
   return false;
 }
 
+/* A record is told first, since its ending (.log, .txt, .csv) may be that of a log as well. */
 static enum sort sort_of(struct wo_view base) {
   static const char *const scripts[] = {".sbatch", ".slurm", ".sh"};
   static const char *const configs[] = {".yaml", ".yml", ".json", ".toml"};
@@ -133,6 +137,8 @@ static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, s
   return (struct wo_view){stem, len};
 }
 
+/* What a file's name tells. Only names of logs and records hold ids: the digits in train_8x7b.sh or config-2048.yaml are none. A
+ * number at the end of a log's name without an id is a rank or a run's, which its neighbours tell. */
 static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t index) {
   const struct wo_view base = wo_name_base(path);
   struct row row = {.folder = wo_view_sub(path, 0, path.len - base.len), .task = -1, .sort = sort_of(base), .path = index};
@@ -155,6 +161,7 @@ static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t
 
 /* ---- Order ---- */
 
+/* Subtraction would overflow. */
 static int compare_numbers(uint64_t a, uint64_t b) {
   return (a > b) - (a < b);
 }
@@ -170,6 +177,7 @@ static int compare_keys(const struct row *a, const struct row *b) {
   return order;
 }
 
+/* The path's place breaks ties, so that the order is the same on every C library: qsort is not stable. */
 static int compare_rows(const void *left, const void *right) {
   const struct row *a = left;
   const struct row *b = right;
@@ -181,6 +189,8 @@ static int compare_rows(const void *left, const void *right) {
 
 /* ---- Groups ---- */
 
+/* A file may join several groups (a script that all jobs of a folder share), so members are cells of their own and not links in
+ * the rows. */
 static enum wo_status join(struct work *work, struct draft *draft, uint32_t path) {
   struct member *member = wo_arena_alloc(work->arena, sizeof *member);
   if (!member) return WO_E_NOMEM;
@@ -265,6 +275,8 @@ static enum wo_status join_by_id(struct work *work, const struct row *row, struc
   return WO_OK;
 }
 
+/* "train.sbatch" belongs to train-4711.out and train-4712.out. Stems are not sorted across ids, so all are looked at; scripts are
+ * few. */
 static enum wo_status join_by_stem(struct work *work, const struct row *row, struct draft *drafts, uint32_t count,
                                    uint32_t *ret_joined) {
   for (uint32_t i = 0; i < count; i++) {
@@ -316,6 +328,7 @@ static enum wo_status add_folder(struct work *work, uint32_t first, uint32_t end
 
 /* ---- Result ---- */
 
+/* The first member is a log, and the earliest of them. */
 static int compare_groups(const void *left, const void *right) {
   const struct wo_group *a = left;
   const struct wo_group *b = right;
@@ -328,6 +341,8 @@ static int compare_paths(const void *left, const void *right) {
   return compare_numbers(*a, *b);
 }
 
+/* Logs come first and in the order given, so that lines of rank 0 stand before those of rank 1. The others follow as they
+ * joined. */
 static enum wo_status finish_group(struct work *work, const struct draft *draft, struct wo_group *group) {
   uint32_t *members = wo_arena_array(work->arena, draft->member_count, sizeof *members);
   if (!members) return WO_E_NOMEM;
@@ -344,6 +359,7 @@ static enum wo_status finish_group(struct work *work, const struct draft *draft,
   return WO_OK;
 }
 
+/* Groups were made in the order of names; what is returned has the order of the paths that were given. */
 static enum wo_status finish(struct work *work, struct wo_grouping *ret) {
   struct wo_group *groups = wo_arena_array(work->arena, (size_t)work->draft_count + 1, sizeof *groups);
   if (!groups) return WO_E_NOMEM;

@@ -61,6 +61,8 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
   job->path_count = count;
 }
 
+/* NULL beyond the limit of files, or without memory. Names of files may hold any bytes; they are cleaned as a name ends up on a
+ * terminal and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   struct {
     struct wo_job_input *items;
@@ -76,6 +78,7 @@ static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   return row;
 }
 
+/* An input has room for a few notes; the first ones are the causes of the others. */
 static void add_note(struct wo_job_input *row, struct wo_view note) {
   if (note.len > 0 && row->note_count < sizeof row->notes / sizeof row->notes[0]) row->notes[row->note_count++] = note;
 }
@@ -88,6 +91,7 @@ void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo
   add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
 }
 
+/* The format is told by the evidence that was found in the input, and only then by its name. */
 static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
   row->bytes = summary->bytes;
   row->lines = summary->lines;
@@ -133,6 +137,7 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   return status != WO_OK ? status : end;
 }
 
+/* The rank that a file's name tells (rank_3.log) is that of all its lines that do not name one. */
 static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
   const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
                                           .no_prefilter = job->no_prefilter,
@@ -176,6 +181,7 @@ enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const c
   return status != WO_OK ? status : end;
 }
 
+/* Stands with the last input, in which the limit was passed or went on being passed. */
 static void note_dropped(struct wo_job *job) {
   if (job->events.dropped == 0 || job->input_count == 0) return;
   add_note(&job->inputs[job->input_count - 1],

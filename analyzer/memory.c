@@ -28,6 +28,7 @@ static struct figure read_figure(const struct wo_event *event, enum wo_field_id 
   return figure;
 }
 
+/* The difference is no less than nothing: figures are printed at slightly different moments and may overlap by a few MiB. */
 static struct figure minus(struct figure a, struct figure b) {
   if (!a.is_known || !b.is_known) return (struct figure){false, {0, 0, 0}};
   struct wo_interval d = {a.bytes.lo - b.bytes.hi, a.bytes.mid - b.bytes.mid, a.bytes.hi - b.bytes.lo};
@@ -37,6 +38,7 @@ static struct figure minus(struct figure a, struct figure b) {
   return (struct figure){true, d};
 }
 
+/* Unknown when either is: half a sum would look like the whole one. */
 static struct figure plus(struct figure a, struct figure b) {
   if (!a.is_known || !b.is_known) return (struct figure){false, {0, 0, 0}};
   return (struct figure){true, {a.bytes.lo + b.bytes.lo, a.bytes.mid + b.bytes.mid, a.bytes.hi + b.bytes.hi}};
@@ -75,6 +77,8 @@ static struct figure rest_beside_pool(const struct card *card) {
   return minus(rest, context);
 }
 
+/* With the process's own figure, which newer versions of PyTorch print, everything on the card can be told apart. With a list of
+ * others only, they are what is listed; with neither, the rest beside the pool is theirs less a usual context. */
 static void read_processes(const struct wo_event *event, struct card *card) {
   const struct figure none = {true, {0, 0, 0}};
   card->process = read_figure(event, WO_FIELD_PROCESS_BYTES);
@@ -96,6 +100,7 @@ static void read_processes(const struct wo_event *event, struct card *card) {
   }
 }
 
+/* PyTorch prints all figures in one message, so they are of one moment and can be added up. */
 static void read_card(const struct wo_event *event, struct card *card) {
   *card = (struct card){.tried = read_figure(event, WO_FIELD_TRIED_BYTES),
                         .capacity = read_figure(event, WO_FIELD_CAPACITY_BYTES),
@@ -130,6 +135,7 @@ static struct wo_view find_contradiction(struct wo_arena *arena, const struct ca
   return (struct wo_view){0};
 }
 
+/* Facts keep their intervals, so that rules can ask for what is certain and not only for what is likely. */
 static void set_figure(struct wo_facts *facts, const char *name, struct figure figure, wo_event_id evidence) {
   if (figure.is_known) wo_facts_set(facts, name, wo_value_number(WO_UNIT_BYTES, figure.bytes), evidence);
 }
@@ -138,6 +144,7 @@ static void set_field(struct wo_facts *facts, const char *name, const struct wo_
   set_figure(facts, name, read_figure(event, id), event->id);
 }
 
+/* Printed figures are told even when they contradict each other. */
 static void set_card(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   set_figure(facts, "oom.tried", card->tried, id);
   set_figure(facts, "oom.capacity", card->capacity, id);
@@ -157,6 +164,7 @@ static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_i
   set_figure(facts, "oom.unaccounted", card->unaccounted, id);
 }
 
+/* False without a failure. */
 static bool is_device_memory(const struct wo_event *event) {
   return event && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
 }

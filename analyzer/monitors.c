@@ -3,12 +3,14 @@
 
 #include <assert.h>
 
+/* Figures of a trace are exact as far as anybody knows, so the middle of the interval is taken for all of it. */
 static struct wo_report_figure figure(const struct wo_event *event, enum wo_field_id id) {
   const struct wo_field *const field = wo_event_field(event, id);
   if (!field) return (struct wo_report_figure){false, 0};
   return (struct wo_report_figure){true, field->number.mid};
 }
 
+/* The scanner makes one event for each card and format when the file ends, with the sums in its fields. */
 static struct wo_report_monitor read_event(const struct wo_event *event) {
   return (struct wo_report_monitor){
       .file = event->span.file,
@@ -29,6 +31,7 @@ static struct wo_report_figure either(struct wo_report_figure a, struct wo_repor
   return a.is_known ? a : b;
 }
 
+/* Weighted by samples: a table printed once must not count as much as a trace of hours. */
 static struct wo_report_figure mean(const struct wo_report_monitor *a, const struct wo_report_monitor *b) {
   if (!a->sm_mean_pct.is_known || !b->sm_mean_pct.is_known) return either(a->sm_mean_pct, b->sm_mean_pct);
   const double samples = (double)(a->samples + b->samples);
@@ -53,6 +56,8 @@ static void merge(struct wo_report_monitor *into, const struct wo_report_monitor
   into->capacity_bytes = either(old.capacity_bytes, other->capacity_bytes);
 }
 
+/* Cards are few (WO_LIMIT_MONITORS for each file), so a plain search will do. The same index in two files is two rows: they may
+ * be of two nodes. */
 static struct wo_report_monitor *find(struct wo_report_monitor *rows, size_t count, const struct wo_report_monitor *like) {
   for (size_t i = 0; i < count; i++) {
     if (rows[i].file == like->file && rows[i].gpu == like->gpu) return &rows[i];

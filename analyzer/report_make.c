@@ -15,6 +15,7 @@ static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *na
 /* Share of the card below which a part that may be zero is not shown. */
 #define ROUNDING_SHARE 0.002
 
+/* Parts are drawn in this order as a bar that is as wide as the card. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
                      const char *fact_name) {
   const struct wo_value value = fact(diagnosis, fact_name);
@@ -24,6 +25,7 @@ static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   memory->parts[memory->part_count++] = (struct wo_memory_part){wo_view_of(name), value.number};
 }
 
+/* Lines beyond the room are left out; the most telling come first. */
 static void add_line(struct wo_report_memory *memory, struct wo_view line) {
   const size_t cap = sizeof memory->arithmetic / sizeof memory->arithmetic[0];
   if (line.len > 0 && memory->arithmetic_count < cap) memory->arithmetic[memory->arithmetic_count++] = line;
@@ -53,6 +55,7 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   }
 }
 
+/* Figures that cannot be true together come of a message that was cut or mixed with another rank's. */
 static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
   const struct wo_value tried = fact(diagnosis, "oom.tried");
   const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
@@ -67,6 +70,8 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
                            wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
 }
 
+/* Nothing is drawn without the card's capacity. Where the process's own figure is missing, what the list does not explain is
+ * shown as unaccounted, rather than blamed on anybody. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_value capacity = fact(diagnosis, "oom.capacity");
   if (!capacity.is_known) return;
@@ -92,16 +97,19 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
 /* Sorts of consequences that are told apart. */
 #define FOLD_MAX 32
 
+/* The exception is what users look for in their logs; lines without one go by their pattern. */
 static struct wo_view fold_name(const struct wo_event *event) {
   const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
   if (exception.len > 0) return exception;
   return event->pattern_id.len > 0 ? event->pattern_id : wo_view_of(wo_kind_name(event->kind));
 }
 
+/* Ranks that a sort of consequence was seen on, one bit for each of 256. */
 struct fold_state {
   uint64_t ranks[FOLD_MAX][4];
 };
 
+/* The last sort takes what does not fit any more, so that the total stays right. */
 static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_state *state, const struct wo_event *event) {
   const struct wo_view name = fold_name(event);
   size_t at = 0;
@@ -116,6 +124,7 @@ static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_
   folds[at].rank_count++;
 }
 
+/* A job of 64 ranks leaves hundreds of tracebacks behind one failure; they are counted and not listed. */
 static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   struct wo_report_fold *folds = wo_arena_array(diagnosis->arena, FOLD_MAX, sizeof *folds);
@@ -132,6 +141,7 @@ static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo
 
 /* ---- Facts, resubmission ---- */
 
+/* Facts without a value are left out of the report: their number is large and they say nothing. */
 static bool is_told(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
@@ -173,6 +183,8 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   }
 }
 
+/* Findings come first, as the line to resubmit with is only worth showing beside a fix. Monitors were gathered for the facts, and
+ * are again for the report's own list. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_facts facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);

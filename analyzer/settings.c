@@ -25,6 +25,7 @@ static struct wo_view last_part(struct wo_view key) {
   return dot == WO_NOT_FOUND ? key : wo_view_skip(key, dot + 1);
 }
 
+/* Dashes and underscores are one: argparse turns the first into the second, and Megatron prints the second for the first. */
 static bool is_same_key(struct wo_view a, struct wo_view b) {
   if (a.len != b.len) return false;
   for (size_t i = 0; i < a.len; i++) {
@@ -67,6 +68,7 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
   return false;
 }
 
+/* Two of the words are places: DeepSpeed's "offload_optimizer": {"device": "cpu"} switches offloading on. */
 static struct wo_value read_bool(struct wo_view text) {
   static const char *const yes[] = {"true", "1", "yes", "on", "cpu", "nvme"};
   static const char *const no[] = {"false", "0", "no", "off", "none", "null"};
@@ -79,6 +81,7 @@ static struct wo_value read_bool(struct wo_view text) {
   return wo_value_unknown(WO_UNIT_BOOL);
 }
 
+/* Unknown when anything follows the number: "4x" or "auto" must not be read as a size. */
 static struct wo_value read_number(struct wo_view text) {
   struct wo_interval number;
   bool is_integer = false;
@@ -87,6 +90,7 @@ static struct wo_value read_number(struct wo_view text) {
   return wo_value_exact(WO_UNIT_NUMBER, number.mid);
 }
 
+/* A value in the knob's own unit. Aliases may map printed words to canonical ones, e.g. bf16=True to the number format bf16. */
 static struct wo_value read_value(const struct wo_knob *knob, const struct wo_event *event) {
   const struct wo_alias *alias = wo_facts_alias(knob, wo_event_text(event, WO_FIELD_KEY));
   struct wo_view text = wo_event_text(event, WO_FIELD_VALUE);
@@ -115,6 +119,7 @@ static bool is_shared_key(const struct wo_pack *pack, const struct wo_knob *knob
   return false;
 }
 
+/* Whether a line of the log names the framework, in any case of letters. */
 static bool has_framework(const struct wo_job *job, struct wo_view name) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
@@ -144,6 +149,7 @@ static bool is_plausible(const struct wo_facts *facts, const struct wo_knob *kno
   return is_dotted || has_framework(facts->job, alias->framework);
 }
 
+/* Ten is more than any style adds: what the key is comes before where it stands. */
 static int rank_setting(const struct wo_event *event) {
   return (is_generic(wo_event_text(event, WO_FIELD_KEY)) ? 0 : 10) + style_priority(wo_event_text(event, WO_FIELD_STYLE));
 }
@@ -160,6 +166,7 @@ static bool is_after_failure(const struct wo_facts *facts, const struct wo_event
   return failure && event->span.file == failure->span.file && event->span.line > failure->span.line;
 }
 
+/* Takes the setting when it beats the one that the slot holds. Values that cannot be read never replace one that can. */
 static void consider(struct wo_facts *facts, struct wo_setting *slot, const struct wo_event *event) {
   if (!is_plausible(facts, slot->knob, wo_event_text(event, WO_FIELD_KEY))) return;
   struct wo_value value = read_value(slot->knob, event);

@@ -37,6 +37,7 @@ static struct wo_view as_flag(struct wo_arena *arena, struct wo_view key) {
   return (struct wo_view){text, key.len};
 }
 
+/* Python's True, C's 1 and YAML's true are each refused by some reader of the others; the sample is what the user wrote. */
 static const char *bool_text(struct wo_view sample, bool value) {
   if (sample.len > 0 && wo_is_digit(sample.ptr[0])) return value ? "1" : "0";
   if (sample.len > 0 && (sample.ptr[0] == 'T' || sample.ptr[0] == 'F')) return value ? "True" : "False";
@@ -68,6 +69,7 @@ static struct wo_view printed_value(const struct wo_alias *alias, struct wo_view
   return canonical;
 }
 
+/* Whole numbers are written without exponent or point, since argparse's type=int takes no "4e3" and no "4.0". */
 static void value_text(struct wo_value value, const struct wo_alias *alias, struct wo_view sample, char *buf, size_t cap) {
   if (value.unit == WO_UNIT_BOOL) {
     /* A key may say it in words of its own: `device: cpu`, or mean the opposite. */
@@ -95,6 +97,8 @@ static bool is_environment(struct wo_view key) {
   return true;
 }
 
+/* A setting that stands nowhere is spelled by the knob's first alias, the plainest one. Megatron's dotted list is a printout that
+ * nobody edits, so its keys become the flags of the launch line. */
 struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
   char value[256];
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);

@@ -27,6 +27,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
   return WO_EVENT_NONE;
 }
 
+/* Hints are plain texts, looked for in path, function and line of code alike. */
 static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame) {
   for (size_t i = 0; i < hint->any_of_count; i++) {
     if (wo_view_find(frame, hint->any_of[i], 0) != WO_NOT_FOUND) return true;
@@ -34,6 +35,7 @@ static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame)
   return false;
 }
 
+/* These two hints tell what kind of tensor was wanted, and stand in the same list as the phases of a step. */
 static bool is_nature(struct wo_view name) {
   return wo_view_is(name, "attention") || wo_view_is(name, "logits");
 }
@@ -112,6 +114,7 @@ static bool is_weak_kill(const struct wo_event *event) {
   return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
 }
 
+/* Events that belong to another one (`of`), such as progress around a failure, are never what a job died of. */
 static bool is_candidate(const struct wo_event *event) {
   if (event->is_quoted || event->of != WO_EVENT_NONE) return false;
   if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
@@ -178,6 +181,7 @@ static bool is_stopped_by(const struct wo_event *error, const struct wo_event *s
   return is_earlier(stop, error) && !wo_view_is(wo_event_text(stop, WO_FIELD_REASON), "TASK FAILURE");
 }
 
+/* Of two equal claims the earlier wins: the first failure pulls the others after it, as ranks wait for each other. */
 static bool wins(const struct wo_event *event, const struct wo_event *best) {
   if (!best || is_stopped_by(best, event)) return true;
   if (is_stopped_by(event, best)) return false;
@@ -189,6 +193,7 @@ static bool wins(const struct wo_event *event, const struct wo_event *best) {
   return is_earlier(event, best);
 }
 
+/* Opens the candidates, and closes those memory failures that the program went on after. is_open has a place for each event. */
 static void assign_recovered(struct wo_job *job, bool *is_open) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
@@ -222,6 +227,7 @@ static bool is_outlived(const struct wo_event *event, struct wo_view state) {
   return event->kind == WO_KIND_PREEMPTED && is_later;
 }
 
+/* A step's cancellation is still told, as a consequence of what ended the job. */
 static void drop_outlived(struct wo_job *job, bool *is_open) {
   const struct wo_view state = wo_story_final_state(job);
   for (size_t i = 0; i < job->events.count; i++) {
@@ -243,6 +249,8 @@ static int32_t root_rank(const struct wo_job *job) {
   return best ? best->rank : WO_RANK_UNKNOWN;
 }
 
+/* The strongest claim; where torchelastic names the rank that failed first, that rank's own report of the same thing, as clocks
+ * of nodes and the buffering of pipes shuffle lines. */
 static const struct wo_event *choose_failure(const struct wo_job *job, const bool *is_open) {
   const struct wo_event *best = NULL;
   for (size_t i = 0; i < job->events.count; i++) {
@@ -260,6 +268,8 @@ static const struct wo_event *choose_failure(const struct wo_job *job, const boo
 
 /* ---- What surrounds the failure ---- */
 
+/* Roles that are given already stay. Repeats are reports of the same kind, of other ranks or of the same one; all else that looks
+ * like an end follows from the failure. */
 static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
@@ -279,6 +289,8 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
   }
 }
 
+/* Progress before the failure only; lines after it are of ranks that had not noticed. The newest was found first, so the first
+ * one counts. */
 static void read_progress(struct wo_job *job, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; failure && i < job->events.count; i++) {
@@ -294,6 +306,7 @@ static void read_progress(struct wo_job *job, const struct wo_event *failure) {
   }
 }
 
+/* The traceback's frames are better than progress lines: a bar says "train" during the backward pass too. */
 static void read_phase(struct wo_job *job) {
   const struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
   if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
@@ -327,6 +340,7 @@ static enum wo_outcome outcome_without_failure(const struct wo_job *job) {
 
 /* ---- Names and numbers of the job ---- */
 
+/* Each name once. Names are few and the room is small: a job on more nodes is listed by its first ones. */
 static void add_node(struct wo_story *story, struct wo_view node) {
   if (node.len == 0 || story->node_count == sizeof story->nodes / sizeof story->nodes[0]) return;
   for (size_t i = 0; i < story->node_count; i++) {
@@ -351,6 +365,8 @@ static int32_t ranks_launched(const struct wo_job *job) {
   return ranks < 1e6 ? (int32_t)ranks : 0;
 }
 
+/* SLURM's list "gpu[01-04]" is taken apart name by name; a new name lies in a buffer of the caller and is copied. False stops the
+ * walk when the room is full. */
 static bool add_listed_node(void *context, struct wo_view node) {
   struct wo_job *job = context;
   struct wo_story *story = &job->story;
@@ -373,6 +389,8 @@ static void read_allocation(struct wo_job *job, const struct wo_event *event) {
   if (story->array_task < 0 && task >= 0) story->array_task = (int64_t)task;
 }
 
+/* The job's id, its nodes and the number of ranks. Context lines name hosts that are only mentioned (a rendezvous endpoint, a
+ * file server), so their hosts do not count. */
 static void read_names(struct wo_job *job) {
   struct wo_story *story = &job->story;
   int32_t highest = -1;

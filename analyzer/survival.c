@@ -15,6 +15,8 @@ static const char *const echo_exceptions[] = {
     "DistNetworkError", "EOFError",           "AsyncEngineDeadError",
 };
 
+/* Parts of messages with which a process reports that its peer, its child or its server is gone. They come with RuntimeError and
+ * other classes that mean many things. */
 static const char *const echo_messages[] = {
     "Connection closed by peer",
     "Connection reset by peer",
@@ -44,10 +46,12 @@ bool wo_story_is_echo(const struct wo_event *traceback) {
          has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
 }
 
+/* Only within one file: the order of files is that of the command line, not of time. */
 static bool is_later(const struct wo_event *a, const struct wo_event *b) {
   return a->span.file == b->span.file && a->span.line > b->span.line;
 }
 
+/* Lines without a rank may be of any. */
 static bool is_same_rank(const struct wo_event *a, const struct wo_event *b) {
   return a->rank == b->rank || a->rank == WO_RANK_UNKNOWN || b->rank == WO_RANK_UNKNOWN;
 }
@@ -96,6 +100,8 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
   return is_other_later && !is_memory_later;
 }
 
+/* A sentence of recovery settles it. Otherwise the job must have gone on: to a good end without a bad one, to further steps, or
+ * to an exception of its own that has nothing to do with memory. */
 bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
   const struct wo_event *failure = &job->events.items[failure_index];
   bool has_success = false;

@@ -10,10 +10,12 @@
 #define SIGNAL_OUT_OF_MEMORY 125
 
 /* States by their full names. Those that are no ending, and the good one, describe the job. */
-static const struct {
+struct state_row {
   const char *name;
   enum wo_kind kind;
-} states[] = {
+};
+
+static const struct state_row states[] = {
     {"COMPLETED", WO_KIND_JOB_INFO},      {"FAILED", WO_KIND_TASK_EXIT},     {"CANCELLED", WO_KIND_CANCELLED},
     {"TIMEOUT", WO_KIND_TIME_LIMIT},      {"DEADLINE", WO_KIND_TIME_LIMIT},  {"OUT_OF_MEMORY", WO_KIND_CGROUP_OOM},
     {"NODE_FAIL", WO_KIND_NODE_FAIL},     {"BOOT_FAIL", WO_KIND_NODE_FAIL},  {"PREEMPTED", WO_KIND_PREEMPTED},
@@ -43,6 +45,8 @@ struct wo_view wo__account_state(struct wo_view printed) {
   return (struct wo_view){0};
 }
 
+/* A state that this table does not know, of a SLURM newer than it, describes the job and ends nothing: better no outcome than a
+ * guessed one. */
 static enum wo_kind kind_of_state(struct wo_view state) {
   for (size_t i = 0; i < STATE_COUNT; i++) {
     if (wo_view_is(state, states[i].name)) return states[i].kind;
@@ -50,6 +54,8 @@ static enum wo_kind kind_of_state(struct wo_view state) {
   return WO_KIND_JOB_INFO;
 }
 
+/* Exit codes are printed as code:signal. SLURM puts 125 into the second half itself when the step's cgroup counted a kill; no
+ * signal of Linux has that number. */
 static bool is_memory_exit(struct wo_account_exit exit) {
   return exit.is_known && exit.signal == SIGNAL_OUT_OF_MEMORY;
 }
@@ -65,6 +71,8 @@ static enum wo_kind kind_of_end(const struct wo_account_end *end) {
   return wo_view_is(end->state, "COMPLETING") && is_bad ? WO_KIND_TASK_EXIT : kind;
 }
 
+/* Reads "1:0" or "0:125". Text behind it, or a number that is too large, leaves the code unknown: a wrong one would name a wrong
+ * ending. */
 struct wo_account_exit wo__account_read_exit(struct wo_view text) {
   struct wo_view in = wo_view_trim(text);
   uint64_t code = 0;
@@ -78,6 +86,8 @@ struct wo_account_exit wo__account_read_exit(struct wo_view text) {
 /* ---- Fields ---- */
 
 void wo__account_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view text) {
+  /* scontrol prints (null), sacct Unknown for the times of what has not happened and "None assigned" for the nodes of a job that
+   * waits; the others come from plugins and site scripts. */
   static const char *const nothing[] = {"(null)", "None", "None assigned", "N/A", "Unknown", "n/a"};
   text = wo_view_trim(text);
   if (text.len == 0) return;
@@ -87,6 +97,12 @@ void wo__account_set_text(struct wo_event_store *store, struct wo_event *event, 
   wo_event_set_text(store, event, id, text);
 }
 
+/* Forms of an id, and what is read from them:
+ *
+ *   300418            a job
+ *   300418.0          its first step; also .batch, .extern and .interactive
+ *   300418_7          task 7 of an array
+ *   300418_[8-20%4]   the tasks that still wait, in one row: no task is noted */
 void wo__account_set_job(struct wo_event_store *store, struct wo_event *event, struct wo_view id) {
   struct wo_view step = wo_view_trim(id);
   const struct wo_view whole = step;
@@ -109,6 +125,8 @@ void wo__account_set_seconds(struct wo_event_store *store, struct wo_event *even
   wo_event_set_number(store, event, id, wo_interval_exact((double)(ns / WO_NS_PER_S)));
 }
 
+/* The share is that of one node, or of the CPUs on it: limits are compared with what the kernel says about one node's cgroup. A
+ * limit of 0 is SLURM's way to say "all the memory of the node", which is no figure. */
 void wo__account_set_limit(struct wo_event_store *store, struct wo_event *event, struct wo_view text, double bare_scale,
                            double share) {
   struct wo_interval bytes;
@@ -175,6 +193,7 @@ void wo__account_add_end(struct wo_scan *scan, const struct wo_line *line, const
   if (event) fill_end(store, event, wo_event_get(store, info), end);
 }
 
+/* A text that is longer than its slot is cut, not refused: reasons and states are told by how they begin. */
 void wo__account_keep_text(struct wo_open *open, size_t slot, struct wo_view text) {
   assert(slot < sizeof open->texts / sizeof open->texts[0]);
   const size_t room = sizeof open->texts[slot] - 1;
@@ -183,16 +202,21 @@ void wo__account_keep_text(struct wo_open *open, size_t slot, struct wo_view tex
   open->texts[slot][len] = '\0';
 }
 
+/* One is added so that 0, what a fresh construct holds, means that no code was seen; "0:0" is a code. */
 void wo__account_keep_exit(struct wo_open *open, enum wo_account_number slot, struct wo_account_exit exit) {
   if (exit.is_known) open->numbers[slot] = 1 + (int64_t)exit.code * 256 + exit.signal;
 }
 
+/* The code that was kept, or an unknown one. A code and its signal lie in one number because the slots of a construct are few. */
 static struct wo_account_exit kept_exit(const struct wo_open *open, enum wo_account_number slot) {
   const int64_t packed = open->numbers[slot] - 1;
   if (packed < 0) return (struct wo_account_exit){0};
   return (struct wo_account_exit){true, (uint32_t)(packed / 256), (uint32_t)(packed % 256)};
 }
 
+/* The first state stands: in scontrol's and seff's text there is only one, in JSON further words of the array are flags of the
+ * first. The line itself is kept as the message, so that the ending can be shown where it was printed although it is only
+ * understood once the exit code is known, some lines further on. */
 void wo__account_keep_state(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view printed) {
   const struct wo_view state = wo__account_state(printed);
   struct wo_event *event = wo_event_get(wo_scan_store(scan), open->event);
@@ -208,6 +232,7 @@ void wo__account_keep_state(struct wo_scan *scan, const struct wo_line *line, st
   if (event) wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_STATE, state);
 }
 
+/* Called between the steps of one document too, so it leaves the construct ready for the next state. */
 void wo__account_flush(struct wo_scan *scan, struct wo_open *open) {
   if (open->texts[WO_ACCOUNT_STATE][0] == '\0') return;
   struct wo_line line = open->first;

@@ -68,6 +68,8 @@ static double read_time(struct wo_view date, struct wo_view time) {
   return wo_monitor_time(wo_view_of(text));
 }
 
+/* Digits and colons: "20240131" and "12:00:05". A date is not checked further here; a trace whose dates are wrong still has good
+ * figures. */
 static bool is_clock(struct wo_view cell) {
   for (size_t i = 0; i < cell.len; i++) {
     if (!wo_is_digit(cell.ptr[i]) && cell.ptr[i] != ':') return false;
@@ -105,6 +107,7 @@ static enum wo_more begin_dmon(struct wo_scan *scan, const struct wo_line *line,
   return read_names(line->text, open) ? WO_MORE_YES : WO_MORE_NO;
 }
 
+/* The names line comes again every few dozen rows, with the units line behind it; the latter is the one that says "Idx". */
 static enum wo_more feed_dmon(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   struct wo_monitor_sample sample;

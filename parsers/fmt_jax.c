@@ -29,10 +29,14 @@
 enum number { LARGEST, IS_LARGEST, STRAYS };
 enum text { LARGEST_SIZE, SHAPE, OPERATOR };
 
+/* Operator names hold whole paths of modules ("jit(train_step)/jit(main)/transpose(jvp(...))/dot_general") and may be cut: their
+ * front tells which part of the program it was. */
 static void keep_text(struct wo_open *open, enum text slot, struct wo_view text) {
   snprintf(open->texts[slot], sizeof open->texts[slot], "%.*s", (int)(text.len < 255 ? text.len : 255), text.ptr ? text.ptr : "");
 }
 
+/* Whether the line is one of the sums, taken or not. The total counts outputs and constants besides the other two, so it is read
+ * and not worked out. */
 static bool read_sum(struct wo_event_store *store, struct wo_event *event, struct wo_view key, struct wo_view value) {
   static const struct {
     const char *key;
@@ -69,6 +73,8 @@ static struct wo_view operator_name(struct wo_view value) {
   return wo_view_cut(&name, '"');
 }
 
+/* Whether the line belongs to the description of a buffer. Parameters have a subshape ("Entry Parameter Subshape: bf16[...]") in
+ * place of a shape, as they may be parts of a tuple. */
 static bool read_buffer(struct wo_open *open, struct wo_view key, struct wo_view value) {
   if (wo_view_is(key, "Size")) {
     read_size(open, value);
@@ -90,6 +96,7 @@ static enum wo_more begin_listing(struct wo_scan *scan, const struct wo_line *li
   return WO_MORE_YES;
 }
 
+/* Each line has its key before the first colon. Shapes and operators hold colons of their own, which stay in the value. */
 static enum wo_more feed_listing(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);
@@ -105,6 +112,7 @@ static enum wo_more feed_listing(struct wo_scan *scan, const struct wo_line *lin
   return ++open->numbers[STRAYS] > LISTING_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
+/* A listing that was cut before its buffers has the sums only; they stand in the event already. */
 static void finish_listing(struct wo_scan *scan, struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);

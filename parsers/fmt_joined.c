@@ -28,6 +28,7 @@ struct rematch {
   wo__joined_fn then;
 };
 
+/* The set keeps its patterns in one array, so a pattern's place in it is its index, which partial matching asks for. */
 static size_t index_of(struct wo_scan *scan, const struct wo_pattern *pattern) {
   return (size_t)(pattern - wo_pattern_at(wo_scan_patterns(scan), 0));
 }
@@ -41,6 +42,8 @@ static bool take_place(void *context, const struct wo_pattern *pattern, const st
   return false;
 }
 
+/* Whether more text could make the match longer. Costs a partial match of the whole message, so it is asked once for each line
+ * that is joined, never for lines of other text. */
 static bool may_go_on(struct wo_scan *scan, const struct wo_open *open) {
   return wo_pattern_may_go_on(wo_scan_patterns(scan), index_of(scan, open->pattern), wo_open_message(open),
                               (size_t)open->numbers[MATCH_START]);
@@ -77,6 +80,8 @@ enum wo_more wo__joined_begin(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_NO;
 }
 
+/* A line that surely begins something new. A time stamp on a line whose first line had none shows that another logger wrote it;
+ * the words are those that launchers and interpreters print in the middle of a dying program's output. */
 bool wo__joined_is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open) {
   static const char *const starts[] = {
       "Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
@@ -134,6 +139,7 @@ void wo__joined_finish(struct wo_scan *scan, struct wo_open *open, wo__joined_fn
   wo_pattern_match(wo_scan_patterns(scan), index_of(scan, open->pattern), wo_open_message(open), add_event, &again);
 }
 
+/* The plain reader of the pack's patterns; readers that work on the match afterwards call wo__joined_begin themselves. */
 static enum wo_more begin_joined(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                  struct wo_open *open) {
   return wo__joined_begin(scan, line, match, open, NULL);

@@ -51,11 +51,14 @@ static enum wo_kind kind_of_kill(const struct wo_event_store *store, const struc
   return wo_event_number(kill, WO_FIELD_PID, -1) == (double)pid ? WO_KIND_CGROUP_OOM : open->pattern->kind;
 }
 
+/* Figures stay with the lines that printed them as well: the kill only borrows them, so that rules need one event. */
 static void copy_number(struct wo_event_store *store, const struct wo_event *from, enum wo_field_id id, struct wo_event *to) {
   const struct wo_field *field = wo_event_field(from, id);
   if (field) wo_event_set_number(store, to, id, field->number);
 }
 
+/* The figures of the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up are of
+ * an earlier kill and would name the wrong limit. */
 static enum wo_more begin_kill(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
@@ -79,12 +82,15 @@ const struct wo_format wo__format_kernel_kill = {.name = "kernel_kill", .begin =
 enum number { SUM_PAGES, LARGEST_PAGES, LARGEST_PID, TASKS };
 enum text { LARGEST_NAME };
 
+/* A row of the table. Pages are resident ones; total_vm, which is often hundreds of gigabytes with CUDA's address space, says
+ * nothing about memory in use. */
 struct task {
   uint64_t pid;
   uint64_t pages;
   struct wo_view name;
 };
 
+/* Numbers are right-aligned in columns that overflow on large machines, so blanks and not positions divide them. */
 static bool read_column(struct wo_view *in, uint64_t *ret_value) {
   *in = wo_view_trim_start(*in);
   return wo_number_u64(in, INT64_C(1) << 40, ret_value) == WO_OK;
@@ -117,6 +123,7 @@ static bool find_task(struct wo_view text, struct task *ret_task) {
   return false;
 }
 
+/* The event stands at the table's header and is filled when the table is over. */
 static enum wo_more begin_tasks(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
   const struct wo_event *event =
@@ -126,6 +133,8 @@ static enum wo_more begin_tasks(struct wo_scan *scan, const struct wo_line *line
   return WO_MORE_YES;
 }
 
+/* Ranks of one job are about equal in size: of equal ones the last is kept, as recent kernels do when they go through the list
+ * for a victim. A line without a row ends the table; the next one is usually the kill. */
 static enum wo_more feed_tasks(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct task task = {0};
   (void)scan;
@@ -140,6 +149,8 @@ static enum wo_more feed_tasks(struct wo_scan *scan, const struct wo_line *line,
   return WO_MORE_YES;
 }
 
+/* The sum counts pages that processes share once for each of them (data loader workers after fork), so it may exceed the limit;
+ * it is kept as the kernel's own heuristic sees it. */
 static void finish_tasks(struct wo_scan *scan, struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);
@@ -191,6 +202,8 @@ static enum wo_more begin_memcg(struct wo_scan *scan, const struct wo_line *line
   return wo_event_field(event, WO_FIELD_ANON_RSS_BYTES) ? WO_MORE_NO : WO_MORE_YES;
 }
 
+/* The three figures stand among the first ten lines; the others (slab, workingset_refault, thp_fault_alloc) are passed over as
+ * rows that are known to belong here. */
 static enum wo_more feed_memcg(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);

@@ -38,6 +38,8 @@ struct state {
 };
 _Static_assert(sizeof(struct state) <= sizeof((struct wo_open *)0)->texts, "the state fits into the open construct");
 
+/* The state is copied out and back, never pointed to: the construct's texts are bytes without the alignment that a struct needs.
+ * What a row changed is only saved when the whole row was understood. */
 static struct state load(const struct wo_open *open) {
   struct state state;
   memcpy(&state, open->texts, sizeof state);
@@ -96,6 +98,8 @@ static void take_unit(struct name *name) {
   }
 }
 
+/* Names are compared without case, blanks and signs, so "memory.used [MiB]", "Memory Used (MB)" and memory_used_mb are one. A
+ * column named gpu is the index for nvidia-smi and the load for loggers that write "gpu [%]"; the unit decides. */
 static enum role role_of(const struct name *name) {
   static const struct {
     const char *name;
@@ -217,6 +221,7 @@ static bool read_memory(struct state *state, struct wo_view cell, double header_
   return true;
 }
 
+/* A column that the header does not have reads like one that the card does not support. */
 static struct wo_view cell_of(const struct state *state, const struct wo_view *cells, enum role role) {
   return state->column[role] < 0 ? WO_VIEW("-") : cells[state->column[role]];
 }
@@ -233,6 +238,7 @@ static bool read_memories(struct state *state, const struct wo_view *cells, stru
          read_memory(state, cell_of(state, cells, ROLE_USED), state->used_scale, used_scale, &sample->fb_bytes);
 }
 
+/* The percentage of time in which a kernel ran; how much of the card it used is not told by nvidia-smi. */
 static bool read_busy(struct wo_view cell, double *ret_pct) {
   struct wo_view unit;
   const enum wo_cell kind = wo_monitor_cell(cell, ret_pct, &unit);
@@ -250,6 +256,7 @@ static bool read_gpu(struct state *state, const struct wo_view *cells, struct wo
   return sample->gpu >= 0;
 }
 
+/* The time is read first, as the moment may have to tell the cards apart. */
 static bool read_row(struct state *state, const struct wo_view *cells, struct wo_monitor_sample *sample) {
   *sample = wo_monitor_sample_of(0);
   if (state->column[ROLE_TIME] >= 0) sample->time_s = wo_monitor_time(cells[state->column[ROLE_TIME]]);
@@ -271,6 +278,8 @@ static enum wo_more begin_csv(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_YES;
 }
 
+/* Strange lines in between are a few warnings of the program that shares the file. After too many in a row the trace is taken for
+ * over, so that a log of gigabytes is not read cell by cell. */
 static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   struct wo_monitor_sample sample;

@@ -49,6 +49,7 @@ static struct wo_view column_cell(const struct row *row, const char *name) {
   return (struct wo_view){0};
 }
 
+/* A column that the user did not ask for is an empty cell, as is one that sacct left empty: neither says anything. */
 static struct wo_view cell(const struct row *row, const char *name) {
   return row->rule.len > 0 ? column_cell(row, name) : piped_cell(row, name);
 }
@@ -75,6 +76,7 @@ static void read_sizes(struct wo_event_store *store, struct wo_event *event, con
   if (tail != 'n' && tail != 'c' && nodes > 0) wo__account_set_limit(store, event, asked, WO_MIB, 1.0 / (double)nodes);
 }
 
+/* AllocNodes is what the job got. NNodes is the same for a job that ran, and what it asked for as long as it waits. */
 static void read_row(struct wo_event_store *store, struct wo_event *event, const struct row *row, struct wo_view id) {
   struct wo_view count = cell(row, "AllocNodes");
   uint64_t nodes = 0;
@@ -98,6 +100,8 @@ static struct wo_view row_id(const struct row *row) {
   return is_id ? id : (struct wo_view){0};
 }
 
+/* Whether the line is a row. A row makes one event that describes the job or step, and a second one when its state is an ending:
+ * the description holds for other rules whatever became of the job. */
 static bool add_row(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern, const struct row *row) {
   struct wo_event_store *store = wo_scan_store(scan);
   const struct wo_view id = row_id(row);
@@ -136,6 +140,7 @@ static void add_bare_row(struct wo_scan *scan, const struct wo_line *line, const
   wo__account_add_end(scan, line, pattern, event->id, &end, start, printed.len);
 }
 
+/* The pattern finds either a header or a bare row with its state; only the header opens a table. */
 static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
   if (wo_match_group(match, "state").len > 0) {
@@ -147,6 +152,8 @@ static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line
   return WO_MORE_YES;
 }
 
+/* The rule of "------------ ----------" may be as long as the widths that --format asks for (JobName%40), with one blank between
+ * columns. */
 static bool is_rule(struct wo_view text) {
   if (!wo_view_starts(wo_view_trim(text), "--")) return false;
   for (size_t i = 0; i < text.len; i++) {
@@ -155,12 +162,14 @@ static bool is_rule(struct wo_view text) {
   return true;
 }
 
+/* Bytes of the rule stand where the header's columns stand, so both are kept as they were printed, with a blank between. */
 static void keep_rule(struct wo_open *open, struct wo_view rule) {
   open->numbers[RULE_START] = (int64_t)open->message_len + 1;
   wo_open_append(open, rule);
   open->numbers[RULE_LENGTH] = (int64_t)open->message_len - open->numbers[RULE_START];
 }
 
+/* The line that ends the table is given back unread: with `sacct ...; cat log` in one script it is the log's first line. */
 static enum wo_more feed_sacct(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   const struct wo_view message = wo_open_message(open);
   const bool is_piped = open->numbers[IS_PIPED] != 0;

@@ -33,16 +33,21 @@ struct walk {
   struct wo_view key; /* read, and its value is not yet */
 };
 
+/* The job or step being built. NULL outside of both, and when the store is full. */
 static struct wo_event *current(const struct walk *walk) {
   return wo_event_get(wo_scan_store(walk->scan), walk->open->event);
 }
 
+/* Paths count from the array "jobs", whose bracket the pattern has read: one star is a job, and a star below "steps" is a step of
+ * it. */
 static bool is_path(const struct walk *walk, const char *path) {
   return strcmp(walk->open->texts[PATH], path) == 0;
 }
 
 /* ---- Values ---- */
 
+/* Numbers as far as a double holds them exactly. Infinite and unset ones are printed as 0 or as 4294967294 beside flags that say
+ * so. */
 static bool read_count(const struct value *value, uint64_t *ret_number) {
   struct wo_view in = value->text;
   return wo_number_u64(&in, UINT64_C(1) << 53, ret_number) == WO_OK && in.len == 0;
@@ -90,6 +95,8 @@ static void read_resource(const struct walk *walk, const struct value *value) {
   if (strcmp(type, "gpu") == 0) set_number(walk, WO_FIELD_GPUS, (double)count / nodes);
 }
 
+/* Elapsed time is in seconds and the limit in minutes, as sacct keeps them. array/task_id is 0 or an unset object for jobs that
+ * are no arrays, so it counts only behind the id of an array. */
 static void read_job_number(const struct walk *walk, const struct value *value) {
   const char *const name = value->name;
   uint64_t number = 0;
@@ -125,6 +132,8 @@ static void read_exit(const struct walk *walk, const struct value *value) {
   keep_exit_part(walk->open, is_derived ? WO_ACCOUNT_DERIVED : WO_ACCOUNT_EXIT, is_signal, number);
 }
 
+/* States of 23.02 and later are arrays (["OUT_OF_MEMORY"], or ["CANCELLED","REQUEUED"]), whose elements arrive here under the
+ * array's own name. */
 static void read_value(const struct walk *walk, const struct value *value) {
   const char *const name = value->name;
   if (!current(walk)) return;
@@ -149,6 +158,8 @@ static void read_value(const struct walk *walk, const struct value *value) {
 
 /* ---- Structure ---- */
 
+/* Objects that are neither a job nor a step are only names on the path. The event stands at the brace, the one place that is sure
+ * to be on this line. */
 static void begin_object(struct walk *walk) {
   const bool is_step = is_path(walk, "/*/steps/*");
   if (!is_step && !is_path(walk, "/*")) return;
@@ -161,6 +172,7 @@ static void begin_object(struct walk *walk) {
   walk->open->numbers[WO_ACCOUNT_NODES] = 0;
 }
 
+/* Behind a step the job is the current object again: some versions print keys of the job after "steps". */
 static void end_object(struct walk *walk) {
   if (!is_path(walk, "/*") && !is_path(walk, "/*/steps/*")) return;
   wo__account_flush(walk->scan, walk->open);
@@ -219,6 +231,7 @@ static bool take_text(struct walk *walk) {
   return true;
 }
 
+/* Numbers, true, false and null. A byte that begins none of them is skipped alone, so that the walk always moves. */
 static void take_word(struct walk *walk) {
   size_t end = 0;
   while (end < walk->rest.len && !strchr(",]}[{\" \t", walk->rest.ptr[end])) end++;
@@ -259,6 +272,7 @@ static enum wo_more begin_json(struct wo_scan *scan, const struct wo_line *line,
   return read_tokens(scan, line, open, wo_match_start(match) + wo_match_text(match).len);
 }
 
+/* Every line is tokens from its first byte: a prefix that looks like a logger's would be part of the document here. */
 static enum wo_more feed_json(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
   return read_tokens(scan, line, open, 0);

@@ -14,11 +14,13 @@
 /* Lines of one job: there are about 40. */
 #define JOB_LINES 80
 
+/* One Key=Value. Both point into the line; the value may be empty ("Comment="). */
 struct pair {
   struct wo_view key;
   struct wo_view value;
 };
 
+/* Keys such as CPUs/Task and ReqB:S:C:T hold signs that no name elsewhere has. */
 static bool is_key_char(char c) {
   return wo_is_word(c) || c == '/' || c == ':';
 }
@@ -56,20 +58,25 @@ static bool next_pair(struct wo_view *rest, struct pair *ret_pair) {
   return false;
 }
 
+/* Ranges are printed where the scheduler may choose ("NumNodes=2-4") or where tasks wait ("ArrayTaskId=8-20%4"); what stands
+ * before the dash is taken, the least that the job has. */
 static void set_count(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   uint64_t number = 0;
   if (wo_number_u64(&value, 10000000, &number) == WO_OK) wo_event_set_number(store, event, id, wo_interval_exact((double)number));
 }
 
 /* Keys whose value goes into a field as it is. */
-static const struct {
+struct text_key {
   const char *key;
   enum wo_field_id field;
-} text_keys[] = {
+};
+
+static const struct text_key text_keys[] = {
     {"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
     {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS},
 };
 
+/* BatchHost and ReqNodeList name nodes too, but only NodeList is what the job ran on. */
 static void read_text(struct wo_event_store *store, struct wo_event *event, const struct pair *pair) {
   for (size_t i = 0; i < sizeof text_keys / sizeof text_keys[0]; i++) {
     if (wo_view_is(pair->key, text_keys[i].key)) wo__account_set_text(store, event, text_keys[i].field, pair->value);
@@ -90,6 +97,7 @@ static void read_memory(struct wo_event_store *store, struct wo_event *event, co
   }
 }
 
+/* NumNodes and NumCPUs stand before every key that gives memory, so they are kept until then. */
 static void read_numbers(struct wo_event_store *store, struct wo_event *event, struct wo_open *open, const struct pair *pair) {
   struct wo_view in = pair->value;
   uint64_t number = 0;
@@ -107,6 +115,8 @@ static void read_numbers(struct wo_event_store *store, struct wo_event *event, s
   }
 }
 
+/* Reason is why a job waits as well as why it ended; while the job runs it is None. Which of them it was is decided by the state,
+ * when the job's text is over. */
 static void read_pair(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, const struct pair *pair) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);
@@ -125,12 +135,14 @@ static void read_pair(struct wo_scan *scan, const struct wo_line *line, struct w
   }
 }
 
+/* With -o all pairs of the job stand on the first line, which goes the same way as the lines of the long form. */
 static void read_line(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view rest = line->full;
   struct pair pair;
   while (next_pair(&rest, &pair)) read_pair(scan, line, open, &pair);
 }
 
+/* The event stands at the words that the pattern found, and is filled as the job's lines come. */
 static enum wo_more begin_scontrol(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                    struct wo_open *open) {
   const struct wo_event *event =

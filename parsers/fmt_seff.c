@@ -16,6 +16,8 @@
 #define STRANGE_LINES 8
 #define TEXT_LINES 2000
 
+/* seff prints "FAILED (exit code 1)", and the state alone for jobs that still run. The number is the program's code, without the
+ * signal that sacct puts behind it. */
 static void keep_state(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view value) {
   struct wo_view name = value;
   const size_t words = wo_view_find(value, WO_VIEW(" (exit code "), 0);
@@ -29,6 +31,7 @@ static void keep_state(struct wo_scan *scan, const struct wo_line *line, struct 
   wo__account_keep_state(scan, line, open, name);
 }
 
+/* seff prints "Cores: 1" in place of this line for jobs of a single core. */
 static void read_nodes(struct wo_event_store *store, struct wo_event *event, struct wo_open *open, struct wo_view value) {
   uint64_t nodes = 0;
   if (wo_number_u64(&value, 1000000, &nodes) != WO_OK || nodes == 0) return;
@@ -41,6 +44,11 @@ static double node_share(const struct wo_open *open) {
   return open->numbers[WO_ACCOUNT_NODES] > 0 ? 1.0 / (double)open->numbers[WO_ACCOUNT_NODES] : 1.0;
 }
 
+/* Three forms; the second is the limit, behind "of":
+ *
+ *   Memory Utilized: 61.20 GB (estimated maximum)
+ *   Memory Efficiency: 95.63% of 64.00 GB (64.00 GB/node)
+ *   CPU Memory: 256GB (16GB per CPU-core) */
 static void read_memory(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view key,
                         struct wo_view value) {
   struct wo_interval used;
@@ -54,6 +62,7 @@ static void read_memory(struct wo_event_store *store, struct wo_event *event, co
   }
 }
 
+/* jobstats counts the cards of all nodes. */
 static void read_gpus(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view value) {
   uint64_t gpus = 0;
   if (wo_number_u64(&value, 100000, &gpus) == WO_OK && gpus > 0)
@@ -109,6 +118,7 @@ static bool read_card(struct wo_scan *scan, const struct wo_line *line, const st
   return true;
 }
 
+/* Keys of the header first: a node's row has a colon behind "(GPU 3)" and no key that is known. */
 static bool read_line(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view value = line->full;
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
@@ -116,6 +126,7 @@ static bool read_line(struct wo_scan *scan, const struct wo_line *line, struct w
   return read_key(scan, line, open, key, value) || read_card(scan, line, open, key, value);
 }
 
+/* The id may be of an array's task; that line ("Array Job ID: 300400_7") follows and is read as a key. */
 static enum wo_more begin_seff(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                struct wo_open *open) {
   struct wo_event *event =

@@ -23,14 +23,17 @@ struct place {
   struct wo_view after;  /* the line behind it */
 };
 
+/* Dashes are part of names: flags are written --per-device-batch-size, the same key in Python with underscores. */
 static bool is_name_char(char c) {
   return wo_is_word(c) || c == '-';
 }
 
+/* One dash is enough behind a blank, as some launchers print their arguments (-np 4); without the blank it is a minus. */
 static bool ends_with_flag(struct wo_view before) {
   return wo_view_ends(before, "--") || (wo_view_ends(before, " -") && before.len > 1);
 }
 
+/* Also Python's printed dictionaries, with single quotes: {'zero_stage': 3}. */
 static bool reads_json(struct wo_view before, struct wo_view *after) {
   if (!(wo_view_ends(before, "\"") || wo_view_ends(before, "'")) || after->len == 0) return false;
   if (after->ptr[0] != '"' && after->ptr[0] != '\'') return false;
@@ -46,6 +49,7 @@ static bool reads_flag_equals(struct wo_view before, struct wo_view *after) {
   return true;
 }
 
+/* "--key value". A flag at the end of its line says nothing here: its value may stand on the next one behind a backslash. */
 static bool reads_flag(struct wo_view before, struct wo_view *after) {
   if (!ends_with_flag(before) || after->len == 0 || !wo_is_space(after->ptr[0])) return false;
   *after = wo_view_trim_start(*after);
@@ -59,6 +63,7 @@ static bool reads_export(struct wo_view before, struct wo_view *after) {
   return true;
 }
 
+/* Blanks around the sign are those of INI files, TOML and printed dataclasses. Two signs compare and set nothing. */
 static bool reads_equals(struct wo_view before, struct wo_view *after) {
   (void)before;
   const struct wo_view rest = wo_view_trim_start(*after);
@@ -67,6 +72,7 @@ static bool reads_equals(struct wo_view before, struct wo_view *after) {
   return true;
 }
 
+/* "a::b" is a name of C++ or of a pytest case, no key. */
 static bool reads_colon(struct wo_view before, struct wo_view *after) {
   (void)before;
   const struct wo_view rest = wo_view_trim_start(*after);
@@ -75,6 +81,7 @@ static bool reads_colon(struct wo_view before, struct wo_view *after) {
   return true;
 }
 
+/* Megatron's list of arguments: "  micro_batch_size ................................ 4". */
 static bool reads_dots(struct wo_view before, struct wo_view *after) {
   (void)before;
   struct wo_view rest = wo_view_trim_start(*after);
@@ -144,6 +151,8 @@ static bool is_value(struct wo_view value, struct wo_view key) {
   return false;
 }
 
+/* The style is that of the text before the key as much as of what follows: `--key=value` must not be taken for `key=value`, as
+ * the fix is written the way it was found. */
 static bool read_setting(const struct place *place, struct wo_view *ret_value, const char **ret_style) {
   for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++) {
     struct wo_view after = place->after;
@@ -174,6 +183,8 @@ static bool is_advice(const struct place *place, struct wo_view value) {
   return false;
 }
 
+/* False when the store is full. A key with the same value again is dropped: echoes of a configuration come once for each rank and
+ * would fill the store. */
 static bool add_setting(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                         const struct place *place, struct wo_view value, const char *style) {
   if (!wo_scan_is_new_setting(scan, place->name, value)) return true;
@@ -204,6 +215,8 @@ static struct wo_view find_key(const struct wo_pattern *pattern, const struct wo
   return key.len > 0 && wo_view_find(found, key, 0) != WO_NOT_FOUND ? key : found;
 }
 
+/* Settings are of one line, so nothing stays open. A key may stand in a line more than once (a.key=1 b.key=2), and each place is
+ * looked at. */
 static enum wo_more begin_setting(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                   struct wo_open *open) {
   const struct wo_view key = find_key(open->pattern, match);

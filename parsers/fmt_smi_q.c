@@ -22,6 +22,7 @@ enum block { BLOCK_OTHER, BLOCK_FB, BLOCK_UTILIZATION };
 /* Lines at the left margin that are neither a card nor a pair: the text is over. */
 #define STRANGE_MAX 3
 
+/* The pattern is the banner. Before the first card stand the time, the driver's and CUDA's version, and the number of cards. */
 static enum wo_more begin_q(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                             struct wo_open *open) {
   (void)scan;
@@ -32,11 +33,14 @@ static enum wo_more begin_q(struct wo_scan *scan, const struct wo_line *line, co
   return WO_MORE_YES;
 }
 
+/* "BAR1 Memory Usage" and, from driver 535 on, "Conf Compute Protected Memory Usage" have the same keys and mean other memory. FB
+ * is the frame buffer, the card's own memory. */
 static enum block block_of(struct wo_view title) {
   if (wo_view_is(title, "FB Memory Usage")) return BLOCK_FB;
   return wo_view_is(title, "Utilization") ? BLOCK_UTILIZATION : BLOCK_OTHER;
 }
 
+/* Every pair is a part of its card's one sample; the time goes with the memory, the figure that a slope is taken of. */
 static void read_pair(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view key,
                       struct wo_view value) {
   struct wo_monitor_sample sample = wo_monitor_sample_of((int32_t)open->numbers[GPU]);
@@ -70,6 +74,8 @@ static bool read_card(struct wo_scan *scan, const struct wo_line *line, struct w
   return true;
 }
 
+/* Titles of blocks are indented and have no colon; "Process ID : 4711" and the like at the end of a card fall into the last
+ * block, where no key of theirs is known. */
 static enum wo_more feed_q(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view rest = line->text;
   if (wo_view_has(rest, "NVSMI LOG=====")) return WO_MORE_NO_UNREAD;

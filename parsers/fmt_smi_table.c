@@ -21,6 +21,7 @@ struct cells {
   struct wo_view at[3];
 };
 
+/* False for lines with fewer bars: the frame, and the rows of the process table, which have two. */
 static bool split(struct wo_view text, struct cells *cells) {
   const size_t bar = wo_view_find_char(text, '|', 0);
   if (bar == WO_NOT_FOUND) return false;
@@ -76,6 +77,8 @@ static bool read_figures(const struct cells *cells, struct wo_monitor_sample *sa
   return true;
 }
 
+/* The date that nvidia-smi prints on top ("Fri Mar  1 12:00:05 2024") has no pattern of its own, so it is looked up in the lines
+ * above once the banner shows that a table begins. */
 static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
   enum { DATE_ABOVE = 2 }; /* lines above the banner, over the frame */
@@ -86,6 +89,8 @@ static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line
   return WO_MORE_YES;
 }
 
+/* A new banner ends the table, as `nvidia-smi -l` prints one after the other without a line between. The process table below is
+ * left out: its figures are parts of the same memory. */
 static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct cells cells;
   if (wo_view_has(line->full, "| NVIDIA-SMI ")) return WO_MORE_NO_UNREAD;

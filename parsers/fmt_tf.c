@@ -11,6 +11,7 @@
 #define DUMP_LINES_BEFORE 200
 #define DUMP_LINES_AFTER 20000
 
+/* Bytes of an element. Four for float, int32 and whatever else has no row: most tensors of a training program are float. */
 static double size_of_type(struct wo_view type) {
   static const struct {
     const char *name;
@@ -39,6 +40,8 @@ static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_f
   return !is_first && elements < 1e18;
 }
 
+/* The failures that the pool's allocator reports; an out-of-memory error of another framework in the same file has its own
+ * figures. */
 static bool is_pool_failure(const struct wo_event *event) {
   return event->kind == WO_KIND_TF_OOM || event->kind == WO_KIND_JAX_OOM;
 }
@@ -80,6 +83,7 @@ static void complete_tensor(struct wo_scan *scan, struct wo_event *event, const 
   if (dump) take_figures(store, dump, event);
 }
 
+/* The shape may be wrapped away from the words before it, so the message is joined first and completed on the whole. */
 static enum wo_more begin_tensor(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                  struct wo_open *open) {
   return wo__joined_begin(scan, line, match, open, complete_tensor);
@@ -144,6 +148,8 @@ static bool read_statistic(struct wo_event_store *store, struct wo_event *event,
          wo_view_has(line->full, "Sum Total of in-use chunks");
 }
 
+/* The dump begins with its chunks ("6 Chunks of size 67108864 totalling 384.00MiB") or, where a log lost those, at one of the
+ * sums. */
 static enum wo_more begin_dump(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                struct wo_open *open) {
   struct wo_event *event =
@@ -154,6 +160,7 @@ static enum wo_more begin_dump(struct wo_scan *scan, const struct wo_line *line,
   return WO_MORE_YES;
 }
 
+/* The failure behind the dump is given back: its own pattern must find it. */
 static enum wo_more feed_dump(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_event_store *store = wo_scan_store(scan);
   struct wo_event *event = wo_event_get(store, open->event);

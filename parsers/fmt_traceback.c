@@ -24,6 +24,7 @@ struct frame {
   struct wo_view function;
 };
 
+/* Tabs count as one: only the order of indentations within one traceback is asked for. */
 static size_t indent_of(struct wo_view text) {
   size_t at = 0;
   while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
@@ -55,6 +56,7 @@ static bool is_package_file(struct wo_view file) {
   return false;
 }
 
+/* The end of a long path is kept, where the file's name is. */
 static void keep_text(struct wo_open *open, enum text slot, struct wo_view text) {
   const size_t cap = sizeof open->texts[0] - 1;
   const struct wo_view end = wo_view_skip(text, text.len > cap ? text.len - cap : 0);
@@ -83,6 +85,8 @@ static void append_frame_text(struct wo_open *open, struct wo_view text) {
   open->message_len += text.len;
 }
 
+/* Python prints the most recent call last, so each frame replaces the one before as the innermost. The trailing bar waits for the
+ * line of code that follows. */
 static void take_frame(struct wo_open *open, struct wo_view text, const struct frame *frame) {
   const bool is_package = is_package_file(frame->file);
   open->numbers[FRAME_INDENT] = (int64_t)indent_of(text);
@@ -123,6 +127,8 @@ static size_t read_exception_class(struct wo_view text) {
   return last > 0 && name.ptr[0] >= 'A' && name.ptr[0] <= 'Z' ? at : 0;
 }
 
+/* Python prints one of two sentences and an empty line between tracebacks that belong together, and "Exception ignored in:
+ * <function ...>" right above one that it swallowed. */
 static void note_what_went_before(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   char buf[512];
   for (size_t n = 1; n <= 3; n++) {
@@ -134,6 +140,7 @@ static void note_what_went_before(struct wo_scan *scan, const struct wo_line *li
   }
 }
 
+/* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
 static enum wo_more begin_traceback(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                     struct wo_open *open) {
   (void)match;
@@ -146,6 +153,7 @@ static enum wo_more begin_traceback(struct wo_scan *scan, const struct wo_line *
   return WO_MORE_YES;
 }
 
+/* The message is cut: exceptions of torch.compile and of Ray hold whole programs or other tracebacks. */
 static void add_fields(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view exception,
                        struct wo_view message) {
   wo_event_set_text(store, event, WO_FIELD_EXCEPTION, exception);
@@ -163,6 +171,8 @@ static void add_fields(struct wo_event_store *store, struct wo_event *event, con
   if (open->numbers[IS_CHAINED]) wo_event_set_number(store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
 }
 
+/* The event stands at the exception's line, where other patterns find the memory failure that it reports; the two are brought
+ * together by that line. */
 static void add_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t class_len) {
   const struct wo_view text = wo_view_trim(line->text);
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
@@ -186,6 +196,8 @@ static enum wo_more take_other(struct wo_scan *scan, const struct wo_line *line,
   return ++open->numbers[STRAYS] > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
+/* Code comes right behind its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
+ * and is passed over by its indentation. */
 static enum wo_more feed_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   if (open->lines > TRACEBACK_LINES) return WO_MORE_NO_UNREAD;
   struct frame frame;

@@ -13,6 +13,8 @@
 
 /* ---- Cells ---- */
 
+/* What nvidia-smi writes for figures that a card does not have, that need rights, or that cannot be read any more. A lost card
+ * ("GPU is lost", Xid 79) still has its row. */
 static bool is_missing(struct wo_view cell) {
   static const char *const words[] = {"-",
                                       "N/A",
@@ -42,6 +44,7 @@ enum wo_cell wo_monitor_cell(struct wo_view cell, double *ret_number, struct wo_
   return WO_CELL_NUMBER;
 }
 
+/* MB is MiB here: nvidia-smi prints dmon's memory under "MB" and divides by 1024 twice, and loggers copy its figures. */
 double wo_monitor_unit_bytes(struct wo_view unit) {
   static const struct {
     const char *name;
@@ -76,6 +79,8 @@ static void put_year_first(char *text) {
   memcpy(text + 8, old + (is_day_first ? 0 : 3), 2);
 }
 
+/* A slash or a dash divides the date; seconds may have a fraction. Bare numbers are seconds since 1970 (loggers with
+ * time.time()), smaller ones count from the start of a program that nobody knows. */
 double wo_monitor_time(struct wo_view text) {
   enum { SHORTEST = 16 };
   char copy[48];
@@ -100,6 +105,7 @@ static struct wo_view take_word(struct wo_view *rest) {
   return wo_view_cut(rest, ' ');
 }
 
+/* The form of ctime, "Fri Mar  1 12:00:05 2024": the day is padded with a blank, the weekday is not checked. */
 double wo_monitor_date(struct wo_view text) {
   static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
   char date[48];
@@ -127,6 +133,7 @@ struct wo_monitor_sample wo_monitor_sample_of(int32_t gpu) {
   return (struct wo_monitor_sample){gpu, WO_MONITOR_MISSING, WO_MONITOR_MISSING, WO_MONITOR_MISSING, WO_MONITOR_MISSING};
 }
 
+/* One pass of least squares: five sums in place of the points, as a trace of weeks has millions of them. */
 static void fit_add(struct wo_monitor_fit *fit, double x, double y) {
   fit->count++;
   fit->x += x;
@@ -158,6 +165,7 @@ static struct wo_monitor *find_monitor(struct wo_scan *scan, const struct wo_pat
   return monitor;
 }
 
+/* The line of the highest figure is the one to show. Its bytes are copied, as the buffer has moved on when the trace is over. */
 static void keep_place(struct wo_monitor *monitor, const struct wo_line *line) {
   monitor->line = line->number;
   monitor->byte = line->offset;
@@ -179,6 +187,7 @@ static void add_memory(struct wo_monitor *monitor, const struct wo_monitor_sampl
   fit_add(&monitor->by_second, sample->time_s - monitor->time_first_s, rise);
 }
 
+/* Only the memory has a slope; a row without it (dmon without -s m) still counts as a sample with its load. */
 void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                     const struct wo_monitor_sample *sample, bool is_continued) {
   struct wo_monitor *monitor = find_monitor(scan, pattern, sample->gpu);
@@ -213,6 +222,7 @@ static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id i
   wo_event_set_number(scan->store, event, id, wo_interval_exact(value));
 }
 
+/* The words before the line that a trace was taken from say nothing about its figures, so it is never quoted. */
 static void emit(struct wo_scan *scan, const struct wo_monitor *monitor) {
   const struct wo_view text = {monitor->text, monitor->text_len};
   const struct wo_line line = {.full = text,

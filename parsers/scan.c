@@ -11,6 +11,8 @@
 
 #include "parsers/scan_internal.h"
 
+/* Other line ends of Unicode (NEL, U+2028) end no line here: editors and grep, with whose line numbers ours must agree, do not
+ * count them either. */
 static bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
@@ -106,6 +108,8 @@ struct ready {
   size_t next;
 };
 
+/* At the end of the input everything is ready. Before it the last line may go on in the next chunk; of a line that is longer than
+ * a piece, the pieces that are whole already are. */
 static struct ready find_ready(const struct wo_scan *scan) {
   if (scan->is_at_end) return (struct ready){scan->buf_len, scan->buf_len};
   const size_t last = find_line_start(scan->buf, scan->pos, scan->buf_len);
@@ -123,6 +127,7 @@ static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
   return start;
 }
 
+/* Without the prefilter every line is a hit: the slow way, against which tests compare. */
 static size_t next_hit(const struct wo_scan *scan, size_t end) {
   const struct wo_view text = {scan->buf, end};
   if (scan->options.no_prefilter) return scan->pos < end ? scan->pos : WO_NOT_FOUND;
@@ -155,6 +160,7 @@ static void compact(struct wo_scan *scan) {
   scan->buf_offset += keep;
 }
 
+/* The indices of the patterns that are not looked for on every line, in the order of the packs. False without memory. */
 static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **ret_items, size_t *ret_count) {
   const size_t total = wo_pattern_count(scan->set);
   size_t *items = calloc(total ? total : 1, sizeof *items);

@@ -10,6 +10,7 @@
 /* Lines at the end of the input that are looked at for words of success. */
 #define TAIL_LINES 40
 
+/* A bar that rewrites its line ends each state with CR: walking back over them sees the newest state first. */
 static bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
@@ -27,6 +28,8 @@ struct backwards {
 /* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
 #define AROUND_BYTES 1024
 
+/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
+ * input was cut into chunks. */
 static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
   const size_t floor = from > WO_LIMIT_LOOKBACK_BYTES ? from - WO_LIMIT_LOOKBACK_BYTES : 0;
   return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
@@ -53,6 +56,7 @@ static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint6
   return false;
 }
 
+/* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
 struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap) {
   struct backwards walk = walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
@@ -105,11 +109,13 @@ static bool match_first(struct wo_scan *scan, const size_t *indices, size_t coun
   return context.is_found;
 }
 
+/* Cuts in the middle of a character are mended by the cleaning. */
 static void make_end_of_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
   const size_t skip = raw.len > AROUND_BYTES ? raw.len - AROUND_BYTES : 0;
   wo__scan_make_line(scan, wo_view_skip(raw, skip), number, offset + skip, line);
 }
 
+/* The scanner's own buffer for clean text still holds the failing line, so the walk brings one of its own. */
 static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct backwards walk = walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
@@ -144,6 +150,8 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* Progress after a failure tells whether it was survived, which is asked of memory failures only: an exception that was caught
+ * leaves no other trace. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->around_count == 0) return;
   scan->context_count++;
@@ -154,11 +162,15 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
   open->numbers[1] = failure;
 }
 
+/* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it
+ * is filling. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
   for (size_t i = 0; i < scan->pending_count; i++) look_around(scan, line, scan->pending[i]);
   scan->pending_count = 0;
 }
 
+/* Words of success count at the end of the input only; "done" further up is the end of some stage. The last progress beside them
+ * tells a job that was stopped half-way from one that finished. */
 void wo__scan_tail(struct wo_scan *scan) {
   struct backwards walk = walk_back(scan, scan->buf_len, scan->line_number);
   struct wo_view raw = {0};

@@ -98,6 +98,8 @@ struct wo_view wo_open_message(const struct wo_open *open) {
   return (struct wo_view){open->message, open->message_len};
 }
 
+/* The constructs stand in the order in which they were opened; the ones behind move up. A reader's end may add events, but opens
+ * nothing. */
 static void finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];
   if (open->format->finish) open->format->finish(scan, open);
@@ -113,6 +115,7 @@ void wo__scan_close_all(struct wo_scan *scan) {
   wo__scan_contexts(scan, &end);
 }
 
+/* Room for a message. There are as many slots as constructs that may be open, and the caller has made sure that one is free. */
 static char *take_slot(struct wo_scan *scan) {
   for (size_t i = 0; i < WO_LIMIT_OPEN_READERS; i++) {
     if (scan->slot_used[i]) continue;
@@ -167,6 +170,8 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
   }
 }
 
+/* A frame of a traceback that is being read matches the pattern that begins one; without this each frame would open another
+ * reader. */
 static bool is_taken(const struct takers *takers, const struct wo_format *format) {
   for (size_t i = 0; i < takers->count; i++) {
     if (takers->formats[i] == format) return true;
@@ -174,6 +179,7 @@ static bool is_taken(const struct takers *takers, const struct wo_format *format
   return false;
 }
 
+/* Readers of a single line are finished at once, so that all take the same way. */
 static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
@@ -181,6 +187,8 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
   finish(scan, scan->open_count - 1);
 }
 
+/* What begins in the overlap is left to the next piece. A pattern with a reader is asked only once per line: the reader goes on
+ * by itself. */
 static bool on_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct match_context *c = context;
   if (wo_match_start(match) >= c->line->own_end) return false;
@@ -195,6 +203,8 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   return false;
 }
 
+/* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
+ * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
   memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
   const size_t found = scan->options.no_prefilter
