@@ -233,8 +233,7 @@ void wo__account_keep_state(struct wo_scan *scan, const struct wo_line *line, st
 }
 
 /* Called between the steps of one document too, so it leaves the construct ready for the next state. */
-void wo__account_flush(struct wo_scan *scan, struct wo_open *open) {
-  if (open->texts[WO_ACCOUNT_STATE][0] == '\0') return;
+static void add_kept(struct wo_scan *scan, struct wo_open *open) {
   struct wo_line line = open->first;
   line.number = (uint64_t)open->numbers[WO_ACCOUNT_LINE];
   line.offset = (uint64_t)open->numbers[WO_ACCOUNT_OFFSET];
@@ -249,6 +248,11 @@ void wo__account_flush(struct wo_scan *scan, struct wo_open *open) {
   };
   wo__account_add_end(scan, &line, open->pattern, open->event, &end, (size_t)open->numbers[WO_ACCOUNT_START],
                       (size_t)open->numbers[WO_ACCOUNT_LENGTH]);
+}
+
+/* A code without a state goes too: it is not that of what follows. */
+void wo__account_flush(struct wo_scan *scan, struct wo_open *open) {
+  if (open->texts[WO_ACCOUNT_STATE][0] != '\0') add_kept(scan, open);
   open->texts[WO_ACCOUNT_STATE][0] = open->texts[WO_ACCOUNT_REASON][0] = '\0';
   open->numbers[WO_ACCOUNT_EXIT] = open->numbers[WO_ACCOUNT_DERIVED] = 0;
 }

@@ -112,9 +112,10 @@ static void read_job_number(const struct walk *walk, const struct value *value) 
     set_number(walk, WO_FIELD_NODE_COUNT, (double)number);
   } else if (strcmp(name, "/*/time/elapsed") == 0 || strcmp(name, "/*/steps/*/time/elapsed") == 0) {
     set_number(walk, WO_FIELD_ELAPSED_S, (double)number);
-  } else if (strcmp(name, "/*/time/limit") == 0) {
+  } else if (strcmp(name, "/*/time/limit") == 0 && number > 0) {
     set_number(walk, WO_FIELD_TIME_LIMIT_S, (double)number * 60);
-  } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(walk->open->texts[TYPE], "mem") == 0) {
+  } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(walk->open->texts[TYPE], "mem") == 0 &&
+             number > 0) {
     set_number(walk, WO_FIELD_USED_BYTES, (double)number);
   }
 }
@@ -162,6 +163,8 @@ static void read_value(const struct walk *walk, const struct value *value) {
  * to be on this line. */
 static void begin_object(struct walk *walk) {
   const bool is_step = is_path(walk, "/*/steps/*");
+  /* A count that comes before its own type is not of the last one's. */
+  if (wo_view_ends(wo_view_of(walk->open->texts[PATH]), "/*")) walk->open->texts[TYPE][0] = '\0';
   if (!is_step && !is_path(walk, "/*")) return;
   const size_t at = (size_t)(walk->rest.ptr - walk->line->full.ptr);
   if (is_step) wo__account_flush(walk->scan, walk->open);

@@ -58,11 +58,11 @@ static bool next_pair(struct wo_view *rest, struct pair *ret_pair) {
   return false;
 }
 
-/* Ranges are printed where the scheduler may choose ("NumNodes=2-4") or where tasks wait ("ArrayTaskId=8-20%4"); what stands
- * before the dash is taken, the least that the job has. */
+/* Tasks of an array that still wait are printed as a range ("ArrayTaskId=8-20%4"), which is no task's number. */
 static void set_count(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   uint64_t number = 0;
-  if (wo_number_u64(&value, 10000000, &number) == WO_OK) wo_event_set_number(store, event, id, wo_interval_exact((double)number));
+  if (wo_number_u64(&value, 10000000, &number) != WO_OK || value.len > 0) return;
+  wo_event_set_number(store, event, id, wo_interval_exact((double)number));
 }
 
 /* Keys whose value goes into a field as it is. */
