@@ -68,4 +68,8 @@ void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value valu
 enum wo_status wo_facts_read_settings(struct wo_facts *facts);
 void wo_facts_read_memory(struct wo_facts *facts);
 
+/* Takes the chosen configuration of PyTorch's allocator apart (analyzer/alloc_conf.c): drops parts that only another configuration
+ * has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
+enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
+
 #endif

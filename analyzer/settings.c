@@ -278,6 +278,18 @@ static bool is_after_failure(const struct wo_facts *facts, const struct wo_event
   return failure && event->span.file == failure->span.file && event->span.line > failure->span.line;
 }
 
+/* Settings of one line are found in the order of the patterns; they count in the order in which they stand there. */
+static void insert_in_order(struct candidates *all, struct candidate candidate) {
+  const struct wo_span span = candidate.event->span;
+  size_t at = all->count++;
+  for (; at > 0; at--) {
+    const struct wo_span before = all->items[at - 1].event->span;
+    if (before.file != span.file || before.line != span.line || before.byte <= span.byte) break;
+    all->items[at] = all->items[at - 1];
+  }
+  all->items[at] = candidate;
+}
+
 /* All settings with their names; values come later, since they depend on the knob. */
 static enum wo_status collect(const struct wo_facts *facts, struct candidates *ret_all) {
   const struct wo_event_store *events = &facts->job->events;
@@ -289,8 +301,9 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
     if (event->kind != WO_KIND_CONFIG || ret_all->count >= events->per_kind[WO_KIND_CONFIG]) continue;
     const struct wo_view name = wo_arena_copy(facts->arena, make_name(event, buf));
     if (name.ptr == NULL && wo_event_text(event, WO_FIELD_KEY).len > 0) return WO_E_NOMEM;
-    ret_all->items[ret_all->count++] = (struct candidate){
+    const struct candidate candidate = {
         .event = event, .name = name, .origin = find_origin(facts->job, event), .is_late = is_after_failure(facts, event)};
+    insert_in_order(ret_all, candidate);
   }
   return WO_OK;
 }
@@ -345,9 +358,13 @@ static const struct candidate *find_edit(const struct wo_job *job, const struct 
   return edit;
 }
 
+/* Texts in any case: programs announce "AdamW" where the file says adamw. */
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
-  return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
+  if (a.unit != WO_UNIT_TEXT) return a.number.mid == b.number.mid;
+  bool is_same = a.text.len == b.text.len;
+  for (size_t i = 0; is_same && i < a.text.len; i++) is_same = wo_lower(a.text.ptr[i]) == wo_lower(b.text.ptr[i]);
+  return is_same;
 }
 
 /* Why a value does not count, for people. */
@@ -370,12 +387,13 @@ static bool is_told(const struct wo_setting *slot, struct wo_value value, struct
   return false;
 }
 
+/* The reason names the place that the report shows, where that one alone is reason enough. */
 static enum wo_status keep_others(struct wo_arena *arena, struct wo_setting *slot, const struct candidate *items, size_t count,
-                                  const struct candidate *best) {
+                                  const struct candidate *best, const struct candidate *shown) {
   for (size_t i = 0; i < count && slot->other_count < WO_LIMIT_SETTING_OTHERS; i++) {
     if (is_same_value(items[i].value, best->value)) continue;
     if (slot->others == NULL) slot->others = wo_arena_array(arena, WO_LIMIT_SETTING_OTHERS, sizeof *slot->others);
-    const struct wo_view reason = why_not(arena, &items[i], best);
+    const struct wo_view reason = why_not(arena, &items[i], shown->rank > items[i].rank ? shown : best);
     if (slot->others == NULL || reason.ptr == NULL) return WO_E_NOMEM;
     if (is_told(slot, items[i].value, reason)) continue;
     const bool is_conflict = !items[i].is_late && items[i].origin != best->origin && is_same_setting(items[i].name, best->name);
@@ -392,17 +410,13 @@ static enum wo_status choose(const struct wo_facts *facts, struct wo_setting *sl
     if (is_better(&items[i], best)) best = &items[i];
   }
   if (best == NULL) return WO_OK;
-  slot->event = best->event;
   slot->value = best->value;
   const struct candidate *edit = find_edit(facts->job, items, count, best);
-  if (edit != NULL) {
-    slot->edit = edit->event;
-    if (is_same_value(edit->value, best->value)) {
-      slot->event = edit->event;
-      slot->value.evidence = edit->event->id;
-    }
-  }
-  return keep_others(facts->arena, slot, items, count, best);
+  const struct candidate *shown = edit && is_same_value(edit->value, best->value) ? edit : best;
+  slot->edit = edit ? edit->event : NULL;
+  slot->event = shown->event;
+  slot->value.evidence = shown->event->id;
+  return keep_others(facts->arena, slot, items, count, best, shown);
 }
 
 enum wo_status wo_facts_read_settings(struct wo_facts *facts) {

@@ -128,3 +128,10 @@ struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struc
   }
   return join(diagnosis->arena, style, key, value);
 }
+
+struct wo_view wo_spell_setting(struct wo_arena *arena, const struct wo_event *event) {
+  const struct wo_view text = wo_event_text(event, WO_FIELD_VALUE);
+  char value[1024];
+  snprintf(value, sizeof value, "%.*s", (int)text.len, text.ptr);
+  return join(arena, wo_event_text(event, WO_FIELD_STYLE), wo_event_text(event, WO_FIELD_KEY), value);
+}

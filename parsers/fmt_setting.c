@@ -14,6 +14,9 @@
 #include "parsers/config_path.h"
 #include "parsers/setting.h"
 
+/* The one key whose value can be a list, brackets included. */
+#define LIST_KEY "roundup_power2_divisions"
+
 /* How the value is attached; the fixes are written in the same style. */
 struct style {
   const char *name;
@@ -122,7 +125,7 @@ static bool find_place(struct wo_view line, struct wo_view key, size_t *from, st
   return false;
 }
 
-/* Where a bare value ends, from `at` on. "roundup_power2_divisions:[256:1,512:2]" is the one value that holds brackets. */
+/* Where a bare value ends, from `at` on. LIST_KEY's list is part of a longer value. */
 static size_t find_value_end(struct wo_view text, size_t at) {
   while (at < text.len && !wo_is_space(text.ptr[at]) && !strchr(",;)}]\"'", text.ptr[at])) {
     const bool is_list = text.ptr[at] == '[' && at > 0 && text.ptr[at - 1] == ':';
@@ -142,6 +145,7 @@ static bool is_inner_comma(struct wo_view text, size_t at, struct wo_view name) 
 /* The value at the start of text: a quoted string, or up to a separator. Of a list of cards, "[0,1]", what the brackets hold. */
 static struct wo_view read_value(struct wo_view text, struct wo_view name) {
   if (wo_view_starts(text, "[") && wo_view_ends(name, "_VISIBLE_DEVICES")) text = wo_view_skip(text, 1);
+  if (wo_view_starts(text, "[") && wo_view_ends(name, LIST_KEY)) return wo_view_sub(text, 0, wo_view_find_char(text, ']', 0) + 1);
   if (text.len > 0 && (text.ptr[0] == '"' || text.ptr[0] == '\'')) {
     const size_t end = wo_view_find_char(text, text.ptr[0], 1);
     return end == WO_NOT_FOUND ? wo_view_skip(text, 1) : wo_view_sub(text, 1, end);
@@ -153,6 +157,7 @@ static struct wo_view read_value(struct wo_view text, struct wo_view name) {
 
 /* Placeholders of help texts and templates are no values. */
 static bool is_value(struct wo_view value, struct wo_view key) {
+  if (wo_view_starts(value, "[") && wo_view_ends(key, LIST_KEY)) return true;
   if (value.len == 0 || value.len > 200 || strchr("{[<$%(-", value.ptr[0])) {
     return value.len > 1 && value.ptr[0] == '-' && wo_is_digit(value.ptr[1]);
   }
