@@ -296,10 +296,16 @@ bool wo__setting_take(struct wo_scan *scan, const struct wo_line *line, const st
   return add_setting(scan, line, pattern, place, value, style);
 }
 
-/* A comment in a script or a YAML file sets nothing. `#SBATCH` is no comment. */
+/* A comment in a script or in a file of any configuration language sets nothing. `#SBATCH` is no comment. */
 static bool is_comment(struct wo_view text) {
   const struct wo_view body = wo_view_trim_start(text);
+  if (wo_view_starts(body, "//") || wo_view_starts(body, "; ")) return true;
   return wo_view_starts(body, "#") && !wo_view_starts(body, "#SBATCH");
+}
+
+/* Behind a setting of its own: "lr: 0.1  # was batch_size: 8". */
+static bool is_in_remark(const struct wo_setting_place *place) {
+  return wo_view_has(place->before, " # ") && !wo_view_has(wo_view_trim(place->before), "\"");
 }
 
 struct wo_view wo__setting_key(const struct wo_pattern *pattern) {
@@ -309,35 +315,34 @@ struct wo_view wo__setting_key(const struct wo_pattern *pattern) {
   return key;
 }
 
-/* The key that the pattern looks for. A short key is looked for by longer texts that hold it ("\"mbs\": "). */
-static struct wo_view find_key(const struct wo_pattern *pattern, const struct wo_match *match) {
-  const struct wo_view found = wo_match_text(match);
-  const struct wo_view key = wo__setting_key(pattern);
+/* The text to look for in the line. A short key is looked for by longer texts that hold it ("\"mbs\": "); a found text without it
+ * is the key in its other spelling. */
+static struct wo_view find_key(struct wo_view key, struct wo_view found) {
   return key.len > 0 && wo_view_find(found, key, 0) != WO_NOT_FOUND ? key : found;
 }
 
-/* Whether the pattern looks for "parent" on behalf of "parent.child", and the line does not hold both in one name. */
-static bool is_parent(const struct wo_line *line, const struct wo_pattern *pattern, struct wo_view found) {
-  const struct wo_view key = wo__setting_key(pattern);
-  return wo_view_find_char(key, '.', 0) != WO_NOT_FOUND && wo_view_find_char(found, '.', 0) == WO_NOT_FOUND &&
-         wo_view_find(line->full, key, 0) == WO_NOT_FOUND;
+/* Whether the pattern found "parent" on behalf of "parent.child", and the line does not hold both in one name. */
+static bool is_parent(const struct wo_line *line, struct wo_view key, struct wo_view found) {
+  return wo_view_find_char(found, '.', 0) == WO_NOT_FOUND && wo_view_find(line->full, key, 0) == WO_NOT_FOUND;
 }
 
 /* A setting is of one line, and only a structure stays open. A key may stand in a line more than once (a.key=1 b.key=2), and each
  * place is looked at. */
 static enum wo_more begin_setting(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                   struct wo_open *open) {
-  if (is_comment(line->text)) return WO_MORE_NO;
-  if (is_parent(line, open->pattern, wo_match_text(match))) {
-    return wo__setting_block_begin(scan, line, wo__setting_key(open->pattern), wo_match_start(match), open);
-  }
   const struct wo_view pattern_key = wo__setting_key(open->pattern);
+  const struct wo_view found = wo_match_text(match);
   const bool is_dotted = wo_view_find_char(pattern_key, '.', 0) != WO_NOT_FOUND;
-  const struct wo_view key = is_dotted ? pattern_key : find_key(open->pattern, match);
+  if (is_comment(line->text)) return WO_MORE_NO;
+  if (is_dotted && is_parent(line, pattern_key, found)) {
+    return wo__setting_block_begin(scan, line, pattern_key, wo_match_start(match), open);
+  }
+  const struct wo_view key = is_dotted ? pattern_key : find_key(pattern_key, found);
   struct wo_setting_place place;
   size_t from = 0;
-  for (int found = 0; found < WO_LIMIT_MATCHES_PER_LINE && find_place(line->full, key, &from, &place); found++) {
+  for (int places = 0; places < WO_LIMIT_MATCHES_PER_LINE && find_place(line->full, key, &from, &place); places++) {
     if (place.before.len >= line->own_end) break;
+    if (is_in_remark(&place)) break;
     if (!wo__setting_take(scan, line, open->pattern, &place)) break;
   }
   return WO_MORE_NO;
