@@ -5,7 +5,7 @@
  * the same key counts. The values that were not chosen are kept with the reason. */
 #include <assert.h>
 
-#include "analyzer/setting.h"
+#include "analyzer/facts.h"
 #include "parsers/base/units.h"
 
 /* Longer names keep their end, which is what aliases are compared with. */
@@ -14,12 +14,21 @@
 /* More than any origin adds: what the key is comes first. */
 #define RANK_OF_SPECIFIC 10
 
+/* Who set a value, in rising order of what that is worth. */
+enum origin {
+  ORIGIN_FILE,        /* a configuration file, or text in a script */
+  ORIGIN_ECHO,        /* a configuration that a log shows; when it was printed is not known */
+  ORIGIN_ENVIRONMENT, /* export, or a variable */
+  ORIGIN_COMMAND,     /* flags and overrides */
+  ORIGIN_EFFECTIVE    /* printed by the program after it had read everything */
+};
+
 static const char *const origin_texts[] = {
-    [WO_ORIGIN_FILE] = "a file",
-    [WO_ORIGIN_ECHO] = "a printed configuration",
-    [WO_ORIGIN_ENVIRONMENT] = "an environment variable",
-    [WO_ORIGIN_COMMAND] = "a command line",
-    [WO_ORIGIN_EFFECTIVE] = "what the program printed after reading its arguments",
+    [ORIGIN_FILE] = "a file",
+    [ORIGIN_ECHO] = "a printed configuration",
+    [ORIGIN_ENVIRONMENT] = "an environment variable",
+    [ORIGIN_COMMAND] = "a command line",
+    [ORIGIN_EFFECTIVE] = "what the program printed after reading its arguments",
 };
 
 /* Something that a knob could take its value from. */
@@ -27,7 +36,7 @@ struct candidate {
   const struct wo_event *event;
   struct wo_view name; /* path and key */
   struct wo_value value;
-  enum wo_origin origin;
+  enum origin origin;
   int rank;
   bool is_late;
 };
@@ -261,15 +270,15 @@ static bool is_plausible(const struct wo_facts *facts, const struct wo_knob *kno
 }
 
 /* What stands in a file that people edit is a file's word, whatever it looks like. */
-static enum wo_origin find_origin(const struct wo_job *job, const struct wo_event *event) {
+static enum origin find_origin(const struct wo_job *job, const struct wo_event *event) {
   const struct wo_view format = job->inputs[event->span.file].format;
   const struct wo_view origin = wo_event_text(event, WO_FIELD_ORIGIN);
   const bool is_script = wo_view_is(format, "sbatch");
-  if (wo_view_is(format, "config")) return WO_ORIGIN_FILE;
-  if (wo_view_is(origin, "command")) return WO_ORIGIN_COMMAND;
-  if (wo_view_is(origin, "environment")) return WO_ORIGIN_ENVIRONMENT;
-  if (wo_view_is(origin, "effective") && !is_script) return WO_ORIGIN_EFFECTIVE;
-  return is_script ? WO_ORIGIN_FILE : WO_ORIGIN_ECHO;
+  if (wo_view_is(format, "config")) return ORIGIN_FILE;
+  if (wo_view_is(origin, "command")) return ORIGIN_COMMAND;
+  if (wo_view_is(origin, "environment")) return ORIGIN_ENVIRONMENT;
+  if (wo_view_is(origin, "effective") && !is_script) return ORIGIN_EFFECTIVE;
+  return is_script ? ORIGIN_FILE : ORIGIN_ECHO;
 }
 
 /* What is printed behind the failure in the same file belongs to the next trial of a sweep, or to the next run. */
@@ -342,7 +351,7 @@ static bool is_better(const struct candidate *next, const struct candidate *best
 static bool is_editable(const struct wo_job *job, const struct candidate *candidate, bool needs_file) {
   const struct wo_view format = job->inputs[candidate->event->span.file].format;
   if (wo_view_is(format, "sbatch") || wo_view_is(format, "config")) return true;
-  return !needs_file && (candidate->origin == WO_ORIGIN_COMMAND || candidate->origin == WO_ORIGIN_ENVIRONMENT);
+  return !needs_file && (candidate->origin == ORIGIN_COMMAND || candidate->origin == ORIGIN_ENVIRONMENT);
 }
 
 /* Where a user would change the value: a printout cannot be edited. NULL when no such place is known. */
