@@ -168,7 +168,8 @@ struct wo_view wo_config_path(struct wo_scan *scan, const struct wo_line *line, 
   const size_t text_start = line->full.len - line->text.len;
   struct wo_view before = wo_view_sub(line->full, text_start < start ? text_start : start, start);
   if (before.len > 0 && strchr("\"'", before.ptr[before.len - 1])) before = wo_view_sub(before, 0, before.len - 1);
-  if (shape != WO_CONFIG_NONE && follow_own_line(&path, before, shape)) {
+  const bool may_look = shape != WO_CONFIG_NONE && wo_scan_may_look_back(scan, before.len);
+  if (may_look && follow_own_line(&path, before, shape)) {
     if (shape == WO_CONFIG_BRACE) wo_scan_each_line_before(scan, line, visit_braces, &path);
     if (shape == WO_CONFIG_YAML) wo_scan_each_line_before(scan, line, visit_yaml, &path);
     if (shape == WO_CONFIG_INI) wo_scan_each_line_before(scan, line, visit_ini, &path);

@@ -90,10 +90,13 @@ struct wo_view wo_open_message(const struct wo_open *open);
  * are counted. Empty when it lies further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the text (cap bytes at most). */
 struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap);
 
+/* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
+bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
+
 /* Calls visit for the lines before the one being read, the nearest first, without prefix and without blank lines, until it
  * returns false. Of a line with a prefix only lines of the same writer are visited; without one all lines, as they stand in the
- * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and for good when the input has had
- * WO_LIMIT_LOOKED_BACK_BYTES looked at this way. The text is valid during the call only. */
+ * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when
+ * wo_scan_may_look_back says so. The text is valid during the call only. */
 void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
                               void *context);
 

@@ -225,6 +225,12 @@ bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct
   return is_new;
 }
 
+bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes) {
+  if (scan->looked_back_bytes >= WO_LIMIT_LOOKED_BACK_BYTES) return false;
+  scan->looked_back_bytes += bytes;
+  return true;
+}
+
 /* Cleaning and reading the prefix is only needed where the writer puts one before its lines. */
 void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
                               void *context) {
@@ -233,8 +239,7 @@ void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, 
   uint64_t offset = 0;
   char buf[AROUND_BYTES];
   for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
-    if (scan->looked_back_bytes >= WO_LIMIT_LOOKED_BACK_BYTES) return;
-    scan->looked_back_bytes += raw.len + 1;
+    if (!wo_scan_may_look_back(scan, raw.len + 1)) return;
     struct wo_view text = raw;
     if (line->prefix.length > 0) {
       const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf);

@@ -18,13 +18,14 @@
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
-/* Lines before a setting that are looked at for the structure that it stands in, and the bytes that all settings of one input may
- * have looked at: protects time in logs that print settings at each step. Settings then keep their own key, without a path. */
+/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line too,
+ * that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later settings keep
+ * their own key, without a path. */
 #ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
 #endif
 #ifndef WO_LIMIT_LOOKED_BACK_BYTES
-#define WO_LIMIT_LOOKED_BACK_BYTES (UINT64_C(4) * 1024 * 1024)
+#define WO_LIMIT_LOOKED_BACK_BYTES (UINT64_C(16) * 1024 * 1024)
 #endif
 
 /* Changes of one setting that are kept for one input. A key that changes more often is a measurement and no setting; it must not
