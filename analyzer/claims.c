@@ -118,12 +118,12 @@ static void assign_recovered(struct wo_job *job, bool *is_open) {
 
 /* Kills without a word about memory count for nothing once the workload manager says that it ended the job. */
 static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
-  bool is_ended = false;
+  bool is_ended[WO_LIMIT_RUNS + 1] = {false}; /* by run; the first is that of files with a single one */
   for (size_t i = 0; i < job->events.count; i++) {
-    if (is_open[i] && wo_kind_class(job->events.items[i].kind) == WO_CLASS_ENDING) is_ended = true;
+    if (is_open[i] && wo_kind_class(job->events.items[i].kind) == WO_CLASS_ENDING) is_ended[job->story.run_of[i] + 1] = true;
   }
-  for (size_t i = 0; is_ended && i < job->events.count; i++) {
-    if (is_weak_kill(&job->events.items[i])) is_open[i] = false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (is_ended[job->story.run_of[i] + 1] && is_weak_kill(&job->events.items[i])) is_open[i] = false;
   }
 }
 

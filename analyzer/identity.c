@@ -70,6 +70,8 @@ void wo__read_identity(struct wo_job *job) {
   const int32_t launched = ranks_launched(job);
   story->rank_count = highest + 1 > launched ? highest + 1 : launched;
   if (story->rank_count == 0) story->rank_count = -1;
+  const int32_t run = story->failure == WO_EVENT_NONE ? -1 : story->run_of[story->failure];
+  if (run >= 0 && story->runs[run].job_id.len > 0) story->job_id = story->runs[run].job_id;
   for (size_t i = 0; i < job->events.count; i++) {
     if (!job->events.items[i].is_quoted) read_allocation(job, &job->events.items[i]);
   }

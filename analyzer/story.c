@@ -15,8 +15,12 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
     const struct wo_event *event = &job->events.items[i];
     const bool is_echo =
         wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
-    if (story->roles[i] != WO_ROLE_NONE || event->is_quoted) continue;
-    if (event == failure) {
+    if (event->is_quoted) continue;
+    if (!wo__is_current(job, event)) {
+      if (is_echo || is_open[i] || story->roles[i] != WO_ROLE_NONE) story->roles[i] = WO_ROLE_EARLIER;
+    } else if (story->roles[i] != WO_ROLE_NONE) {
+      continue;
+    } else if (event == failure) {
       story->roles[i] = WO_ROLE_FAILURE;
     } else if (wo_story_is_accounting(event)) {
       continue; /* the same end once more */
@@ -36,18 +40,50 @@ static void note_failure(struct wo_job *job, const struct wo_event *failure) {
   story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
 }
 
+/* The failure of the last run; of the one before it where the last one is still going well, as whoever asks about the job means
+ * that one. */
+static const struct wo_event *find_failure(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
+  const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+  if (!failure && wo_story_final_state(job).len == 0 && wo__runs_step_back(job)) {
+    failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+  }
+  return failure;
+}
+
+/* Whether another rank may have been first. */
+static void note_rival(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
+                       const struct wo_event *failure) {
+  struct wo_story *story = &job->story;
+  const struct wo_event *rival = wo__find_rival(job, is_open, timeline, failure);
+  if (!rival) return;
+  story->is_order_uncertain = true;
+  story->rival = rival->id;
+  story->rival_gap_ns = wo_timeline_gap_ns(timeline, failure, rival);
+}
+
 enum wo_status wo_story_tell(struct wo_job *job) {
   struct wo_story *story = &job->story;
   const size_t count = job->events.count;
-  *story =
-      (struct wo_story){.failure = WO_EVENT_NONE, .traceback = WO_EVENT_NONE, .step = -1, .step_total = -1, .array_task = -1};
+  *story = (struct wo_story){.failure = WO_EVENT_NONE,
+                             .traceback = WO_EVENT_NONE,
+                             .rival = WO_EVENT_NONE,
+                             .rival_gap_ns = -1,
+                             .step = -1,
+                             .step_total = -1,
+                             .array_task = -1};
   story->roles = wo_arena_array(&job->arena, count + 1, sizeof *story->roles);
   bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
   if (!story->roles || !is_open) return WO_E_NOMEM;
   wo_story_choose_accounting(job);
+  const struct wo_timeline *timeline = NULL;
+  if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   wo__claims_open(job, is_open);
-  const struct wo_event *failure = wo__choose_failure(job, is_open);
-  if (failure) note_failure(job, failure);
+  wo__runs_judge(job, is_open, timeline);
+  const struct wo_event *failure = find_failure(job, is_open, timeline);
+  if (failure) {
+    note_failure(job, failure);
+    note_rival(job, is_open, timeline, failure);
+  }
   assign_roles(job, is_open, failure);
   if (!failure) story->outcome = wo__outcome_without_failure(job);
   wo__read_progress(job, failure);

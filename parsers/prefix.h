@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "parsers/base/view.h"
+#include "parsers/stamp.h"
 
 struct wo_prefix {
   int32_t rank;          /* global or local rank as printed, or WO_RANK_UNKNOWN */
   bool is_local_rank;    /* torchrun's own labels count per node */
   struct wo_view host;   /* empty when absent */
-  int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a date */
+  int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a year */
+  struct wo_stamp stamp; /* the time once more, also without a year; for the order of lines */
   struct wo_view source; /* what tells this writer from others: the rank label, worker name or pid; "" when absent */
   size_t length;         /* bytes of all prefixes together */
 };

@@ -17,6 +17,17 @@
 /* Failures on one line whose surroundings are looked at. */
 #define WO_SCAN_PENDING_MAX 8
 
+/* Writers of one input whose last time is remembered, and lines for which it is. */
+#define WO_SCAN_WRITERS_MAX 64
+#define WO_SCAN_STAMP_LINES 20000
+
+/* The last time that a writer printed. */
+struct wo_writer_time {
+  uint64_t source_hash;
+  uint64_t line; /* where; 0 = free */
+  struct wo_stamp stamp;
+};
+
 /* Distinct settings remembered per input, so that a setting that is printed at each step is kept once. */
 #define WO_SCAN_SETTINGS_MAX 1024
 
@@ -45,6 +56,9 @@ struct wo_scan {
   size_t around_count;
   size_t *tail; /* indices of WO_WHERE_TAIL patterns */
   size_t tail_count;
+
+  struct wo_writer_time times[WO_SCAN_WRITERS_MAX];
+  size_t time_count;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;

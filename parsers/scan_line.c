@@ -64,6 +64,42 @@ static void keep_host(struct wo_event_store *store, struct wo_event *event, stru
   if (event->host.ptr == NULL && store->arena.used_bytes < store->arena.cap_bytes / 2) store->is_out_of_memory = true;
 }
 
+/* FNV-1a of what tells a writer from others. */
+static uint64_t hash_source(struct wo_view source) {
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (size_t i = 0; i < source.len; i++) hash = (hash ^ (unsigned char)source.ptr[i]) * UINT64_C(1099511628211);
+  return hash;
+}
+
+/* The place of a writer's last time; NULL when it has printed none. */
+static struct wo_writer_time *find_time(struct wo_scan *scan, uint64_t hash) {
+  for (size_t i = 0; i < scan->time_count; i++) {
+    if (scan->times[i].source_hash == hash) return &scan->times[i];
+  }
+  return NULL;
+}
+
+/* Remembers the line's time for what the same writer prints without one. Of more writers than there is room for, the first ones
+ * are remembered. */
+static void note_time(struct wo_scan *scan, const struct wo_line *line) {
+  if (line->prefix.stamp.clock == WO_CLOCK_NONE) return;
+  const uint64_t hash = hash_source(line->prefix.source);
+  struct wo_writer_time *time = find_time(scan, hash);
+  if (!time && scan->time_count == WO_SCAN_WRITERS_MAX) return;
+  if (!time) time = &scan->times[scan->time_count++];
+  *time = (struct wo_writer_time){.source_hash = hash, .line = line->number, .stamp = line->prefix.stamp};
+}
+
+/* The line's own time, or the last one of its writer. */
+static struct wo_stamp stamp_of(struct wo_scan *scan, const struct wo_line *line) {
+  if (line->prefix.stamp.clock != WO_CLOCK_NONE || scan->time_count == 0) return line->prefix.stamp;
+  const struct wo_writer_time *time = find_time(scan, hash_source(line->prefix.source));
+  if (!time || time->line > line->number || line->number - time->line > WO_SCAN_STAMP_LINES) return line->prefix.stamp;
+  struct wo_stamp stamp = time->stamp;
+  stamp.is_inherited = true;
+  return stamp;
+}
+
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length) {
   const struct wo_span span = {
@@ -72,7 +108,9 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   struct wo_event *event = wo_event_add(scan->store, kind, span, line->full);
   if (!event) return NULL;
   event->rank = line->prefix.rank;
+  event->is_local_rank = line->prefix.is_local_rank;
   event->time_ns = line->prefix.time_ns;
+  event->stamp = stamp_of(scan, line);
   event->is_quoted = is_ignored || is_quoting(line->text);
   if (pattern) event->pattern_id = pattern->id;
   if (event->text.len == line->full.len && start + length <= event->text.len) {
@@ -236,6 +274,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
   wo__scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
+  note_time(scan, &line);
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
   match_patterns(scan, &line, &takers);

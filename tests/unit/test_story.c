@@ -9,7 +9,7 @@
 #include "tests/unit/job_sample.h"
 
 #define CANCELLED "slurmstepd: error: *** JOB 5153 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 ***\n"
-#define TIME_LIMIT "slurmstepd: error: *** JOB 5150 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
+#define TIME_LIMIT "slurmstepd: error: *** JOB 5151 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
 #define PREEMPTED "slurmstepd: error: *** JOB 5151 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO PREEMPTION ***\n"
 #define NODE_FAIL "srun: error: Node failure on gpu[09-10]\n"
 #define TASK_EXIT "srun: error: gpu09: task 2: Exited with exit code 1\n"
