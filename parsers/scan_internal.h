@@ -17,17 +17,6 @@
 /* Failures on one line whose surroundings are looked at. */
 #define WO_SCAN_PENDING_MAX 8
 
-/* Writers of one input whose last time is remembered, and lines for which it is. */
-#define WO_SCAN_WRITERS_MAX 64
-#define WO_SCAN_STAMP_LINES 20000
-
-/* The last time that a writer printed. */
-struct wo_writer_time {
-  uint64_t source_hash;
-  uint64_t line; /* where; 0 = free */
-  struct wo_stamp stamp;
-};
-
 /* Distinct settings remembered per input, so that a setting that is printed at each step is kept once. */
 #define WO_SCAN_SETTINGS_MAX 1024
 
@@ -57,9 +46,6 @@ struct wo_scan {
   size_t *tail; /* indices of WO_WHERE_TAIL patterns */
   size_t tail_count;
 
-  struct wo_writer_time times[WO_SCAN_WRITERS_MAX];
-  size_t time_count;
-
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
   char *messages; /* WO_LIMIT_MESSAGE_BYTES for each open reader */
@@ -83,6 +69,10 @@ void wo__scan_close_all(struct wo_scan *scan);
 /* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
+
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+ */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);

@@ -64,40 +64,12 @@ static void keep_host(struct wo_event_store *store, struct wo_event *event, stru
   if (event->host.ptr == NULL && store->arena.used_bytes < store->arena.cap_bytes / 2) store->is_out_of_memory = true;
 }
 
-/* FNV-1a of what tells a writer from others. */
-static uint64_t hash_source(struct wo_view source) {
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < source.len; i++) hash = (hash ^ (unsigned char)source.ptr[i]) * UINT64_C(1099511628211);
-  return hash;
-}
-
-/* The place of a writer's last time; NULL when it has printed none. */
-static struct wo_writer_time *find_time(struct wo_scan *scan, uint64_t hash) {
-  for (size_t i = 0; i < scan->time_count; i++) {
-    if (scan->times[i].source_hash == hash) return &scan->times[i];
-  }
-  return NULL;
-}
-
-/* Remembers the line's time for what the same writer prints without one. Of more writers than there is room for, the first ones
- * are remembered. */
-static void note_time(struct wo_scan *scan, const struct wo_line *line) {
-  if (line->prefix.stamp.clock == WO_CLOCK_NONE) return;
-  const uint64_t hash = hash_source(line->prefix.source);
-  struct wo_writer_time *time = find_time(scan, hash);
-  if (!time && scan->time_count == WO_SCAN_WRITERS_MAX) return;
-  if (!time) time = &scan->times[scan->time_count++];
-  *time = (struct wo_writer_time){.source_hash = hash, .line = line->number, .stamp = line->prefix.stamp};
-}
-
-/* The line's own time, or the last one of its writer. */
-static struct wo_stamp stamp_of(struct wo_scan *scan, const struct wo_line *line) {
-  if (line->prefix.stamp.clock != WO_CLOCK_NONE || scan->time_count == 0) return line->prefix.stamp;
-  const struct wo_writer_time *time = find_time(scan, hash_source(line->prefix.source));
-  if (!time || time->line > line->number || line->number - time->line > WO_SCAN_STAMP_LINES) return line->prefix.stamp;
-  struct wo_stamp stamp = time->stamp;
-  stamp.is_inherited = true;
-  return stamp;
+/* The line's own stamp, or that of an earlier line for what may be an end of the job: most lines are never looked at, so the time
+ * is looked for when it is wanted. A reader that ends later brings the stamp that its first line was given. */
+static struct wo_stamp stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind) {
+  const bool is_read_now = line->raw.ptr == scan->buf + scan->line_start;
+  const bool is_wanted = wo_kind_class(kind) != WO_CLASS_CONTEXT && line->prefix.stamp.clock == WO_CLOCK_NONE;
+  return is_wanted && is_read_now ? wo__scan_stamp_before(scan, line) : line->prefix.stamp;
 }
 
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
@@ -110,7 +82,7 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   event->rank = line->prefix.rank;
   event->is_local_rank = line->prefix.is_local_rank;
   event->time_ns = line->prefix.time_ns;
-  event->stamp = stamp_of(scan, line);
+  event->stamp = stamp_of(scan, line, kind);
   event->is_quoted = is_ignored || is_quoting(line->text);
   if (pattern) event->pattern_id = pattern->id;
   if (event->text.len == line->full.len && start + length <= event->text.len) {
@@ -140,6 +112,7 @@ struct wo_view wo_open_message(const struct wo_open *open) {
  * nothing. */
 static void finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];
+  open->first.prefix.host = wo_view_of(open->host);
   if (open->format->finish) open->format->finish(scan, open);
   scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
   scan->open_count--;
@@ -163,6 +136,12 @@ static char *take_slot(struct wo_scan *scan) {
   return NULL;
 }
 
+/* The part of text that fits, with a NUL behind it; buf is all zero. */
+static void keep_text(char *buf, size_t cap, struct wo_view text) {
+  const size_t len = text.len < cap - 1 ? text.len : cap - 1;
+  if (len > 0) memcpy(buf, text.ptr, len);
+}
+
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line) {
   if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
@@ -170,9 +149,8 @@ struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *form
   *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
   open->message = take_slot(scan);
   assert(open->message);
-  const struct wo_view source = line->prefix.source;
-  const size_t len = source.len < sizeof open->source - 1 ? source.len : sizeof open->source - 1;
-  if (len > 0) memcpy(open->source, source.ptr, len);
+  keep_text(open->source, sizeof open->source, line->prefix.source);
+  keep_text(open->host, sizeof open->host, line->prefix.host);
   open->first = *line;
   open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
   open->first.prefix.source = (struct wo_view){0};
@@ -194,6 +172,7 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
     bool is_over = false;
     if (is_same_writer(open, line)) {
       open->lines++;
+      open->first.prefix.host = wo_view_of(open->host);
       const enum wo_more more = open->format->feed(scan, line, open);
       if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
       is_over = more != WO_MORE_YES;
@@ -221,6 +200,7 @@ static bool is_taken(const struct takers *takers, const struct wo_format *format
 static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
+  open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
   if (format->begin(scan, line, match, open) == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);
 }
@@ -274,7 +254,6 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
   wo__scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
-  note_time(scan, &line);
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);
   match_patterns(scan, &line, &takers);
