@@ -53,6 +53,18 @@ static void read_allocation(struct wo_job *job, const struct wo_event *event) {
 
 /* The job's id, its nodes and the number of ranks. Context lines name hosts that are only mentioned (a rendezvous endpoint, a
  * file server), so their hosts do not count. */
+/* What the names of logs tell. Lines name a task of an array by an id of its own, so its number may stand in the name alone. */
+static void read_names(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  for (size_t i = 0; i < job->input_count; i++) {
+    int64_t task = -1;
+    const struct wo_view id = wo_name_job(job->inputs[i].path, &task);
+    if (id.len == 0) continue;
+    if (story->job_id.len == 0) story->job_id = id;
+    if (story->array_task < 0) story->array_task = task;
+  }
+}
+
 void wo__read_identity(struct wo_job *job) {
   struct wo_story *story = &job->story;
   int32_t highest = -1;
@@ -75,7 +87,5 @@ void wo__read_identity(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     if (!job->events.items[i].is_quoted) read_allocation(job, &job->events.items[i]);
   }
-  for (size_t i = 0; i < job->input_count && story->job_id.len == 0; i++) {
-    story->job_id = wo_name_job(job->inputs[i].path, &story->array_task);
-  }
+  read_names(job);
 }

@@ -34,7 +34,8 @@ struct wo_timeline {
 };
 
 struct wo_view wo_timeline_host(const struct wo_event *event) {
-  return event->host.len > 0 ? event->host : wo_event_text(event, WO_FIELD_HOST);
+  const struct wo_view told = wo_event_text(event, WO_FIELD_HOST);
+  return told.len > 0 ? told : event->host;
 }
 
 /* The stamp of an event: what it says of its own time counts more than when the line was printed. */

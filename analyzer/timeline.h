@@ -20,7 +20,7 @@ enum wo_status wo_timeline_make(struct wo_job *job, const struct wo_timeline **r
 /* Whether the times alone show that event a came before event b. False when they leave it open. */
 bool wo_timeline_is_before(const struct wo_timeline *timeline, const struct wo_event *a, const struct wo_event *b);
 
-/* The host that an event is of: its line's, or the one that it speaks of; empty when neither is told. */
+/* The host that an event is of: the one that it speaks of, or its line's; empty when neither is told. */
 struct wo_view wo_timeline_host(const struct wo_event *event);
 
 /* How far apart the times of two events are, or -1 where they cannot be compared. */

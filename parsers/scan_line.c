@@ -25,7 +25,10 @@ void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t numbe
   line->number = number;
   line->offset = offset;
   line->own_end = SIZE_MAX;
-  if (line->prefix.rank == WO_RANK_UNKNOWN) line->prefix.rank = scan->options.rank;
+  if (line->prefix.host.len == 0) line->prefix.host = scan->options.host;
+  if (line->prefix.rank != WO_RANK_UNKNOWN) return;
+  line->prefix.rank = scan->options.rank;
+  line->prefix.is_local_rank = scan->options.is_local_rank;
 }
 
 struct wo_event_store *wo_scan_store(struct wo_scan *scan) {
