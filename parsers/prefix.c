@@ -304,6 +304,14 @@ struct wo_prefix wo_prefix_read(struct wo_view line) {
   return reading.prefix;
 }
 
+bool wo_prefix_rank_inside(struct wo_view text, int32_t *ret_rank) {
+  const struct wo_view label = WO_VIEW("[rank");
+  const size_t at = wo_view_find_last(text, label, text.len);
+  if (at == WO_NOT_FOUND) return false;
+  const size_t end = skip_digits(text, at + label.len);
+  return wo_view_starts(wo_view_skip(text, end), "]:") && rank_between(text, at + label.len, end, ret_rank);
+}
+
 struct wo_view wo_prefix_unbox(struct wo_view text) {
   static const char *const sides[] = {"\xe2\x94\x82", "\xe2\x94\x83", "\xe2\x95\x91", "|"}; /* U+2502, U+2503, U+2551 */
   const struct wo_view trimmed = wo_view_trim(text);

@@ -27,6 +27,10 @@ struct wo_prefix {
  * of program text is not a prefix. */
 struct wo_prefix wo_prefix_read(struct wo_view line);
 
+/* The rank that the last `[rank3]:` in text tells: writers that cut into each other leave the label in the middle of a line.
+ * False, and *ret_rank stays, without one. */
+bool wo_prefix_rank_inside(struct wo_view text, int32_t *ret_rank);
+
 /* The text without the frame of a console box (`│ ... │`, `| ... |` with both sides) and without blanks at both ends. */
 struct wo_view wo_prefix_unbox(struct wo_view text);
 

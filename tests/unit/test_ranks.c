@@ -95,6 +95,20 @@ static void test_all_on_gpu0(void **state) {
   }
 }
 
+/* Two ranks' messages on one line, the second behind its own label. */
+static void test_ranks_within_a_line(void **state) {
+  char log[4096];
+  snprintf(log, sizeof log, "[rank4]: %s", OOM_ON("4"));
+  log[strlen(log) - 1] = '\0';
+  snprintf(log + strlen(log), sizeof log - strlen(log), "[rank2]: %s", OOM_ON("2"));
+  struct sample_job sample;
+  sample_log(&sample, *state, log);
+  assert_int_equal(sample_failure(&sample)->rank, 4);
+  assert_int_equal(find_rank(&sample, 2)->status, WO_RANK_FAILED);
+  assert_int_equal(find_rank(&sample, 2)->gpu, 2);
+  sample_done(&sample);
+}
+
 /* Labels that count the processes of a node say nothing of ranks where there are several nodes. */
 static void test_local_labels(void **state) {
   struct sample_job sample;
@@ -106,7 +120,7 @@ static void test_local_labels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_table),       cmocka_unit_test(test_only_rank_0),  cmocka_unit_test(test_one_node),
-      cmocka_unit_test(test_all_on_gpu0), cmocka_unit_test(test_local_labels),
+      cmocka_unit_test(test_all_on_gpu0), cmocka_unit_test(test_local_labels), cmocka_unit_test(test_ranks_within_a_line),
   };
   return cmocka_run_group_tests(tests, sample_load_all, sample_unload);
 }
