@@ -215,6 +215,20 @@ static void test_stamps(void **state) {
   }
 }
 
+static void test_rank_inside(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int32_t rank;
+  } inside[] = {{"x [rank3]: y", 3},  {"[rank1]: a [rank12]: b", 12}, {"[rank3]", NONE}, {"[rank]: x", NONE},
+                {"[rankx]: x", NONE}, {"[rank99999999999]: x", NONE}, {"", NONE}};
+  for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+    int32_t rank = NONE;
+    const bool is_found = wo_prefix_rank_inside(wo_view_of(inside[i].text), &rank);
+    if (rank != inside[i].rank || is_found != (rank != NONE)) fail_msg("\"%s\": rank %d", inside[i].text, (int)rank);
+  }
+}
+
 static void test_unbox(void **state) {
   (void)state;
   static const char *const boxes[][2] = {
@@ -235,8 +249,8 @@ static void test_unbox(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),   cmocka_unit_test(test_cut_lines), cmocka_unit_test(test_times),
-      cmocka_unit_test(test_stamps), cmocka_unit_test(test_unbox),
+      cmocka_unit_test(test_rows),   cmocka_unit_test(test_cut_lines),   cmocka_unit_test(test_times),
+      cmocka_unit_test(test_stamps), cmocka_unit_test(test_rank_inside), cmocka_unit_test(test_unbox),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
