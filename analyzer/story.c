@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "analyzer/names.h"
+#include "analyzer/rank_infer.h"
 
 /* Lines between a message and the traceback that it ends, when wrapping or loggers push them apart. */
 #define TRACEBACK_LINES 6
@@ -416,6 +417,14 @@ static void read_names(struct wo_job *job) {
   }
 }
 
+/* The failure and its traceback are of one rank. */
+static void set_rank(struct wo_job *job, int32_t rank) {
+  struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
+  if (rank == WO_RANK_UNKNOWN) return;
+  wo_event_get(&job->events, job->story.failure)->rank = rank;
+  if (traceback) traceback->rank = rank;
+}
+
 enum wo_status wo_story_tell(struct wo_job *job) {
   struct wo_story *story = &job->story;
   const size_t count = job->events.count;
@@ -434,6 +443,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
     story->outcome = outcome_of(failure);
     story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
     story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
+    set_rank(job, wo_rank_infer(job, failure));
   }
   assign_roles(job, is_open, failure);
   if (!failure) story->outcome = outcome_without_failure(job);

@@ -91,12 +91,12 @@ static bool is_table(const struct wo_pattern *pattern) {
   return false;
 }
 
-/* torch_oom tells the card's maker from the message, so its kind is one of three; at most one progress or success is looked for,
- * so there another pattern may have been first. */
+/* torch_oom tells the card's maker from the message, so its kind is one of three; xid tells by its number whose fault it was; at
+ * most one progress or success is looked for, so there another pattern may have been first. */
 static bool is_expected(const struct wo_pattern *pattern, const struct wo_event *event) {
   if (pattern->where != WO_WHERE_LINE) return event->kind == pattern->kind;
   if (!wo_view_equal(event->pattern_id, pattern->id)) return false;
-  if (event->kind == pattern->kind) return true;
+  if (event->kind == pattern->kind || wo_view_is(pattern->reader, "xid")) return true;
   return wo_view_is(pattern->reader, "torch_oom") && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
 }
 
