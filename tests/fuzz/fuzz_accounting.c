@@ -10,8 +10,13 @@
   "------------ ---------- ---------- ---------- ---------- ---------- -------- \n"
 
 static const char *const leads[] = {
-    "JobId=5210 JobName=x\n", "JobID|State|ExitCode|MaxRSS|ReqMem|AllocTRES\n", COLUMNS, "\"jobs\": [\n",
-    "Job ID: 5250\n",         "#!/bin/bash\n#SBATCH --mem-per-gpu=8G ",
+    "JobId=5210 JobName=x\n",
+    "JobID|State|ExitCode|MaxRSS|ReqMem|AllocTRES\n",
+    COLUMNS,
+    "\"jobs\": [\n",
+    "Job ID: 5250\n",
+    "#!/bin/bash\n#SBATCH --mem-per-gpu=8G ",
+    "{\"nodes\":{\"gpu07\":{\"gpu_total_memory\":{\"0\":42949672960},",
 };
 
 static void check_state(const struct wo_event *event, bool *has_info) {
