@@ -318,6 +318,7 @@ static void read_sampled_rss(struct wo_facts *facts) {
     const struct wo_event *event = &facts->job->events.items[i];
     const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
     if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
+    if (wo_event_field(event, WO_FIELD_HOST)) continue; /* all processes of a node together */
     rss = used;
     set_field_number(facts, "host.rss", event, WO_FIELD_USED_BYTES, WO_UNIT_BYTES);
   }
