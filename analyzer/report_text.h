@@ -92,4 +92,7 @@ void wo__write_body(struct wo__writer *w, const struct wo_report_finding *findin
 /* Writes the bar of the card's memory with its legend, and the arithmetic below it. */
 void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory);
 
+/* Writes what the refused request can have been: a line for each reading, at most three; nothing without any. */
+void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes);
+
 #endif
