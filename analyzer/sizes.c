@@ -158,6 +158,20 @@ static struct factor factor_of(const struct wo_job_model *model, enum wo_model_d
   return (struct factor){number.value, wo_model_dim_label(dim), number.is_assumed ? model : NULL};
 }
 
+/* How many cards share a layer in training, or 1. The rollout engine of a trainer has a setting of its own. */
+static double tensor_parallel(const struct wo_facts *facts) {
+  const struct wo_setting *const found = wo_facts_setting(facts, WO_VIEW("tensor_parallel"));
+  const bool is_other = found && wo_view_has(wo_event_text(found->event, WO_FIELD_KEY), "rollout");
+  return is_other ? 1 : fmax(setting(facts, "tensor_parallel"), 1);
+}
+
+/* A card's part of a factor that tensor parallelism divides; zero, which is not tried, where nothing is divided. */
+static struct factor part_of(struct factor whole, double parts, const char *label) {
+  whole.value = parts > 1 && fmod(whole.value, parts) == 0 ? whole.value / parts : 0;
+  whole.label = label;
+  return whole;
+}
+
 static bool is_phase(const struct wo_facts *facts, const char *phase) {
   return wo_view_is(wo_facts_get(facts, WO_VIEW("oom.phase")).text, phase);
 }
@@ -203,19 +217,26 @@ static void try_logits(struct search *search, const struct wo_job_model *model, 
   struct factor shifted[] = {batch, length, whole[2]};
   shifted[1].value -= 1;
   shifted[1].label = "length less one";
+  const double parts = tensor_parallel(search->facts);
+  const struct factor divided[] = {batch, length, part_of(whole[2], parts, "vocabulary / tensor parallel")};
   for (int i = 0; i < 2; i++) {
     const size_t before = search->sizes->match_count;
     try_product(search, &logits[i], whole, 3);
     if (search->sizes->match_count == before) try_product(search, &logits[i], shifted, 3);
+    try_product(search, &logits[i], divided, 3);
   }
 }
 
 static void try_activations(struct search *search, const struct wo_job_model *model, struct factor batch, struct factor length) {
-  const struct factor attention[] = {batch, factor_of(model, WO_MODEL_HEADS), length, length};
+  const struct factor heads = factor_of(model, WO_MODEL_HEADS);
+  const struct factor attention[] = {batch, heads, length, length};
+  const struct factor divided[] = {batch, part_of(heads, tensor_parallel(search->facts), "heads / tensor parallel"), length,
+                                   length};
   const struct factor states[] = {batch, length, factor_of(model, WO_MODEL_HIDDEN)};
   const struct factor inner[] = {batch, length, factor_of(model, WO_MODEL_FFN)};
   for (int i = 0; i < 2; i++) {
     try_product(search, &scores[i], attention, 4);
+    try_product(search, &scores[i], divided, 4);
     try_product(search, &hidden[i], states, 3);
     try_product(search, &ffn[i], inner, 3);
   }
