@@ -3,7 +3,9 @@
 
 #include <assert.h>
 
+#include "analyzer/model.h"
 #include "analyzer/monitors.h"
+#include "analyzer/sizes.h"
 #include "analyzer/story.h"
 #include "parsers/base/units.h"
 
@@ -21,9 +23,6 @@ static const struct fact_row fact_table[] = {
 };
 
 #define FACT_COUNT (sizeof fact_table / sizeof fact_table[0])
-
-/* Bytes per parameter of gradients and Adam's moments beside the weights themselves. */
-#define ADAM_FP32_BYTES 8.0
 
 /* Steps from which a failure no longer counts as one of the first. */
 #define FIRST_STEPS 3
@@ -224,30 +223,6 @@ static void read_frameworks(struct wo_facts *facts) {
 
 /* ---- The model ---- */
 
-/* Bytes of one weight in a number format, or 0. */
-static double bytes_of_dtype(struct wo_view dtype) {
-  static const struct {
-    const char *name;
-    double bytes;
-  } rows[] = {{"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}, {"half", 2}, {"16", 2},
-              {"fp32", 4}, {"float32", 4},  {"32", 4},   {"fp8", 1},     {"int8", 1}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (wo_view_has_nocase(dtype, rows[i].name)) return rows[i].bytes;
-  }
-  return 0;
-}
-
-/* Weights, gradients and Adam's two moments of one unsharded replica. Gradients and moments exist for trainable parameters only.
- * The interval runs from everything in 16 bits to 32-bit moments with a 32-bit copy of the weights. */
-static void read_states(struct wo_facts *facts, double parameters, double trainable, double weight_bytes, wo_event_id evidence) {
-  const double frozen = (parameters - trainable) * (weight_bytes > 0 ? weight_bytes : 2.0);
-  struct wo_interval per = {8, 16, 16};
-  if (weight_bytes == 4) per = (struct wo_interval){16, 16, 16};
-  if (weight_bytes == 2) per = (struct wo_interval){8, 4 + ADAM_FP32_BYTES, 16};
-  const struct wo_interval states = {frozen + trainable * per.lo, frozen + trainable * per.mid, frozen + trainable * per.hi};
-  wo_facts_set(facts, "model.states", wo_value_number(WO_UNIT_BYTES, states), evidence);
-}
-
 /* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
 static void read_sharding(struct wo_facts *facts) {
   static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
@@ -262,34 +237,6 @@ static void read_sharding(struct wo_facts *facts) {
     is_sharded = is_sharded || !is_plain;
   }
   set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
-}
-
-/* The largest count is that of the model: layers, adapters and value heads report theirs in the same words. */
-static void read_model(struct wo_facts *facts) {
-  double parameters = 0;
-  double trainable = 0;
-  wo_event_id evidence = WO_EVENT_NONE;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
-    if (event->kind != WO_KIND_MODEL || event->is_quoted) continue;
-    const double all = wo_event_number(event, WO_FIELD_PARAMETERS, 0);
-    const double part = wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0);
-    if (all > parameters) {
-      parameters = all;
-      evidence = event->id;
-    }
-    if (part > trainable) trainable = part;
-  }
-  const struct wo_setting *dtype = wo_facts_setting(facts, WO_VIEW("dtype"));
-  /* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself tells their size.
-   */
-  const bool tells_weights = dtype && wo_view_has(wo_event_text(dtype->event, WO_FIELD_KEY), "dtype");
-  const double weight_bytes = tells_weights ? bytes_of_dtype(dtype->value.text) : 0;
-  if (dtype && weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
-  if (trainable > 0) set_number(facts, "model.trainable_parameters", trainable, evidence);
-  if (parameters <= 0) return;
-  set_number(facts, "model.parameters", parameters, evidence);
-  read_states(facts, parameters, trainable > 0 && trainable < parameters ? trainable : parameters, weight_bytes, evidence);
 }
 
 /* ---- The host ---- */
@@ -324,6 +271,7 @@ static void read_sampled_rss(struct wo_facts *facts) {
     const struct wo_event *event = &facts->job->events.items[i];
     const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
     if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
+    if (wo_event_field(event, WO_FIELD_HOST)) continue; /* all processes of a node together */
     rss = used;
     set_field_number(facts, "host.rss", event, WO_FIELD_USED_BYTES, WO_UNIT_BYTES);
   }
@@ -456,12 +404,13 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   wo_facts_read_memory(facts);
   read_frameworks(facts);
   read_sharding(facts);
-  read_model(facts);
+  wo_facts_read_model(facts);
   read_host(facts);
   read_requests(facts);
   read_job(facts);
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);
+  wo_facts_read_sizes(facts);
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }
 

@@ -109,6 +109,8 @@ struct wo_report_fact {
   struct wo_value value;
 };
 
+struct wo_sizes; /* analyzer/sizes.h */
+
 struct wo_report {
   struct wo_arena arena;
   const struct wo_job *job;                 /* inputs, evidence, story; outlives the report */
@@ -116,6 +118,7 @@ struct wo_report {
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
+  const struct wo_sizes *request;           /* what the refused request can have been; NULL when no such size is known */
   const struct wo_report_monitor *monitors; /* by file, then in the order of the trace */
   size_t monitor_count;
   const struct wo_report_fold *folds;

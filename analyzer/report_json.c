@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "analyzer/report_text.h"
+#include "analyzer/sizes.h"
 #include "parsers/base/units.h"
 #include "parsers/clean.h"
 
@@ -397,6 +398,33 @@ static void put_memory(struct writer *w, cJSON *root) {
   put_texts(w, object, "arithmetic", memory->arithmetic, memory->arithmetic_count);
 }
 
+/* One tensor that has the size of the request. */
+static void put_reading(struct writer *w, cJSON *array, const struct wo_size_reading *reading) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  put(w, object, "id", text_item(w, reading->id));
+  put(w, object, "meaning", text_item(w, reading->meaning));
+  put(w, object, "formula", text_item(w, reading->formula));
+  put_bytes(w, object, "bytes", reading->bytes);
+  put(w, object, "specific", cJSON_CreateBool(reading->is_specific));
+  put_texts(w, object, "assumed", reading->assumed, reading->assumed_count);
+}
+
+/* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
+ * chance hit is. */
+static void put_request(struct writer *w, cJSON *root) {
+  const struct wo_sizes *const sizes = w->report->request;
+  if (sizes == NULL) {
+    put(w, root, "request", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = put_object(w, root, "request");
+  put_interval(w, object, "bytes", sizes->request);
+  put_count(w, object, "tried", sizes->tried_count);
+  put_count(w, object, "fitting", sizes->match_count);
+  cJSON *const readings = put_array(w, object, "readings");
+  for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
+}
+
 /* A known fact under its dotted name; unknown ones are left out. lo and hi come only where the printed number left some doubt. */
 static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
   const struct wo_value *const value = &fact->value;
@@ -548,6 +576,7 @@ static void put_report(struct writer *w, cJSON *root) {
   cJSON *const findings = put_array(w, root, "findings");
   for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
   put_memory(w, root);
+  put_request(w, root);
   put_monitors(w, root);
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);

@@ -157,6 +157,7 @@ static void write_diagnosis(struct wo__writer *w) {
     wo__end_line(w);
     wo__page_memory(&w->page, &report->memory);
   }
+  if (report->request != NULL) wo__page_request(&w->page, report->request);
   wo__write_body(w, finding);
 }
 

@@ -99,4 +99,7 @@ void wo__write_runs(struct wo__writer *w);
 /* Whether there is anything for these two to write. */
 bool wo__has_ranks_or_runs(const struct wo__writer *w);
 
+/* Writes what the refused request can have been: a line for each reading, at most three; nothing without any. */
+void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes);
+
 #endif

@@ -5,6 +5,7 @@
  * last, because they follow from the others. Of two that say the same, a line of a log counts more than a state of accounting. */
 #include "analyzer/story.h"
 
+#include "analyzer/rank_infer.h"
 #include "analyzer/story_internal.h"
 
 /* Roles that are given already stay. Repeats are reports of the same kind, of other ranks or of the same one; all else that looks
@@ -32,12 +33,21 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
   }
 }
 
+/* The failure and its traceback are of one rank. */
+static void set_rank(struct wo_job *job, int32_t rank) {
+  struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
+  if (rank == WO_RANK_UNKNOWN) return;
+  wo_event_get(&job->events, job->story.failure)->rank = rank;
+  if (traceback) traceback->rank = rank;
+}
+
 static void note_failure(struct wo_job *job, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   story->failure = failure->id;
   story->outcome = wo__outcome_of(failure);
   story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
   story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
+  set_rank(job, wo_rank_infer(job, failure));
 }
 
 /* The failure of the last run; of the one before it where the last one is still going well, as whoever asks about the job means

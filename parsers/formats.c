@@ -17,6 +17,10 @@ extern const struct wo_format wo__format_scontrol;
 extern const struct wo_format wo__format_sacct;
 extern const struct wo_format wo__format_sacct_json;
 extern const struct wo_format wo__format_seff;
+extern const struct wo_format wo__format_jobstats;
+extern const struct wo_format wo__format_jobstats_packed;
+extern const struct wo_format wo__format_sbatch;
+extern const struct wo_format wo__format_xid;
 extern const struct wo_format wo__format_dmon;
 extern const struct wo_format wo__format_query_csv;
 extern const struct wo_format wo__format_smi_table;
@@ -24,26 +28,12 @@ extern const struct wo_format wo__format_smi_q;
 
 /* clang-format off: one reader a line */
 const struct wo_format *const wo_formats[] = {
-    &wo__format_torch_oom,
-    &wo__format_traceback,
-    &wo__format_elastic,
-    &wo__format_setting,
-    &wo__format_tf_tensor,
-    &wo__format_killed,
-    &wo__format_joined,
-    &wo__format_tf_dump,
-    &wo__format_jax_buffers,
-    &wo__format_kernel_kill,
-    &wo__format_kernel_tasks,
-    &wo__format_kernel_memcg,
-    &wo__format_scontrol,
-    &wo__format_sacct,
-    &wo__format_sacct_json,
-    &wo__format_seff,
-    &wo__format_dmon,
-    &wo__format_query_csv,
-    &wo__format_smi_table,
-    &wo__format_smi_q,
+    &wo__format_torch_oom,   &wo__format_traceback,       &wo__format_elastic,      &wo__format_setting,
+    &wo__format_tf_tensor,   &wo__format_killed,          &wo__format_joined,       &wo__format_tf_dump,
+    &wo__format_jax_buffers, &wo__format_kernel_kill,     &wo__format_kernel_tasks, &wo__format_kernel_memcg,
+    &wo__format_scontrol,    &wo__format_sacct,           &wo__format_sacct_json,   &wo__format_seff,
+    &wo__format_jobstats,    &wo__format_jobstats_packed, &wo__format_sbatch,       &wo__format_xid,
+    &wo__format_dmon,        &wo__format_query_csv,       &wo__format_smi_table,    &wo__format_smi_q,
 };
 /* clang-format on */
 

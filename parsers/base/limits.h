@@ -159,4 +159,10 @@
 #define WO_LIMIT_REPORT_BYTES ((size_t)32 * 1024 * 1024)
 #endif
 
+/* Models of one job that are told apart. */
+#define WO_LIMIT_JOB_MODELS 4
+
+/* Readings of one refused request that are kept. */
+#define WO_LIMIT_SIZE_READINGS 8
+
 #endif

@@ -73,6 +73,9 @@ static const struct {
 } tables[] = {
     {"sacct-table", "JobID|JobName|State|ExitCode\n5120|pretrain|FAILED|3:0\n"},
     {"sacct-json", "{\"jobs\": [{\"job_id\": 5120, \"name\": \"pretrain\", \"state\": {\"current\": [\"FAILED\"]}}]}\n"},
+    {"jobstats-json", "{\"nodes\":{\"gpu07\":{\"gpu_total_memory\":{\"0\":4096},\"gpu_used_memory\":{\"0\":1024}}}}\n"},
+    {"jobstats-packed", "JS1:H4sIAAAAAAACA6tWystPSS1WsqpWSi8oNTCHMuJL8ksSc+"
+                        "JzU3PziypBYgZKViZGliaWZuZGlmYGtTpgRaXFqSmoaowsTExNDE0tjI3NaoEAAMrUN2leAAAA\n"},
     {"smi-dmon", "# gpu    sm   mem    fb\n# Idx     %     %    MB\n    0    71    33 20480\n    0    75    35 21504\n"},
     {"smi-query-csv", "timestamp, memory.used [MiB]\n2025/01/02 03:04:05.006, 20480 MiB\n2025/01/02 03:04:10.006, 21504 MiB\n"},
     {"smi-table", "| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |\n"
@@ -91,12 +94,12 @@ static bool is_table(const struct wo_pattern *pattern) {
   return false;
 }
 
-/* torch_oom tells the card's maker from the message, so its kind is one of three; at most one progress or success is looked for,
- * so there another pattern may have been first. */
+/* torch_oom tells the card's maker from the message, so its kind is one of three; xid tells by its number whose fault it was; at
+ * most one progress or success is looked for, so there another pattern may have been first. */
 static bool is_expected(const struct wo_pattern *pattern, const struct wo_event *event) {
   if (pattern->where != WO_WHERE_LINE) return event->kind == pattern->kind;
   if (!wo_view_equal(event->pattern_id, pattern->id)) return false;
-  if (event->kind == pattern->kind) return true;
+  if (event->kind == pattern->kind || wo_view_is(pattern->reader, "xid")) return true;
   return wo_view_is(pattern->reader, "torch_oom") && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
 }
 
