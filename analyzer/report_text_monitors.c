@@ -61,7 +61,7 @@ static void add_trend(struct wo_text *text, const struct wo_report_monitor *moni
   /* A rise that is over by the middle is the start of the job. */
   const bool is_start = slope->value.lo > 0 && monitor->fb_late_rise_bytes.is_known && monitor->fb_late_rise_bytes.value <= 0;
   if (is_start || (slope->value.lo <= 0 && slope->value.hi >= 0)) {
-    wo_text_add(text, ", memory without a steady trend");
+    wo_text_add(text, ", no steady rise of memory");
     return;
   }
   const double scale = (has_time ? S_PER_H : 1) * (slope->value.mid < 0 ? -1 : 1);
