@@ -389,22 +389,30 @@ static void read_fullest(struct wo_facts *facts, const struct wo_report_monitor 
   }
 }
 
-/* The cards among each other. One card in two files counts twice only if they are of two nodes, which nobody can tell. */
+/* The most cards that one file shows: two files may be of two nodes, or of the same cards. */
+static size_t count_cards(const struct wo_report_monitor *monitors, size_t count) {
+  size_t most = 0;
+  size_t cards = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && monitors[i].file != monitors[i - 1].file) cards = 0;
+    if (monitors[i].samples >= 2 && ++cards > most) most = cards;
+  }
+  return most;
+}
+
+/* The cards among each other. */
 static void read_spread(struct wo_facts *facts, const struct wo_report_monitor *monitors, size_t count, wo_event_id evidence) {
   double lowest = 0;
   double highest = 0;
-  size_t cards = 0;
   size_t known = 0;
   for (size_t i = 0; i < count; i++) {
-    if (monitors[i].samples < 2) continue;
-    cards++;
-    if (!monitors[i].fb_peak_bytes.is_known) continue;
+    if (monitors[i].samples < 2 || !monitors[i].fb_peak_bytes.is_known) continue;
     const double peak = monitors[i].fb_peak_bytes.value;
     if (known == 0 || peak < lowest) lowest = peak;
     if (known == 0 || peak > highest) highest = peak;
     known++;
   }
-  set_number(facts, "dmon.gpu_count", (double)cards, evidence);
+  set_number(facts, "dmon.gpu_count", (double)count_cards(monitors, count), evidence);
   if (known > 1) set_bytes(facts, "dmon.fb_spread", (struct wo_report_figure){true, highest - lowest}, evidence);
 }
 

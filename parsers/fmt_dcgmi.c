@@ -90,6 +90,7 @@ static enum wo_more feed_dcgmi(struct wo_scan *scan, const struct wo_line *line,
   if (read_names(text, open)) return WO_MORE_YES;
   if (read_row(open, text, &sample, &is_card)) {
     if (is_card) wo_monitor_add(scan, line, open->pattern, &sample, false);
+    open->numbers[STRANGE] = 0;
     return WO_MORE_YES;
   }
   return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;

@@ -120,6 +120,7 @@ static enum wo_more feed_dmon(struct wo_scan *scan, const struct wo_line *line, 
   }
   if (split(text, cells) == (size_t)open->numbers[COLUMNS] && read_row(open, cells, &sample)) {
     wo_monitor_add(scan, line, open->pattern, &sample, false);
+    open->numbers[STRANGE] = 0;
     return WO_MORE_YES;
   }
   return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;

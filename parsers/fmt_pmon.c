@@ -99,6 +99,7 @@ static enum wo_more feed_pmon(struct wo_scan *scan, const struct wo_line *line, 
   if (read_names(text, open)) return WO_MORE_YES;
   if (wo_view_starts(wo_view_trim_start(text), "#")) return WO_MORE_YES;
   if (!read_row(open, text, &use)) return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;
+  open->numbers[STRANGE] = 0;
   if (use.pid > 0) wo_monitor_add_process(scan, line, open->pattern, &use);
   return WO_MORE_YES;
 }

@@ -91,6 +91,7 @@ static enum wo_more feed_apps(struct wo_scan *scan, const struct wo_line *line, 
   const struct wo_view text = wo_view_skip(line->full, (size_t)open->numbers[SKIP]);
   if (read_header(text, open)) return WO_MORE_YES;
   if (!read_row(open, text, &use)) return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;
+  open->numbers[STRANGE] = 0;
   wo_monitor_add_process(scan, line, open->pattern, &use);
   return WO_MORE_YES;
 }

@@ -332,6 +332,7 @@ static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, s
   }
   if (split(text, state.separator, cells) == state.columns && read_row(&state, cells, &sample)) {
     wo_monitor_add(scan, line, open->pattern, &sample, false);
+    state.strange = 0;
     save(open, &state);
     return WO_MORE_YES;
   }

@@ -129,12 +129,18 @@ static enum wo_more feed_processes(struct wo_scan *scan, const struct wo_line *l
   return WO_MORE_YES;
 }
 
+/* The head of another vendor's table, whose rows look the same. */
+static bool is_other_banner(struct wo_view text) {
+  return wo_view_has(text, "Driver Version") || wo_view_has_nocase(text, "-smi ");
+}
+
 /* A new banner ends the table, as `nvidia-smi -l` prints one after the other without a line between. */
 static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct cells cells;
   if (wo_view_has(line->full, "| NVIDIA-SMI ")) return WO_MORE_NO_UNREAD;
   if (open->lines > TABLE_LINES) return WO_MORE_NO;
   if (open->numbers[IN_PROCESSES]) return feed_processes(scan, line, open);
+  if (is_other_banner(line->full)) return WO_MORE_NO;
   if (wo_view_has(line->full, "| Processes:")) open->numbers[IN_PROCESSES] = 1;
   if (!split(line->full, &cells)) return WO_MORE_YES;
   const int64_t index = read_index(&cells);

@@ -221,7 +221,8 @@ void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const stru
   if (sample->is_guessed) test_guess(monitor, sample);
   if (sample->lack) monitor->lack = sample->lack;
   wo_trend_add(&monitor->trend, sample->fb_bytes, sample->sm_pct, sample->time_s, is_continued);
-  if (sample->capacity_bytes >= 0) monitor->capacity_bytes = sample->capacity_bytes;
+  /* It does not change; a smaller one was cut by a kill. */
+  if (sample->capacity_bytes > monitor->capacity_bytes) monitor->capacity_bytes = sample->capacity_bytes;
   if (sample->sm_pct >= 0) {
     monitor->sm_count++;
     monitor->sm_sum += sample->sm_pct;
@@ -233,11 +234,13 @@ void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const stru
 
 /* ---- Processes ---- */
 
-/* An id that another program has later is told by its name. */
+/* An id that another program has later is told by its name; a name that only begins alike was cut by a kill. */
 static bool is_same_process(const struct wo_monitor_process *process, const struct wo_pattern *pattern,
                             const struct wo_monitor_use *use, struct wo_view name) {
+  const struct wo_view known = {process->name, process->name_len};
+  const bool is_cut = use->pid > 0 && name.len > 0 && wo_view_equal(wo_view_sub(known, 0, name.len), name);
   return process->pattern == pattern && process->gpu == use->gpu && process->pid == use->pid &&
-         wo_view_equal((struct wo_view){process->name, process->name_len}, name);
+         (is_cut || wo_view_equal(known, name));
 }
 
 /* Few enough for a plain search. NULL when there are too many. */

@@ -129,7 +129,8 @@ double wo_monitor_time(struct wo_view text);
 /* As wo_monitor_time, of a date as nvidia-smi prints it: "Tue Oct 29 19:00:23 2024". */
 double wo_monitor_date(struct wo_view text);
 
-/* Counts a line that is no part of the trace; whether there were too many of them. `*count` is the reader's. */
+/* Counts a line that is no part of the trace; whether there were too many of them in a row. `*count` is the reader's, which sets it
+ * to 0 at a row. */
 bool wo_monitor_is_over(int64_t *count);
 
 #endif

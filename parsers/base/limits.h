@@ -77,7 +77,7 @@
 #define WO_LIMIT_MONITOR_PROCESSES 128
 #endif
 
-/* Lines that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
