@@ -76,6 +76,23 @@ static void test_formats(void **state) {
   sample_done(&sample);
 }
 
+static void test_more_formats(void **state) {
+  const struct sample_file files[] = {
+      {"a.txt", "#Entity   FBUSD\nID\nGPU 0   7\n"},
+      {"b.xml", "<nvidia_smi_log>\n<gpu id=\"0:1:0.0\">\n</gpu>\n</nvidia_smi_log>\n"},
+      {"c.txt", "[0] NVIDIA A2 | 45'C,  98 % | 300 / 1024 MB | mara:python/4711(300M)\n"},
+      {"d.json", "\"query_time\": \"2024-01-01T12:00:00\",\n\"index\": 0,\n\"memory.used\": 7\n"},
+      {"e.csv", "2024/05/06 07:08:09.100, 1 MiB, 1024 MiB\n2024/05/06 07:08:14.100, 2 MiB, 1024 MiB\n"},
+      {"f.txt", "# gpu    sm    fb\n    0     5   100\n# gpu        pid  type    fb   command\n    0  7  C  10  a\n"}};
+  static const char *const formats[] = {"dcgmi", "smi-xml", "gpustat", "gpustat", "query-csv", "dmon"};
+  struct sample_job sample;
+  sample_read(&sample, *state, files, 6);
+  for (size_t i = 0; i < 6; i++) {
+    if (!wo_view_is(sample.job->inputs[i].format, formats[i])) fail_msg("%s is no %s", files[i].path, formats[i]);
+  }
+  sample_done(&sample);
+}
+
 /* A line for each card; that the peak is a lower bound is said once. A single table in a log is told when asked for. */
 static void test_text(void **state) {
   const struct sample_file files[] = {{"dmon.txt", dmon}, {"job.out", table}};
@@ -197,10 +214,10 @@ static void test_summary(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),    cmocka_unit_test(test_merge),     cmocka_unit_test(test_facts),
-      cmocka_unit_test(test_formats), cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
-      cmocka_unit_test(test_trend),   cmocka_unit_test(test_processes), cmocka_unit_test(test_notes),
-      cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_rows),    cmocka_unit_test(test_merge),        cmocka_unit_test(test_facts),
+      cmocka_unit_test(test_formats), cmocka_unit_test(test_more_formats), cmocka_unit_test(test_text),
+      cmocka_unit_test(test_json),    cmocka_unit_test(test_trend),        cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_notes),   cmocka_unit_test(test_summary),
   };
   return cmocka_run_group_tests_name("monitors", tests, sample_load_all, sample_unload);
 }
