@@ -367,23 +367,97 @@ static const struct wo_report_monitor *find_fullest(const struct wo_report_monit
   return best;
 }
 
+static void set_bytes(struct wo_facts *facts, const char *name, struct wo_report_figure figure, wo_event_id evidence) {
+  if (figure.is_known) wo_facts_set(facts, name, wo_value_exact(WO_UNIT_BYTES, figure.value), evidence);
+}
+
+static void set_share(struct wo_facts *facts, const char *name, struct wo_report_figure pct, wo_event_id evidence) {
+  if (pct.is_known) set_number(facts, name, pct.value / 100, evidence);
+}
+
 /* Rise is told from the first to the last sample: a slope per second would need times, which many traces lack, and says little
  * without the trace's length. */
-static enum wo_status read_monitors(struct wo_facts *facts) {
-  const struct wo_report_monitor *monitors = NULL;
-  size_t count = 0;
-  const enum wo_status status = wo_monitors_make(facts->job, facts->arena, &monitors, &count);
-  const struct wo_report_monitor *const best = find_fullest(monitors, count);
-  if (status != WO_OK || best == NULL) return status;
-  if (best->fb_peak_bytes.is_known) {
-    wo_facts_set(facts, "dmon.fb_peak", wo_value_exact(WO_UNIT_BYTES, best->fb_peak_bytes.value), best->evidence);
+static void read_fullest(struct wo_facts *facts, const struct wo_report_monitor *best) {
+  set_bytes(facts, "dmon.fb_peak", best->fb_peak_bytes, best->evidence);
+  set_bytes(facts, "dmon.capacity", best->capacity_bytes, best->evidence);
+  set_bytes(facts, "dmon.fb_late_rise", best->fb_late_rise_bytes, best->evidence);
+  set_share(facts, "dmon.sm_mean", best->sm_mean_pct, best->evidence);
+  set_share(facts, "dmon.sm_active_mean", best->sm_active_mean_pct, best->evidence);
+  set_share(facts, "dmon.idle", best->idle_pct, best->evidence);
+  if (best->fb_peak_bytes.is_known && best->capacity_bytes.is_known) {
+    const double room = best->capacity_bytes.value - best->fb_peak_bytes.value;
+    set_bytes(facts, "dmon.headroom", (struct wo_report_figure){true, room > 0 ? room : 0}, best->evidence);
   }
   if (best->fb_slope_bytes_per_sample.is_known) {
     const double rise = best->fb_slope_bytes_per_sample.value * (double)(best->samples - 1);
-    wo_facts_set(facts, "dmon.fb_slope", wo_value_exact(WO_UNIT_BYTES, rise), best->evidence);
+    set_bytes(facts, "dmon.fb_slope", (struct wo_report_figure){true, rise}, best->evidence);
   }
-  if (best->sm_mean_pct.is_known) set_number(facts, "dmon.sm_mean", best->sm_mean_pct.value / 100, best->evidence);
+}
+
+/* The most cards that one file shows: two files may be of two nodes, or of the same cards. */
+static size_t count_cards(const struct wo_report_monitor *monitors, size_t count) {
+  size_t most = 0;
+  size_t cards = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && monitors[i].file != monitors[i - 1].file) cards = 0;
+    if (monitors[i].samples >= 2 && ++cards > most) most = cards;
+  }
+  return most;
+}
+
+/* The cards among each other. */
+static void read_spread(struct wo_facts *facts, const struct wo_report_monitor *monitors, size_t count, wo_event_id evidence) {
+  double lowest = 0;
+  double highest = 0;
+  size_t known = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (monitors[i].samples < 2 || !monitors[i].fb_peak_bytes.is_known) continue;
+    const double peak = monitors[i].fb_peak_bytes.value;
+    if (known == 0 || peak < lowest) lowest = peak;
+    if (known == 0 || peak > highest) highest = peak;
+    known++;
+  }
+  set_number(facts, "dmon.gpu_count", (double)count_cards(monitors, count), evidence);
+  if (known > 1) set_bytes(facts, "dmon.fb_spread", (struct wo_report_figure){true, highest - lowest}, evidence);
+}
+
+static enum wo_status read_monitors(struct wo_facts *facts) {
+  const struct wo_report_monitor *monitors = NULL;
+  const struct wo_report_process *processes = NULL;
+  size_t count = 0;
+  size_t process_count = 0;
+  enum wo_status status = wo_monitors_make(facts->job, facts->arena, &monitors, &count);
+  if (status == WO_OK) status = wo_processes_make(facts->job, facts->arena, &processes, &process_count);
+  if (status != WO_OK) return status;
+  if (process_count > 0) set_number(facts, "dmon.process_count", (double)process_count, processes[0].evidence);
+  const struct wo_report_monitor *const best = find_fullest(monitors, count);
+  if (best == NULL) return WO_OK;
+  read_fullest(facts, best);
+  read_spread(facts, monitors, count, best->evidence);
   return WO_OK;
+}
+
+/* The figures of one field keep the interval in which the printed number lies. */
+static void set_field(struct wo_facts *facts, const char *name, enum wo_unit unit, const struct wo_event *event,
+                      enum wo_field_id id) {
+  const struct wo_field *const field = wo_event_field(event, id);
+  if (field) wo_facts_set(facts, name, wo_value_number(unit, field->number), event->id);
+}
+
+/* The last table tells most: its counts are those of the whole run until then. */
+static void read_summary(struct wo_facts *facts) {
+  const struct wo_event *last = NULL;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    if (event->kind == WO_KIND_MEMORY_USE && wo_view_is(event->pattern_id, "memory-torch-summary")) last = event;
+  }
+  if (last == NULL) return;
+  set_field(facts, "summary.allocated_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_BYTES);
+  set_field(facts, "summary.reserved_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_RESERVED_BYTES);
+  set_field(facts, "summary.reserved", WO_UNIT_BYTES, last, WO_FIELD_RESERVED_BYTES);
+  set_field(facts, "summary.non_releasable", WO_UNIT_BYTES, last, WO_FIELD_NON_RELEASABLE_BYTES);
+  set_field(facts, "summary.oom_count", WO_UNIT_NUMBER, last, WO_FIELD_OOM_COUNT);
+  set_field(facts, "summary.retries", WO_UNIT_NUMBER, last, WO_FIELD_RETRY_COUNT);
 }
 
 enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
@@ -399,6 +473,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   enum wo_status status = wo_facts_read_settings(facts);
   if (status == WO_OK) status = read_monitors(facts);
   if (status != WO_OK) return status;
+  read_summary(facts);
   count_events(facts);
   read_failure(facts);
   wo_facts_read_memory(facts);

@@ -180,13 +180,24 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   static const struct {
     const char *pattern;
     const char *format;
-  } rows[] = {{"smi-dmon", "dmon"}, {"smi-query-csv", "query-csv"}, {"smi-table", "smi-table"}, {"smi-q", "smi-q"}};
+  } rows[] = {{"smi-dmon", "dmon"},
+              {"smi-query-csv", "query-csv"},
+              {"smi-table", "smi-table"},
+              {"smi-q", "smi-q"},
+              {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-apps", "query-apps"},
+              {"smi-pmon", "pmon"},
+              {"smi-xml", "smi-xml"},
+              {"dcgmi-dmon", "dcgmi"},
+              {"gpustat", "gpustat"},
+              {"gpustat-json", "gpustat"}};
   struct wo_view pattern = {0};
   if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return pattern;
   for (size_t i = 0; i < store->count; i++) {
     if (store->items[i].span.file != file) continue;
-    if (store->items[i].kind != WO_KIND_MONITOR) return (struct wo_view){0};
-    pattern = store->items[i].pattern_id;
+    const enum wo_kind kind = store->items[i].kind;
+    if (kind != WO_KIND_MONITOR && kind != WO_KIND_GPU_PROCESS) return (struct wo_view){0};
+    if (kind == WO_KIND_MONITOR || pattern.len == 0) pattern = store->items[i].pattern_id;
   }
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (wo_view_is(pattern, rows[i].pattern)) return wo_view_of(rows[i].format);

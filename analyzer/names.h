@@ -18,8 +18,8 @@ int32_t wo_name_local_rank(struct wo_view path);
  * clusters are called ("node", "gpu" with two digits, "nid", "dgx", ...). */
 struct wo_view wo_name_host(struct wo_view path);
 
-/* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "dmon", "query-csv", "smi-table",
- * "smi-q" or "log". */
+/* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "sacct", "log", or a
+ * trace: "dmon", "pmon", "query-csv", "query-apps", "smi-table", "smi-q", "smi-xml", "dcgmi", "gpustat". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);
 
 /* The SLURM job id in the name of a log ("slurm-4711.err", "train_4711_3.out", "out-4711.2" give 4711), or an empty view.

@@ -540,6 +540,19 @@ static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, s
   put_figure(w, object, key, figure);
 }
 
+/* A slope and the ends of its interval, or null. */
+static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_report_slope *slope) {
+  if (!slope->is_known) {
+    put(w, object, key, cJSON_CreateNull());
+    return;
+  }
+  cJSON *const item = cJSON_CreateObject();
+  put(w, object, key, item);
+  put_figure(w, item, "value", (struct wo_report_figure){true, slope->value.mid});
+  put_figure(w, item, "lo", (struct wo_report_figure){true, slope->value.lo});
+  put_figure(w, item, "hi", (struct wo_report_figure){true, slope->value.hi});
+}
+
 /* One card of one trace. What the trace has no column for is null: most of them lack something. */
 static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_monitor *monitor) {
   cJSON *const object = push(w, array, cJSON_CreateObject());
@@ -553,12 +566,33 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_m
   put_figure(w, object, "fb_slope_bytes_per_sample", monitor->fb_slope_bytes_per_sample);
   put_figure(w, object, "sm_mean_pct", monitor->sm_mean_pct);
   put_figure_bytes(w, object, "capacity_bytes", monitor->capacity_bytes);
+  put_figure(w, object, "active_samples", monitor->active_samples);
+  put_figure(w, object, "sm_active_mean_pct", monitor->sm_active_mean_pct);
+  put_figure(w, object, "idle_pct", monitor->idle_pct);
+  put_slope(w, object, "fb_trend_bytes_per_s", &monitor->fb_trend_per_s);
+  put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->fb_trend_per_sample);
+  put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->fb_late_rise_bytes);
+  put(w, object, "note", monitor->lack.len > 0 ? text_item(w, monitor->lack) : cJSON_CreateNull());
   put(w, object, "evidence", id_item(monitor->evidence));
+}
+
+static void put_process(struct writer *w, cJSON *array, const struct wo_report_process *process) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  assert(process->file < w->job->input_count);
+  put(w, object, "path", text_item(w, w->job->inputs[process->file].path));
+  put_figure(w, object, "gpu", (struct wo_report_figure){process->gpu >= 0, process->gpu});
+  put_figure(w, object, "pid", (struct wo_report_figure){process->pid > 0, (double)process->pid});
+  put(w, object, "name", process->name.len > 0 ? text_item(w, process->name) : cJSON_CreateNull());
+  put_count(w, object, "samples", process->samples);
+  put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
+  put(w, object, "evidence", id_item(process->evidence));
 }
 
 static void put_monitors(struct writer *w, cJSON *root) {
   cJSON *const array = put_array(w, root, "monitors");
   for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+  cJSON *const processes = put_array(w, root, "gpu_processes");
+  for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
 }
 
 /* ---- The whole ---- */

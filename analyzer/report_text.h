@@ -89,6 +89,12 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event);
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding);
 void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding);
 
+/* Whether a trace is worth a line: a single look at the cards at the start of a log is none, and is told when asked for. */
+bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor);
+
+/* Writes what the traces show of each card, and of the processes. */
+void wo__write_monitors(struct wo__writer *w);
+
 /* Writes the bar of the card's memory with its legend, and the arithmetic below it. */
 void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory);
 

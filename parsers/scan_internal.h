@@ -57,6 +57,8 @@ struct wo_scan {
   uint64_t settings[WO_SCAN_SETTINGS_MAX];       /* hashes of settings seen; 0 = free */
   struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
   size_t monitor_count;
+  struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
+  size_t process_count;
   size_t line_start; /* in buf: the line being read, for lines before it */
 };
 

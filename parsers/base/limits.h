@@ -72,7 +72,12 @@
 #define WO_LIMIT_MONITORS 64
 #endif
 
-/* Lines that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Processes of which one input's traces are summed up; rows of further ones are counted as dropped evidence. */
+#ifndef WO_LIMIT_MONITOR_PROCESSES
+#define WO_LIMIT_MONITOR_PROCESSES 128
+#endif
+
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
