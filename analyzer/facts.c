@@ -67,13 +67,19 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* Whether an event was neither survived nor of an earlier run of the program. */
+static bool is_of_this_end(const struct wo_job *job, size_t index) {
+  const enum wo_role role = job->story.roles[index];
+  return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
+}
+
 /* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
  * fault means one that did harm. */
 static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (!event->is_quoted && job->story.roles[i] != WO_ROLE_RECOVERED) facts->counts[event->kind]++;
+    if (!event->is_quoted && is_of_this_end(job, i)) facts->counts[event->kind]++;
   }
 }
 
@@ -279,8 +285,7 @@ static void read_host(struct wo_facts *facts) {
   wo_event_id last = WO_EVENT_NONE;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
-    const enum wo_role role = facts->job->story.roles[i];
-    if (event->is_quoted || role == WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
+    if (event->is_quoted || !is_of_this_end(facts->job, i) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
     read_host_event(facts, event, &rss);
     if (event->kind != WO_KIND_CGROUP_OOM) continue;
     const double count = wo_event_number(event, WO_FIELD_COUNT, 1);
@@ -478,6 +483,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   read_host(facts);
   read_requests(facts);
   read_job(facts);
+  wo_facts_read_ranks(facts);
+  wo_facts_read_restarts(facts);
   wo_facts_read_sizes(facts);
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }

@@ -53,4 +53,8 @@ void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value valu
 enum wo_status wo_facts_read_settings(struct wo_facts *facts);
 void wo_facts_read_memory(struct wo_facts *facts);
 
+/* Read what the ranks show together (analyzer/ranks.c), and the earlier runs in the log (analyzer/restarts.c). */
+void wo_facts_read_ranks(struct wo_facts *facts);
+void wo_facts_read_restarts(struct wo_facts *facts);
+
 #endif

@@ -150,11 +150,16 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   return status != WO_OK ? status : end;
 }
 
-/* The rank that a file's name tells (rank_3.log) is that of all its lines that do not name one. */
+/* The rank and the host that a file's name tells (log_node04_3.err) are those of all its lines that do not name one. */
 static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
+  const struct wo_view name = wo_view_of(path);
+  const int32_t local = wo_name_local_rank(name);
+  const bool is_local = local != WO_RANK_UNKNOWN;
   const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
                                           .no_prefilter = job->no_prefilter,
-                                          .rank = wo_name_rank(wo_view_of(path), job->paths, job->path_count)};
+                                          .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
+                                          .is_local_rank = is_local,
+                                          .host = wo_name_host(name)};
   return wo_scan_new(job->patterns, &job->events, options, ret_scan);
 }
 

@@ -5,6 +5,7 @@
 #define WO_REPORT_H
 
 #include "analyzer/job.h"
+#include "analyzer/ranks.h"
 #include "rules/rule.h"
 
 /* One argument for or against a finding. */
@@ -149,6 +150,8 @@ struct wo_report {
   size_t process_count;
   const struct wo_report_fold *folds;
   size_t fold_count;
+  const struct wo_rank *ranks; /* by number */
+  size_t rank_count;
   const struct wo_report_fact *facts;
   size_t fact_count;
   struct wo_view resubmit; /* the line to resubmit with, or empty */

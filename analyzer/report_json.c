@@ -213,6 +213,42 @@ static void put_inputs(struct writer *w, cJSON *root) {
   }
 }
 
+/* The runs of files that hold several. The index counts within all of them, from 1 as people count. */
+static void put_runs(struct writer *w, cJSON *job) {
+  cJSON *const array = put_array(w, job, "runs");
+  for (size_t i = 0; i < w->job->story.run_count; i++) {
+    const struct wo_run *const run = &w->job->story.runs[i];
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_count(w, object, "index", i + 1);
+    put(w, object, "path", text_item(w, w->job->inputs[run->file].path));
+    put_count(w, object, "first_line", run->first_line);
+    put_count(w, object, "last_line", run->last_line);
+    put_text(w, object, "job_id", run->job_id);
+    put_name(w, object, "outcome", wo_outcome_name(run->outcome));
+    put_known(w, object, "step_first", run->step_first);
+    put_known(w, object, "step_last", run->step_last);
+    put(w, object, "current", cJSON_CreateBool(run->is_current));
+    put(w, object, "evidence", id_item(run->failure));
+  }
+}
+
+/* Who failed and who followed. `uncertain` says that another rank may have been first. */
+static void put_ranks(struct writer *w, cJSON *job) {
+  const struct wo_story *const story = &w->job->story;
+  cJSON *const array = put_array(w, job, "rank_table");
+  for (size_t i = 0; i < w->report->rank_count; i++) {
+    const struct wo_rank *const rank = &w->report->ranks[i];
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_count(w, object, "rank", (uint64_t)rank->rank);
+    put_text(w, object, "host", rank->host);
+    put_known(w, object, "gpu", rank->gpu);
+    put_name(w, object, "status", wo_rank_status_name(rank->status));
+    put(w, object, "evidence", id_item(rank->evidence));
+  }
+  put(w, job, "order_uncertain", cJSON_CreateBool(story->is_order_uncertain));
+  put(w, job, "order_rival", id_item(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
+}
+
 /* What is known of the job as a whole. Nodes is empty, not null, when none is known: readers can always loop over it. */
 static void put_job(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
@@ -224,6 +260,8 @@ static void put_job(struct writer *w, cJSON *root) {
   put_name(w, object, "outcome", wo_outcome_name(story->outcome));
   put_ids(w, object, "outcome_evidence", story->outcome_evidence, story->outcome_evidence_count);
   put_role_ids(w, object, "recovered", WO_ROLE_RECOVERED);
+  put_runs(w, object);
+  put_ranks(w, object);
 }
 
 /* The first failure that was not survived. The step is the last one seen before it, hence a property of the story and not of the
@@ -449,6 +487,8 @@ static const char *role_name(enum wo_role role) {
     return "recovered";
   case WO_ROLE_REPEAT:
     return "repeat";
+  case WO_ROLE_EARLIER:
+    return "earlier_run";
   case WO_ROLE_NONE:
     break;
   }

@@ -205,6 +205,7 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
   if (status == WO_OK) status = make_request(&diagnosis, report);
   if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   make_memory(&diagnosis, report);

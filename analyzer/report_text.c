@@ -318,13 +318,15 @@ static bool has_rest(const struct wo__writer *w) {
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
   for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
   has_some = has_some || report->process_count > 0;
-  return has_some;
+  return has_some || wo__has_ranks_or_runs(w);
 }
 
 /* All that follows the diagnosis. */
 static void write_rest(struct wo__writer *w) {
   if (has_rest(w)) wo__end_line(w);
   write_others(w);
+  wo__write_ranks(w);
+  wo__write_runs(w);
   write_folds(w);
   if (w->page.style.is_verbose) write_events(w, WO_ROLE_CONSEQUENCE);
   write_recovered(w);

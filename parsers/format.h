@@ -37,7 +37,8 @@ struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
   char source[64];      /* prefix source of the first line: lines of other writers are not fed */
-  struct wo_line first; /* views are empty: only number, offset, rank and time are kept */
+  char host[64];        /* host of the first line; first.prefix.host shows it while the reader is called */
+  struct wo_line first; /* other views are empty: number, offset, rank, host and time are kept */
   char *message;
   size_t message_len;
   uint32_t lines;      /* fed so far */

@@ -72,6 +72,10 @@ void wo__scan_close_all(struct wo_scan *scan);
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
 
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+ */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
+
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);
 

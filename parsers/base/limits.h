@@ -103,6 +103,16 @@
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
 #endif
 
+/* Ranks of a job that are told apart one by one. */
+#ifndef WO_LIMIT_RANKS
+#define WO_LIMIT_RANKS 1024
+#endif
+
+/* Runs of a program that are told apart in the files of one job. */
+#ifndef WO_LIMIT_RUNS
+#define WO_LIMIT_RUNS 256
+#endif
+
 /* Files given as one job. */
 #ifndef WO_LIMIT_INPUT_FILES
 #define WO_LIMIT_INPUT_FILES 4096
