@@ -3,6 +3,7 @@
 
 #include "analyzer/diagnose.h"
 #include "analyzer/monitors.h"
+#include "analyzer/sizes.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
@@ -90,6 +91,15 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_part(diagnosis, memory, "free", "oom.free");
   add_size(diagnosis, memory);
   add_room(diagnosis, memory);
+}
+
+/* Readings were worked out for the facts, and are again with all their parts. */
+static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
+  if (!sizes) return WO_E_NOMEM;
+  wo_sizes_find(diagnosis->facts, sizes);
+  if (sizes->has_request) report->request = sizes;
+  return WO_OK;
 }
 
 /* ---- Consequences ---- */
@@ -225,6 +235,9 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
   if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
+  if (status == WO_OK) status = make_request(&diagnosis, report);
+  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;

@@ -37,14 +37,15 @@ struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
   char source[64];      /* prefix source of the first line: lines of other writers are not fed */
-  struct wo_line first; /* views are empty: only number, offset, rank and time are kept */
+  char host[64];        /* host of the first line; first.prefix.host shows it while the reader is called */
+  struct wo_line first; /* other views are empty: number, offset, rank, host and time are kept */
   char *message;
   size_t message_len;
-  uint32_t lines;     /* fed so far */
-  uint32_t skipped;   /* lines of other writers since it was opened */
-  wo_event_id event;  /* the event being built, or WO_EVENT_NONE */
-  int64_t numbers[8]; /* reader's own */
-  char texts[4][256]; /* reader's own, NUL-terminated */
+  uint32_t lines;      /* fed so far */
+  uint32_t skipped;    /* lines of other writers since it was opened */
+  wo_event_id event;   /* the event being built, or WO_EVENT_NONE */
+  int64_t numbers[12]; /* reader's own */
+  char texts[4][256];  /* reader's own, NUL-terminated */
 };
 
 struct wo_format {

@@ -28,6 +28,9 @@ struct backwards {
 /* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
 #define AROUND_BYTES 1024
 
+/* Prefixes stand at the front of a line. */
+#define STAMP_BYTES 256
+
 /* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
  * input was cut into chunks. */
 static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
@@ -68,6 +71,24 @@ struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *l
     if (--n == 0) return wo_view_skip(full, prefix.length);
   }
   return (struct wo_view){0};
+}
+
+/* Lines before one without a time that are looked at for the time of its writer. */
+#define STAMP_LINES 200
+
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  char buf[STAMP_BYTES];
+  for (int lines = 0; lines < STAMP_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
+    if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
+    struct wo_stamp stamp = prefix.stamp;
+    stamp.is_inherited = true;
+    return stamp;
+  }
+  return (struct wo_stamp){.clock = WO_CLOCK_NONE};
 }
 
 /* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */

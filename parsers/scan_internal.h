@@ -66,6 +66,8 @@ struct wo_scan {
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
   struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
   size_t monitor_count;
+  struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
+  size_t process_count;
   size_t line_start; /* in buf: the line being read, for lines before it */
 };
 
@@ -78,6 +80,10 @@ void wo__scan_close_all(struct wo_scan *scan);
 /* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
+
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+ */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);

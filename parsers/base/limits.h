@@ -103,7 +103,12 @@
 #define WO_LIMIT_MONITORS 64
 #endif
 
-/* Lines that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Processes of which one input's traces are summed up; rows of further ones are counted as dropped evidence. */
+#ifndef WO_LIMIT_MONITOR_PROCESSES
+#define WO_LIMIT_MONITOR_PROCESSES 128
+#endif
+
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -127,6 +132,16 @@
 #endif
 #ifndef WO_LIMIT_REGEX_HEAP_KIB
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
+#endif
+
+/* Ranks of a job that are told apart one by one. */
+#ifndef WO_LIMIT_RANKS
+#define WO_LIMIT_RANKS 1024
+#endif
+
+/* Runs of a program that are told apart in the files of one job. */
+#ifndef WO_LIMIT_RUNS
+#define WO_LIMIT_RUNS 256
 #endif
 
 /* Files given as one job. */
@@ -179,5 +194,11 @@
 #ifndef WO_LIMIT_REPORT_BYTES
 #define WO_LIMIT_REPORT_BYTES ((size_t)32 * 1024 * 1024)
 #endif
+
+/* Models of one job that are told apart. */
+#define WO_LIMIT_JOB_MODELS 4
+
+/* Readings of one refused request that are kept. */
+#define WO_LIMIT_SIZE_READINGS 8
 
 #endif
