@@ -471,6 +471,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
         (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
   }
   enum wo_status status = wo_facts_read_settings(facts);
+  if (status == WO_OK) status = wo_facts_read_alloc_conf(facts);
   if (status == WO_OK) status = read_monitors(facts);
   if (status != WO_OK) return status;
   read_summary(facts);

@@ -134,6 +134,23 @@ struct wo_report_fact {
   struct wo_value value;
 };
 
+/* A value that the inputs give for a knob and that does not count. */
+struct wo_report_setting_other {
+  struct wo_value value;  /* its evidence is where it stands */
+  struct wo_view why_not; /* "a command line beats a file" */
+  bool is_conflict;       /* the same key, set differently at a place of another sort */
+};
+
+/* What a knob is set to. */
+struct wo_report_setting {
+  struct wo_view knob;
+  struct wo_value value;  /* its evidence is where it stands */
+  struct wo_view spelled; /* "--micro-batch-size 4" */
+  const struct wo_report_setting_other *others;
+  size_t other_count;
+  bool has_conflict;
+};
+
 struct wo_sizes; /* analyzer/sizes.h */
 
 struct wo_report {
@@ -154,6 +171,8 @@ struct wo_report {
   size_t rank_count;
   const struct wo_report_fact *facts;
   size_t fact_count;
+  const struct wo_report_setting *settings; /* in the order of the knobs */
+  size_t setting_count;
   struct wo_view resubmit; /* the line to resubmit with, or empty */
 };
 

@@ -595,6 +595,30 @@ static void put_monitors(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
 }
 
+/* ---- Settings ---- */
+
+/* What a knob is set to, and the values that do not count with the reason. */
+static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  put(w, object, "knob", text_item(w, setting->knob));
+  put(w, object, "value", value_item(w, &setting->value));
+  put(w, object, "spelled", text_item(w, setting->spelled));
+  put(w, object, "evidence", id_item(setting->value.evidence));
+  cJSON *const others = put_array(w, object, "others");
+  for (size_t i = 0; i < setting->other_count; i++) {
+    cJSON *const other = push(w, others, cJSON_CreateObject());
+    put(w, other, "value", value_item(w, &setting->others[i].value));
+    put(w, other, "evidence", id_item(setting->others[i].value.evidence));
+    put(w, other, "why_not", text_item(w, setting->others[i].why_not));
+    put(w, other, "conflict", cJSON_CreateBool(setting->others[i].is_conflict));
+  }
+}
+
+static void put_settings(struct writer *w, cJSON *root) {
+  cJSON *const array = put_array(w, root, "settings");
+  for (size_t i = 0; i < w->report->setting_count; i++) put_setting(w, array, &w->report->settings[i]);
+}
+
 /* ---- The whole ---- */
 
 /* The keys in the order in which people read them; the long lists come last. */
@@ -614,6 +638,7 @@ static void put_report(struct writer *w, cJSON *root) {
   put_monitors(w, root);
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
+  put_settings(w, root);
   put_folds(w, root);
   put_text(w, root, "resubmit", report->resubmit);
   put_evidence(w, root);

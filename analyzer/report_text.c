@@ -313,6 +313,7 @@ static void write_notes(struct wo__writer *w) {
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
+  has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
@@ -332,6 +333,7 @@ static void write_rest(struct wo__writer *w) {
   write_recovered(w);
   if (w->page.style.is_verbose) write_events(w, WO_ROLE_RECOVERED);
   wo__write_monitors(w);
+  wo__write_settings(w);
   write_resubmit(w);
   write_notes(w);
 }

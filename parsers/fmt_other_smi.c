@@ -8,7 +8,7 @@ static enum wo_more begin_other(struct wo_scan *scan, const struct wo_line *line
                                 struct wo_open *open) {
   char message[160];
   const struct wo_view tool = open->pattern->argument;
-  if (!wo_scan_is_new_setting(scan, WO_VIEW("table of another vendor"), tool)) return WO_MORE_NO;
+  if (!wo_scan_is_setting_change(scan, WO_VIEW("table of another vendor"), tool, tool, line->offset)) return WO_MORE_NO;
   struct wo_event *const event =
       wo_scan_add_event(scan, line, open->pattern, WO_KIND_NOTE, wo_match_start(match), wo_match_text(match).len);
   if (!event) return WO_MORE_NO;
