@@ -79,7 +79,7 @@ static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (!event->is_quoted && is_of_this_end(job, i)) facts->counts[event->kind]++;
+    if (!event->is_quoted && !wo_story_is_suspicion(event) && is_of_this_end(job, i)) facts->counts[event->kind]++;
   }
 }
 
@@ -286,6 +286,10 @@ static void read_host(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
     if (event->is_quoted || !is_of_this_end(facts->job, i) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
+    if (wo_story_is_suspicion(event)) {
+      set_bool(facts, "host.is_shm_suspected", true, event->id);
+      continue;
+    }
     read_host_event(facts, event, &rss);
     if (event->kind != WO_KIND_CGROUP_OOM) continue;
     const double count = wo_event_number(event, WO_FIELD_COUNT, 1);
