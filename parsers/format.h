@@ -37,7 +37,8 @@ struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
   char source[64];      /* prefix source of the first line: lines of other writers are not fed */
-  struct wo_line first; /* views are empty: only number, offset, rank and time are kept */
+  char host[64];        /* prefix host of the first line */
+  struct wo_line first; /* number, offset, rank and time are kept; of the views only the host, and that only in finish */
   char *message;
   size_t message_len;
   uint32_t lines;     /* fed so far */

@@ -102,6 +102,7 @@ struct wo_view wo_open_message(const struct wo_open *open) {
  * nothing. */
 static void finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];
+  open->first.prefix.host = wo_view_of(open->host);
   if (open->format->finish) open->format->finish(scan, open);
   scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
   scan->open_count--;
@@ -125,6 +126,11 @@ static char *take_slot(struct wo_scan *scan) {
   return NULL;
 }
 
+/* printf wants a pointer even for no bytes. */
+static const char *text_of(struct wo_view view) {
+  return view.ptr ? view.ptr : "";
+}
+
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line) {
   if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
@@ -132,9 +138,8 @@ struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *form
   *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
   open->message = take_slot(scan);
   assert(open->message);
-  const struct wo_view source = line->prefix.source;
-  const size_t len = source.len < sizeof open->source - 1 ? source.len : sizeof open->source - 1;
-  if (len > 0) memcpy(open->source, source.ptr, len);
+  snprintf(open->source, sizeof open->source, "%.*s", (int)line->prefix.source.len, text_of(line->prefix.source));
+  snprintf(open->host, sizeof open->host, "%.*s", (int)line->prefix.host.len, text_of(line->prefix.host));
   open->first = *line;
   open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
   open->first.prefix.source = (struct wo_view){0};
