@@ -106,6 +106,22 @@ static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct w
   return false;
 }
 
+/* A row of the table of known shapes. Reports name it where they take a number from it, so its source must be found. */
+static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
+  for (size_t i = 0; i < pack->model_count; i++) {
+    const struct wo_model_shape *const shape = &pack->models[i];
+    if (!wo_view_equal(shape->id, id)) continue;
+    add_heading(out, "model", id);
+    wo_text_add(out, "  parameters %.0f\n  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n", shape->parameters,
+                shape->layers, shape->hidden, shape->intermediate);
+    wo_text_add(out, "  heads %.0f, key/value heads %.0f, head size %.0f\n", shape->heads, shape->kv_heads, shape->head_dim);
+    if (shape->vocab > 0) wo_text_add(out, "  vocabulary %.0f\n", shape->vocab);
+    wo_text_add(out, "  source: %.*s\n", (int)shape->source.len, shape->source.ptr ? shape->source.ptr : "");
+    return true;
+  }
+  return false;
+}
+
 /* Everything that has the id: a cause and a fix may share one, and then both are meant. False when
  * nothing has it. */
 static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
@@ -115,7 +131,8 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
   if (cause) explain_cause(pack, cause, out, width);
   if (fix) explain_fix(fix, out, width);
   if (knob) explain_knob(knob, out, width);
-  return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width);
+  return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width) ||
+         explain_model(pack, id, out);
 }
 
 /* Not every knob and fact: there are hundreds, and few are looked up by chance. */
@@ -126,7 +143,7 @@ static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
   for (size_t i = 0; i < pack->fix_count; i++) wo_text_add(out, "%.*s ", (int)pack->fixes[i].id.len, pack->fixes[i].id.ptr);
   wo_text_add(out, "\n\nterms: ");
   for (size_t i = 0; i < pack->term_count; i++) wo_text_add(out, "%.*s ", (int)pack->terms[i].id.len, pack->terms[i].id.ptr);
-  wo_text_add(out, "\n\nor a setting (`whyoom rules list`) or a fact such as oom.tried\n");
+  wo_text_add(out, "\n\nor a setting (`whyoom rules list`), a fact such as oom.tried or a model such as gpt2\n");
 }
 
 /* Several ids may be asked for; one that is unknown does not keep the others from being explained. */

@@ -29,6 +29,7 @@ static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
                 knob->alias_count ? (int)knob->aliases[0].key.len : 0, knob->alias_count ? knob->aliases[0].key.ptr : "");
   }
   wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
+  wo_text_add(out, "models of known shape: %zu\n", pack->model_count);
 }
 
 /* ---- check ---- */

@@ -3,7 +3,9 @@
 
 #include <assert.h>
 
+#include "analyzer/model.h"
 #include "analyzer/monitors.h"
+#include "analyzer/sizes.h"
 #include "analyzer/story.h"
 #include "parsers/base/units.h"
 
@@ -21,9 +23,6 @@ static const struct fact_row fact_table[] = {
 };
 
 #define FACT_COUNT (sizeof fact_table / sizeof fact_table[0])
-
-/* Bytes per parameter of gradients and Adam's moments beside the weights themselves. */
-#define ADAM_FP32_BYTES 8.0
 
 /* Steps from which a failure no longer counts as one of the first. */
 #define FIRST_STEPS 3
@@ -68,13 +67,19 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* Whether an event was neither survived nor of an earlier run of the program. */
+static bool is_of_this_end(const struct wo_job *job, size_t index) {
+  const enum wo_role role = job->story.roles[index];
+  return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
+}
+
 /* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
  * fault means one that did harm. */
 static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (!event->is_quoted && job->story.roles[i] != WO_ROLE_RECOVERED) facts->counts[event->kind]++;
+    if (!event->is_quoted && is_of_this_end(job, i)) facts->counts[event->kind]++;
   }
 }
 
@@ -220,30 +225,6 @@ static void read_frameworks(struct wo_facts *facts) {
 
 /* ---- The model ---- */
 
-/* Bytes of one weight in a number format, or 0. */
-static double bytes_of_dtype(struct wo_view dtype) {
-  static const struct {
-    const char *name;
-    double bytes;
-  } rows[] = {{"bf16", 2}, {"bfloat16", 2}, {"fp16", 2}, {"float16", 2}, {"half", 2}, {"16", 2},
-              {"fp32", 4}, {"float32", 4},  {"32", 4},   {"fp8", 1},     {"int8", 1}};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (wo_view_has_nocase(dtype, rows[i].name)) return rows[i].bytes;
-  }
-  return 0;
-}
-
-/* Weights, gradients and Adam's two moments of one unsharded replica. Gradients and moments exist for trainable parameters only.
- * The interval runs from everything in 16 bits to 32-bit moments with a 32-bit copy of the weights. */
-static void read_states(struct wo_facts *facts, double parameters, double trainable, double weight_bytes, wo_event_id evidence) {
-  const double frozen = (parameters - trainable) * (weight_bytes > 0 ? weight_bytes : 2.0);
-  struct wo_interval per = {8, 16, 16};
-  if (weight_bytes == 4) per = (struct wo_interval){16, 16, 16};
-  if (weight_bytes == 2) per = (struct wo_interval){8, 4 + ADAM_FP32_BYTES, 16};
-  const struct wo_interval states = {frozen + trainable * per.lo, frozen + trainable * per.mid, frozen + trainable * per.hi};
-  wo_facts_set(facts, "model.states", wo_value_number(WO_UNIT_BYTES, states), evidence);
-}
-
 /* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
 static void read_sharding(struct wo_facts *facts) {
   static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
@@ -258,34 +239,6 @@ static void read_sharding(struct wo_facts *facts) {
     is_sharded = is_sharded || !is_plain;
   }
   set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
-}
-
-/* The largest count is that of the model: layers, adapters and value heads report theirs in the same words. */
-static void read_model(struct wo_facts *facts) {
-  double parameters = 0;
-  double trainable = 0;
-  wo_event_id evidence = WO_EVENT_NONE;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
-    if (event->kind != WO_KIND_MODEL || event->is_quoted) continue;
-    const double all = wo_event_number(event, WO_FIELD_PARAMETERS, 0);
-    const double part = wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0);
-    if (all > parameters) {
-      parameters = all;
-      evidence = event->id;
-    }
-    if (part > trainable) trainable = part;
-  }
-  const struct wo_setting *dtype = wo_facts_setting(facts, WO_VIEW("dtype"));
-  /* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself tells their size.
-   */
-  const bool tells_weights = dtype && wo_view_has(wo_event_text(dtype->event, WO_FIELD_KEY), "dtype");
-  const double weight_bytes = tells_weights ? bytes_of_dtype(dtype->value.text) : 0;
-  if (dtype && weight_bytes > 0) set_number(facts, "model.bytes_per_parameter", weight_bytes, dtype->event->id);
-  if (trainable > 0) set_number(facts, "model.trainable_parameters", trainable, evidence);
-  if (parameters <= 0) return;
-  set_number(facts, "model.parameters", parameters, evidence);
-  read_states(facts, parameters, trainable > 0 && trainable < parameters ? trainable : parameters, weight_bytes, evidence);
 }
 
 /* ---- The host ---- */
@@ -331,6 +284,7 @@ static void read_sampled_rss(struct wo_facts *facts) {
     const struct wo_event *event = &facts->job->events.items[i];
     const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
     if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
+    if (wo_event_field(event, WO_FIELD_HOST)) continue; /* all processes of a node together */
     rss = used;
     set_field_number(facts, "host.rss", event, WO_FIELD_USED_BYTES, WO_UNIT_BYTES);
   }
@@ -344,8 +298,7 @@ static void read_host(struct wo_facts *facts) {
   wo_event_id last = WO_EVENT_NONE;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
-    const enum wo_role role = facts->job->story.roles[i];
-    if (event->is_quoted || role == WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
+    if (event->is_quoted || !is_of_this_end(facts->job, i) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
     read_host_event(facts, event, &rss);
     if (event->kind != WO_KIND_CGROUP_OOM) continue;
     const double count = wo_event_number(event, WO_FIELD_COUNT, 1);
@@ -427,23 +380,97 @@ static const struct wo_report_monitor *find_fullest(const struct wo_report_monit
   return best;
 }
 
+static void set_bytes(struct wo_facts *facts, const char *name, struct wo_report_figure figure, wo_event_id evidence) {
+  if (figure.is_known) wo_facts_set(facts, name, wo_value_exact(WO_UNIT_BYTES, figure.value), evidence);
+}
+
+static void set_share(struct wo_facts *facts, const char *name, struct wo_report_figure pct, wo_event_id evidence) {
+  if (pct.is_known) set_number(facts, name, pct.value / 100, evidence);
+}
+
 /* Rise is told from the first to the last sample: a slope per second would need times, which many traces lack, and says little
  * without the trace's length. */
-static enum wo_status read_monitors(struct wo_facts *facts) {
-  const struct wo_report_monitor *monitors = NULL;
-  size_t count = 0;
-  const enum wo_status status = wo_monitors_make(facts->job, facts->arena, &monitors, &count);
-  const struct wo_report_monitor *const best = find_fullest(monitors, count);
-  if (status != WO_OK || best == NULL) return status;
-  if (best->fb_peak_bytes.is_known) {
-    wo_facts_set(facts, "dmon.fb_peak", wo_value_exact(WO_UNIT_BYTES, best->fb_peak_bytes.value), best->evidence);
+static void read_fullest(struct wo_facts *facts, const struct wo_report_monitor *best) {
+  set_bytes(facts, "dmon.fb_peak", best->fb_peak_bytes, best->evidence);
+  set_bytes(facts, "dmon.capacity", best->capacity_bytes, best->evidence);
+  set_bytes(facts, "dmon.fb_late_rise", best->fb_late_rise_bytes, best->evidence);
+  set_share(facts, "dmon.sm_mean", best->sm_mean_pct, best->evidence);
+  set_share(facts, "dmon.sm_active_mean", best->sm_active_mean_pct, best->evidence);
+  set_share(facts, "dmon.idle", best->idle_pct, best->evidence);
+  if (best->fb_peak_bytes.is_known && best->capacity_bytes.is_known) {
+    const double room = best->capacity_bytes.value - best->fb_peak_bytes.value;
+    set_bytes(facts, "dmon.headroom", (struct wo_report_figure){true, room > 0 ? room : 0}, best->evidence);
   }
   if (best->fb_slope_bytes_per_sample.is_known) {
     const double rise = best->fb_slope_bytes_per_sample.value * (double)(best->samples - 1);
-    wo_facts_set(facts, "dmon.fb_slope", wo_value_exact(WO_UNIT_BYTES, rise), best->evidence);
+    set_bytes(facts, "dmon.fb_slope", (struct wo_report_figure){true, rise}, best->evidence);
   }
-  if (best->sm_mean_pct.is_known) set_number(facts, "dmon.sm_mean", best->sm_mean_pct.value / 100, best->evidence);
+}
+
+/* The most cards that one file shows: two files may be of two nodes, or of the same cards. */
+static size_t count_cards(const struct wo_report_monitor *monitors, size_t count) {
+  size_t most = 0;
+  size_t cards = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && monitors[i].file != monitors[i - 1].file) cards = 0;
+    if (monitors[i].samples >= 2 && ++cards > most) most = cards;
+  }
+  return most;
+}
+
+/* The cards among each other. */
+static void read_spread(struct wo_facts *facts, const struct wo_report_monitor *monitors, size_t count, wo_event_id evidence) {
+  double lowest = 0;
+  double highest = 0;
+  size_t known = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (monitors[i].samples < 2 || !monitors[i].fb_peak_bytes.is_known) continue;
+    const double peak = monitors[i].fb_peak_bytes.value;
+    if (known == 0 || peak < lowest) lowest = peak;
+    if (known == 0 || peak > highest) highest = peak;
+    known++;
+  }
+  set_number(facts, "dmon.gpu_count", (double)count_cards(monitors, count), evidence);
+  if (known > 1) set_bytes(facts, "dmon.fb_spread", (struct wo_report_figure){true, highest - lowest}, evidence);
+}
+
+static enum wo_status read_monitors(struct wo_facts *facts) {
+  const struct wo_report_monitor *monitors = NULL;
+  const struct wo_report_process *processes = NULL;
+  size_t count = 0;
+  size_t process_count = 0;
+  enum wo_status status = wo_monitors_make(facts->job, facts->arena, &monitors, &count);
+  if (status == WO_OK) status = wo_processes_make(facts->job, facts->arena, &processes, &process_count);
+  if (status != WO_OK) return status;
+  if (process_count > 0) set_number(facts, "dmon.process_count", (double)process_count, processes[0].evidence);
+  const struct wo_report_monitor *const best = find_fullest(monitors, count);
+  if (best == NULL) return WO_OK;
+  read_fullest(facts, best);
+  read_spread(facts, monitors, count, best->evidence);
   return WO_OK;
+}
+
+/* The figures of one field keep the interval in which the printed number lies. */
+static void set_field(struct wo_facts *facts, const char *name, enum wo_unit unit, const struct wo_event *event,
+                      enum wo_field_id id) {
+  const struct wo_field *const field = wo_event_field(event, id);
+  if (field) wo_facts_set(facts, name, wo_value_number(unit, field->number), event->id);
+}
+
+/* The last table tells most: its counts are those of the whole run until then. */
+static void read_summary(struct wo_facts *facts) {
+  const struct wo_event *last = NULL;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    if (event->kind == WO_KIND_MEMORY_USE && wo_view_is(event->pattern_id, "memory-torch-summary")) last = event;
+  }
+  if (last == NULL) return;
+  set_field(facts, "summary.allocated_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_BYTES);
+  set_field(facts, "summary.reserved_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_RESERVED_BYTES);
+  set_field(facts, "summary.reserved", WO_UNIT_BYTES, last, WO_FIELD_RESERVED_BYTES);
+  set_field(facts, "summary.non_releasable", WO_UNIT_BYTES, last, WO_FIELD_NON_RELEASABLE_BYTES);
+  set_field(facts, "summary.oom_count", WO_UNIT_NUMBER, last, WO_FIELD_OOM_COUNT);
+  set_field(facts, "summary.retries", WO_UNIT_NUMBER, last, WO_FIELD_RETRY_COUNT);
 }
 
 enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
@@ -457,17 +484,22 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
         (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
   }
   enum wo_status status = wo_facts_read_settings(facts);
+  if (status == WO_OK) status = wo_facts_read_alloc_conf(facts);
   if (status == WO_OK) status = read_monitors(facts);
   if (status != WO_OK) return status;
+  read_summary(facts);
   count_events(facts);
   read_failure(facts);
   wo_facts_read_memory(facts);
   read_frameworks(facts);
   read_sharding(facts);
-  read_model(facts);
+  wo_facts_read_model(facts);
   read_host(facts);
   read_requests(facts);
   read_job(facts);
+  wo_facts_read_ranks(facts);
+  wo_facts_read_restarts(facts);
+  wo_facts_read_sizes(facts);
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }
 

@@ -5,11 +5,23 @@
 #include "analyzer/job.h"
 #include "rules/expr.h"
 
+/* A value that the inputs give for a knob and that does not count. */
+struct wo_setting_other {
+  const struct wo_event *event;
+  struct wo_value value;
+  struct wo_view why_not; /* "a command line beats a file" */
+  bool is_conflict;       /* the same key, set differently at a place of another sort */
+};
+
 /* A setting that was chosen among all that the inputs give for one knob. */
 struct wo_setting {
   const struct wo_knob *knob;
-  const struct wo_event *event; /* where it stands */
+  const struct wo_event *event; /* where it stands, at a place that can be edited when one has the same value; NULL: not given */
+  const struct wo_event *edit;  /* where it can be changed, perhaps with another value; NULL when no such place is known */
   struct wo_value value;
+  struct wo_setting_other *others; /* values that do not count, in the order of the inputs; WO_LIMIT_SETTING_OTHERS at most */
+  size_t other_count;
+  bool has_conflict;
 };
 
 /* One fact with its value. */
@@ -43,8 +55,11 @@ struct wo_facts_source wo_facts_source(const struct wo_facts *facts);
 /* The setting chosen for a knob, or NULL when the inputs do not give it. */
 const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob);
 
-/* The alias of a knob that a printed key (dotted or not) is, or NULL. */
+/* The alias of a knob that a printed key (dotted or not) is or ends in, or NULL. Of several the one with most parts. */
 const struct wo_alias *wo_facts_alias(const struct wo_knob *knob, struct wo_view key);
+
+/* As wo_facts_alias for the key of a setting's event, its path included. */
+const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const struct wo_event *event);
 
 /* Sets a fact of rules/facts.def; used by the modules that work facts out. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
@@ -52,5 +67,13 @@ void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value valu
 /* Chooses the settings (analyzer/settings.c) and reads the memory of the card (analyzer/memory.c). */
 enum wo_status wo_facts_read_settings(struct wo_facts *facts);
 void wo_facts_read_memory(struct wo_facts *facts);
+
+/* Takes the chosen configuration of PyTorch's allocator apart (analyzer/alloc_conf.c): drops parts that only another configuration
+ * has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
+enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
+
+/* Read what the ranks show together (analyzer/ranks.c), and the earlier runs in the log (analyzer/restarts.c). */
+void wo_facts_read_ranks(struct wo_facts *facts);
+void wo_facts_read_restarts(struct wo_facts *facts);
 
 #endif

@@ -391,3 +391,63 @@ enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct w
   }
   return finish(&work, ret);
 }
+
+/* ---- Times ---- */
+
+/* Monitors are started before the program and stopped behind it, but not always. */
+#define TIME_MARGIN_NS (INT64_C(60) * 1000000000)
+
+static const struct wo_group_span *find_span(const struct wo_group_span *spans, uint32_t count, uint32_t path) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (spans[i].path == path) return &spans[i];
+  }
+  return NULL;
+}
+
+/* From the first to the last line of all logs of a group. False when no time of theirs is known. */
+static bool span_of_logs(const struct wo_group *group, const struct wo_group_span *spans, uint32_t count,
+                         struct wo_group_span *ret) {
+  bool is_known = false;
+  for (uint32_t i = 0; i < group->log_count; i++) {
+    const struct wo_group_span *span = find_span(spans, count, group->members[i]);
+    if (!span) continue;
+    if (!is_known || span->first_ns < ret->first_ns) ret->first_ns = span->first_ns;
+    if (!is_known || span->last_ns > ret->last_ns) ret->last_ns = span->last_ns;
+    is_known = true;
+  }
+  return is_known;
+}
+
+/* Whether two spans have some time in common, give or take the margin. Times come from text, so sums must not overflow. */
+static bool overlaps(const struct wo_group_span *a, const struct wo_group_span *b) {
+  const double margin = (double)TIME_MARGIN_NS;
+  return (double)a->first_ns - margin <= (double)b->last_ns && (double)b->first_ns - margin <= (double)a->last_ns;
+}
+
+/* Only a path that names a monitor or an accounting tool, and no job, goes by its time. */
+static bool goes_by_time(struct wo_view path) {
+  int64_t task = -1;
+  return sort_of(wo_name_base(path)) == SORT_RECORD && wo_name_id(path, &task).len == 0;
+}
+
+uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const *paths, const struct wo_group_span *spans,
+                          uint32_t span_count, struct wo_group_match *matches) {
+  uint32_t count = 0;
+  for (uint32_t r = 0; r < grouping->rest_count; r++) {
+    const struct wo_view path = wo_view_of(paths[grouping->rest[r]]);
+    const struct wo_group_span *own = find_span(spans, span_count, grouping->rest[r]);
+    const struct wo_view folder = wo_view_sub(path, 0, path.len - wo_name_base(path).len);
+    uint32_t fitting = 0;
+    if (!own || !goes_by_time(path)) continue;
+    for (uint32_t g = 0; g < grouping->group_count; g++) {
+      struct wo_group_span logs = {0};
+      const struct wo_group *group = &grouping->groups[g];
+      if (!wo_view_equal(group->folder, folder) || !span_of_logs(group, spans, span_count, &logs)) continue;
+      if (!overlaps(own, &logs)) continue;
+      matches[count] = (struct wo_group_match){.path = grouping->rest[r], .group = g};
+      fitting++;
+    }
+    if (fitting == 1) count++;
+  }
+  return count;
+}

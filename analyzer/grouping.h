@@ -36,4 +36,24 @@ struct wo_grouping {
  * jobs) or in none. WO_E_NOMEM; *ret is not set then. */
 enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct wo_arena *arena, struct wo_grouping *ret);
 
+/* From when to when a file was written, as its lines tell once it has been read: nanoseconds since 1970, of one clock. */
+struct wo_group_span {
+  uint32_t path; /* index into the paths */
+  int64_t first_ns;
+  int64_t last_ns; /* not less than first_ns */
+};
+
+/* A monitor's file that belongs to a job by its time. */
+struct wo_group_match {
+  uint32_t path;  /* of the monitor's file */
+  uint32_t group; /* index into grouping->groups */
+};
+
+/* Tells the jobs of monitor and accounting files whose names bear no id (grouping->rest): the job of the same folder whose logs
+ * were written within the file's span, widened by a minute at both ends. A file whose span fits several jobs, such as a trace of
+ * a whole day, belongs to none. `spans` holds one entry for each file whose times are known, in any order; files without one are
+ * left out. Pure. Returns the number of matches; `matches` has room for grouping->rest_count. */
+uint32_t wo_group_by_time(const struct wo_grouping *grouping, const char *const *paths, const struct wo_group_span *spans,
+                          uint32_t span_count, struct wo_group_match *matches);
+
 #endif

@@ -91,6 +91,18 @@ void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo
   add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
 }
 
+/* What the readers of traces did not read and why: tables of other vendors, columns without names. Each thing once, whatever the
+ * number of cards. */
+static void note_traces(struct wo_job *job, struct wo_job_input *row) {
+  const uint32_t file = (uint32_t)(row - job->inputs);
+  for (size_t i = job->events.count; i-- > 0 && job->events.items[i].span.file == file;) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (event->kind != WO_KIND_NOTE || !wo_view_starts(event->pattern_id, "smi-")) continue;
+    const struct wo_view message = wo_event_text(event, WO_FIELD_MESSAGE);
+    if (row->note_count == 0 || !wo_view_equal(row->notes[row->note_count - 1], message)) add_note(row, message);
+  }
+}
+
 /* The format is told by the evidence that was found in the input, and only then by its name. */
 static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
   row->bytes = summary->bytes;
@@ -101,6 +113,7 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
                                   (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
                                   WO_LIMIT_LINE_BYTES / 1024));
   }
+  note_traces(job, row);
 }
 
 /* Bytes at the start of an input by which text is told from other data, and the share of control bytes that no text has. */
@@ -137,11 +150,16 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   return status != WO_OK ? status : end;
 }
 
-/* The rank that a file's name tells (rank_3.log) is that of all its lines that do not name one. */
+/* The rank and the host that a file's name tells (log_node04_3.err) are those of all its lines that do not name one. */
 static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
+  const struct wo_view name = wo_view_of(path);
+  const int32_t local = wo_name_local_rank(name);
+  const bool is_local = local != WO_RANK_UNKNOWN;
   const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
                                           .no_prefilter = job->no_prefilter,
-                                          .rank = wo_name_rank(wo_view_of(path), job->paths, job->path_count)};
+                                          .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
+                                          .is_local_rank = is_local,
+                                          .host = wo_name_host(name)};
   return wo_scan_new(job->patterns, &job->events, options, ret_scan);
 }
 

@@ -50,14 +50,40 @@ struct wo_job_input {
 };
 
 /* The part that an event plays in the story (analyzer/story.c). */
-enum wo_role { WO_ROLE_NONE, WO_ROLE_FAILURE, WO_ROLE_CONSEQUENCE, WO_ROLE_RECOVERED, WO_ROLE_REPEAT };
+enum wo_role {
+  WO_ROLE_NONE,
+  WO_ROLE_FAILURE,
+  WO_ROLE_CONSEQUENCE,
+  WO_ROLE_RECOVERED,
+  WO_ROLE_REPEAT,
+  WO_ROLE_EARLIER /* of an earlier run of the program in the same file */
+};
+
+/* One start of the program in a file that holds several (appended logs, requeued jobs, restarts by a launcher). */
+struct wo_run {
+  uint32_t file;
+  uint64_t first_line;
+  uint64_t last_line;
+  struct wo_view job_id; /* empty when unknown */
+  enum wo_outcome outcome;
+  wo_event_id failure; /* first of the run, or WO_EVENT_NONE */
+  int64_t step_first;  /* progress first and last seen in the run, or -1 */
+  int64_t step_last;
+  bool is_current; /* the run of its file that the diagnosis is about */
+};
 
 struct wo_story {
   enum wo_outcome outcome;
   wo_event_id failure; /* the first failure that was not survived, or WO_EVENT_NONE */
   wo_event_id outcome_evidence[4];
   size_t outcome_evidence_count;
-  enum wo_role *roles;      /* one per event */
+  enum wo_role *roles; /* one per event */
+  struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
+  size_t run_count;
+  int32_t *run_of;          /* one per event: index into runs, or -1 */
+  bool is_order_uncertain;  /* `rival` may have come before the failure */
+  wo_event_id rival;        /* or WO_EVENT_NONE */
+  int64_t rival_gap_ns;     /* between the times of both, or -1 where they bear none that can be compared */
   wo_event_id traceback;    /* traceback of the failure, or WO_EVENT_NONE */
   int64_t step;             /* progress last seen before the failure, or -1 */
   int64_t step_total;       /* or -1 */

@@ -2,12 +2,20 @@
 #include "analyzer/monitors.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* Figures of a trace are exact as far as anybody knows, so the middle of the interval is taken for all of it. */
 static struct wo_report_figure figure(const struct wo_event *event, enum wo_field_id id) {
   const struct wo_field *const field = wo_event_field(event, id);
   if (!field) return (struct wo_report_figure){false, 0};
   return (struct wo_report_figure){true, field->number.mid};
+}
+
+/* Slopes are estimates, and keep their interval. */
+static struct wo_report_slope slope(const struct wo_event *event, enum wo_field_id id) {
+  const struct wo_field *const field = wo_event_field(event, id);
+  if (!field) return (struct wo_report_slope){.is_known = false};
+  return (struct wo_report_slope){true, field->number};
 }
 
 /* The scanner makes one event for each card and format when the file ends, with the sums in its fields. */
@@ -22,6 +30,13 @@ static struct wo_report_monitor read_event(const struct wo_event *event) {
       .fb_slope_bytes_per_sample = figure(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
       .sm_mean_pct = figure(event, WO_FIELD_SM_MEAN_PCT),
       .capacity_bytes = figure(event, WO_FIELD_CAPACITY_BYTES),
+      .active_samples = figure(event, WO_FIELD_ACTIVE_SAMPLES),
+      .sm_active_mean_pct = figure(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
+      .idle_pct = figure(event, WO_FIELD_IDLE_PCT),
+      .fb_trend_per_s = slope(event, WO_FIELD_FB_TREND_BYTES_PER_S),
+      .fb_trend_per_sample = slope(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
+      .fb_late_rise_bytes = figure(event, WO_FIELD_FB_LATE_RISE_BYTES),
+      .lack = wo_event_text(event, WO_FIELD_MESSAGE),
       .evidence = event->id,
   };
 }
@@ -39,6 +54,16 @@ static struct wo_report_figure mean(const struct wo_report_monitor *a, const str
   return (struct wo_report_figure){true, sum / samples};
 }
 
+/* What was told from the course of one trace cannot be added to that of another. */
+static void take_course(struct wo_report_monitor *into, const struct wo_report_monitor *from) {
+  into->active_samples = from->active_samples;
+  into->sm_active_mean_pct = from->sm_active_mean_pct;
+  into->idle_pct = from->idle_pct;
+  into->fb_trend_per_s = from->fb_trend_per_s;
+  into->fb_trend_per_sample = from->fb_trend_per_sample;
+  into->fb_late_rise_bytes = from->fb_late_rise_bytes;
+}
+
 /* Two formats in one file tell of the same card. Slopes cannot be added: that of the longer trace stands. */
 static void merge(struct wo_report_monitor *into, const struct wo_report_monitor *other) {
   const struct wo_report_monitor old = *into;
@@ -53,6 +78,7 @@ static void merge(struct wo_report_monitor *into, const struct wo_report_monitor
   into->fb_last_bytes = either(longer->fb_last_bytes, shorter->fb_last_bytes);
   into->fb_slope_bytes_per_s = either(longer->fb_slope_bytes_per_s, shorter->fb_slope_bytes_per_s);
   into->fb_slope_bytes_per_sample = either(longer->fb_slope_bytes_per_sample, shorter->fb_slope_bytes_per_sample);
+  take_course(into, longer);
   into->capacity_bytes = either(old.capacity_bytes, other->capacity_bytes);
 }
 
@@ -86,6 +112,48 @@ enum wo_status wo_monitors_make(const struct wo_job *job, struct wo_arena *arena
     }
   }
   *ret_monitors = rows;
+  *ret_count = count;
+  return WO_OK;
+}
+
+/* ---- Processes ---- */
+
+static struct wo_report_process read_process(const struct wo_event *event) {
+  return (struct wo_report_process){
+      .file = event->span.file,
+      .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, -1),
+      .pid = (uint64_t)wo_event_number(event, WO_FIELD_PID, 0),
+      .name = wo_event_text(event, WO_FIELD_NAME),
+      .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
+      .peak_bytes = figure(event, WO_FIELD_PEAK_BYTES),
+      .evidence = event->id,
+  };
+}
+
+/* The largest first; a size that is unknown counts as none. The order of finding decides between equals, so that it is always the
+ * same. */
+static int compare_processes(const void *a, const void *b) {
+  const struct wo_report_process *const x = a;
+  const struct wo_report_process *const y = b;
+  if (x->file != y->file) return x->file < y->file ? -1 : 1;
+  if (x->peak_bytes.value != y->peak_bytes.value) return x->peak_bytes.value > y->peak_bytes.value ? -1 : 1;
+  return x->evidence < y->evidence ? -1 : x->evidence > y->evidence;
+}
+
+enum wo_status wo_processes_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_process **ret_processes,
+                                 size_t *ret_count) {
+  const size_t most = job->events.per_kind[WO_KIND_GPU_PROCESS];
+  size_t count = 0;
+  *ret_count = 0;
+  if (most == 0) return WO_OK;
+  struct wo_report_process *const rows = wo_arena_array(arena, most, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (event->kind == WO_KIND_GPU_PROCESS && event->span.file < job->input_count) rows[count++] = read_process(event);
+  }
+  qsort(rows, count, sizeof *rows, compare_processes);
+  *ret_processes = rows;
   *ret_count = count;
   return WO_OK;
 }

@@ -39,6 +39,54 @@ static int32_t rank_by_word(struct wo_view base) {
   return WO_RANK_UNKNOWN;
 }
 
+/* Whether a word is a node's name: a usual stem and a number. A card is called "gpu3", a node "gpu03". */
+static bool is_host(struct wo_view word) {
+  static const char *const stems[] = {"node", "nid", "host", "gpu", "cn", "compute", "worker", "server", "dgx", "hgx"};
+  size_t letters = 0;
+  while (letters < word.len && wo_is_alpha(word.ptr[letters])) letters++;
+  size_t end = letters;
+  while (end < word.len && wo_is_digit(word.ptr[end])) end++;
+  const struct wo_view stem = wo_view_sub(word, 0, letters);
+  if (end != word.len || end == letters || (wo_view_is(stem, "gpu") && end - letters < 2)) return false;
+  for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
+    if (wo_view_is(stem, stems[i])) return true;
+  }
+  return false;
+}
+
+/* Whether the last word of the view is a node's name. */
+static bool ends_in_host(struct wo_view view) {
+  size_t start = view.len;
+  while (start > 0 && wo_is_alnum(view.ptr[start - 1])) start--;
+  return is_host(wo_view_skip(view, start));
+}
+
+struct wo_view wo_name_host(struct wo_view path) {
+  struct wo_view rest = wo_name_base(path);
+  while (rest.len > 0) {
+    const struct wo_view word = wo_name_word(&rest);
+    if (is_host(word)) return word;
+  }
+  return (struct wo_view){0};
+}
+
+/* Cuts the last folder or file name off a path. */
+static struct wo_view cut_last(struct wo_view *path) {
+  const struct wo_view base = wo_name_base(*path);
+  *path = wo_view_sub(*path, 0, path->len - base.len > 0 ? path->len - base.len - 1 : 0);
+  return base;
+}
+
+int32_t wo_name_local_rank(struct wo_view path) {
+  const struct wo_view file = cut_last(&path);
+  struct wo_view folder = cut_last(&path);
+  const struct wo_view attempt = cut_last(&path);
+  const bool is_stream = wo_view_is(file, "stdout.log") || wo_view_is(file, "stderr.log");
+  uint64_t rank = 0;
+  if (!is_stream || !wo_view_starts(attempt, "attempt_")) return WO_RANK_UNKNOWN;
+  return wo_number_u64(&folder, 1000000, &rank) == WO_OK && folder.len == 0 ? (int32_t)rank : WO_RANK_UNKNOWN;
+}
+
 /* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
  * task is known by the job in front of it: "slurm-4711_0.out". */
 static bool counts_other_things(struct wo_view head) {
@@ -50,7 +98,7 @@ static bool counts_other_things(struct wo_view head) {
   }
   size_t digits = 0;
   while (digits < front.len && wo_is_digit(front.ptr[front.len - 1 - digits])) digits++;
-  return wo_view_ends(head, "_") && digits > 0;
+  return wo_view_ends(head, "_") && digits > 0 && !ends_in_host(front);
 }
 
 /* As wo_name_number, whatever the number counts. */
@@ -132,13 +180,24 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   static const struct {
     const char *pattern;
     const char *format;
-  } rows[] = {{"smi-dmon", "dmon"}, {"smi-query-csv", "query-csv"}, {"smi-table", "smi-table"}, {"smi-q", "smi-q"}};
+  } rows[] = {{"smi-dmon", "dmon"},
+              {"smi-query-csv", "query-csv"},
+              {"smi-table", "smi-table"},
+              {"smi-q", "smi-q"},
+              {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-apps", "query-apps"},
+              {"smi-pmon", "pmon"},
+              {"smi-xml", "smi-xml"},
+              {"dcgmi-dmon", "dcgmi"},
+              {"gpustat", "gpustat"},
+              {"gpustat-json", "gpustat"}};
   struct wo_view pattern = {0};
   if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return pattern;
   for (size_t i = 0; i < store->count; i++) {
     if (store->items[i].span.file != file) continue;
-    if (store->items[i].kind != WO_KIND_MONITOR) return (struct wo_view){0};
-    pattern = store->items[i].pattern_id;
+    const enum wo_kind kind = store->items[i].kind;
+    if (kind != WO_KIND_MONITOR && kind != WO_KIND_GPU_PROCESS) return (struct wo_view){0};
+    if (kind == WO_KIND_MONITOR || pattern.len == 0) pattern = store->items[i].pattern_id;
   }
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (wo_view_is(pattern, rows[i].pattern)) return wo_view_of(rows[i].format);
@@ -151,8 +210,8 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
   const struct wo_view base = wo_name_base(path);
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
-  const bool is_config =
-      wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") || wo_view_ends(base, ".toml");
+  const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
+                         wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
@@ -183,17 +242,29 @@ bool wo_name_is_stream(struct wo_view path) {
   return false;
 }
 
+/* SLURM's own name for the log of an array's task, "slurm-12_3.out": there even a short number is a job. */
+static bool is_default_array_name(struct wo_view base) {
+  struct wo_view rest = base;
+  uint64_t number = 0;
+  if (!wo_view_starts(rest, "slurm-")) return false;
+  rest = wo_view_skip(rest, sizeof "slurm-" - 1);
+  if (wo_number_u64(&rest, UINT32_MAX, &number) != WO_OK || !wo_view_starts(rest, "_")) return false;
+  rest = wo_view_skip(rest, 1);
+  return wo_number_u64(&rest, UINT32_MAX, &number) == WO_OK && (wo_view_is(rest, ".out") || wo_view_is(rest, ".err"));
+}
+
 /* The first run of digits that stands alone: not part of a word ("gpt2"), nor the head of one
  * ("70b"), and of a length that ids have. What follows an underscore is the array task. */
 struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
   const struct wo_view base = wo_name_base(path);
+  const size_t digits_min = is_default_array_name(base) ? 1 : JOB_ID_DIGITS_MIN;
   *ret_array_task = -1;
   for (size_t at = 0; at < base.len; at++) {
     if (!wo_is_digit(base.ptr[at]) || (at > 0 && wo_is_alnum(base.ptr[at - 1]))) continue;
     size_t end = at;
     while (end < base.len && wo_is_digit(base.ptr[end])) end++;
     const bool is_word = end < base.len && wo_is_alpha(base.ptr[end]);
-    if (!is_word && end - at >= JOB_ID_DIGITS_MIN && end - at <= JOB_ID_DIGITS_MAX) {
+    if (!is_word && end - at >= digits_min && end - at <= JOB_ID_DIGITS_MAX) {
       struct wo_view task = wo_view_skip(base, end);
       uint64_t index = 0;
       if (wo_view_starts(task, "_")) {

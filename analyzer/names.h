@@ -11,7 +11,15 @@
  * "err.0" to "err.3", "err.2" is rank 2. A number that nothing explains is a job, a date or a counter. */
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count);
 
-/* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "dmon", "query-csv", "smi-table", "smi-q" or "log". */
+/* The local rank that torchrun's folders tell ("RUN/attempt_0/3/stderr.log": 3), or WO_RANK_UNKNOWN. It counts per node. */
+int32_t wo_name_local_rank(struct wo_view path);
+
+/* The host that a word of a file's name is ("log_node04_2.err": node04), or an empty view. Only words that begin as nodes of
+ * clusters are called ("node", "gpu" with two digits, "nid", "dgx", ...). */
+struct wo_view wo_name_host(struct wo_view path);
+
+/* The sort of input `file`, by its evidence and its name: "sbatch", "config", "scontrol", "sacct", "log", or a
+ * trace: "dmon", "pmon", "query-csv", "query-apps", "smi-table", "smi-q", "smi-xml", "dcgmi", "gpustat". */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path);
 
 /* The SLURM job id in the name of a log ("slurm-4711.err", "train_4711_3.out", "out-4711.2" give 4711), or an empty view.

@@ -5,6 +5,7 @@
 #define WO_REPORT_H
 
 #include "analyzer/job.h"
+#include "analyzer/ranks.h"
 #include "rules/rule.h"
 
 /* One argument for or against a finding. */
@@ -81,6 +82,12 @@ struct wo_report_figure {
   double value;
 };
 
+/* A slope with its 95 % interval. */
+struct wo_report_slope {
+  bool is_known;
+  struct wo_interval value;
+};
+
 /* What the monitoring traces of one file show of one card. */
 struct wo_report_monitor {
   uint32_t file; /* index of the input */
@@ -92,6 +99,25 @@ struct wo_report_monitor {
   struct wo_report_figure fb_slope_bytes_per_sample;
   struct wo_report_figure sm_mean_pct;
   struct wo_report_figure capacity_bytes;
+  /* In the stretch in which clearly more memory was in use than when nothing ran: the job's. */
+  struct wo_report_figure active_samples;
+  struct wo_report_figure sm_active_mean_pct;
+  struct wo_report_figure idle_pct;      /* share of its samples with a load below 5 % */
+  struct wo_report_slope fb_trend_per_s; /* bytes; unknown without time stamps */
+  struct wo_report_slope fb_trend_per_sample;
+  struct wo_report_figure fb_late_rise_bytes; /* by how much memory rose at least in its second half */
+  struct wo_view lack;                        /* why the trace has no memory figure, or empty */
+  wo_event_id evidence;
+};
+
+/* What the monitoring traces of one file show of one process. */
+struct wo_report_process {
+  uint32_t file;       /* index of the input */
+  int32_t gpu;         /* -1 when the trace does not tell the card */
+  uint64_t pid;        /* 0 when it does not tell the process: the name is a user's then */
+  struct wo_view name; /* program, or user; may be empty */
+  uint64_t samples;
+  struct wo_report_figure peak_bytes; /* a lower bound */
   wo_event_id evidence;
 };
 
@@ -108,6 +134,25 @@ struct wo_report_fact {
   struct wo_value value;
 };
 
+/* A value that the inputs give for a knob and that does not count. */
+struct wo_report_setting_other {
+  struct wo_value value;  /* its evidence is where it stands */
+  struct wo_view why_not; /* "a command line beats a file" */
+  bool is_conflict;       /* the same key, set differently at a place of another sort */
+};
+
+/* What a knob is set to. */
+struct wo_report_setting {
+  struct wo_view knob;
+  struct wo_value value;  /* its evidence is where it stands */
+  struct wo_view spelled; /* "--micro-batch-size 4" */
+  const struct wo_report_setting_other *others;
+  size_t other_count;
+  bool has_conflict;
+};
+
+struct wo_sizes; /* analyzer/sizes.h */
+
 struct wo_report {
   struct wo_arena arena;
   const struct wo_job *job;                 /* inputs, evidence, story; outlives the report */
@@ -115,12 +160,19 @@ struct wo_report {
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
+  const struct wo_sizes *request;           /* what the refused request can have been; NULL when no such size is known */
   const struct wo_report_monitor *monitors; /* by file, then in the order of the trace */
   size_t monitor_count;
+  const struct wo_report_process *processes; /* by file, then the largest first */
+  size_t process_count;
   const struct wo_report_fold *folds;
   size_t fold_count;
+  const struct wo_rank *ranks; /* by number */
+  size_t rank_count;
   const struct wo_report_fact *facts;
   size_t fact_count;
+  const struct wo_report_setting *settings; /* in the order of the knobs */
+  size_t setting_count;
   struct wo_view resubmit; /* the line to resubmit with, or empty */
 };
 

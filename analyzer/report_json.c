@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "analyzer/report_text.h"
+#include "analyzer/sizes.h"
 #include "parsers/base/units.h"
 #include "parsers/clean.h"
 
@@ -212,6 +213,42 @@ static void put_inputs(struct writer *w, cJSON *root) {
   }
 }
 
+/* The runs of files that hold several. The index counts within all of them, from 1 as people count. */
+static void put_runs(struct writer *w, cJSON *job) {
+  cJSON *const array = put_array(w, job, "runs");
+  for (size_t i = 0; i < w->job->story.run_count; i++) {
+    const struct wo_run *const run = &w->job->story.runs[i];
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_count(w, object, "index", i + 1);
+    put(w, object, "path", text_item(w, w->job->inputs[run->file].path));
+    put_count(w, object, "first_line", run->first_line);
+    put_count(w, object, "last_line", run->last_line);
+    put_text(w, object, "job_id", run->job_id);
+    put_name(w, object, "outcome", wo_outcome_name(run->outcome));
+    put_known(w, object, "step_first", run->step_first);
+    put_known(w, object, "step_last", run->step_last);
+    put(w, object, "current", cJSON_CreateBool(run->is_current));
+    put(w, object, "evidence", id_item(run->failure));
+  }
+}
+
+/* Who failed and who followed. `uncertain` says that another rank may have been first. */
+static void put_ranks(struct writer *w, cJSON *job) {
+  const struct wo_story *const story = &w->job->story;
+  cJSON *const array = put_array(w, job, "rank_table");
+  for (size_t i = 0; i < w->report->rank_count; i++) {
+    const struct wo_rank *const rank = &w->report->ranks[i];
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_count(w, object, "rank", (uint64_t)rank->rank);
+    put_text(w, object, "host", rank->host);
+    put_known(w, object, "gpu", rank->gpu);
+    put_name(w, object, "status", wo_rank_status_name(rank->status));
+    put(w, object, "evidence", id_item(rank->evidence));
+  }
+  put(w, job, "order_uncertain", cJSON_CreateBool(story->is_order_uncertain));
+  put(w, job, "order_rival", id_item(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
+}
+
 /* What is known of the job as a whole. Nodes is empty, not null, when none is known: readers can always loop over it. */
 static void put_job(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
@@ -223,6 +260,8 @@ static void put_job(struct writer *w, cJSON *root) {
   put_name(w, object, "outcome", wo_outcome_name(story->outcome));
   put_ids(w, object, "outcome_evidence", story->outcome_evidence, story->outcome_evidence_count);
   put_role_ids(w, object, "recovered", WO_ROLE_RECOVERED);
+  put_runs(w, object);
+  put_ranks(w, object);
 }
 
 /* The node of a failure: of the line's prefix, or the single one that the message names. */
@@ -367,6 +406,33 @@ static void put_memory(struct writer *w, cJSON *root) {
   put_texts(w, object, "arithmetic", memory->arithmetic, memory->arithmetic_count);
 }
 
+/* One tensor that has the size of the request. */
+static void put_reading(struct writer *w, cJSON *array, const struct wo_size_reading *reading) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  put(w, object, "id", text_item(w, reading->id));
+  put(w, object, "meaning", text_item(w, reading->meaning));
+  put(w, object, "formula", text_item(w, reading->formula));
+  put_bytes(w, object, "bytes", reading->bytes);
+  put(w, object, "specific", cJSON_CreateBool(reading->is_specific));
+  put_texts(w, object, "assumed", reading->assumed, reading->assumed_count);
+}
+
+/* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
+ * chance hit is. */
+static void put_request(struct writer *w, cJSON *root) {
+  const struct wo_sizes *const sizes = w->report->request;
+  if (sizes == NULL) {
+    put(w, root, "request", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = put_object(w, root, "request");
+  put_interval(w, object, "bytes", sizes->request);
+  put_count(w, object, "tried", sizes->tried_count);
+  put_count(w, object, "fitting", sizes->match_count);
+  cJSON *const readings = put_array(w, object, "readings");
+  for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
+}
+
 /* A known fact under its dotted name; unknown ones are left out. lo and hi come only where the printed number left some doubt. */
 static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
   const struct wo_value *const value = &fact->value;
@@ -429,6 +495,8 @@ static const char *role_name(enum wo_role role) {
     return "recovered";
   case WO_ROLE_REPEAT:
     return "repeat";
+  case WO_ROLE_EARLIER:
+    return "earlier_run";
   case WO_ROLE_NONE:
     break;
   }
@@ -480,6 +548,19 @@ static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, s
   put_figure(w, object, key, figure);
 }
 
+/* A slope and the ends of its interval, or null. */
+static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_report_slope *slope) {
+  if (!slope->is_known) {
+    put(w, object, key, cJSON_CreateNull());
+    return;
+  }
+  cJSON *const item = cJSON_CreateObject();
+  put(w, object, key, item);
+  put_figure(w, item, "value", (struct wo_report_figure){true, slope->value.mid});
+  put_figure(w, item, "lo", (struct wo_report_figure){true, slope->value.lo});
+  put_figure(w, item, "hi", (struct wo_report_figure){true, slope->value.hi});
+}
+
 /* One card of one trace. What the trace has no column for is null: most of them lack something. */
 static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_monitor *monitor) {
   cJSON *const object = push(w, array, cJSON_CreateObject());
@@ -493,12 +574,57 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_m
   put_figure(w, object, "fb_slope_bytes_per_sample", monitor->fb_slope_bytes_per_sample);
   put_figure(w, object, "sm_mean_pct", monitor->sm_mean_pct);
   put_figure_bytes(w, object, "capacity_bytes", monitor->capacity_bytes);
+  put_figure(w, object, "active_samples", monitor->active_samples);
+  put_figure(w, object, "sm_active_mean_pct", monitor->sm_active_mean_pct);
+  put_figure(w, object, "idle_pct", monitor->idle_pct);
+  put_slope(w, object, "fb_trend_bytes_per_s", &monitor->fb_trend_per_s);
+  put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->fb_trend_per_sample);
+  put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->fb_late_rise_bytes);
+  put(w, object, "note", monitor->lack.len > 0 ? text_item(w, monitor->lack) : cJSON_CreateNull());
   put(w, object, "evidence", id_item(monitor->evidence));
+}
+
+static void put_process(struct writer *w, cJSON *array, const struct wo_report_process *process) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  assert(process->file < w->job->input_count);
+  put(w, object, "path", text_item(w, w->job->inputs[process->file].path));
+  put_figure(w, object, "gpu", (struct wo_report_figure){process->gpu >= 0, process->gpu});
+  put_figure(w, object, "pid", (struct wo_report_figure){process->pid > 0, (double)process->pid});
+  put(w, object, "name", process->name.len > 0 ? text_item(w, process->name) : cJSON_CreateNull());
+  put_count(w, object, "samples", process->samples);
+  put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
+  put(w, object, "evidence", id_item(process->evidence));
 }
 
 static void put_monitors(struct writer *w, cJSON *root) {
   cJSON *const array = put_array(w, root, "monitors");
   for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+  cJSON *const processes = put_array(w, root, "gpu_processes");
+  for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
+}
+
+/* ---- Settings ---- */
+
+/* What a knob is set to, and the values that do not count with the reason. */
+static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
+  cJSON *const object = push(w, array, cJSON_CreateObject());
+  put(w, object, "knob", text_item(w, setting->knob));
+  put(w, object, "value", value_item(w, &setting->value));
+  put(w, object, "spelled", text_item(w, setting->spelled));
+  put(w, object, "evidence", id_item(setting->value.evidence));
+  cJSON *const others = put_array(w, object, "others");
+  for (size_t i = 0; i < setting->other_count; i++) {
+    cJSON *const other = push(w, others, cJSON_CreateObject());
+    put(w, other, "value", value_item(w, &setting->others[i].value));
+    put(w, other, "evidence", id_item(setting->others[i].value.evidence));
+    put(w, other, "why_not", text_item(w, setting->others[i].why_not));
+    put(w, other, "conflict", cJSON_CreateBool(setting->others[i].is_conflict));
+  }
+}
+
+static void put_settings(struct writer *w, cJSON *root) {
+  cJSON *const array = put_array(w, root, "settings");
+  for (size_t i = 0; i < w->report->setting_count; i++) put_setting(w, array, &w->report->settings[i]);
 }
 
 /* ---- The whole ---- */
@@ -516,9 +642,11 @@ static void put_report(struct writer *w, cJSON *root) {
   cJSON *const findings = put_array(w, root, "findings");
   for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
   put_memory(w, root);
+  put_request(w, root);
   put_monitors(w, root);
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
+  put_settings(w, root);
   put_folds(w, root);
   put_text(w, root, "resubmit", report->resubmit);
   put_evidence(w, root);

@@ -3,6 +3,7 @@
 
 #include "analyzer/diagnose.h"
 #include "analyzer/monitors.h"
+#include "analyzer/sizes.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
@@ -92,6 +93,15 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_room(diagnosis, memory);
 }
 
+/* Readings were worked out for the facts, and are again with all their parts. */
+static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
+  if (!sizes) return WO_E_NOMEM;
+  wo_sizes_find(diagnosis->facts, sizes);
+  if (sizes->has_request) report->request = sizes;
+  return WO_OK;
+}
+
 /* ---- Consequences ---- */
 
 /* Sorts of consequences that are told apart. */
@@ -165,6 +175,35 @@ static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo
   return WO_OK;
 }
 
+static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const struct wo_setting *setting,
+                                   struct wo_report_setting *out) {
+  struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
+  *out = (struct wo_report_setting){.knob = setting->knob->id,
+                                    .value = setting->value,
+                                    .spelled = wo_spell_setting(diagnosis->arena, setting->event),
+                                    .others = others,
+                                    .other_count = setting->other_count,
+                                    .has_conflict = setting->has_conflict};
+  if (others == NULL || out->spelled.ptr == NULL) return WO_E_NOMEM;
+  for (size_t i = 0; i < setting->other_count; i++) {
+    const struct wo_setting_other *const other = &setting->others[i];
+    others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
+  }
+  return WO_OK;
+}
+
+static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_facts *const facts = diagnosis->facts;
+  struct wo_report_setting *const rows = wo_arena_array(diagnosis->arena, facts->setting_count + 1, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < facts->setting_count; i++) {
+    if (!facts->settings[i].event) continue;
+    if (make_setting(diagnosis, &facts->settings[i], &rows[report->setting_count++]) != WO_OK) return WO_E_NOMEM;
+  }
+  report->settings = rows;
+  return WO_OK;
+}
+
 /* The command that scontrol prints, an absolute path, or the script among the inputs: both are what the user submits. */
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
@@ -194,7 +233,11 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   status = wo_diagnose(&diagnosis, report);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
+  if (status == WO_OK) status = make_settings(&diagnosis, report);
   if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
+  if (status == WO_OK) status = make_request(&diagnosis, report);
+  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;

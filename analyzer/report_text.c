@@ -157,6 +157,7 @@ static void write_diagnosis(struct wo__writer *w) {
     wo__end_line(w);
     wo__page_memory(&w->page, &report->memory);
   }
+  if (report->request != NULL) wo__page_request(&w->page, report->request);
   wo__write_body(w, finding);
 }
 
@@ -266,47 +267,6 @@ static void write_recovered(struct wo__writer *w) {
   wo__put_labelled(w, "survived:", wo__writer_scratch(w));
 }
 
-/* A single look at the cards at the start of a log is no trace: it is told when asked for. */
-static bool is_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor) {
-  const struct wo_view format = w->report->job->inputs[monitor->file].format;
-  return monitor->samples > 1 || w->page.style.is_verbose || !wo_view_is(format, "log");
-}
-
-/* "34.58 GiB of 44.40 GiB". dmon does not tell how large the card is; the message that it was full does. */
-static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_report_monitor *monitor) {
-  const double whole = monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value : w->report->memory.capacity_bytes.mid;
-  char size[32];
-  if (!monitor->fb_peak_bytes.is_known) {
-    wo_text_add(text, "memory not in the trace");
-    return;
-  }
-  wo_text_add(text, "peak %s", wo_units_bytes_text(monitor->fb_peak_bytes.value, size, sizeof size));
-  if (whole > 0) wo_text_add(text, " of %s", wo_units_bytes_text(whole, size, sizeof size));
-}
-
-/* "  trace: GPU 0 in dmon.txt: peak 34.58 GiB of 44.40 GiB, mean 22 % busy, 120 samples", a line for each card. What a trace does
- * not show is said once: its peak never refutes a message. */
-static void write_monitors(struct wo__writer *w) {
-  bool is_first = true;
-  for (size_t i = 0; i < w->report->monitor_count; i++) {
-    const struct wo_report_monitor *const monitor = &w->report->monitors[i];
-    if (!is_shown(w, monitor)) continue;
-    struct wo_text *const text = wo__writer_start(w);
-    wo_text_add(text, "GPU %d in ", (int)monitor->gpu);
-    wo__add_path(text, w->report->job->inputs[monitor->file].path);
-    wo_text_add(text, ": ");
-    add_peak(w, text, monitor);
-    if (monitor->sm_mean_pct.is_known) wo_text_add(text, ", mean %.0f %% busy", monitor->sm_mean_pct.value);
-    wo_text_add(text, ", ");
-    wo__add_counted(text, monitor->samples, "sample", "samples");
-    if (is_first && monitor->fb_peak_bytes.is_known) {
-      wo_text_add(text, "; a trace misses short peaks, so its peak is a lower bound");
-      is_first = false;
-    }
-    wo__put_labelled(w, "trace:", wo__writer_scratch(w));
-  }
-}
-
 /* The line to paste; below its label where both do not fit. Never wrapped: broken, a shell would
  * run its first half. */
 static void write_resubmit(const struct wo__writer *w) {
@@ -353,22 +313,27 @@ static void write_notes(struct wo__writer *w) {
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
+  has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
-  for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = is_shown(w, &report->monitors[i]);
-  return has_some;
+  for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
+  has_some = has_some || report->process_count > 0;
+  return has_some || wo__has_ranks_or_runs(w);
 }
 
 /* All that follows the diagnosis. */
 static void write_rest(struct wo__writer *w) {
   if (has_rest(w)) wo__end_line(w);
   write_others(w);
+  wo__write_ranks(w);
+  wo__write_runs(w);
   write_folds(w);
   if (w->page.style.is_verbose) write_events(w, WO_ROLE_CONSEQUENCE);
   write_recovered(w);
   if (w->page.style.is_verbose) write_events(w, WO_ROLE_RECOVERED);
-  write_monitors(w);
+  wo__write_monitors(w);
+  wo__write_settings(w);
   write_resubmit(w);
   write_notes(w);
 }

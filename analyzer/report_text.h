@@ -89,7 +89,33 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event);
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding);
 void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding);
 
+/* Writes "setting: micro_batch 4 (train.sbatch:24 --micro-batch-size) over 8 (config.yaml:3): a command line beats a file" for
+ * each knob that places of different sorts set differently; all settings when verbose. */
+void wo__write_settings(struct wo__writer *w);
+
+/* Whether wo__write_settings writes anything. */
+bool wo__has_settings(const struct wo__writer *w);
+
+/* Adds a value as people write it; nothing for one without a unit. The caller has seen that it is known. */
+void wo__add_value(struct wo_text *text, const struct wo_value *value);
+
+/* Whether a trace is worth a line: a single look at the cards at the start of a log is none, and is told when asked for. */
+bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor);
+
+/* Writes what the traces show of each card, and of the processes. */
+void wo__write_monitors(struct wo__writer *w);
+
 /* Writes the bar of the card's memory with its legend, and the arithmetic below it. */
 void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory);
+
+/* Writes which ranks failed and followed, and whether their order is sure / the other runs in the log; a labelled line each. */
+void wo__write_ranks(struct wo__writer *w);
+void wo__write_runs(struct wo__writer *w);
+
+/* Whether there is anything for these two to write. */
+bool wo__has_ranks_or_runs(const struct wo__writer *w);
+
+/* Writes what the refused request can have been: a line for each reading, at most three; nothing without any. */
+void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes);
 
 #endif

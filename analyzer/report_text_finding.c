@@ -25,7 +25,7 @@ enum {
 
 /* A value as people write it. The caller has seen that it is known. Durations read as SLURM prints
  * them, so that they can be compared with sacct; nothing is written for a value without a unit. */
-static void add_value(struct wo_text *text, const struct wo_value *value) {
+void wo__add_value(struct wo_text *text, const struct wo_value *value) {
   char buf[40];
   const double number = value->number.mid;
   switch (value->unit) {
@@ -240,7 +240,7 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
   const struct wo_event *const where = wo_event_get(w->events, change->where);
   if (!change->from.is_known && where == NULL) return;
   wo_text_add(text, "# now ");
-  if (change->from.is_known) add_value(text, &change->from);
+  if (change->from.is_known) wo__add_value(text, &change->from);
   if (change->from.is_known && where != NULL) wo_text_add(text, ", ");
   if (where != NULL) wo__add_place(w, text, where);
 }
@@ -252,7 +252,7 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_re
   if (change->spelled.len == 0) {
     wo_text_add_view(text, change->knob);
     wo_text_add(text, "=");
-    add_value(text, &change->to);
+    wo__add_value(text, &change->to);
   }
   wo__indent(w, indent);
   wo__page_put(&w->page, WO__TINT_FIX, wo__writer_scratch(w));

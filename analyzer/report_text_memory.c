@@ -10,9 +10,10 @@
 #include <math.h>
 
 #include "analyzer/report_text.h"
+#include "analyzer/sizes.h"
 #include "parsers/base/units.h"
 
-enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, RUN_BYTES = 768 };
+enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, RUN_BYTES = 768, READINGS_SHOWN = 3 };
 
 /* How a part is drawn. The fills of one column differ in every row. */
 struct look {
@@ -178,4 +179,32 @@ void wo__page_memory(const struct wo__page *page, const struct wo_report_memory 
     wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, memory->arithmetic[i]);
     wo__page_break(page, 0);
   }
+}
+
+/* "the request: 2.32 GiB = 2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary): the fp32 logits; vocabulary 152064 from
+ * the table of known shapes: qwen2.5-7b". A second reading begins with "or:". */
+static void put_reading(const struct wo__page *page, const struct wo_sizes *sizes, size_t index) {
+  const struct wo_size_reading *const reading = &sizes->readings[index];
+  struct wo_text text = {0};
+  char size[32];
+  wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", wo_units_bytes_text(sizes->request.mid, size, sizeof size));
+  wo_text_add_view(&text, reading->formula);
+  wo_text_add(&text, ": ");
+  wo_text_add_view(&text, reading->meaning);
+  for (size_t i = 0; i < reading->assumed_count; i++) {
+    wo_text_add(&text, "; ");
+    wo_text_add_view(&text, reading->assumed[i]);
+  }
+  if (!reading->is_specific) wo_text_add(&text, "; powers of two alone, which coincide easily");
+  if (index == 0 && sizes->match_count > 1) wo_text_add(&text, "; one of %zu readings that fit", sizes->match_count);
+  wo_text_repeat(page->out, ' ', INDENT);
+  wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, (struct wo_view){text.ptr, text.len});
+  wo__page_break(page, 0);
+  page->out->is_failed = page->out->is_failed || text.is_failed;
+  wo_text_done(&text);
+}
+
+void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes) {
+  assert(page != NULL && sizes != NULL);
+  for (size_t i = 0; i < sizes->reading_count && i < READINGS_SHOWN; i++) put_reading(page, sizes, i);
 }

@@ -97,8 +97,17 @@ static bool is_environment(struct wo_view key) {
   return true;
 }
 
-/* A setting that stands nowhere is spelled by the knob's first alias, the plainest one. Megatron's dotted list is a printout that
- * nobody edits, so its keys become the flags of the launch line. */
+/* A printout that nobody edits: Megatron's dotted list, and the Namespace that argparse makes of flags. Flags that are on or off
+ * take a value in some programs and none in others, so those of a Namespace stay as they are printed. */
+static bool is_list_of_flags(const struct wo_event *event, struct wo_view style) {
+  const struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
+  if (wo_view_is(style, "dots")) return true;
+  return wo_view_ends(wo_event_text(event, WO_FIELD_PATH), "Namespace()") && !wo_view_is(value, "True") &&
+         !wo_view_is(value, "False");
+}
+
+/* A setting that stands nowhere is spelled by the knob's first alias, the plainest one. The keys of printed flags become the
+ * flags of the launch line. */
 struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
   char value[256];
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
@@ -108,13 +117,21 @@ struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struc
     value_text(to, &knob->aliases[0], (struct wo_view){0}, value, sizeof value);
     return join(diagnosis->arena, is_environment(key) ? WO_VIEW("export") : WO_VIEW("equals"), key, value);
   }
-  struct wo_view key = wo_event_text(setting->event, WO_FIELD_KEY);
-  struct wo_view style = wo_event_text(setting->event, WO_FIELD_STYLE);
-  const struct wo_alias *alias = wo_facts_alias(knob, key);
-  value_text(to, alias, wo_event_text(setting->event, WO_FIELD_VALUE), value, sizeof value);
-  if (wo_view_is(style, "dots")) {
-    key = as_flag(diagnosis->arena, key);
+  const struct wo_event *event = setting->edit ? setting->edit : setting->event;
+  struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
+  struct wo_view style = wo_event_text(event, WO_FIELD_STYLE);
+  const struct wo_alias *alias = wo_facts_event_alias(knob, event);
+  value_text(to, alias, wo_event_text(event, WO_FIELD_VALUE), value, sizeof value);
+  if (is_list_of_flags(event, style)) {
+    if (wo_view_is(style, "dots")) key = as_flag(diagnosis->arena, key);
     style = WO_VIEW("flag");
   }
   return join(diagnosis->arena, style, key, value);
+}
+
+struct wo_view wo_spell_setting(struct wo_arena *arena, const struct wo_event *event) {
+  const struct wo_view text = wo_event_text(event, WO_FIELD_VALUE);
+  char value[1024];
+  snprintf(value, sizeof value, "%.*s", (int)text.len, text.ptr);
+  return join(arena, wo_event_text(event, WO_FIELD_STYLE), wo_event_text(event, WO_FIELD_KEY), value);
 }

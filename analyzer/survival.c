@@ -46,9 +46,10 @@ bool wo_story_is_echo(const struct wo_event *traceback) {
          has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
 }
 
-/* Only within one file: the order of files is that of the command line, not of time. */
-static bool is_later(const struct wo_event *a, const struct wo_event *b) {
-  return a->span.file == b->span.file && a->span.line > b->span.line;
+/* Only within one run of the program in one file: the order of files is that of the command line, not of time. */
+static bool is_later(const struct wo_job *job, const struct wo_event *a, const struct wo_event *b) {
+  const int32_t *run_of = job->story.run_of;
+  return a->span.file == b->span.file && a->span.line > b->span.line && run_of[a->id] == run_of[b->id];
 }
 
 /* Lines without a rank may be of any. */
@@ -68,9 +69,10 @@ static bool steps_went_on(const struct wo_job *job, const struct wo_event *failu
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
     if (event->kind != WO_KIND_PROGRESS || event->of != failure->id) continue;
+    if (job->story.run_of[i] != job->story.run_of[failure->id]) continue;
     const double step = wo_event_number(event, WO_FIELD_STEP, -1);
     const double of = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
-    if (!is_later(event, failure)) {
+    if (!is_later(job, event, failure)) {
       before = step;
       total = of;
     } else if (before >= 0 && of == total && step >= before + PROGRESS_STEPS) {
@@ -87,7 +89,7 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
   const wo_event_id own = wo_story_traceback_of(job, failure);
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (event->is_quoted || !is_later(event, failure) || !is_same_rank(event, failure)) continue;
+    if (event->is_quoted || !is_later(job, event, failure) || !is_same_rank(event, failure)) continue;
     if (is_memory(event)) is_memory_later = true;
     const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
                         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && event->id != own;
@@ -108,7 +110,7 @@ bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
   bool has_bad_end = false;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (event->is_quoted || !is_later(event, failure)) continue;
+    if (event->is_quoted || !is_later(job, event, failure)) continue;
     if (event->kind == WO_KIND_RECOVERY && event->span.line - failure->span.line <= RECOVERY_LINES) return true;
     if (event->kind == WO_KIND_SUCCESS) has_success = true;
     const enum wo_class class = wo_kind_class(event->kind);

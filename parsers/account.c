@@ -6,6 +6,10 @@
 
 #include "parsers/base/units.h"
 
+/* What kills without a word: its number, and the code that a shell makes of it. */
+#define SIGNAL_KILL 9
+#define CODE_KILL 137
+
 /* The signal that SLURM writes for a step that its memory limit killed (0:125). */
 #define SIGNAL_OUT_OF_MEMORY 125
 
@@ -60,6 +64,11 @@ static bool is_memory_exit(struct wo_account_exit exit) {
   return exit.is_known && exit.signal == SIGNAL_OUT_OF_MEMORY;
 }
 
+/* A kill whose sender is not told: memory, a user and an administrator look the same here. */
+static bool is_kill_exit(struct wo_account_exit exit) {
+  return exit.is_known && (exit.signal == SIGNAL_KILL || (exit.signal == 0 && exit.code == CODE_KILL));
+}
+
 /* A step that was killed for memory leaves its job FAILED with an ordinary code: the mark then stands in the derived code. While
  * a job completes only its exit code tells that it failed. Of steps only the memory kill says more than the job's own row. */
 static enum wo_kind kind_of_end(const struct wo_account_end *end) {
@@ -67,6 +76,7 @@ static enum wo_kind kind_of_end(const struct wo_account_end *end) {
   const bool is_memory = is_memory_exit(end->exit) || is_memory_exit(end->derived) || wo_view_is(end->reason, "OutOfMemory");
   if (kind == WO_KIND_TASK_EXIT && is_memory) return WO_KIND_CGROUP_OOM;
   if (end->is_step && kind != WO_KIND_CGROUP_OOM) return WO_KIND_JOB_INFO;
+  if (kind == WO_KIND_TASK_EXIT && (is_kill_exit(end->exit) || is_kill_exit(end->derived))) return WO_KIND_KILLED;
   const bool is_bad = end->exit.is_known && (end->exit.code != 0 || end->exit.signal != 0);
   return wo_view_is(end->state, "COMPLETING") && is_bad ? WO_KIND_TASK_EXIT : kind;
 }

@@ -24,7 +24,7 @@ struct wo_account_end {
   bool is_step;
 };
 
-/* Slots of struct wo_open that hold an ending until all that belongs to it was read, and two that readers may need. */
+/* Slots of struct wo_open that hold an ending until all that belongs to it was read, and some that readers may need. */
 enum wo_account_number {
   WO_ACCOUNT_LINE, /* place of the state */
   WO_ACCOUNT_OFFSET,
@@ -33,7 +33,9 @@ enum wo_account_number {
   WO_ACCOUNT_EXIT, /* packed; 0 = unknown */
   WO_ACCOUNT_DERIVED,
   WO_ACCOUNT_NODES,
-  WO_ACCOUNT_OWN
+  WO_ACCOUNT_OWN,
+  WO_ACCOUNT_OWN_2,
+  WO_ACCOUNT_OWN_3
 };
 enum wo_account_text { WO_ACCOUNT_STATE, WO_ACCOUNT_REASON, WO_ACCOUNT_TEXT_OWN, WO_ACCOUNT_TEXT_OWN_2 };
 

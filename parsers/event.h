@@ -12,6 +12,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 #include "parsers/base/view.h"
+#include "parsers/stamp.h"
 
 enum wo_kind {
 #define WO_KIND(code, name, class, meaning) code,
@@ -67,9 +68,11 @@ struct wo_event {
   wo_event_id id;
   enum wo_kind kind;
   struct wo_span span;
-  int32_t rank;        /* WO_RANK_UNKNOWN when the line does not tell */
-  struct wo_view host; /* empty when the line does not tell */
-  int64_t time_ns;     /* since 1970, or WO_TIME_UNKNOWN */
+  int32_t rank;          /* WO_RANK_UNKNOWN when the line does not tell */
+  struct wo_view host;   /* empty when the line does not tell */
+  int64_t time_ns;       /* since 1970, or WO_TIME_UNKNOWN */
+  bool is_local_rank;    /* `rank` counts the processes of one node */
+  struct wo_stamp stamp; /* of the line, or of the nearest earlier line of its writer */
   struct wo_view pattern_id;
   struct wo_view text;  /* the line, cleaned and cut to WO_LIMIT_EVENT_TEXT_BYTES */
   struct wo_view match; /* the part of text that was matched; empty when cleaning moved it */

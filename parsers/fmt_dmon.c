@@ -94,6 +94,7 @@ static bool read_row(const struct wo_open *open, const struct wo_view *cells, st
     if (i == column[FB] && number >= 0) sample->fb_bytes = number * WO_MIB;
     if (i == column[SM]) sample->sm_pct = number;
   }
+  if (column[FB] < 0) sample->lack = "no memory column (fb): record with nvidia-smi dmon -s mu";
   if (column[DATE] >= 0 && column[TIME] >= 0) sample->time_s = read_time(cells[column[DATE]], cells[column[TIME]]);
   return true;
 }
@@ -107,17 +108,19 @@ static enum wo_more begin_dmon(struct wo_scan *scan, const struct wo_line *line,
   return read_names(line->text, open) ? WO_MORE_YES : WO_MORE_NO;
 }
 
-/* The names line comes again every few dozen rows, with the units line behind it; the latter is the one that says "Idx". */
+/* The names line comes again every few dozen rows, with the units line behind it; the latter is the one that says "Idx". A pmon
+ * beside it has names of its own. */
 static enum wo_more feed_dmon(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   struct wo_monitor_sample sample;
   const struct wo_view text = wo_view_skip(line->full, (size_t)open->numbers[SKIP]);
   if (wo_view_starts(wo_view_trim_start(text), "#")) {
-    const bool is_names = wo_view_has(text, "gpu") && !wo_view_has(text, "Idx");
+    const bool is_names = wo_view_has(text, "gpu") && !wo_view_has(text, "Idx") && !wo_view_has(text, "pid");
     return !is_names || read_names(text, open) ? WO_MORE_YES : WO_MORE_NO;
   }
   if (split(text, cells) == (size_t)open->numbers[COLUMNS] && read_row(open, cells, &sample)) {
     wo_monitor_add(scan, line, open->pattern, &sample, false);
+    open->numbers[STRANGE] = 0;
     return WO_MORE_YES;
   }
   return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;

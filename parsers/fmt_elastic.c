@@ -44,7 +44,9 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, struc
   } else if (wo_view_is(key, "time")) {
     int64_t time_ns = 0;
     wo_event_set_text(store, event, WO_FIELD_TIME, value);
-    if (wo_units_time(&value, &time_ns) == WO_OK) event->time_ns = time_ns;
+    if (wo_units_time(&value, &time_ns) != WO_OK) return;
+    event->time_ns = time_ns;
+    event->stamp = (struct wo_stamp){.clock = WO_CLOCK_LOCAL, .time_ns = time_ns};
   } else if (wo_view_is(key, "traceback") && wo_view_has(value, "Signal ")) {
     wo_event_set_text(store, event, WO_FIELD_SIGNAL, value);
   }
@@ -76,6 +78,8 @@ static void add_kill(struct wo_scan *scan, const struct wo_open *open, wo_event_
   kill->rank = event->rank;
   kill->host = event->host;
   kill->time_ns = event->time_ns;
+  kill->stamp = event->stamp;
+  kill->is_local_rank = event->is_local_rank;
   wo_event_set_number(wo_scan_store(scan), kill, WO_FIELD_EXIT_CODE, wo_interval_exact(EXIT_SIGKILL));
 }
 
@@ -85,9 +89,12 @@ static void finish_elastic(struct wo_scan *scan, struct wo_open *open) {
   struct wo_event *event = wo_event_get(store, open->event);
   if (!event) return;
   const double rank = wo_event_number(event, WO_FIELD_RANK, -1);
-  if (rank >= 0) event->rank = (int32_t)rank;
+  if (rank >= 0) {
+    event->rank = (int32_t)rank;
+    event->is_local_rank = false;
+  }
   const struct wo_view host = wo_event_text(event, WO_FIELD_HOST);
-  if (event->host.len == 0) event->host = host;
+  if (host.len > 0) event->host = host;
   if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGKILL) add_kill(scan, open, event->id);
 }
 

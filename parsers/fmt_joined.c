@@ -119,6 +119,8 @@ static bool add_event(void *context, const struct wo_pattern *pattern, const str
   struct wo_line line = open->first;
   line.full = wo_open_message(open);
   line.text = wo_view_skip(line.full, (size_t)open->numbers[PREFIX_LENGTH]);
+  const struct wo_view host = wo_prefix_read(line.full).host;
+  if (host.len > 0) line.prefix.host = host;
   struct wo_event *event = wo_scan_add_event(again->scan, &line, pattern, pattern->kind, (size_t)open->numbers[SPAN_START],
                                              (size_t)open->numbers[SPAN_LENGTH]);
   if (!event) return false;

@@ -5,7 +5,8 @@
  *   2023/06/22 18:56:56.252, 0, 22 %, 841 MiB, 8192 MiB
  *
  * The columns are the user's choice, in any order, so the header names them; it may come again before each row. Without a header
- * (noheader) two percentages cannot be told apart, and nothing is read. Units stand in the cells, or in the header's brackets
+ * (noheader) two percentages cannot be told apart and are not read; two sizes behind a time stamp are taken for the memory in use
+ * and the total, until a later row shows that they are not. Units stand in the cells, or in the header's brackets
  * only (nounits), or nowhere; then the size of memory.total gives them away. A row whose last cell lost its unit was cut by a
  * kill. */
 #include <assert.h>
@@ -29,6 +30,7 @@ struct state {
   double total_scale;
   char separator;
   bool has_units; /* the cells carry units: seen in a row */
+  bool is_bare;   /* no header: the columns were told by what stands in the first row */
   size_t skip;    /* bytes of the label before header and rows */
   double last_time_s;
   int32_t moment_gpu; /* the card of the row before, where only the time tells them apart */
@@ -147,10 +149,11 @@ static enum role role_of(const struct name *name) {
   return ROLE_NONE;
 }
 
-/* Rows of processes have the same figures for each of them, not for the card. */
-static bool is_of_process(const struct name *name) {
+/* Rows of processes have the same figures for each of them, not for the card. A "DeviceId" is Intel's (xpu-smi dump). */
+static bool is_of_another_sort(const struct name *name) {
   const struct wo_view text = {name->text, name->len};
-  return wo_view_is(text, "pid") || wo_view_is(text, "processname") || wo_view_is(text, "usedgpumemory");
+  return wo_view_is(text, "pid") || wo_view_is(text, "processname") || wo_view_is(text, "usedgpumemory") ||
+         wo_view_is(text, "deviceid");
 }
 
 /* Reads a header into *state. False when the line is none: then *state is not to be used. */
@@ -163,7 +166,7 @@ static bool read_header(struct wo_view text, struct state *state) {
   for (size_t role = 0; role < ROLE_COUNT; role++) state->column[role] = -1;
   for (size_t i = 0; i < state->columns; i++) {
     struct name name;
-    if (!read_name(cells[i], &name) || is_of_process(&name)) return false;
+    if (!read_name(cells[i], &name) || is_of_another_sort(&name)) return false;
     has_unit = has_unit || name.unit.len > 0;
     take_unit(&name);
     const enum role role = role_of(&name);
@@ -259,20 +262,57 @@ static bool read_gpu(struct state *state, const struct wo_view *cells, struct wo
 /* The time is read first, as the moment may have to tell the cards apart. */
 static bool read_row(struct state *state, const struct wo_view *cells, struct wo_monitor_sample *sample) {
   *sample = wo_monitor_sample_of(0);
+  sample->is_guessed = state->is_bare;
+  if (state->column[ROLE_USED] < 0) sample->lack = "no memory.used column: add it to --query-gpu";
   if (state->column[ROLE_TIME] >= 0) sample->time_s = wo_monitor_time(cells[state->column[ROLE_TIME]]);
   return read_memories(state, cells, sample) && read_busy(cell_of(state, cells, ROLE_BUSY), &sample->sm_pct) &&
          read_gpu(state, cells, sample);
 }
 
+/* ---- No header ---- */
+
+/* Whether the cell is a size with its unit: the only cells that tell what they are. */
+static bool is_size(struct wo_view cell) {
+  struct wo_view unit;
+  double number = 0;
+  return wo_monitor_cell(cell, &number, &unit) == WO_CELL_NUMBER && unit.len > 0 && wo_monitor_unit_bytes(unit) > 0;
+}
+
+/* A row whose first cell is a time stamp and that has two sizes side by side, as "memory.used,memory.total" is asked for. Three
+ * sizes, or one, cannot be told apart; nor can percentages. The index of a card is a 0 behind the time: the first row is of the
+ * first card, and no other figure without unit is 0 there. */
+static bool read_bare_row(struct wo_view text, struct state *state) {
+  struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
+  size_t sizes = 0;
+  state->separator = ',';
+  state->columns = split(text, ',', cells);
+  for (size_t role = 0; role < ROLE_COUNT; role++) state->column[role] = -1;
+  if (state->columns < 3 || wo_view_find_char(cells[0], ':', 0) == WO_NOT_FOUND || wo_monitor_time(cells[0]) < 0) return false;
+  state->column[ROLE_TIME] = 0;
+  for (size_t i = 1; i < state->columns; i++) {
+    if (!is_size(cells[i])) continue;
+    state->column[sizes++ == 0 ? ROLE_USED : ROLE_TOTAL] = (int)i;
+  }
+  if (wo_view_is(cells[1], "0")) state->column[ROLE_GPU] = 1;
+  state->is_bare = state->has_units = true;
+  return sizes == 2 && state->column[ROLE_TOTAL] == state->column[ROLE_USED] + 1;
+}
+
 /* ---- The reader ---- */
+
+static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
 
 /* A launcher's label before the header stands before the rows as well, and is as long. The times of rows look like a logger's, so
  * the prefix of a row is not asked for. */
 static enum wo_more begin_csv(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                               struct wo_open *open) {
-  (void)scan;
-  (void)match;
   struct state state = {.skip = line->prefix.length, .last_time_s = WO_MONITOR_MISSING};
+  if (wo_view_is(open->pattern->argument, "noheader")) {
+    state.skip = wo_match_start(match); /* the row's own time stamp was taken for a prefix as well */
+    if (!read_bare_row(wo_view_skip(line->full, state.skip), &state)) return WO_MORE_NO;
+    save(open, &state);
+    return feed_csv(scan, line, open);
+  }
   if (!read_header(line->text, &state)) return WO_MORE_NO;
   save(open, &state);
   return WO_MORE_YES;
@@ -292,6 +332,7 @@ static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, s
   }
   if (split(text, state.separator, cells) == state.columns && read_row(&state, cells, &sample)) {
     wo_monitor_add(scan, line, open->pattern, &sample, false);
+    state.strange = 0;
     save(open, &state);
     return WO_MORE_YES;
   }

@@ -13,7 +13,7 @@
 #include "parsers/base/units.h"
 
 /* What the open table keeps: header and rule lie in the message, `rule` is the offset of the latter. */
-enum number { IS_PIPED, RULE_START, RULE_LENGTH };
+enum number { IS_PIPED, RULE_START, RULE_LENGTH, IS_PREFIXED };
 
 /* A table that has run for so long is closed, to bound what a hostile log can hold open. */
 #define TABLE_ROWS 200000
@@ -54,6 +54,18 @@ static struct wo_view cell(const struct row *row, const char *name) {
   return row->rule.len > 0 ? column_cell(row, name) : piped_cell(row, name);
 }
 
+/* Lists that the column cut ("billing=4,cpu=8,mem=51+") end in an item that may be cut as well: it is left out. */
+static struct wo_view whole_items(struct wo_view list) {
+  if (!wo_view_ends(list, "+")) return list;
+  const size_t comma = wo_view_find_last(list, WO_VIEW(","), list.len);
+  return wo_view_sub(list, 0, comma == WO_NOT_FOUND ? 0 : comma);
+}
+
+/* Names of nodes are of no use when some letters are missing. */
+static struct wo_view whole_text(struct wo_view text) {
+  return wo_view_ends(text, "+") ? (struct wo_view){0} : text;
+}
+
 /* MaxRSS stands in the rows of steps; the unit is K unless the user asked for another. */
 static void read_sizes(struct wo_event_store *store, struct wo_event *event, const struct row *row, uint64_t nodes) {
   struct wo_view rss = cell(row, "MaxRSS");
@@ -63,7 +75,7 @@ static void read_sizes(struct wo_event_store *store, struct wo_event *event, con
     wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
   if (wo_event_field(event, WO_FIELD_STEP_ID)) return;
   const struct wo_view got = cell(row, "AllocTRES");
-  wo__account_set_tres(store, event, got.len > 0 ? got : cell(row, "ReqTRES"), nodes);
+  wo__account_set_tres(store, event, whole_items(got.len > 0 ? got : cell(row, "ReqTRES")), nodes);
   /* To 20.11 a letter behind the size tells that it counts per node or per CPU; later it counts for all nodes. */
   const char tail = asked.len > 0 ? asked.ptr[asked.len - 1] : '\0';
   uint64_t cpus = 0;
@@ -84,7 +96,7 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, const
   if (wo_number_u64(&count, 1000000, &nodes) != WO_OK) nodes = 0;
   wo__account_set_job(store, event, id);
   wo__account_set_text(store, event, WO_FIELD_JOB_NAME, cell(row, "JobName"));
-  wo__account_set_text(store, event, WO_FIELD_NODES, cell(row, "NodeList"));
+  wo__account_set_text(store, event, WO_FIELD_NODES, whole_text(cell(row, "NodeList")));
   wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
   wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
   wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
@@ -140,6 +152,12 @@ static void add_bare_row(struct wo_scan *scan, const struct wo_line *line, const
   wo__account_add_end(scan, line, pattern, event->id, &end, start, printed.len);
 }
 
+/* What of the line belongs to the table. A label of srun -l or pdsh is taken off only where the header has one too: a time or a
+ * number in the first column looks like a label as well. */
+static struct wo_view table_text(const struct wo_open *open, const struct wo_line *line) {
+  return open->numbers[IS_PREFIXED] ? line->text : line->full;
+}
+
 /* The pattern finds either a header or a bare row with its state; only the header opens a table. */
 static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
@@ -148,7 +166,8 @@ static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line
     return WO_MORE_NO;
   }
   open->numbers[IS_PIPED] = wo_view_has(line->full, "|");
-  wo_open_append(open, line->full);
+  open->numbers[IS_PREFIXED] = wo_match_start(match) > 0;
+  wo_open_append(open, table_text(open, line));
   return WO_MORE_YES;
 }
 
@@ -174,15 +193,15 @@ static enum wo_more feed_sacct(struct wo_scan *scan, const struct wo_line *line,
   const struct wo_view message = wo_open_message(open);
   const bool is_piped = open->numbers[IS_PIPED] != 0;
   if (open->lines == 1 && !is_piped) {
-    if (!is_rule(line->full)) return WO_MORE_NO_UNREAD;
-    keep_rule(open, line->full);
+    if (!is_rule(table_text(open, line))) return WO_MORE_NO_UNREAD;
+    keep_rule(open, table_text(open, line));
     return WO_MORE_YES;
   }
   const size_t start = (size_t)open->numbers[RULE_START];
   const struct row row = {
       .header = is_piped ? message : wo_view_sub(message, 0, start - 1),
       .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + (size_t)open->numbers[RULE_LENGTH]),
-      .text = line->full,
+      .text = table_text(open, line),
   };
   const bool is_row = open->lines < TABLE_ROWS && add_row(scan, line, open->pattern, &row);
   return is_row ? WO_MORE_YES : WO_MORE_NO_UNREAD;

@@ -1,8 +1,10 @@
-/* `sacct --json`: an array "jobs" of objects with an array "steps" in each. Read as it streams by, token after token: the reader
- * keeps only the names of the containers that it is in ("/" + key, or "*" for an element) and the job or step being built, so the
- * text may be indented or all on one line.
+/* `sacct --json`: an array "jobs" of objects with an array "steps" in each; `scontrol --json show job` and `squeue --json`: the
+ * same array without steps, and with other keys. Read as it streams by, token after token: the reader keeps only the names of the
+ * containers that it is in ("/" + key, or "*" for an element) and the job or step being built, so the text may be indented or all
+ * on one line, however long.
  *
  *   "jobs": [ { "job_id": 19, "state": { "current": "FAILED" }, "steps": [ { "state": "OUT_OF_MEMORY", ... } ] } ]
+ *   "jobs": [ { "exit_code": { "return_code": 1 }, "job_id": 19, "job_state": [ "FAILED" ], "tres_alloc_str": "cpu=8,mem=64G" } ]
  *
  * From 23.02 on states are arrays of texts and numbers are objects {"set", "infinite", "number"}. Form: SLURM 20.11 to 25.05. */
 #include <string.h>
@@ -17,6 +19,11 @@
 #define PATH WO_ACCOUNT_TEXT_OWN
 #define TYPE WO_ACCOUNT_TEXT_OWN_2 /* of the resource whose count follows */
 #define JOB_EVENT WO_ACCOUNT_OWN   /* the event of the job whose step is being read */
+#define SKIP WO_ACCOUNT_OWN_2      /* bytes at the start of the line's next piece that were read with this one */
+#define IN_TEXT WO_ACCOUNT_OWN_3   /* whether the next piece begins inside of a quoted text */
+
+/* Bytes of a long line that are shown as the place of a job or state. */
+#define SHOWN_BYTES 200
 
 /* One scalar with its name: the path of containers and its key. */
 struct value {
@@ -42,6 +49,25 @@ static struct wo_event *current(const struct walk *walk) {
  * it. */
 static bool is_path(const struct walk *walk, const char *path) {
   return strcmp(walk->open->texts[PATH], path) == 0;
+}
+
+/* The line as evidence shows it: of a document on one line only what stands behind the place. *ret_at is where the place is then.
+ */
+static struct wo_line shown_line(const struct walk *walk, const char *place, size_t *ret_at) {
+  struct wo_line line = *walk->line;
+  const size_t at = (size_t)(place - line.full.ptr);
+  *ret_at = at;
+  if (line.full.len <= SHOWN_BYTES) return line;
+  line.full = line.text = wo_view_sub(line.full, at, at + SHOWN_BYTES < line.full.len ? at + SHOWN_BYTES : line.full.len);
+  line.offset += at;
+  *ret_at = 0;
+  return line;
+}
+
+static void keep_state(const struct walk *walk, struct wo_view printed) {
+  size_t at = 0;
+  const struct wo_line line = shown_line(walk, printed.ptr, &at);
+  wo__account_keep_state(walk->scan, &line, walk->open, wo_view_sub(line.full, at, at + printed.len));
 }
 
 /* ---- Values ---- */
@@ -70,6 +96,11 @@ static void keep_exit_part(struct wo_open *open, enum wo_account_number slot, bo
       .signal = is_signal ? (uint32_t)(number & 0xff) : (uint32_t)(packed % 256),
   };
   wo__account_keep_exit(open, slot, exit);
+}
+
+/* The two halves of a status as wait() gives it: the code above, the signal in the seven bits below. */
+static struct wo_account_exit exit_of_status(uint64_t status) {
+  return (struct wo_account_exit){true, (uint32_t)((status >> 8) & 0xffff), (uint32_t)(status & 0x7f)};
 }
 
 /* Before 23.02 the id of a step is only its part behind the dot. */
@@ -103,16 +134,17 @@ static void read_job_number(const struct walk *walk, const struct value *value) 
   if (!read_count(value, &number)) return;
   if (strcmp(name, "/*/job_id") == 0) {
     set_text(walk, WO_FIELD_JOB, value->text);
-  } else if (strcmp(name, "/*/array/job_id") == 0 && number > 0) {
+  } else if ((strcmp(name, "/*/array/job_id") == 0 || strcmp(name, "/*/array_job_id") == 0) && number > 0) {
     set_text(walk, WO_FIELD_ARRAY_JOB, value->text);
-  } else if (strcmp(name, "/*/array/task_id") == 0 && wo_event_field(current(walk), WO_FIELD_ARRAY_JOB)) {
+  } else if ((strcmp(name, "/*/array/task_id") == 0 || strcmp(name, "/*/array_task_id") == 0) &&
+             wo_event_field(current(walk), WO_FIELD_ARRAY_JOB)) {
     set_number(walk, WO_FIELD_ARRAY_TASK, (double)number);
   } else if (strcmp(name, "/*/allocation_nodes") == 0 && number > 0 && number < 1000000) {
     walk->open->numbers[WO_ACCOUNT_NODES] = (int64_t)number;
     set_number(walk, WO_FIELD_NODE_COUNT, (double)number);
   } else if (strcmp(name, "/*/time/elapsed") == 0 || strcmp(name, "/*/steps/*/time/elapsed") == 0) {
     set_number(walk, WO_FIELD_ELAPSED_S, (double)number);
-  } else if (strcmp(name, "/*/time/limit") == 0 && number > 0) {
+  } else if ((strcmp(name, "/*/time/limit") == 0 || strcmp(name, "/*/time_limit") == 0) && number > 0) {
     set_number(walk, WO_FIELD_TIME_LIMIT_S, (double)number * 60);
   } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(walk->open->texts[TYPE], "mem") == 0 &&
              number > 0) {
@@ -133,13 +165,44 @@ static void read_exit(const struct walk *walk, const struct value *value) {
   keep_exit_part(walk->open, is_derived ? WO_ACCOUNT_DERIVED : WO_ACCOUNT_EXIT, is_signal, number);
 }
 
+/* What scontrol and squeue print besides the keys that they share with sacct. Before 23.02 an exit code is one number, the status
+ * that wait() gives. The memory that was allocated says the same as memory_per_node and memory_per_cpu, and says it per job. */
+static bool read_control(const struct walk *walk, const struct value *value) {
+  struct wo_event_store *store = wo_scan_store(walk->scan);
+  const char *const name = value->name;
+  uint64_t number = 0;
+  const bool is_count = read_count(value, &number);
+  if (strcmp(name, "/*/job_state") == 0) {
+    keep_state(walk, value->text);
+  } else if (strcmp(name, "/*/state_reason") == 0 && !wo_view_is(value->text, "None")) {
+    wo__account_keep_text(walk->open, WO_ACCOUNT_REASON, value->text);
+  } else if (strcmp(name, "/*/tres_alloc_str") == 0 || strcmp(name, "/*/tres_req_str") == 0) {
+    wo__account_set_tres(store, current(walk), value->text, 0);
+  } else if (strcmp(name, "/*/command") == 0) {
+    set_text(walk, WO_FIELD_PROGRAM, value->text);
+  } else if (strcmp(name, "/*/exit_code") == 0 && is_count) {
+    wo__account_keep_exit(walk->open, WO_ACCOUNT_EXIT, exit_of_status(number));
+  } else if (strcmp(name, "/*/derived_exit_code") == 0 && is_count) {
+    wo__account_keep_exit(walk->open, WO_ACCOUNT_DERIVED, exit_of_status(number));
+  } else if (strcmp(name, "/*/memory_per_node") == 0 && is_count && number > 0) {
+    set_number(walk, WO_FIELD_LIMIT_BYTES, (double)number * WO_MIB);
+  } else if (strcmp(name, "/*/node_count") == 0 && is_count && number > 0) {
+    set_number(walk, WO_FIELD_NODE_COUNT, (double)number);
+  } else if (strcmp(name, "/*/tasks") == 0 && is_count && number > 0) {
+    set_text(walk, WO_FIELD_TASKS, value->text);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /* States of 23.02 and later are arrays (["OUT_OF_MEMORY"], or ["CANCELLED","REQUEUED"]), whose elements arrive here under the
  * array's own name. */
 static void read_value(const struct walk *walk, const struct value *value) {
   const char *const name = value->name;
-  if (!current(walk)) return;
+  if (!current(walk) || read_control(walk, value)) return;
   if (strcmp(name, "/*/state/current") == 0 || strcmp(name, "/*/steps/*/state") == 0) {
-    wo__account_keep_state(walk->scan, walk->line, walk->open, value->text);
+    keep_state(walk, value->text);
   } else if (strcmp(name, "/*/state/reason") == 0 && wo_view_is(value->text, "OutOfMemory")) {
     wo__account_keep_text(walk->open, WO_ACCOUNT_REASON, value->text);
   } else if (strcmp(name, "/*/name") == 0) {
@@ -166,9 +229,10 @@ static void begin_object(struct walk *walk) {
   /* A count that comes before its own type is not of the last one's. */
   if (wo_view_ends(wo_view_of(walk->open->texts[PATH]), "/*")) walk->open->texts[TYPE][0] = '\0';
   if (!is_step && !is_path(walk, "/*")) return;
-  const size_t at = (size_t)(walk->rest.ptr - walk->line->full.ptr);
+  size_t at = 0;
+  const struct wo_line line = shown_line(walk, walk->rest.ptr, &at);
   if (is_step) wo__account_flush(walk->scan, walk->open);
-  const struct wo_event *event = wo_scan_add_event(walk->scan, walk->line, walk->open->pattern, WO_KIND_JOB_INFO, at, 1);
+  const struct wo_event *event = wo_scan_add_event(walk->scan, &line, walk->open->pattern, WO_KIND_JOB_INFO, at, 1);
   walk->open->event = event ? event->id : WO_EVENT_NONE;
   if (is_step) return;
   walk->open->numbers[JOB_EVENT] = event ? event->id + 1 : 0;
@@ -217,21 +281,37 @@ static void take_scalar(struct walk *walk, struct wo_view text) {
   read_value(walk, &value);
 }
 
-/* A text in quotes: a key when a colon follows. False when its end is not on this line. */
-static bool take_text(struct walk *walk) {
+/* Index of the quote that ends a text, counted from `from`, or more than the last index when it stands in the line's next piece.
+ */
+static size_t find_quote(struct wo_view in, size_t from) {
+  while (from < in.len && in.ptr[from] != '"') from += in.ptr[from] == '\\' ? 2 : 1;
+  return from;
+}
+
+/* A script or an environment may fill pieces: no text of that length is looked for, so its end is all that counts. */
+static void leave_in_text(struct walk *walk, size_t end) {
+  walk->open->numbers[IN_TEXT] = 1;
+  walk->open->numbers[SKIP] = (int64_t)(end - walk->rest.len);
+  walk->rest = wo_view_skip(walk->rest, walk->rest.len);
+  walk->key = (struct wo_view){0};
+}
+
+/* A text in quotes: a key when a colon follows. */
+static void take_text(struct walk *walk) {
   const struct wo_view in = walk->rest;
-  size_t end = 1;
-  while (end < in.len && in.ptr[end] != '"') end += in.ptr[end] == '\\' ? 2 : 1;
-  if (end >= in.len) return false;
+  const size_t end = find_quote(in, 1);
+  if (end >= in.len) {
+    leave_in_text(walk, end);
+    return;
+  }
   const struct wo_view text = wo_view_sub(in, 1, end);
   walk->rest = wo_view_trim_start(wo_view_skip(in, end + 1));
   if (!wo_view_starts(walk->rest, ":")) {
     take_scalar(walk, text);
-    return true;
+    return;
   }
   walk->key = text;
   walk->rest = wo_view_skip(walk->rest, 1);
-  return true;
 }
 
 /* Numbers, true, false and null. A byte that begins none of them is skipped alone, so that the walk always moves. */
@@ -246,7 +326,10 @@ static void take_word(struct walk *walk) {
 /* The next token. False at the end of the document, or of what can be understood. */
 static bool take_token(struct walk *walk) {
   const char c = walk->rest.ptr[0];
-  if (c == '"') return take_text(walk);
+  if (c == '"') {
+    take_text(walk);
+    return true;
+  }
   if (c == '{' || c == '[') {
     if (!push(walk)) return false;
     if (c == '{') begin_object(walk);
@@ -261,13 +344,33 @@ static bool take_token(struct walk *walk) {
   return true;
 }
 
-/* A line longer than a piece cannot be followed: its pieces overlap. */
+/* The end of a text that began in an earlier piece. False when it does not end in this one either. */
+static bool end_text(struct walk *walk) {
+  const size_t end = find_quote(walk->rest, 0);
+  if (end >= walk->rest.len) {
+    leave_in_text(walk, end);
+    return false;
+  }
+  walk->open->numbers[IN_TEXT] = 0;
+  walk->rest = wo_view_trim_start(wo_view_skip(walk->rest, end + 1));
+  return true;
+}
+
+/* Pieces of a long line overlap: what begins in the overlap is left to the next piece, and what that piece shows again of a token
+ * that began before it is passed over there. A key stays with its value. Texts do not go on behind the end of a line. */
 static enum wo_more read_tokens(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t start) {
   struct walk walk = {.scan = scan, .line = line, .open = open, .rest = wo_view_skip(line->full, start)};
-  for (walk.rest = wo_view_trim_start(walk.rest); walk.rest.len > 0; walk.rest = wo_view_trim_start(walk.rest)) {
+  const bool is_last = line->own_end == SIZE_MAX;
+  const char *const own_end = line->full.ptr + (is_last ? line->full.len : line->own_end);
+  open->numbers[SKIP] = 0;
+  const bool is_open = open->numbers[IN_TEXT] == 0 || end_text(&walk);
+  for (walk.rest = wo_view_trim_start(walk.rest); is_open && walk.rest.len > 0; walk.rest = wo_view_trim_start(walk.rest)) {
+    if (walk.rest.ptr >= own_end && walk.key.len == 0) break;
     if (!take_token(&walk)) return WO_MORE_NO;
   }
-  return line->own_end == SIZE_MAX ? WO_MORE_YES : WO_MORE_NO;
+  if (is_last) open->numbers[IN_TEXT] = open->numbers[SKIP] = 0;
+  if (!is_last && walk.rest.ptr > own_end) open->numbers[SKIP] += walk.rest.ptr - own_end;
+  return WO_MORE_YES;
 }
 
 static enum wo_more begin_json(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
@@ -278,7 +381,7 @@ static enum wo_more begin_json(struct wo_scan *scan, const struct wo_line *line,
 /* Every line is tokens from its first byte: a prefix that looks like a logger's would be part of the document here. */
 static enum wo_more feed_json(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
-  return read_tokens(scan, line, open, 0);
+  return read_tokens(scan, line, open, (size_t)open->numbers[SKIP]);
 }
 
 const struct wo_format wo__format_sacct_json = {

@@ -118,12 +118,32 @@ static bool read_card(struct wo_scan *scan, const struct wo_line *line, const st
   return true;
 }
 
+/* "gpu07: 61.2GB/64.0GB (7.6GB/8.0GB per core of 8)": the most that was used of a node's memory, and what was allocated there.
+ * Times per node look alike but for the unit. */
+static bool read_node_memory(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, struct wo_view key,
+                             struct wo_view value) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  struct wo_interval used, allocated;
+  if (!wo_view_has(value, " per core of ") || wo_view_starts(key, "Total ") || wo_units_bytes(&value, 0, &used) != WO_OK)
+    return false;
+  value = wo_view_skip(value, wo_view_starts(value, "/") ? 1 : value.len);
+  if (wo_units_bytes(&value, 0, &allocated) != WO_OK) return false;
+  struct wo_event *event =
+      wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, (size_t)(key.ptr - line->full.ptr), key.len);
+  if (!event) return true;
+  wo_event_set_number(store, event, WO_FIELD_LIMIT_BYTES, allocated);
+  wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
+  wo__account_set_text(store, event, WO_FIELD_HOST, key);
+  return true;
+}
+
 /* Keys of the header first: a node's row has a colon behind "(GPU 3)" and no key that is known. */
 static bool read_line(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view value = line->full;
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
   value = wo_view_trim(value);
-  return read_key(scan, line, open, key, value) || read_card(scan, line, open, key, value);
+  return read_key(scan, line, open, key, value) || read_card(scan, line, open, key, value) ||
+         read_node_memory(scan, line, open, key, value);
 }
 
 /* The id may be of an array's task; that line ("Array Job ID: 300400_7") follows and is read as a key. */

@@ -12,10 +12,15 @@
  *
  * Keys repeat from block to block, so they are read inside the right one only. Cards are counted in the order in which they
  * stand: it is the order of their indices. */
+#include <string.h>
+
 #include "parsers/monitor.h"
 
 /* Slots of struct wo_open that this reader uses. */
-enum number { GPU, BLOCK, STRANGE, TIME_S };
+enum number { GPU, BLOCK, STRANGE, TIME_S, PID };
+
+/* The slot of texts with the program's name. */
+enum { NAME = 0 };
 
 enum block { BLOCK_OTHER, BLOCK_FB, BLOCK_UTILIZATION };
 
@@ -38,6 +43,28 @@ static enum wo_more begin_q(struct wo_scan *scan, const struct wo_line *line, co
 static enum block block_of(struct wo_view title) {
   if (wo_view_is(title, "FB Memory Usage")) return BLOCK_FB;
   return wo_view_is(title, "Utilization") ? BLOCK_UTILIZATION : BLOCK_OTHER;
+}
+
+/* "Process ID", "Name" and "Used GPU Memory" stand below each other at the end of a card; no other block has the last one. */
+static void read_process(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view key,
+                         struct wo_view value) {
+  uint64_t pid = 0;
+  value = wo_view_trim(value);
+  if (wo_view_is(key, "Process ID")) {
+    open->numbers[PID] = wo_monitor_pid(value, &pid) ? (int64_t)pid : 0;
+    open->texts[NAME][0] = '\0';
+  } else if (wo_view_is(key, "Name")) {
+    const size_t len = value.len < WO_MONITOR_NAME_BYTES ? value.len : WO_MONITOR_NAME_BYTES;
+    if (len > 0) memcpy(open->texts[NAME], value.ptr, len);
+    open->texts[NAME][len] = '\0';
+  } else if (wo_view_is(key, "Used GPU Memory") && open->numbers[PID] > 0) {
+    struct wo_monitor_use use = {
+        .gpu = (int32_t)open->numbers[GPU], .pid = (uint64_t)open->numbers[PID], .name = wo_view_of(open->texts[NAME])};
+    struct wo_view unit;
+    if (wo_monitor_cell(value, &use.bytes, &unit) == WO_CELL_NUMBER) use.bytes *= wo_monitor_unit_bytes(unit);
+    wo_monitor_add_process(scan, line, open->pattern, &use);
+    open->numbers[PID] = 0;
+  }
 }
 
 /* Every pair is a part of its card's one sample; the time goes with the memory, the figure that a slope is taken of. */
@@ -74,8 +101,7 @@ static bool read_card(struct wo_scan *scan, const struct wo_line *line, struct w
   return true;
 }
 
-/* Titles of blocks are indented and have no colon; "Process ID : 4711" and the like at the end of a card fall into the last
- * block, where no key of theirs is known. */
+/* Titles of blocks are indented and have no colon. */
 static enum wo_more feed_q(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct wo_view rest = line->text;
   if (wo_view_has(rest, "NVSMI LOG=====")) return WO_MORE_NO_UNREAD;
@@ -89,6 +115,9 @@ static enum wo_more feed_q(struct wo_scan *scan, const struct wo_line *line, str
     if (!is_indented) return ++open->numbers[STRANGE] > STRANGE_MAX ? WO_MORE_NO : WO_MORE_YES;
     open->numbers[BLOCK] = block_of(wo_view_trim(rest));
     return WO_MORE_YES;
+  }
+  if (is_indented && open->numbers[GPU] >= 0) {
+    read_process(scan, line, open, wo_view_trim(wo_view_sub(rest, 0, colon)), wo_view_skip(rest, colon + 3));
   }
   if (is_indented) read_pair(scan, line, open, wo_view_trim(wo_view_sub(rest, 0, colon)), wo_view_skip(rest, colon + 3));
   return WO_MORE_YES;

@@ -10,8 +10,8 @@
 #include "parsers/monitor.h"
 
 /* Slots of struct wo_open that this reader uses: the card whose figures come next, or -1; the table's time, in seconds since
- * 1970. */
-enum number { GPU, TIME_S };
+ * 1970; whether the table of processes has begun. */
+enum number { GPU, TIME_S, IN_PROCESSES };
 
 /* Lines of the largest table: 64 cards of four lines, and the frame. */
 #define TABLE_LINES 320
@@ -89,12 +89,59 @@ static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line
   return WO_MORE_YES;
 }
 
-/* A new banner ends the table, as `nvidia-smi -l` prints one after the other without a line between. The process table below is
- * left out: its figures are parts of the same memory. */
+/* Compute, graphics, or both; M for a client of the multi-process service. */
+static bool is_type(struct wo_view word) {
+  static const char *const types[] = {"C", "G", "C+G", "M+C", "M"};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    if (wo_view_is(word, types[i])) return true;
+  }
+  return false;
+}
+
+/* "|    0   N/A  N/A     69154      C   ...torch/bin/python    14907MiB |"; before driver 450 without the two columns of slices.
+ */
+static bool read_process(struct wo_view text, struct wo_monitor_use *use) {
+  text = wo_view_trim(text);
+  if (!wo_view_starts(text, "|") || !wo_view_ends(text, "|") || text.len < 3) return false;
+  text = wo_view_sub(text, 1, text.len - 1);
+  if (!wo_monitor_gpu(wo_monitor_word(&text), &use->gpu)) return false;
+  struct wo_view pid = wo_monitor_word(&text);
+  struct wo_view type = wo_monitor_word(&text);
+  if (!is_type(type)) {
+    pid = wo_monitor_word(&text);
+    type = wo_monitor_word(&text);
+  }
+  if (!is_type(type) || !wo_monitor_pid(pid, &use->pid)) return false;
+  text = wo_view_trim(text);
+  const size_t blank = wo_view_find_last(text, WO_VIEW(" "), text.len);
+  if (blank == WO_NOT_FOUND) return false;
+  struct wo_view size = wo_view_skip(text, blank + 1);
+  use->bytes = read_size(&size);
+  use->name = wo_view_trim(wo_view_sub(text, 0, blank));
+  return use->bytes >= 0 || wo_view_is(wo_view_trim(size), "N/A");
+}
+
+/* The frame below the rows ends the table; so does a line that says that there are none. */
+static enum wo_more feed_processes(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  struct wo_monitor_use use = {.gpu = -1};
+  if (wo_view_starts(wo_view_trim(line->full), "+") || wo_view_has(line->full, "No running")) return WO_MORE_NO;
+  if (read_process(line->full, &use)) wo_monitor_add_process(scan, line, open->pattern, &use);
+  return WO_MORE_YES;
+}
+
+/* The head of another vendor's table, whose rows look the same. */
+static bool is_other_banner(struct wo_view text) {
+  return wo_view_has(text, "Driver Version") || wo_view_has_nocase(text, "-smi ");
+}
+
+/* A new banner ends the table, as `nvidia-smi -l` prints one after the other without a line between. */
 static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   struct cells cells;
   if (wo_view_has(line->full, "| NVIDIA-SMI ")) return WO_MORE_NO_UNREAD;
-  if (open->lines > TABLE_LINES || wo_view_has(line->full, "| Processes:")) return WO_MORE_NO;
+  if (open->lines > TABLE_LINES) return WO_MORE_NO;
+  if (open->numbers[IN_PROCESSES]) return feed_processes(scan, line, open);
+  if (is_other_banner(line->full)) return WO_MORE_NO;
+  if (wo_view_has(line->full, "| Processes:")) open->numbers[IN_PROCESSES] = 1;
   if (!split(line->full, &cells)) return WO_MORE_YES;
   const int64_t index = read_index(&cells);
   if (index >= 0) {

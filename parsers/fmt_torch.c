@@ -252,6 +252,7 @@ static void finish_torch(struct wo_scan *scan, struct wo_open *open) {
     if (is_evidence(message, start, text)) {
       struct wo_line line = open->first;
       line.full = line.text = text;
+      if (wo_prefix_rank_inside(wo_view_sub(text, 0, start), &line.prefix.rank)) line.prefix.is_local_rank = false;
       const size_t room = (size_t)open->numbers[SPAN_LENGTH];
       struct wo_event *event = wo_scan_add_event(scan, &line, open->pattern, kind, (size_t)open->numbers[SPAN_START],
                                                  message.len < room ? message.len : room);

@@ -37,15 +37,15 @@ struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
   char source[64];      /* prefix source of the first line: lines of other writers are not fed */
-  char host[64];        /* prefix host of the first line */
-  struct wo_line first; /* number, offset, rank and time are kept; of the views only the host, and that only in finish */
+  char host[64];        /* host of the first line; first.prefix.host shows it while the reader is called */
+  struct wo_line first; /* other views are empty: number, offset, rank, host and time are kept */
   char *message;
   size_t message_len;
-  uint32_t lines;     /* fed so far */
-  uint32_t skipped;   /* lines of other writers since it was opened */
-  wo_event_id event;  /* the event being built, or WO_EVENT_NONE */
-  int64_t numbers[8]; /* reader's own */
-  char texts[4][256]; /* reader's own, NUL-terminated */
+  uint32_t lines;      /* fed so far */
+  uint32_t skipped;    /* lines of other writers since it was opened */
+  wo_event_id event;   /* the event being built, or WO_EVENT_NONE */
+  int64_t numbers[12]; /* reader's own */
+  char texts[4][256];  /* reader's own, NUL-terminated */
 };
 
 struct wo_format {
@@ -75,8 +75,11 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
 
-/* Whether this setting with this value is new in the input; remembers it. */
-bool wo_scan_is_new_setting(struct wo_scan *scan, struct wo_view key, struct wo_view value);
+/* Whether the key (under the path of its parents, which may be empty) was last printed with another value in this input, or
+ * never; remembers the value. `offset` is the key's place in the input. False after WO_LIMIT_SETTING_CHANGES changes of one key;
+ * false, and counted as dropped, when too many keys are known. */
+bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct wo_view key, struct wo_view value,
+                               uint64_t offset);
 
 /* Appends text to the open construct's message, with one blank before it when it has text already. Cut at the cap. */
 void wo_open_append(struct wo_open *open, struct wo_view text);
@@ -87,5 +90,15 @@ struct wo_view wo_open_message(const struct wo_open *open);
 /* The n-th line before the one being read (1 = the one just before), cleaned and without prefix; only lines of the same writer
  * are counted. Empty when it lies further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the text (cap bytes at most). */
 struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap);
+
+/* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
+bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
+
+/* Calls visit for the lines before the one being read, the nearest first, without prefix and without blank lines, until it
+ * returns false. Of a line with a prefix only lines of the same writer are visited; without one all lines, as they stand in the
+ * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when
+ * wo_scan_may_look_back says so. The text is valid during the call only. */
+void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
+                              void *context);
 
 #endif

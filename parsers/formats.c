@@ -17,10 +17,22 @@ extern const struct wo_format wo__format_scontrol;
 extern const struct wo_format wo__format_sacct;
 extern const struct wo_format wo__format_sacct_json;
 extern const struct wo_format wo__format_seff;
+extern const struct wo_format wo__format_jobstats;
+extern const struct wo_format wo__format_jobstats_packed;
+extern const struct wo_format wo__format_sbatch;
+extern const struct wo_format wo__format_xid;
 extern const struct wo_format wo__format_dmon;
 extern const struct wo_format wo__format_query_csv;
 extern const struct wo_format wo__format_smi_table;
 extern const struct wo_format wo__format_smi_q;
+extern const struct wo_format wo__format_pmon;
+extern const struct wo_format wo__format_dcgmi;
+extern const struct wo_format wo__format_gpustat;
+extern const struct wo_format wo__format_gpustat_json;
+extern const struct wo_format wo__format_smi_xml;
+extern const struct wo_format wo__format_query_apps;
+extern const struct wo_format wo__format_other_smi;
+extern const struct wo_format wo__format_memory_summary;
 
 /* clang-format off: one reader a line */
 const struct wo_format *const wo_formats[] = {
@@ -40,10 +52,22 @@ const struct wo_format *const wo_formats[] = {
     &wo__format_sacct,
     &wo__format_sacct_json,
     &wo__format_seff,
+    &wo__format_jobstats,
+    &wo__format_jobstats_packed,
+    &wo__format_sbatch,
+    &wo__format_xid,
     &wo__format_dmon,
     &wo__format_query_csv,
     &wo__format_smi_table,
     &wo__format_smi_q,
+    &wo__format_pmon,
+    &wo__format_dcgmi,
+    &wo__format_gpustat,
+    &wo__format_gpustat_json,
+    &wo__format_smi_xml,
+    &wo__format_query_apps,
+    &wo__format_other_smi,
+    &wo__format_memory_summary,
 };
 /* clang-format on */
 

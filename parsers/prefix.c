@@ -5,121 +5,12 @@
  * reader prefers to miss a prefix over eating text of the program: `fp16: true` is a setting and no host. */
 #include "parsers/prefix.h"
 
-#include <assert.h>
 #include <string.h>
 
-#include "parsers/base/number.h"
-#include "parsers/base/units.h"
-#include "parsers/event.h"
+#include "parsers/prefix_internal.h"
 
 /* Prefixes nest a few deep (launcher, collector, logger time, level, file tag). */
 enum { ROUNDS_MAX = 8 };
-/* Longest worker label or log tag that is looked at. */
-enum { TAG_BYTES_MAX = 200 };
-enum { RANK_MAX = 999999 };
-
-/* How far a label can be trusted to name the process; a better one replaces a worse one. A launcher's task number in front of
- * torchrun's local rank counts nodes: saying "local rank 1" is right then, and "rank 3" would be wrong for seven of eight. */
-enum trust { TRUST_NONE, TRUST_TASK, TRUST_LOCAL, TRUST_RANK };
-
-/* A line being read. */
-struct reading {
-  struct wo_view line;
-  struct wo_prefix prefix;
-  enum trust trust;
-  size_t source_end; /* where the last label ended, blanks included; 0 when there was none */
-  bool has_log_part; /* a time, level or log tag has been read: more of them may follow */
-};
-
-/* ---- Helpers ---- */
-
-/* Offset behind the digits that start at `at`. */
-static size_t skip_digits(struct wo_view view, size_t at) {
-  while (at < view.len && wo_is_digit(view.ptr[at])) at++;
-  return at;
-}
-
-/* Offset behind the blanks that start at `at`. Tabs are program text. */
-static size_t skip_blanks(struct wo_view view, size_t at) {
-  while (at < view.len && view.ptr[at] == ' ') at++;
-  return at;
-}
-
-/* Offset behind one blank at `at`, when there is one: what follows is the program's own indentation. */
-static size_t skip_blank(struct wo_view view, size_t at) {
-  return at < view.len && view.ptr[at] == ' ' ? at + 1 : at;
-}
-
-/* As skip_blank, for labels that some launchers write with a blank behind them and others without: Python indents by even
- * numbers, so one blank of an odd number is the label's. */
-static size_t skip_odd_blank(struct wo_view view, size_t at) {
-  return (skip_blanks(view, at) - at) % 2 == 1 ? at + 1 : at;
-}
-
-/* Whether c stands at `at`; false beyond the end, so that readers need no length checks of their own. */
-static bool has_char(struct wo_view view, size_t at, char c) {
-  return at < view.len && view.ptr[at] == c;
-}
-
-/* Whether c is one of the characters of the NUL-terminated set. */
-static bool is_any(char c, const char *set) {
-  while (*set != '\0' && *set != c) set++;
-  return *set != '\0';
-}
-
-/* Whether view holds nothing but a number: then what stands before it is a key and no label. */
-static bool is_bare_number(struct wo_view view) {
-  const struct wo_view trimmed = wo_view_trim(view);
-  for (size_t i = 0; i < trimmed.len; i++) {
-    if (!wo_is_digit(trimmed.ptr[i]) && trimmed.ptr[i] != '.') return false;
-  }
-  return trimmed.len > 0;
-}
-
-/* Reads the number that fills [start, end) as a rank. */
-static bool rank_between(struct wo_view view, size_t start, size_t end, int32_t *ret_rank) {
-  struct wo_view digits = wo_view_sub(view, start, end);
-  uint64_t value = 0;
-  if (wo_number_u64(&digits, RANK_MAX, &value) != WO_OK || digits.len > 0) return false;
-  *ret_rank = (int32_t)value;
-  return true;
-}
-
-/* Records a rank unless a label that can be trusted more, or an earlier one of the same kind, has told it. */
-static void note_rank(struct reading *reading, int32_t rank, enum trust trust) {
-  assert(rank >= 0 && rank <= RANK_MAX);
-  if (trust <= reading->trust) return;
-  reading->trust = trust;
-  reading->prefix.rank = rank;
-  reading->prefix.is_local_rank = trust == TRUST_LOCAL;
-}
-
-/* Records a host; the outermost wins. */
-static void note_host(struct reading *reading, struct wo_view host) {
-  if (reading->prefix.host.len == 0) reading->prefix.host = host;
-}
-
-/* Records a time; the outermost wins. */
-static void note_time(struct reading *reading, int64_t time_ns) {
-  if (reading->prefix.time_ns == WO_TIME_UNKNOWN) reading->prefix.time_ns = time_ns;
-}
-
-/* Records a label of the writer, `label` being part of `rest`, the whole prefix `length` bytes long. Labels side by side make one
- * source (`0: [default1]:` is another writer than `1: [default1]:`); one behind a time does not, since times differ. */
-static void note_source(struct reading *reading, struct wo_view label, size_t length) {
-  assert(label.len > 0 && label.ptr >= reading->line.ptr);
-  const size_t start = reading->prefix.length;
-  const size_t label_end = (size_t)(label.ptr - reading->line.ptr) + label.len;
-  if (reading->prefix.source.len == 0) {
-    reading->prefix.source = label;
-  } else if (reading->source_end == start) {
-    const char *const first = reading->prefix.source.ptr;
-    reading->prefix.source.len = (size_t)(reading->line.ptr + label_end - first);
-  } else {
-    return;
-  }
-  reading->source_end = start + length;
-}
 
 /* ---- Labels of launchers ---- */
 
@@ -150,30 +41,10 @@ static size_t named_rank(struct wo_view rest, struct reading *reading) {
   return skip_blank(rest, after);
 }
 
-/* Characters of host names, and of the dotted names of loggers. */
-static bool is_host_char(char c) {
-  return wo_is_alnum(c) || c == '.' || c == '-' || c == '_';
-}
-
-/* Offset behind the characters of host names that start at `at`. */
-static size_t skip_host(struct wo_view view, size_t at) {
-  while (at < view.len && is_host_char(view.ptr[at])) at++;
-  return at;
-}
-
 /* Whether some letter stands in view: a host name is not a number. */
 static bool has_letter(struct wo_view view) {
   for (size_t i = 0; i < view.len; i++) {
     if (wo_is_alpha(view.ptr[i])) return true;
-  }
-  return false;
-}
-
-/* Whether a word names a source file, as in `[core.py:560]`. */
-static bool is_source_file(struct wo_view word) {
-  static const char *const endings[] = {".py", ".cpp", ".cc", ".cu", ".c", ".h", ".hpp", ".cuh", ".rs", ".go"};
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    if (wo_view_ends(word, endings[i])) return true;
   }
   return false;
 }
@@ -366,255 +237,6 @@ static size_t worker_label(struct wo_view rest, struct reading *reading) {
   return length;
 }
 
-/* ---- Times ---- */
-
-/* Offset behind `HH:MM:SS` and a fraction at `at`, or 0. */
-static size_t clock_end(struct wo_view view, size_t at) {
-  const size_t width = sizeof "00:00:00" - 1;
-  const struct wo_view clock = wo_view_sub(view, at, at + width);
-  if (clock.len < width) return 0;
-  for (size_t i = 0; i < width; i++) {
-    if (i % 3 == 2 ? clock.ptr[i] != ':' : !wo_is_digit(clock.ptr[i])) return 0;
-  }
-  const size_t end = at + width;
-  const bool has_fraction = has_char(view, end, '.') || has_char(view, end, ',');
-  const size_t fraction_end = has_fraction ? skip_digits(view, end + 1) : end;
-  return fraction_end > end + 1 ? fraction_end : end;
-}
-
-/* A logger's time is a word of its own. TensorFlow writes `: ` behind it. Returns the offset of what follows, or 0. */
-static size_t after_time(struct wo_view rest, size_t end) {
-  if (end == rest.len) return end;
-  if (wo_view_starts(wo_view_skip(rest, end), ": ")) return end + 2;
-  if (has_char(rest, end, ',')) end++;
-  return has_char(rest, end, ' ') ? end + 1 : 0;
-}
-
-/* Length of a calendar time with a year at the front of view, or 0. */
-static size_t calendar_time(struct wo_view view, int64_t *ret_ns) {
-  struct wo_view left = view;
-  const bool is_likely = view.len >= sizeof "2025-01-06 15:18:19" - 1 && view.ptr[4] == '-' && wo_is_digit(view.ptr[0]);
-  if (!is_likely || wo_units_time(&left, ret_ns) != WO_OK) return 0;
-  return view.len - left.len;
-}
-
-/* `2025-01-06 15:18:19,123 ` and the other forms of ISO 8601. */
-static size_t iso_time(struct wo_view rest, struct reading *reading) {
-  int64_t time_ns = 0;
-  const size_t end = calendar_time(rest, &time_ns);
-  const size_t length = end == 0 ? 0 : after_time(rest, end);
-  if (length > 0) note_time(reading, time_ns);
-  return length;
-}
-
-/* `[2025-01-06 15:18:19,123] `, `[15:18:19] `, and NeMo's `[NeMo W 2025-01-06 15:18:19 file:12] `. */
-static size_t bracketed_time(struct wo_view rest, struct reading *reading) {
-  if (!has_char(rest, 0, '[')) return 0;
-  const bool is_nemo = wo_view_starts(rest, "[NeMo ") && rest.len > 8 && rest.ptr[7] == ' ';
-  const size_t start = is_nemo ? 8 : 1;
-  int64_t time_ns = WO_TIME_UNKNOWN;
-  size_t end = calendar_time(wo_view_skip(rest, start), &time_ns);
-  end = end > 0 ? start + end : clock_end(rest, start);
-  if (end > 0 && is_nemo) end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ']', end);
-  if (end == 0 || end == WO_NOT_FOUND || !has_char(rest, end, ']')) return 0;
-  note_time(reading, time_ns);
-  return skip_blank(rest, end + 1);
-}
-
-/* `03-19 07:27:53 `, `03/19 07:27:53 `: no year, so no time is known; `03/19/2025 07:27:53 ` likewise is only removed. */
-static size_t short_time(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  if (skip_digits(rest, 0) != 2 || skip_digits(rest, 3) != 5) return 0;
-  const char separator = rest.ptr[2];
-  if (separator != '-' && separator != '/') return 0;
-  const size_t date_end = separator == '/' && has_char(rest, 5, '/') ? skip_digits(rest, 6) : 5;
-  const size_t end = has_char(rest, date_end, ' ') ? clock_end(rest, date_end + 1) : 0;
-  return end == 0 ? 0 : after_time(rest, end);
-}
-
-/* `[  514.682838] ` by the kernel, seconds since the machine started. */
-static size_t kernel_time(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  if (!has_char(rest, 0, '[')) return 0;
-  const size_t start = skip_blanks(rest, 1);
-  const size_t whole_end = skip_digits(rest, start);
-  const size_t end = has_char(rest, whole_end, '.') ? skip_digits(rest, whole_end + 1) : 0;
-  if (whole_end == start || end <= whole_end + 1 || !has_char(rest, end, ']')) return 0;
-  return skip_blank(rest, end + 1);
-}
-
-/* Whether the three letters at `at` name a month. */
-static bool is_month(struct wo_view view, size_t at) {
-  const struct wo_view name = wo_view_sub(view, at, at + 3);
-  if (name.len < 3) return false;
-  const size_t found = wo_view_find(WO_VIEW("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"), name, 0);
-  return found != WO_NOT_FOUND && found % 4 == 0;
-}
-
-/* Offset behind `Jan  6 15:18:46` at `at`, or 0. */
-static size_t month_time_end(struct wo_view view, size_t at) {
-  if (!is_month(view, at) || !has_char(view, at + 3, ' ')) return 0;
-  const size_t day = skip_blanks(view, at + 3);
-  const size_t day_end = skip_digits(view, day);
-  return day_end > day && has_char(view, day_end, ' ') ? clock_end(view, day_end + 1) : 0;
-}
-
-/* `Jan  6 15:18:46 gpu01 kernel: `: time and host by syslog and the journal; the tag stays for other readers. */
-static size_t syslog_head(struct wo_view rest, struct reading *reading) {
-  const size_t time_end = month_time_end(rest, 0);
-  if (time_end == 0 || !has_char(rest, time_end, ' ')) return 0;
-  const size_t host_end = skip_host(rest, time_end + 1);
-  const size_t tag_end = wo_view_find_char(wo_view_skip(rest, host_end), ' ', 1);
-  if (!has_char(rest, host_end, ' ') || tag_end == WO_NOT_FOUND || rest.ptr[host_end + tag_end - 1] != ':') return 0;
-  note_host(reading, wo_view_sub(rest, time_end + 1, host_end));
-  return host_end + 1;
-}
-
-/* `[Mon Jan  6 15:18:46 2025] ` by dmesg -T. */
-static size_t dmesg_time(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  const size_t month = sizeof "[Mon " - 1;
-  if (!has_char(rest, 0, '[') || !has_char(rest, month - 1, ' ')) return 0;
-  const size_t end = month_time_end(rest, month);
-  const size_t year_end = end == 0 ? 0 : skip_digits(rest, end + 1);
-  if (end == 0 || !has_char(rest, end, ' ') || year_end != end + 5 || !has_char(rest, year_end, ']')) return 0;
-  return skip_blank(rest, year_end + 1);
-}
-
-/* `kernel: ` by the journal. */
-static size_t kernel_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  return wo_view_starts(rest, "kernel: ") ? sizeof "kernel: " - 1 : 0;
-}
-
-/* ---- Parts of log records ---- */
-
-/* Offset behind `] ` of a log tag that ends in a line number (`path.cc:607] `), searched from `at`; 0 when there is none. */
-static size_t numbered_tag_end(struct wo_view rest, size_t at) {
-  const size_t end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ']', at);
-  if (end == WO_NOT_FOUND || !wo_is_digit(rest.ptr[end - 1])) return 0;
-  size_t digits = end;
-  while (digits > at && wo_is_digit(rest.ptr[digits - 1])) digits--;
-  return digits > at && rest.ptr[digits - 1] == ':' ? skip_blank(rest, end + 1) : 0;
-}
-
-/* Whether one of glog's letters stands at `at`: information, warning, error, fatal. */
-static bool is_severity(struct wo_view view, size_t at) {
-  return at < view.len && is_any(view.ptr[at], "IWEF");
-}
-
-/* `W0106 15:18:46.670320 209443 path:1] ` by glog, `[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] ` by PyTorch: severity,
- * month and day, time. */
-static size_t glog_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  const size_t start = has_char(rest, 0, '[') ? 1 : 0;
-  if (!is_severity(rest, start)) return 0;
-  const size_t day_end = skip_digits(rest, start + 1);
-  const size_t width = day_end - start - 1;
-  if (width < 3 || width > 4 || !has_char(rest, day_end, ' ')) return 0;
-  const size_t end = clock_end(rest, day_end + 1);
-  return end == 0 || !has_char(rest, end, ' ') ? 0 : numbered_tag_end(rest, end);
-}
-
-/* `I tensorflow/core/framework/op.cc:100] ` behind TensorFlow's time. */
-static size_t tensorflow_tag(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part || !is_severity(rest, 0) || !has_char(rest, 1, ' ')) return 0;
-  const size_t path_end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ' ', 2);
-  const size_t end = numbered_tag_end(rest, 2);
-  return path_end == WO_NOT_FOUND || end > path_end + 1 ? 0 : end;
-}
-
-/* Length of a level's name at the front of view, or 0. */
-static size_t level_name(struct wo_view view) {
-  static const char *const names[] = {"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "TRACE"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-    const size_t len = strlen(names[i]);
-    if (wo_view_starts(view, names[i]) && (view.len == len || !wo_is_word(view.ptr[len]))) return len;
-  }
-  return 0;
-}
-
-/* `ERROR 03-19 07:27:53 ` (vLLM): at the start of a line a level counts only with such a time behind it, since
- * `ERROR: CUDA out of memory` is the program's text. */
-static size_t leading_level(struct wo_view rest, struct reading *reading) {
-  const size_t end = level_name(rest);
-  if (end == 0 || !has_char(rest, end, ' ')) return 0;
-  const size_t next = skip_blanks(rest, end);
-  const struct wo_view after = wo_view_skip(rest, next);
-  int64_t time_ns = 0;
-  return short_time(after, reading) > 0 || calendar_time(after, &time_ns) > 0 ? next : 0;
-}
-
-/* Offset behind `- `, `| ` or `: ` at `at`, with the blanks before it; `at` when there is none. */
-static size_t skip_separator(struct wo_view rest, size_t at) {
-  const size_t mark = skip_blanks(rest, at);
-  if (mark >= rest.len || !is_any(rest.ptr[mark], "-|:")) return at;
-  return has_char(rest, mark + 1, ' ') || mark + 1 == rest.len ? skip_blank(rest, mark + 1) : at;
-}
-
-/* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` behind a time. */
-static size_t level_word(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part) return 0;
-  const size_t start = skip_separator(rest, 0);
-  const bool is_bracketed = has_char(rest, start, '[');
-  const size_t name = is_bracketed ? start + 1 : start;
-  const size_t len = level_name(wo_view_skip(rest, name));
-  if (len == 0 || (is_bracketed && !has_char(rest, name + len, ']'))) return 0;
-  const size_t end = is_bracketed ? name + len + 1 : name + len;
-  const size_t after = skip_separator(rest, end);
-  if (after > end) return after;
-  return end < rest.len && rest.ptr[end] != ' ' ? 0 : skip_blanks(rest, end);
-}
-
-/* `[INFO|trainer.py:1234] ` by transformers; a time and `>> ` follow. */
-static size_t transformers_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  const size_t len = has_char(rest, 0, '[') ? level_name(wo_view_skip(rest, 1)) : 0;
-  return len == 0 || !has_char(rest, 1 + len, '|') ? 0 : numbered_tag_end(rest, len + 2);
-}
-
-/* `>> ` between a transformers time and its text. */
-static size_t arrow(struct wo_view rest, struct reading *reading) {
-  return reading->has_log_part && wo_view_starts(rest, ">> ") ? 3 : 0;
-}
-
-/* `[core.py:560] `, `[file.py:12:function] `. */
-static size_t file_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  if (!has_char(rest, 0, '[')) return 0;
-  const struct wo_view head = wo_view_sub(rest, 0, TAG_BYTES_MAX);
-  const size_t colon = wo_view_find_char(head, ':', 0);
-  const size_t end = wo_view_find_char(head, ']', 0);
-  if (colon == WO_NOT_FOUND || end == WO_NOT_FOUND || colon > end) return 0;
-  const size_t line_end = skip_digits(rest, colon + 1);
-  if (!is_source_file(wo_view_sub(rest, 1, colon)) || line_end == colon + 1) return 0;
-  if (line_end != end && rest.ptr[line_end] != ':') return 0;
-  return end + 1 < rest.len && rest.ptr[end + 1] != ' ' ? 0 : skip_blank(rest, end + 1);
-}
-
-/* `- torch.distributed - ` and `module:function:12 - ` (Loguru) in the middle of a log record. */
-static size_t logger_name(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part) return 0;
-  const size_t start = wo_view_starts(rest, "- ") ? 2 : 0;
-  size_t end = start;
-  while (end < rest.len && (is_host_char(rest.ptr[end]) || is_any(rest.ptr[end], ":<>"))) end++;
-  const bool is_place = wo_view_find_char(wo_view_sub(rest, start, end), ':', 0) != WO_NOT_FOUND;
-  if (end == start || (start == 0 && !is_place)) return 0;
-  return wo_view_starts(wo_view_skip(rest, end), " - ") ? end + (start > 0 ? 1 : 3) : 0;
-}
-
-/* `stderr F ` behind the time, by the container runtimes of Kubernetes. */
-static size_t container_stream(struct wo_view rest, struct reading *reading) {
-  const size_t length = sizeof "stderr F " - 1;
-  if (!reading->has_log_part || (!wo_view_starts(rest, "stderr ") && !wo_view_starts(rest, "stdout "))) return 0;
-  return (has_char(rest, length - 2, 'F') || has_char(rest, length - 2, 'P')) && has_char(rest, length - 1, ' ') ? length : 0;
-}
-
-/* `E   ` by pytest, at the start of a line, with whatever indentation the test had. */
-static size_t pytest_mark(struct wo_view rest, struct reading *reading) {
-  return reading->prefix.length == 0 && wo_view_starts(rest, "E   ") ? skip_blanks(rest, 1) : 0;
-}
-
 /* ---- All of them ---- */
 
 /* A row of the table. */
@@ -625,33 +247,33 @@ struct reader {
 
 /* From the unmistakable to the general: labels in brackets with a word in them, log records, then bare numbers and names. */
 static const struct reader readers[] = {
-    {rank_label, false},      /* [rank3]: */
-    {named_rank, false},      /* [Rank 3] */
-    {stream_label, false},    /* [1,3]<stderr>: */
-    {host_rank_label, false}, /* [gpu187:1]: */
-    {role_label, false},      /* [default0]: */
-    {worker_label, false},    /* (WorkerDict pid=1) */
-    {glog_tag, true},         /* W0106 15:18:46.6 209443 path:1] */
-    {kernel_time, true},      /* [  514.682838] */
-    {bracketed_time, true},   /* [2025-01-06 15:18:19,123] */
-    {dmesg_time, true},       /* [Mon Jan  6 15:18:46 2025] */
-    {iso_time, true},         /* 2025-01-06 15:18:19,123 */
-    {short_time, true},       /* 03-19 07:27:53 */
-    {syslog_head, true},      /* Jan  6 15:18:46 gpu01 */
-    {kernel_tag, true},       /* kernel: */
-    {nccl_tag, false},        /* gpu01:4711:4720 [3] file.cc:50 */
-    {leading_level, true},    /* ERROR, with 03-19 07:27:53 behind it */
-    {level_word, true},       /* [INFO] */
-    {transformers_tag, true}, /* [INFO|trainer.py:1234] */
-    {file_tag, true},         /* [core.py:560] */
-    {tensorflow_tag, true},   /* I tensorflow/core/op.cc:100] */
-    {arrow, true},            /* >> */
-    {container_stream, true}, /* stderr F */
-    {logger_name, true},      /* - torch.distributed - */
-    {task_label, false},      /* 8: */
-    {mpich_label, false},     /* [3] */
-    {host_label, false},      /* node01: */
-    {pytest_mark, false},     /* E, with blanks behind it */
+    {rank_label, false},                 /* [rank3]: */
+    {named_rank, false},                 /* [Rank 3] */
+    {stream_label, false},               /* [1,3]<stderr>: */
+    {host_rank_label, false},            /* [gpu187:1]: */
+    {role_label, false},                 /* [default0]: */
+    {worker_label, false},               /* (WorkerDict pid=1) */
+    {wo__prefix_glog_tag, true},         /* W0106 15:18:46.6 209443 path:1] */
+    {wo__prefix_kernel_time, true},      /* [  514.682838] */
+    {wo__prefix_bracketed_time, true},   /* [2025-01-06 15:18:19,123] */
+    {wo__prefix_dmesg_time, true},       /* [Mon Jan  6 15:18:46 2025] */
+    {wo__prefix_iso_time, true},         /* 2025-01-06 15:18:19,123 */
+    {wo__prefix_short_time, true},       /* 03-19 07:27:53 */
+    {wo__prefix_syslog_head, true},      /* Jan  6 15:18:46 gpu01 */
+    {wo__prefix_kernel_tag, true},       /* kernel: */
+    {nccl_tag, false},                   /* gpu01:4711:4720 [3] file.cc:50 */
+    {wo__prefix_leading_level, true},    /* ERROR, with 03-19 07:27:53 behind it */
+    {wo__prefix_level_word, true},       /* [INFO] */
+    {wo__prefix_transformers_tag, true}, /* [INFO|trainer.py:1234] */
+    {wo__prefix_file_tag, true},         /* [core.py:560] */
+    {wo__prefix_tensorflow_tag, true},   /* I tensorflow/core/op.cc:100] */
+    {wo__prefix_arrow, true},            /* >> */
+    {wo__prefix_container_stream, true}, /* stderr F */
+    {wo__prefix_logger_name, true},      /* - torch.distributed - */
+    {task_label, false},                 /* 8: */
+    {mpich_label, false},                /* [3] */
+    {host_label, false},                 /* node01: */
+    {wo__prefix_pytest_mark, false},     /* E, with blanks behind it */
 };
 
 /* Reads one prefix. False when no reader matches. */
@@ -680,6 +302,14 @@ struct wo_prefix wo_prefix_read(struct wo_view line) {
   }
   assert(reading.prefix.length <= line.len);
   return reading.prefix;
+}
+
+bool wo_prefix_rank_inside(struct wo_view text, int32_t *ret_rank) {
+  const struct wo_view label = WO_VIEW("[rank");
+  const size_t at = wo_view_find_last(text, label, text.len);
+  if (at == WO_NOT_FOUND) return false;
+  const size_t end = skip_digits(text, at + label.len);
+  return wo_view_starts(wo_view_skip(text, end), "]:") && rank_between(text, at + label.len, end, ret_rank);
 }
 
 struct wo_view wo_prefix_unbox(struct wo_view text) {

@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "parsers/base/view.h"
+#include "parsers/stamp.h"
 
 struct wo_prefix {
   int32_t rank;          /* global or local rank as printed, or WO_RANK_UNKNOWN */
   bool is_local_rank;    /* torchrun's own labels count per node */
   struct wo_view host;   /* empty when absent */
-  int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a date */
+  int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a year */
+  struct wo_stamp stamp; /* the time once more, also without a year; for the order of lines */
   struct wo_view source; /* what tells this writer from others: the rank label, worker name or pid; "" when absent */
   size_t length;         /* bytes of all prefixes together */
 };
@@ -24,6 +26,10 @@ struct wo_prefix {
 /* Reads all prefixes at the start of a cleaned line. Total: without a prefix, everything is unknown and length is 0. Indentation
  * of program text is not a prefix. */
 struct wo_prefix wo_prefix_read(struct wo_view line);
+
+/* The rank that the last `[rank3]:` in text tells: writers that cut into each other leave the label in the middle of a line.
+ * False, and *ret_rank stays, without one. */
+bool wo_prefix_rank_inside(struct wo_view text, int32_t *ret_rank);
 
 /* The text without the frame of a console box (`│ ... │`, `| ... |` with both sides) and without blanks at both ends. */
 struct wo_view wo_prefix_unbox(struct wo_view text);

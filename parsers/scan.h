@@ -15,9 +15,11 @@
 struct wo_scan;
 
 struct wo_scan_options {
-  uint32_t file;     /* index that spans carry */
-  bool no_prefilter; /* look at every line with the slow reference instead (tests) */
-  int32_t rank;      /* rank that the file's name tells, or WO_RANK_UNKNOWN */
+  uint32_t file;       /* index that spans carry */
+  bool no_prefilter;   /* look at every line with the slow reference instead (tests) */
+  int32_t rank;        /* rank that the file's name tells, or WO_RANK_UNKNOWN */
+  bool is_local_rank;  /* it counts the processes of a node */
+  struct wo_view host; /* that the file's name tells; borrowed; or empty */
 };
 
 /* What the scanner says of an input once it has ended. */

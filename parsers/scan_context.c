@@ -28,6 +28,9 @@ struct backwards {
 /* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
 #define AROUND_BYTES 1024
 
+/* Prefixes stand at the front of a line. */
+#define STAMP_BYTES 256
+
 /* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
  * input was cut into chunks. */
 static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
@@ -68,6 +71,24 @@ struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *l
     if (--n == 0) return wo_view_skip(full, prefix.length);
   }
   return (struct wo_view){0};
+}
+
+/* Lines before one without a time that are looked at for the time of its writer. */
+#define STAMP_LINES 200
+
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  char buf[STAMP_BYTES];
+  for (int lines = 0; lines < STAMP_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
+    if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
+    struct wo_stamp stamp = prefix.stamp;
+    stamp.is_inherited = true;
+    return stamp;
+  }
+  return (struct wo_stamp){.clock = WO_CLOCK_NONE};
 }
 
 /* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
@@ -191,18 +212,62 @@ static uint64_t hash_text(uint64_t hash, struct wo_view text) {
   return hash;
 }
 
-bool wo_scan_is_new_setting(struct wo_scan *scan, struct wo_view key, struct wo_view value) {
-  uint64_t hash = hash_text(UINT64_C(14695981039346656037), key);
-  hash = hash_text(hash ^ 61, value);
-  if (hash == 0) hash = 1;
-  size_t at = (size_t)(hash % WO_SCAN_SETTINGS_MAX);
+/* The entry of a key, or a free one; NULL when the table is full. */
+static struct wo_seen_setting *find_seen(struct wo_scan *scan, uint64_t key) {
+  size_t at = (size_t)(key % WO_SCAN_SETTINGS_MAX);
   for (size_t probes = 0; probes < WO_SCAN_SETTINGS_MAX; probes++) {
-    if (scan->settings[at] == hash) return false;
-    if (scan->settings[at] == 0) {
-      scan->settings[at] = hash;
-      return true;
-    }
+    struct wo_seen_setting *seen = &scan->settings[at];
+    if (seen->changes == 0 || seen->key == key) return seen;
     at = (at + 1) % WO_SCAN_SETTINGS_MAX;
   }
-  return false;
+  return NULL;
+}
+
+/* Several patterns can find the same key on one line. The place tells whether this print was looked at before: otherwise a line
+ * that names a key twice with two values would change it to and fro. */
+bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct wo_view key, struct wo_view value,
+                               uint64_t offset) {
+  const uint64_t start = UINT64_C(14695981039346656037);
+  const uint64_t key_hash = hash_text(hash_text(start, path) ^ 61, key);
+  const uint64_t value_hash = hash_text(start, value);
+  struct wo_seen_setting *seen = find_seen(scan, key_hash);
+  if (seen == NULL) {
+    scan->store->dropped++;
+    return false;
+  }
+  if (seen->changes >= WO_LIMIT_SETTING_CHANGES) return false;
+  const bool is_new = seen->changes == 0 || (seen->value != value_hash && offset > seen->offset);
+  if (is_new) {
+    seen->changes++;
+    seen->value = value_hash;
+  }
+  if (seen->changes == 1 || offset > seen->offset) seen->offset = offset;
+  seen->key = key_hash;
+  return is_new;
+}
+
+bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes) {
+  if (scan->looked_back_bytes >= WO_LIMIT_LOOKED_BACK_BYTES) return false;
+  scan->looked_back_bytes += bytes;
+  return true;
+}
+
+/* Cleaning and reading the prefix is only needed where the writer puts one before its lines. */
+void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
+                              void *context) {
+  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  char buf[AROUND_BYTES];
+  for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    if (!wo_scan_may_look_back(scan, raw.len + 1)) return;
+    struct wo_view text = raw;
+    if (line->prefix.length > 0) {
+      const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf);
+      const struct wo_prefix prefix = wo_prefix_read(full);
+      if (!wo_view_equal(prefix.source, line->prefix.source)) continue;
+      text = wo_view_skip(full, prefix.length);
+    }
+    if (!visit(context, text)) return;
+  }
 }

@@ -17,8 +17,16 @@
 /* Failures on one line whose surroundings are looked at. */
 #define WO_SCAN_PENDING_MAX 8
 
-/* Distinct settings remembered per input, so that a setting that is printed at each step is kept once. */
+/* Keys of settings remembered per input, so that a setting that is printed at each step is kept once. */
 #define WO_SCAN_SETTINGS_MAX 1024
+
+/* What a key was last set to. */
+struct wo_seen_setting {
+  uint64_t key;     /* hash of path and key */
+  uint64_t value;   /* hash */
+  uint64_t offset;  /* in the input, of the last print */
+  uint32_t changes; /* 0 = free */
+};
 
 struct wo_scan {
   struct wo_pattern_set *set;
@@ -53,10 +61,13 @@ struct wo_scan {
 
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
   size_t pending_count;
-  size_t context_count;                          /* memory failures whose surroundings were looked at */
-  uint64_t settings[WO_SCAN_SETTINGS_MAX];       /* hashes of settings seen; 0 = free */
+  size_t context_count;                                  /* memory failures whose surroundings were looked at */
+  struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
+  uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
   struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
   size_t monitor_count;
+  struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
+  size_t process_count;
   size_t line_start; /* in buf: the line being read, for lines before it */
 };
 
@@ -69,6 +80,10 @@ void wo__scan_close_all(struct wo_scan *scan);
 /* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
+
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+ */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);

@@ -25,7 +25,10 @@ void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t numbe
   line->number = number;
   line->offset = offset;
   line->own_end = SIZE_MAX;
-  if (line->prefix.rank == WO_RANK_UNKNOWN) line->prefix.rank = scan->options.rank;
+  if (line->prefix.host.len == 0) line->prefix.host = scan->options.host;
+  if (line->prefix.rank != WO_RANK_UNKNOWN) return;
+  line->prefix.rank = scan->options.rank;
+  line->prefix.is_local_rank = scan->options.is_local_rank;
 }
 
 struct wo_event_store *wo_scan_store(struct wo_scan *scan) {
@@ -64,6 +67,14 @@ static void keep_host(struct wo_event_store *store, struct wo_event *event, stru
   if (event->host.ptr == NULL && store->arena.used_bytes < store->arena.cap_bytes / 2) store->is_out_of_memory = true;
 }
 
+/* The line's own stamp, or that of an earlier line for what may be an end of the job: most lines are never looked at, so the time
+ * is looked for when it is wanted. A reader that ends later brings the stamp that its first line was given. */
+static struct wo_stamp stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind) {
+  const bool is_read_now = line->raw.ptr == scan->buf + scan->line_start;
+  const bool is_wanted = wo_kind_class(kind) != WO_CLASS_CONTEXT && line->prefix.stamp.clock == WO_CLOCK_NONE;
+  return is_wanted && is_read_now ? wo__scan_stamp_before(scan, line) : line->prefix.stamp;
+}
+
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length) {
   const struct wo_span span = {
@@ -72,7 +83,9 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   struct wo_event *event = wo_event_add(scan->store, kind, span, line->full);
   if (!event) return NULL;
   event->rank = line->prefix.rank;
+  event->is_local_rank = line->prefix.is_local_rank;
   event->time_ns = line->prefix.time_ns;
+  event->stamp = stamp_of(scan, line, kind);
   event->is_quoted = is_ignored || is_quoting(line->text);
   if (pattern) event->pattern_id = pattern->id;
   if (event->text.len == line->full.len && start + length <= event->text.len) {
@@ -126,9 +139,10 @@ static char *take_slot(struct wo_scan *scan) {
   return NULL;
 }
 
-/* printf wants a pointer even for no bytes. */
-static const char *text_of(struct wo_view view) {
-  return view.ptr ? view.ptr : "";
+/* The part of text that fits, with a NUL behind it; buf is all zero. */
+static void keep_text(char *buf, size_t cap, struct wo_view text) {
+  const size_t len = text.len < cap - 1 ? text.len : cap - 1;
+  if (len > 0) memcpy(buf, text.ptr, len);
 }
 
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
@@ -138,8 +152,8 @@ struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *form
   *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
   open->message = take_slot(scan);
   assert(open->message);
-  snprintf(open->source, sizeof open->source, "%.*s", (int)line->prefix.source.len, text_of(line->prefix.source));
-  snprintf(open->host, sizeof open->host, "%.*s", (int)line->prefix.host.len, text_of(line->prefix.host));
+  keep_text(open->source, sizeof open->source, line->prefix.source);
+  keep_text(open->host, sizeof open->host, line->prefix.host);
   open->first = *line;
   open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
   open->first.prefix.source = (struct wo_view){0};
@@ -161,6 +175,7 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
     bool is_over = false;
     if (is_same_writer(open, line)) {
       open->lines++;
+      open->first.prefix.host = wo_view_of(open->host);
       const enum wo_more more = open->format->feed(scan, line, open);
       if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
       is_over = more != WO_MORE_YES;
@@ -188,6 +203,7 @@ static bool is_taken(const struct takers *takers, const struct wo_format *format
 static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
+  open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
   if (format->begin(scan, line, match, open) == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);
 }

@@ -22,7 +22,7 @@ enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
 /* Keys of rule objects that only `explain`, `rules check` and `rules test` read. Checklist: only
  * what the tables of rule_read_*.c mark as is_deep or skip for good can be listed here, or a
  * diagnosis would miss it. */
-static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since"};
+static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since", "source"};
 
 /* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
 struct embed {

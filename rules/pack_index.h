@@ -16,6 +16,7 @@ enum wo_sort {
   WO_SORT_KNOB,
   WO_SORT_PHASE,
   WO_SORT_TERM,
+  WO_SORT_MODEL,
   WO_SORT_FACT,
   WO_SORT_COUNT_
 };

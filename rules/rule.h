@@ -124,6 +124,27 @@ struct wo_term {
   struct wo_view text;
 };
 
+/* The shape of a well-known model, for logs that print its name alone. Counts; 0 = has none or not stated. */
+struct wo_model_shape {
+  struct wo_view id;
+  const struct wo_view *names; /* last parts of published names: "Qwen2.5-7B" (wo_model_shape_find) */
+  size_t name_count;
+  struct wo_view architecture; /* how the parts add up (wo_model_shape_parameters) */
+  double parameters;           /* the published count */
+  double layers;               /* of the encoder, and again of the decoder where there are both */
+  double hidden;
+  double intermediate;
+  double heads;
+  double kv_heads;
+  double head_dim;
+  double vocab;
+  double positions; /* rows of a learned position table */
+  double experts;   /* feed-forward blocks of a layer, where there are several */
+  bool is_tied;     /* the output projection is the embedding table */
+  struct wo_view source;
+  struct wo_rule_place place;
+};
+
 /* Where a pattern of the packs stands, and the lines that it must and must not match. Kept at WO_LOAD_ALL only. */
 struct wo_pattern_samples {
   size_t pattern; /* index into the pack's patterns */
@@ -162,6 +183,8 @@ struct wo_pack {
   size_t phase_count;
   struct wo_term *terms;
   size_t term_count;
+  struct wo_model_shape *models;
+  size_t model_count;
 };
 
 struct cJSON;

@@ -9,6 +9,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/clean.h"
 #include "parsers/format.h"
+#include "rules/model_shape.h"
 #include "rules/rule.h"
 
 /* One run of the lint. The set is made once, because making it compiles the prefilter over all
@@ -252,6 +253,22 @@ static void check_knob(struct check *check, const struct wo_knob *knob) {
   check_text(check, knob->place, "knob", knob->id, "means", knob->means);
 }
 
+/* The count that the shape gives must be the published one: a digit that was mistyped in either would else be believed. */
+static void check_model(struct check *check, const struct wo_model_shape *shape) {
+  const double computed = wo_model_shape_parameters(shape);
+  check_text(check, shape->place, "model", shape->id, "source", shape->source);
+  if (shape->name_count == 0) {
+    complain(check, shape->place, WO_E_SYNTAX, "model %.*s: 'names' is missing or empty", SHOWN(shape->id));
+  }
+  if (computed == 0) {
+    complain(check, shape->place, WO_E_UNKNOWN, "model %.*s: unknown architecture '%.*s'", SHOWN(shape->id),
+             SHOWN(shape->architecture));
+  } else if (computed != shape->parameters) {
+    complain(check, shape->place, WO_E_RANGE, "model %.*s: the shape has %.0f parameters, not %.0f", SHOWN(shape->id), computed,
+             shape->parameters);
+  }
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
 /* Duplicate ids, phases and terms. The latter two do not keep their place, as no message of a
@@ -287,6 +304,7 @@ size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *conte
   for (size_t i = 0; i < pack->cause_count; i++) check_cause(&check, &pack->causes[i]);
   for (size_t i = 0; i < pack->fix_count; i++) check_fix(&check, &pack->fixes[i]);
   for (size_t i = 0; i < pack->knob_count; i++) check_knob(&check, &pack->knobs[i]);
+  for (size_t i = 0; i < pack->model_count; i++) check_model(&check, &pack->models[i]);
   check_others(&check);
   wo_pattern_set_free(check.set);
   return check.complaints;

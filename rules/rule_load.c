@@ -40,7 +40,7 @@ static const struct wo_expr *definition_of(void *context, struct wo_view name) {
  * index, but no file can bring one. */
 static const char *const sort_names[] = {
     [WO_SORT_NONE] = "",     [WO_SORT_PATTERN] = "pattern", [WO_SORT_CAUSE] = "cause", [WO_SORT_FIX] = "fix",
-    [WO_SORT_KNOB] = "knob", [WO_SORT_PHASE] = "phase",     [WO_SORT_TERM] = "term",
+    [WO_SORT_KNOB] = "knob", [WO_SORT_PHASE] = "phase",     [WO_SORT_TERM] = "term",   [WO_SORT_MODEL] = "model",
 };
 _Static_assert(sizeof sort_names / sizeof sort_names[0] == WO_SORT_FACT, "one name per sort of rule");
 
@@ -79,7 +79,7 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
       return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX,
-                           "expected an object whose first key is pattern, cause, fix, knob, phase or term");
+                           "expected an object whose first key is pattern, cause, fix, knob, phase, term or model");
     }
     counts->of[sort]++;
     counts->total++;
@@ -104,6 +104,7 @@ static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   pack->knobs = wo_arena_array(arena, counts->of[WO_SORT_KNOB], sizeof *pack->knobs);
   pack->phases = wo_arena_array(arena, counts->of[WO_SORT_PHASE], sizeof *pack->phases);
   pack->terms = wo_arena_array(arena, counts->of[WO_SORT_TERM], sizeof *pack->terms);
+  pack->models = wo_arena_array(arena, counts->of[WO_SORT_MODEL], sizeof *pack->models);
   pack->duplicates = wo_arena_array(arena, counts->total, sizeof *pack->duplicates);
   if (wo_arena_is_exhausted(arena)) return wo__load_fail_nomem(loader);
   wo__fact_index(pack->index);
@@ -143,6 +144,8 @@ static size_t *count_of(struct wo_pack *pack, enum wo_sort sort) {
     return &pack->knob_count;
   case WO_SORT_PHASE:
     return &pack->phase_count;
+  case WO_SORT_MODEL:
+    return &pack->model_count;
   default:
     assert(sort == WO_SORT_TERM);
     return &pack->term_count;
@@ -201,6 +204,9 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
   case WO_SORT_PHASE:
     pack->phases[slot] = (struct wo_phase_hint){.phase = id};
     return wo__load_phase(loader, object, &pack->phases[slot]);
+  case WO_SORT_MODEL:
+    pack->models[slot] = (struct wo_model_shape){.id = id, .place = place};
+    return wo__load_model(loader, object, &pack->models[slot]);
   default:
     pack->terms[slot] = (struct wo_term){.id = id};
     return wo__load_term(loader, object, &pack->terms[slot]);

@@ -80,7 +80,7 @@ size_t wo__load_array_len(struct wo_loader *loader, const cJSON *value);
 /* A copy of a string in the pack's arena. */
 bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view *ret_copy);
 
-/* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c). They fill a zeroed struct; its id is set. */
+/* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c, rule_read_model.c). They fill a zeroed struct; its id is set. */
 bool wo__load_pattern(struct wo_loader *loader, const cJSON *object, struct wo_pattern *pattern,
                       struct wo_pattern_samples *samples);
 bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause);
@@ -88,5 +88,6 @@ bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *
 bool wo__load_knob(struct wo_loader *loader, const cJSON *object, struct wo_knob *knob);
 bool wo__load_phase(struct wo_loader *loader, const cJSON *object, struct wo_phase_hint *phase);
 bool wo__load_term(struct wo_loader *loader, const cJSON *object, struct wo_term *term);
+bool wo__load_model(struct wo_loader *loader, const cJSON *object, struct wo_model_shape *shape);
 
 #endif

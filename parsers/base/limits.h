@@ -18,6 +18,37 @@
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
+/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line too,
+ * that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later settings keep
+ * their own key, without a path. */
+#ifndef WO_LIMIT_LOOKBACK_LINES
+#define WO_LIMIT_LOOKBACK_LINES 250
+#endif
+#ifndef WO_LIMIT_LOOKED_BACK_BYTES
+#define WO_LIMIT_LOOKED_BACK_BYTES (UINT64_C(16) * 1024 * 1024)
+#endif
+
+/* Changes of one setting that are kept for one input. A key that changes more often is a measurement and no setting; it must not
+ * crowd out the others, and its later values are not kept. */
+#ifndef WO_LIMIT_SETTING_CHANGES
+#define WO_LIMIT_SETTING_CHANGES 16
+#endif
+
+/* Lines of one block (`optimizer:` and what is indented below it) that are read for keys too short to be looked for. */
+#ifndef WO_LIMIT_BLOCK_LINES
+#define WO_LIMIT_BLOCK_LINES 200
+#endif
+
+/* Bytes of the path of a setting ("model.optim"). Longer paths lose their outermost names. */
+#ifndef WO_LIMIT_PATH_BYTES
+#define WO_LIMIT_PATH_BYTES ((size_t)160)
+#endif
+
+/* Other values of one setting that a report tells. Further ones are counted. */
+#ifndef WO_LIMIT_SETTING_OTHERS
+#define WO_LIMIT_SETTING_OTHERS 8
+#endif
+
 /* Bytes taken from the input at a time. */
 #ifndef WO_LIMIT_READ_BYTES
 #define WO_LIMIT_READ_BYTES ((size_t)256 * 1024)
@@ -72,7 +103,12 @@
 #define WO_LIMIT_MONITORS 64
 #endif
 
-/* Lines that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Processes of which one input's traces are summed up; rows of further ones are counted as dropped evidence. */
+#ifndef WO_LIMIT_MONITOR_PROCESSES
+#define WO_LIMIT_MONITOR_PROCESSES 128
+#endif
+
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -96,6 +132,16 @@
 #endif
 #ifndef WO_LIMIT_REGEX_HEAP_KIB
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
+#endif
+
+/* Ranks of a job that are told apart one by one. */
+#ifndef WO_LIMIT_RANKS
+#define WO_LIMIT_RANKS 1024
+#endif
+
+/* Runs of a program that are told apart in the files of one job. */
+#ifndef WO_LIMIT_RUNS
+#define WO_LIMIT_RUNS 256
 #endif
 
 /* Files given as one job. */
@@ -148,5 +194,11 @@
 #ifndef WO_LIMIT_REPORT_BYTES
 #define WO_LIMIT_REPORT_BYTES ((size_t)32 * 1024 * 1024)
 #endif
+
+/* Models of one job that are told apart. */
+#define WO_LIMIT_JOB_MODELS 4
+
+/* Readings of one refused request that are kept. */
+#define WO_LIMIT_SIZE_READINGS 8
 
 #endif

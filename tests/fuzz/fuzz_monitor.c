@@ -11,6 +11,13 @@ static const char *const leads[] = {
     "| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |\n",
     "==============NVSMI LOG==============\n",
     "",
+    "# gpu        pid  type    sm   mem    fb   command\n",
+    "pid, process_name, used_gpu_memory [MiB]\n",
+    "<nvidia_smi_log>\n<gpu id=\"00000000:08:00.0\">\n<fb_memory_usage>\n",
+    "#Entity   GPUTL                       FBUSD                       FBTTL\n",
+    "    \"query_time\": \"2024-01-01T12:00:00\",\n        \"index\": 0,\n",
+    "|                  PyTorch CUDA memory summary, device ID 0                 |\n",
+    "2023/06/22 18:56:56.252, 0, 22 %, 841 MiB, 8192 MiB\n",
 };
 
 static void check(const struct wo_event *event) {
@@ -21,6 +28,18 @@ static void check(const struct wo_event *event) {
   require(wo_event_number(event, WO_FIELD_SAMPLES, 0) >= 1);
   require(last >= 0 && peak >= last);
   require(wo_event_number(event, WO_FIELD_SM_MEAN_PCT, 0) >= 0);
+  const double idle = wo_event_number(event, WO_FIELD_IDLE_PCT, 0);
+  require(idle >= 0 && idle <= 100);
+  require(wo_event_number(event, WO_FIELD_ACTIVE_SAMPLES, 0) <= wo_event_number(event, WO_FIELD_SAMPLES, 0));
+  require(wo_event_number(event, WO_FIELD_FB_LATE_RISE_BYTES, 0) >= 0);
+  const struct wo_field *const trend = wo_event_field(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE);
+  require(!trend || (trend->number.lo <= trend->number.mid && trend->number.mid <= trend->number.hi));
+}
+
+static void check_process(const struct wo_event *event) {
+  require(wo_event_number(event, WO_FIELD_SAMPLES, 0) >= 1);
+  require(wo_event_number(event, WO_FIELD_GPU, 0) >= 0 && wo_event_number(event, WO_FIELD_PID, 1) >= 1);
+  require(wo_event_number(event, WO_FIELD_PEAK_BYTES, 0) >= 0);
 }
 
 /* Whether an event before it tells of the same card. */
@@ -47,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   target_scan(view, 0, false, &whole);
   target_check_store(&whole, view);
   for (size_t i = 0; i < whole.count; i++) {
+    if (whole.items[i].kind == WO_KIND_GPU_PROCESS) check_process(&whole.items[i]);
     if (whole.items[i].kind != WO_KIND_MONITOR) continue;
     check(&whole.items[i]);
     require(!is_told(&whole, &whole.items[i]));

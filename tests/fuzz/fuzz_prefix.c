@@ -22,6 +22,10 @@ static void check_line(struct wo_view line) {
   require(prefix.length <= line.len);
   require(prefix.rank == WO_RANK_UNKNOWN || prefix.rank >= 0);
   require(!prefix.is_local_rank || prefix.rank >= 0);
+  require(prefix.time_ns == WO_TIME_UNKNOWN || prefix.stamp.clock != WO_CLOCK_NONE);
+  require(!prefix.stamp.is_inherited && prefix.stamp.clock <= WO_CLOCK_YEARLESS);
+  int32_t rank = WO_RANK_UNKNOWN;
+  require(wo_prefix_rank_inside(line, &rank) == (rank >= 0));
   const struct wo_view head = wo_view_sub(line, 0, prefix.length);
   require(is_inside(prefix.host, head) && is_inside(prefix.source, head));
   const struct wo_view text = wo_view_skip(line, prefix.length);

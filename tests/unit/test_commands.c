@@ -117,6 +117,8 @@ static void test_explain(void **state) {
   check(RUN(NULL, "explain", "reduce-micro-batch"), 0, "fix reduce-micro-batch", NULL);
   check(RUN(NULL, "explain", "micro_batch"), 0, "per_device_train_batch_size", NULL);
   check(RUN(NULL, "explain", "oom.tried"), 0, "unit: BYTES", NULL);
+  check(RUN(NULL, "explain", "llama-3.1-8b"), 0, "parameters 8030261248", NULL);
+  check(RUN(NULL, "explain", "llama-3.1-8b"), 0, "source: meta-llama/Llama-3.1-8B", NULL);
   check(RUN(NULL, "explain", "no-such-thing"), 2, NULL, "no-such-thing");
   check(RUN(NULL, "explain", "oom.free", "oom.tried"), 0, "fact oom.tried", NULL);
   check(RUN(NULL, "explain", "oom.tried", "no-such-thing"), 2, "fact oom.tried", "no-such-thing");

@@ -64,6 +64,20 @@ static void test_over(void **state) {
   sample_free(&log);
 }
 
+/* The lines of a job between the rows do not end a trace, however long it is. */
+static void test_goes_on(void **state) {
+  struct sample_log log = {0};
+  struct wo_event_store store;
+  sample_say(&log, trace);
+  for (size_t i = 0; i <= 3 * WO_LIMIT_MONITOR_STRANGE_LINES; i++) {
+    sample_say(&log, i % 1000 == 999 ? "    0    29    30   900\n" : "step\n");
+  }
+  sample_scan(set_of(state), sample_view(&log), CHUNK_RANDOM, &store);
+  sample_expect_number(sample_find(&store, WO_KIND_MONITOR, 0), WO_FIELD_SAMPLES, 8);
+  wo_event_store_done(&store);
+  sample_free(&log);
+}
+
 /* Cut anywhere: whole rows count, and the sum never exceeds that of the whole. */
 static void test_cut_anywhere(void **state) {
   const size_t whole = strlen(trace);
@@ -82,10 +96,8 @@ static void test_cut_anywhere(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_trace),
-      cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_over),
-      cmocka_unit_test(test_cut_anywhere),
+      cmocka_unit_test(test_trace),   cmocka_unit_test(test_rows),         cmocka_unit_test(test_over),
+      cmocka_unit_test(test_goes_on), cmocka_unit_test(test_cut_anywhere),
   };
   return cmocka_run_group_tests_name("fmt_dmon", tests, sample_setup, sample_teardown);
 }

@@ -234,6 +234,62 @@ static void test_jobs(void **state) {
   wo_event_store_done(&store);
 }
 
+/* ---- One line that is longer than a piece ---- */
+
+/* Jobs on one line, with texts of `fill` bytes between their figures: quotes behind backslashes stand in them. */
+static void say_long_jobs(struct sample_log *log, int count, size_t fill) {
+  char text[300];
+  sample_say(log, "{\"jobs\":[");
+  for (int i = 0; i < count; i++) {
+    snprintf(text, sizeof text, "%s{\"exit_code\":{\"return_code\":" NUMBER(3) "},\"environment\":[\"", i > 0 ? "," : "");
+    sample_say(log, text);
+    for (size_t n = 0; n < fill; n += 4) sample_say(log, n % 3 == 0 ? "a\\\"," : "[{\\\\");
+    snprintf(text, sizeof text,
+             "\"],\"job_id\":%d,\"job_state\":[\"FAILED\"],\"node_count\":" NUMBER(2) ",\"state_reason\":\"NonZeroExitCode\","
+                                                                                      "\"tres_alloc_str\":\"cpu=8,mem=64G,node=2,"
+                                                                                      "gres/gpu=16\"}",
+             700 + i);
+    sample_say(log, text);
+  }
+  sample_say(log, "]}\n");
+}
+
+/* Every job is found once, whole, and where it stands, wherever the cuts between the pieces fall. */
+static void expect_long_jobs(const struct wo_event_store *store, struct wo_view log, int count) {
+  char id[16];
+  assert_int_equal(sample_count(store, WO_KIND_JOB_INFO), count);
+  assert_int_equal(sample_count(store, WO_KIND_TASK_EXIT), count);
+  for (int i = 0; i < count; i++) {
+    const struct wo_event *info = sample_find(store, WO_KIND_JOB_INFO, (size_t)i);
+    const struct wo_event *end = sample_find(store, WO_KIND_TASK_EXIT, (size_t)i);
+    snprintf(id, sizeof id, "%d", 700 + i);
+    sample_expect_text(info, WO_FIELD_JOB, id);
+    sample_expect_number(info, WO_FIELD_LIMIT_BYTES, 32 * WO_GIB);
+    sample_expect_number(info, WO_FIELD_GPUS, 8);
+    sample_expect_text(end, WO_FIELD_JOB, id);
+    sample_expect_number(end, WO_FIELD_EXIT_CODE, 3);
+    assert_true(log.ptr[info->span.byte] == '{');
+    assert_memory_equal(log.ptr + end->span.byte, "FAILED", 6);
+    assert_true(wo_view_starts(end->text, "FAILED"));
+  }
+}
+
+static void test_long_line(void **state) {
+  static const size_t fills[] = {0, 400, 7000, 9001, 56000, 65536, 150000};
+  static const int chunks[] = {CHUNK_WHOLE, CHUNK_RANDOM, 4096};
+  for (size_t i = 0; i < sizeof fills / sizeof fills[0] * 3; i++) {
+    const size_t fill = fills[i / 3];
+    const int count = fill < 1000 ? 300 : 12;
+    struct sample_log log = {0};
+    struct wo_event_store store;
+    say_long_jobs(&log, count, fill);
+    sample_scan(set_of(state), sample_view(&log), chunks[i % 3], &store);
+    expect_long_jobs(&store, sample_view(&log), count);
+    wo_event_store_done(&store);
+    sample_free(&log);
+  }
+}
+
 /* ---- Depth, and what is no document ---- */
 
 /* Deeper than names can be kept the document is left; what was read until then stays. */
@@ -272,8 +328,9 @@ static void test_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values), cmocka_unit_test(test_compact), cmocka_unit_test(test_endings),
-      cmocka_unit_test(test_jobs),   cmocka_unit_test(test_depth),   cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_compact), cmocka_unit_test(test_endings),
+      cmocka_unit_test(test_jobs),      cmocka_unit_test(test_depth),   cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_long_line),
   };
   return cmocka_run_group_tests_name("fmt_sacct_json", tests, sample_setup, sample_teardown);
 }

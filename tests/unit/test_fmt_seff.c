@@ -119,11 +119,19 @@ static const struct row rows[] = {
     {LINE("WARNING: Efficiency statistics may be misleading for RUNNING jobs.\nNodes: 3"), WO_FIELD_NODE_COUNT, NULL, 3},
 };
 
+/* Jobs, without the events of single nodes, which name no job. */
+static size_t count_jobs(const struct wo_event_store *store) {
+  size_t count = 0;
+  for (size_t i = 0; i < store->count; i++)
+    count += store->items[i].kind == WO_KIND_JOB_INFO && wo_event_field(&store->items[i], WO_FIELD_JOB) != NULL;
+  return count;
+}
+
 static void test_keys(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_event_store store;
     sample_scan_text(set_of(state), rows[i].log, &store);
-    if (sample_count(&store, WO_KIND_JOB_INFO) != 1) fail_msg("not one job: %s", rows[i].log);
+    if (count_jobs(&store) != 1) fail_msg("not one job: %s", rows[i].log);
     const struct wo_event *info = sample_find(&store, WO_KIND_JOB_INFO, 0);
     if (rows[i].text != NULL) sample_expect_text(info, rows[i].field, rows[i].text);
     if (rows[i].text == NULL) sample_expect_number(info, rows[i].field, rows[i].number);

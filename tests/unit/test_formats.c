@@ -10,7 +10,7 @@
 #include "tests/unit/scan_sample.h"
 
 /* Readers whose construct is one line: they never ask for more. */
-static const char *const single[] = {"setting", "killed", "kernel_kill"};
+static const char *const single[] = {"killed", "kernel_kill", "xid", "jobstats-packed", "gpustat", "other_smi"};
 
 static bool is_single(const struct wo_format *format) {
   for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {

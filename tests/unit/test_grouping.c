@@ -162,8 +162,37 @@ static void test_many(void **state) {
   wo_arena_done(&arena);
 }
 
+/* Two jobs of a folder with a monitor's files that bear no id, told apart by their times. */
+static void test_by_time(void **state) {
+  (void)state;
+  static const char *const paths[] = {"run/slurm-4711.out", "run/slurm-4712.out", "run/dmon-a.csv", "run/dmon-b.csv",
+                                      "run/dmon-day.csv",   "run/dmon-none.csv",  "run/notes.pdf",  "other/dmon.csv"};
+  static const int64_t minute = INT64_C(60000000000);
+  const struct wo_group_span spans[] = {
+      {0, 0, 30 * minute},           {1, 60 * minute, 90 * minute},
+      {2, 2 * minute, 31 * minute},  {3, 91 * minute - 1, 120 * minute},
+      {4, -5 * minute, 99 * minute}, {6, 0, 30 * minute},
+      {7, 0, 30 * minute},
+  };
+  struct wo_arena arena;
+  struct wo_grouping grouping;
+  struct wo_group_match matches[8];
+  wo_arena_init(&arena, ARENA_BYTES);
+  assert_int_equal(wo_group_paths(paths, 8, &arena, &grouping), WO_OK);
+  assert_int_equal(grouping.group_count, 2);
+  const uint32_t count = wo_group_by_time(&grouping, paths, spans, sizeof spans / sizeof spans[0], matches);
+  assert_int_equal(count, 2);
+  assert_int_equal(matches[0].path, 2);
+  assert_true(wo_view_is(grouping.groups[matches[0].group].job_id, "4711"));
+  assert_int_equal(matches[1].path, 3);
+  assert_true(wo_view_is(grouping.groups[matches[1].group].job_id, "4712"));
+  assert_int_equal(wo_group_by_time(&grouping, paths, NULL, 0, matches), 0);
+  wo_arena_done(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_by_time),
       cmocka_unit_test(test_logs_with_an_id),
       cmocka_unit_test(test_logs_without_id),
       cmocka_unit_test(test_what_stands_next_to_logs),

@@ -106,10 +106,50 @@ static void test_too_many(void **state) {
   wo_event_store_done(&store);
 }
 
+/* The same id with another name is another process; ids and names come back in their own fields. */
+static void test_processes(void **state) {
+  struct wo_event_store store;
+  sample_scan_text(((struct sample_patterns *)*state)->set,
+                   "# gpu        pid  type    fb   command\n    0  7  C  10  a\n    0  7  C  30  a\n    0  7  C  20  a\n"
+                   "    0  7  C  5  b\n    1  7  C  6  a\n",
+                   &store);
+  assert_int_equal(sample_count(&store, WO_KIND_GPU_PROCESS), 3);
+  const struct wo_event *event = sample_find(&store, WO_KIND_GPU_PROCESS, 0);
+  sample_expect_number(event, WO_FIELD_SAMPLES, 3);
+  sample_expect_number(event, WO_FIELD_PEAK_BYTES, 30 * WO_MIB);
+  sample_expect_text(event, WO_FIELD_NAME, "a");
+  assert_true(event->span.line == 3 && !event->is_quoted && wo_view_is(event->text, "    0  7  C  30  a"));
+  sample_expect_text(sample_find(&store, WO_KIND_GPU_PROCESS, 1), WO_FIELD_NAME, "b");
+  sample_expect_number(sample_find(&store, WO_KIND_GPU_PROCESS, 2), WO_FIELD_GPU, 1);
+  wo_event_store_done(&store);
+}
+
+static void test_too_many_processes(void **state) {
+  static char log[16384] = "# gpu        pid  type    fb   command\n";
+  struct wo_event_store store;
+  size_t len = strlen(log);
+  for (int pid = 1; pid <= WO_LIMIT_MONITOR_PROCESSES + 3; pid++) {
+    len += (size_t)snprintf(log + len, sizeof log - len, "    0  %5d  C  10  python\n", pid);
+  }
+  sample_scan_text(((struct sample_patterns *)*state)->set, log, &store);
+  assert_int_equal(sample_count(&store, WO_KIND_GPU_PROCESS), WO_LIMIT_MONITOR_PROCESSES);
+  assert_int_equal(store.dropped, 3);
+  wo_event_store_done(&store);
+}
+
+static void test_pid(void **state) {
+  (void)state;
+  uint64_t pid = 9;
+  assert_true(wo_monitor_pid(WO_VIEW(" 4711 "), &pid) && pid == 4711);
+  assert_false(wo_monitor_pid(WO_VIEW("-"), &pid) || wo_monitor_pid(WO_VIEW("0"), &pid) || wo_monitor_pid(WO_VIEW("47x"), &pid));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cell), cmocka_unit_test(test_unit), cmocka_unit_test(test_gpu),      cmocka_unit_test(test_time),
-      cmocka_unit_test(test_date), cmocka_unit_test(test_sums), cmocka_unit_test(test_too_many),
+      cmocka_unit_test(test_cell),     cmocka_unit_test(test_unit),      cmocka_unit_test(test_gpu),
+      cmocka_unit_test(test_time),     cmocka_unit_test(test_date),      cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_too_many), cmocka_unit_test(test_processes), cmocka_unit_test(test_too_many_processes),
+      cmocka_unit_test(test_pid),
   };
   return cmocka_run_group_tests_name("monitor", tests, sample_setup, sample_teardown);
 }

@@ -61,12 +61,14 @@ static void test_rank_by_siblings(void **state) {
       {{"train-4711-1.err", "train-4711-0.err", "train-4711-0.out", "train-4711-1.out"}, 1},
       {{"log_01.txt.gz", "log_00.txt.gz"}, 1},
       {{"gpu07-03.err", "gpu06-00.err", "gpu06-01.err", "gpu07-02.err"}, 3}, /* %N-%2t */
-      {{"err.1", "err.1", "err.0"}, 1},                                      /* given twice */
-      {{"err.2"}, WO_RANK_UNKNOWN},                                          /* alone it could be anything */
-      {{"err.2", "err.3"}, WO_RANK_UNKNOWN},                                 /* nor does anything count from 2 */
-      {{"err.2", "err.0"}, WO_RANK_UNKNOWN},                                 /* a gap */
-      {{"err.1", "out.0"}, WO_RANK_UNKNOWN},                                 /* not the same files */
-      {{"a/err.1", "b/err.0"}, WO_RANK_UNKNOWN},                             /* nor the same folder */
+      {{"log_node04_2.err", "log_node03_0.err", "log_node03_1.err", "log_node04_3.err"}, 2},
+      {{"model_v2_1.log", "model_v2_0.log"}, WO_RANK_UNKNOWN},
+      {{"err.1", "err.1", "err.0"}, 1},          /* given twice */
+      {{"err.2"}, WO_RANK_UNKNOWN},              /* alone it could be anything */
+      {{"err.2", "err.3"}, WO_RANK_UNKNOWN},     /* nor does anything count from 2 */
+      {{"err.2", "err.0"}, WO_RANK_UNKNOWN},     /* a gap */
+      {{"err.1", "out.0"}, WO_RANK_UNKNOWN},     /* not the same files */
+      {{"a/err.1", "b/err.0"}, WO_RANK_UNKNOWN}, /* nor the same folder */
       {{"exp1/err.1", "exp2/err.0"}, WO_RANK_UNKNOWN},
       {{"exp2/err.1", "exp2/err.0"}, 1},
       {{"slurm-4711.out", "slurm-4712.out"}, WO_RANK_UNKNOWN},     /* jobs */
@@ -88,6 +90,47 @@ static void test_rank_by_siblings(void **state) {
   }
 }
 
+static void test_local_rank(void **state) {
+  (void)state;
+  static const struct {
+    const char *path;
+    int32_t rank;
+  } rows[] = {
+      {"logs/run_x1/attempt_0/3/stderr.log", 3},
+      {"attempt_2/11/stdout.log", 11},
+      {"attempt_0/x3/stderr.log", WO_RANK_UNKNOWN},
+      {"attempt_0/3/train.log", WO_RANK_UNKNOWN},
+      {"run/3/stderr.log", WO_RANK_UNKNOWN},
+      {"3/stderr.log", WO_RANK_UNKNOWN},
+      {"stderr.log", WO_RANK_UNKNOWN},
+      {"attempt_0//stderr.log", WO_RANK_UNKNOWN},
+      {"", WO_RANK_UNKNOWN},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const int32_t rank = wo_name_local_rank(wo_view_of(rows[i].path));
+    if (rank != rows[i].rank) fail_msg("%s: rank %d, expected %d", rows[i].path, rank, rows[i].rank);
+  }
+}
+
+static void test_host(void **state) {
+  (void)state;
+  static const char *const rows[][2] = {
+      {"log_node04_2.err", "node04"},
+      {"run/gpu07-03.err", "gpu07"},
+      {"slurm-4711-nid001234.out", "nid001234"},
+      {"gpu3.log", ""},
+      {"node04/train.log", ""},
+      {"train-4711.err", ""},
+      {"model_7b.log", ""},
+      {"nodes.log", ""},
+      {"", ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const struct wo_view host = wo_name_host(wo_view_of(rows[i][0]));
+    if (!wo_view_is(host, rows[i][1])) fail_msg("%s: \"%.*s\"", rows[i][0], (int)host.len, host.ptr ? host.ptr : "");
+  }
+}
+
 static void test_job(void **state) {
   (void)state;
   static const struct {
@@ -105,10 +148,13 @@ static void test_job(void **state) {
       {"layout-4711.txt", "", -1}, /* no stream's name */
       {"run-v2-90210.log", "90210", -1},
       {"model_7b_90210.err", "90210", -1}, /* 7b is a word */
-      {"train12.log", "", -1},             /* runs into a word */
-      {"slurm-12.out", "", -1},            /* too short to be a job */
-      {"slurm-12345678901.out", "", -1},   /* too long */
-      {"4711.yaml", "", -1},               /* no log */
+      {"slurm-12_3.out", "12", 3},         /* SLURM's own name for an array's task */
+      {"slurm-12_3.txt", "", -1},
+      {"train-12_3.out", "", -1},
+      {"train12.log", "", -1},           /* runs into a word */
+      {"slurm-12.out", "", -1},          /* too short to be a job */
+      {"slurm-12345678901.out", "", -1}, /* too long */
+      {"4711.yaml", "", -1},             /* no log */
       {"", "", -1},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -209,13 +255,9 @@ static void test_host_lists(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_base),
-      cmocka_unit_test(test_rank),
-      cmocka_unit_test(test_rank_by_siblings),
-      cmocka_unit_test(test_job),
-      cmocka_unit_test(test_format),
-      cmocka_unit_test(test_host_lists),
-      cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_base),       cmocka_unit_test(test_rank),       cmocka_unit_test(test_rank_by_siblings),
+      cmocka_unit_test(test_local_rank), cmocka_unit_test(test_host),       cmocka_unit_test(test_job),
+      cmocka_unit_test(test_format),     cmocka_unit_test(test_host_lists), cmocka_unit_test(test_format_looks_at_its_own_file),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -178,6 +178,57 @@ static void test_times(void **state) {
   }
 }
 
+struct stamp_row {
+  const char *line;
+  enum wo_clock clock;
+  const char *time; /* as wo_units_time reads it; NULL for none */
+};
+
+static const struct stamp_row stamp_rows[] = {
+    {"2026-03-05T20:24:06.111 x y", WO_CLOCK_LOCAL, "2026-03-05T20:24:06.111"},
+    {"[2026-03-05 20:24:06,111] [INFO] x", WO_CLOCK_LOCAL, "2026-03-05T20:24:06.111"},
+    {"2026-03-05T20:24:06Z x", WO_CLOCK_UTC, "2026-03-05T20:24:06"},
+    {"2026-03-05T20:24:06.5+01:00 x", WO_CLOCK_UTC, "2026-03-05T19:24:06.5"},
+    {"2026-03-05T20:24:06-0500 x", WO_CLOCK_UTC, "2026-03-06T01:24:06"},
+    {"E0305 20:24:06.111 4711 a/b.py:12] x", WO_CLOCK_YEARLESS, "2000-03-05T20:24:06.111"},
+    {"[rank2]:[E305 20:24:06.25 ProcessGroupNCCL.cpp:607] x", WO_CLOCK_YEARLESS, "2000-03-05T20:24:06.25"},
+    {"ERROR 03-05 20:24:06 [core.py:560] x", WO_CLOCK_YEARLESS, "2000-03-05T20:24:06"},
+    {"03/05/2026 20:24:06 - INFO - __main__ - x", WO_CLOCK_LOCAL, "2026-03-05T20:24:06"},
+    {"Feb 29 20:24:06 gpu01 slurmstepd[12]: error: x", WO_CLOCK_YEARLESS, "2000-02-29T20:24:06"},
+    {"ERROR 13-45 20:24:06 [core.py:560] x", WO_CLOCK_NONE, NULL},
+    {"[20:24:06] x", WO_CLOCK_NONE, NULL},
+    {"[  514.682838] x", WO_CLOCK_NONE, NULL},
+    {"step 4 of 5", WO_CLOCK_NONE, NULL},
+};
+
+static void test_stamps(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof stamp_rows / sizeof stamp_rows[0]; i++) {
+    const struct stamp_row *row = &stamp_rows[i];
+    const struct wo_stamp stamp = wo_prefix_read(wo_view_of(row->line)).stamp;
+    int64_t expected_ns = 0;
+    struct wo_view text = row->time ? wo_view_of(row->time) : (struct wo_view){0};
+    if (row->time) assert_int_equal(wo_units_time(&text, &expected_ns), WO_OK);
+    if (stamp.clock != row->clock || (row->time && stamp.time_ns != expected_ns))
+      fail_msg("\"%s\": clock %d", row->line, (int)stamp.clock);
+    assert_false(stamp.is_inherited);
+  }
+}
+
+static void test_rank_inside(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int32_t rank;
+  } inside[] = {{"x [rank3]: y", 3},  {"[rank1]: a [rank12]: b", 12}, {"[rank3]", NONE}, {"[rank]: x", NONE},
+                {"[rankx]: x", NONE}, {"[rank99999999999]: x", NONE}, {"", NONE}};
+  for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+    int32_t rank = NONE;
+    const bool is_found = wo_prefix_rank_inside(wo_view_of(inside[i].text), &rank);
+    if (rank != inside[i].rank || is_found != (rank != NONE)) fail_msg("\"%s\": rank %d", inside[i].text, (int)rank);
+  }
+}
+
 static void test_unbox(void **state) {
   (void)state;
   static const char *const boxes[][2] = {
@@ -198,10 +249,8 @@ static void test_unbox(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_cut_lines),
-      cmocka_unit_test(test_times),
-      cmocka_unit_test(test_unbox),
+      cmocka_unit_test(test_rows),   cmocka_unit_test(test_cut_lines),   cmocka_unit_test(test_times),
+      cmocka_unit_test(test_stamps), cmocka_unit_test(test_rank_inside), cmocka_unit_test(test_unbox),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

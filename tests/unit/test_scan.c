@@ -377,27 +377,52 @@ static void test_events_beyond_the_limit_are_counted(void **state) {
   sample_free(&log);
 }
 
-/* A setting that is printed at each step is kept once, each of its values once. */
+/* Settings far inside a structure keep their path until the input has had enough looked at; then their key alone. */
+static void test_looking_back_is_bounded(void **state) {
+  (void)state;
+  enum { GAP = 30000 };
+  struct sample_log log = {0};
+  struct wo_event_store store;
+  const size_t rounds = (size_t)(WO_LIMIT_LOOKED_BACK_BYTES / GAP) + 40;
+  char *const line = malloc(GAP + 100);
+  assert_non_null(line);
+  for (size_t i = 0; i < rounds; i++) {
+    const int len = snprintf(line, 20, "{\"a\": {");
+    memset(line + len, ' ', GAP);
+    snprintf(line + len + GAP, 64, "\"batch_size\": %d}}\n", i == 0 || i + 1 == rounds ? 1 : 2);
+    sample_say(&log, line);
+  }
+  sample_scan(own_set, sample_view(&log), CHUNK_WHOLE, &store);
+  assert_int_equal(store.count, 4); /* with the path 1 and 2, without it 2 and 1 */
+  assert_true(wo_view_is(wo_event_text(&store.items[0], WO_FIELD_PATH), "a"));
+  assert_int_equal(wo_event_text(&store.items[3], WO_FIELD_PATH).len, 0);
+  assert_int_equal(store.items[3].span.line, rounds);
+  wo_event_store_done(&store);
+  sample_free(&log);
+  free(line);
+}
+
+/* A setting that is printed at each step is kept once, and again when it changes, a bounded number of times. */
 static void test_settings_are_kept_once(void **state) {
   (void)state;
   struct sample_log log = {0};
   struct wo_event_store store;
   char line[64];
   for (int i = 0; i < 3000; i++) {
-    snprintf(line, sizeof line, "  batch_size: %d\n", i % 3);
+    snprintf(line, sizeof line, "batch_size: %d\n", i < 1000 || i >= 2000 ? 4 : 8);
     sample_say(&log, line);
   }
   sample_scan(own_set, sample_view(&log), CHUNK_WHOLE, &store);
   assert_int_equal(store.count, 3);
-  assert_true(store.dropped == 0 && store.items[2].span.line == 3);
+  assert_true(store.dropped == 0 && store.items[1].span.line == 1001 && store.items[2].span.line == 2001);
   wo_event_store_done(&store);
   for (int i = 0; i < 3000; i++) {
     snprintf(line, sizeof line, "  batch_size: %d\n", i);
     sample_say(&log, line);
   }
   sample_scan(own_set, sample_view(&log), CHUNK_WHOLE, &store);
-  assert_true(store.count >= 1000 &&
-              store.count <= WO_LIMIT_EVENTS_PER_KIND); /* the room for distinct settings is bounded, too */
+  assert_int_equal(store.count, WO_LIMIT_SETTING_CHANGES);
+  assert_int_equal(store.dropped, 0);
   expect_stable(own_set, sample_view(&log), &store);
   wo_event_store_done(&store);
   sample_free(&log);
@@ -567,6 +592,7 @@ int main(void) {
       cmocka_unit_test(test_a_silent_writer_is_closed),
       cmocka_unit_test(test_events_beyond_the_limit_are_counted),
       cmocka_unit_test(test_settings_are_kept_once),
+      cmocka_unit_test(test_looking_back_is_bounded),
       cmocka_unit_test(test_memory_does_not_grow_with_the_input),
       cmocka_unit_test(test_every_failing_allocation),
       cmocka_unit_test(test_free_null),

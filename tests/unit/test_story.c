@@ -9,7 +9,7 @@
 #include "tests/unit/job_sample.h"
 
 #define CANCELLED "slurmstepd: error: *** JOB 5153 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 ***\n"
-#define TIME_LIMIT "slurmstepd: error: *** JOB 5150 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
+#define TIME_LIMIT "slurmstepd: error: *** JOB 5151 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
 #define PREEMPTED "slurmstepd: error: *** JOB 5151 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO PREEMPTION ***\n"
 #define NODE_FAIL "srun: error: Node failure on gpu[09-10]\n"
 #define TASK_EXIT "srun: error: gpu09: task 2: Exited with exit code 1\n"
@@ -160,6 +160,28 @@ static void test_two_files(void **state) {
   sample_done(&sample);
 }
 
+/* The log names the task by its own id; only the file's name tells its number. */
+static void test_task_of_an_array(void **state) {
+  static const struct sample_file files[] = {{"slurm-4711_3.out", OOM_ON("0") TASK_EXIT CANCELLED}};
+  struct sample_job sample;
+  sample_read(&sample, *state, files, 1);
+  assert_true(wo_view_is(sample.job->story.job_id, "5153"));
+  assert_int_equal(sample.job->story.array_task, 3);
+  sample_done(&sample);
+}
+
+/* Names of hosts and torchrun's folders give what the lines lack. */
+static void test_names_tell_host_and_local_rank(void **state) {
+  static const struct sample_file files[] = {{"log_node04_2.err", OOM_ON("0")}, {"run/attempt_0/3/stderr.log", OOM_ON("3")}};
+  struct sample_job sample;
+  sample_read(&sample, *state, files, 2);
+  assert_true(wo_view_is(sample.job->events.items[0].host, "node04"));
+  assert_false(sample.job->events.items[0].is_local_rank);
+  assert_int_equal(sample.job->events.items[1].rank, 3);
+  assert_true(sample.job->events.items[1].is_local_rank);
+  sample_done(&sample);
+}
+
 static void test_files_of_one_rank_each(void **state) {
   static const struct sample_file files[] = {
       {"rank_0.err", EXCEPTION("RuntimeError: Connection closed by peer [10.1.2.3]:48112")}, {"rank_1.err", OOM_ON("1")}};
@@ -295,6 +317,8 @@ int main(void) {
       cmocka_unit_test(test_launcher_names_a_silent_rank),
       cmocka_unit_test(test_two_accounts_the_earlier_counts),
       cmocka_unit_test(test_two_files),
+      cmocka_unit_test(test_task_of_an_array),
+      cmocka_unit_test(test_names_tell_host_and_local_rank),
       cmocka_unit_test(test_files_of_one_rank_each),
       cmocka_unit_test(test_step_phase_and_traceback),
       cmocka_unit_test(test_other_tracebacks_are_not_its_own),

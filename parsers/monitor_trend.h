@@ -1,0 +1,64 @@
+/* The course of one card through a trace of any length: at most WO_TREND_POINTS points, each the sum of as many samples as the
+ * others; when they are used up, two become one. What needs the whole course (where the job began and ended, whether memory rose
+ * in its second half) is told from them in the end. */
+#ifndef WO_MONITOR_TREND_H
+#define WO_MONITOR_TREND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/number.h"
+
+/* Points kept; even. */
+#define WO_TREND_POINTS 128
+
+/* A card whose kernels run in less than this share of the time, in percent, is idle. */
+#define WO_TREND_IDLE_PCT 5.0
+
+/* Sums over the samples of one stretch. */
+struct wo_trend_point {
+  double fb_sum, fb_count; /* memory in use, in bytes */
+  double sm_sum, sm_count; /* load, in percent */
+  double idle_count;       /* samples with a load below WO_TREND_IDLE_PCT */
+  double time_sum, time_count;
+  double index_sum, samples;
+};
+
+/* Zeroed memory is an empty course. */
+struct wo_trend {
+  struct wo_trend_point points[WO_TREND_POINTS];
+  size_t count;
+  double stride;  /* samples of a full point */
+  double samples; /* seen */
+  bool has_fb;    /* a figure of memory was seen */
+  double fb_min;  /* lowest and highest of them */
+  double fb_max;
+  double time_first; /* seconds since 1970; times are summed as differences from it. 0 before the first */
+};
+
+/* Points from `first` up to, not including, `end`. */
+struct wo_trend_span {
+  size_t first, end;
+};
+
+/* Adds a sample. Figures below zero are unknown. `is_continued`: further figures of the sample before. */
+void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double time_s, bool is_continued);
+
+/* From the first to the last point at which clearly more memory was in use than when nothing ran: before it the job had not
+ * begun, after it, it was over. All points where no memory is known, or where it never fell below half of its peak. */
+struct wo_trend_span wo_trend_active(const struct wo_trend *trend);
+
+/* The slope of the memory in use along the span, in bytes per second or per sample: `mid` by least squares, `lo` and `hi` the
+ * ends of its 95 % confidence interval, with neighbouring samples counted as partly the same information when they deviate alike.
+ * False with fewer than three points, or without times. */
+bool wo_trend_slope(const struct wo_trend *trend, struct wo_trend_span span, bool is_per_second, struct wo_interval *ret);
+
+/* By how many bytes memory rose at least in the second half of the span: the lower end of the interval, 0 when that is not above
+ * zero. False with fewer than six points in that half: that is too short to tell growth from a step. */
+bool wo_trend_late_rise(const struct wo_trend *trend, struct wo_trend_span span, double *ret_bytes);
+
+/* Mean load and share of idle samples in the span, both in percent. False when no load is known. */
+bool wo_trend_load(const struct wo_trend *trend, struct wo_trend_span span, double *ret_mean_pct, double *ret_idle_pct);
+
+#endif
