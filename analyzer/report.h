@@ -25,9 +25,24 @@ struct wo_report_change {
   wo_event_id where;      /* evidence of the present setting, or WO_EVENT_NONE */
 };
 
+/* Whether a fix alone gives what the refused request lacked. */
+enum wo_suffices { WO_SUFFICES_UNKNOWN, WO_SUFFICES_YES, WO_SUFFICES_MAYBE, WO_SUFFICES_NO };
+
+/* What was missing when the failure came. */
+struct wo_shortage {
+  bool is_known;
+  struct wo_interval bytes;
+  struct wo_view formula;
+};
+
 struct wo_report_fix {
   struct wo_view id;
   struct wo_view title;
+  unsigned cost_rank; /* 1 costs nothing .. WO_COST_RANK_MAX is no cure */
+  enum wo_suffices suffices;
+  struct wo_interval shortage_bytes; /* what it was compared with; all zero when that is not known */
+  const struct wo_view *needs;       /* names of unknown facts without which the saving cannot be told; none otherwise */
+  size_t need_count;
   const struct wo_report_change *changes;
   size_t change_count;
   bool has_saves;
@@ -160,6 +175,7 @@ struct wo_report {
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
+  struct wo_shortage shortage;
   const struct wo_sizes *request;           /* what the refused request can have been; NULL when no such size is known */
   const struct wo_report_monitor *monitors; /* by file, then in the order of the trace */
   size_t monitor_count;

@@ -238,6 +238,7 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
   if (status == WO_OK) status = make_request(&diagnosis, report);
   if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
+  report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;
