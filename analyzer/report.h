@@ -166,7 +166,8 @@ struct wo_report_setting {
   bool has_conflict;
 };
 
-struct wo_sizes; /* analyzer/sizes.h */
+struct wo_sizes;  /* analyzer/sizes.h */
+struct wo_ladder; /* analyzer/ladder.h */
 
 struct wo_report {
   struct wo_arena arena;
@@ -189,7 +190,8 @@ struct wo_report {
   size_t fact_count;
   const struct wo_report_setting *settings; /* in the order of the knobs */
   size_t setting_count;
-  struct wo_view resubmit; /* the line to resubmit with, or empty */
+  const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
+  struct wo_view resubmit;        /* the line to resubmit with, or empty */
 };
 
 /* How text is laid out. */

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "analyzer/diagnose.h"
+#include "analyzer/ladder.h"
 #include "analyzer/report_text.h"
 #include "analyzer/sizes.h"
 #include "parsers/base/units.h"
@@ -337,7 +337,7 @@ static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_repor
   put_text(w, object, "formula", fix->saves_formula);
 }
 
-/* One proposal. Its proof belongs to replaying, which a diagnosis does not do: always null here. */
+/* One proposal. Its proof belongs to replaying: always null here. */
 static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
   cJSON *const object = push(w, array, cJSON_CreateObject());
   put(w, object, "id", text_item(w, fix->id));
@@ -424,11 +424,8 @@ static void put_reading(struct writer *w, cJSON *array, const struct wo_size_rea
 /* What was missing when the failure came: fixes are measured by it. */
 static void put_shortage(struct writer *w, cJSON *root) {
   const struct wo_shortage *const shortage = &w->report->shortage;
-  if (!shortage->is_known) {
-    put(w, root, "shortage", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = put_object(w, root, "shortage");
+  cJSON *const object = put(w, root, "shortage", shortage->is_known ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!shortage->is_known) return;
   put_interval(w, object, "bytes", shortage->bytes);
   put_text(w, object, "formula", shortage->formula);
 }
@@ -661,6 +658,7 @@ static void put_report(struct writer *w, cJSON *root) {
   put_shortage(w, root);
   put_request(w, root);
   put_monitors(w, root);
+  put(w, root, "ladder", report->ladder != NULL ? wo_ladder_json(report->ladder) : cJSON_CreateNull());
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
   put_settings(w, root);
