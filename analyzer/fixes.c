@@ -93,6 +93,36 @@ static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struc
   return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
 }
 
+/* Whether two fixes set one knob to different values: pasting both, the later would win and nobody would know. */
+static bool are_rivals(const struct wo_report_fix *a, const struct wo_report_fix *b) {
+  for (size_t i = 0; i < a->change_count; i++) {
+    for (size_t k = 0; k < b->change_count; k++) {
+      const bool is_one_knob = wo_view_equal(a->changes[i].knob, b->changes[k].knob);
+      if (is_one_knob && !is_same_value(a->changes[i].to, b->changes[k].to)) return true;
+    }
+  }
+  return false;
+}
+
+/* Of two fixes that set one knob differently the better is kept; the other is named with the reason. Returns how many are left.
+ */
+static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_report_fix *fixes, size_t count, struct wo_view *others,
+                          size_t *other_count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t rival = 0;
+    while (rival < kept && !are_rivals(&fixes[rival], &fixes[i])) rival++;
+    if (rival == kept) {
+      fixes[kept++] = fixes[i];
+      continue;
+    }
+    const struct wo_view title = fixes[i].title;
+    others[(*other_count)++] = wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)",
+                                               (int)title.len, title.ptr, rival + 1);
+  }
+  return kept;
+}
+
 enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
   const size_t count = finding->cause->fix_count;
   struct wo_report_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
@@ -116,6 +146,7 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
     }
   }
   wo_suffice_order(fixes, finding->fix_count);
+  finding->fix_count = drop_rivals(diagnosis, fixes, finding->fix_count, others, &finding->not_proposed_count);
   finding->fixes = fixes;
   finding->not_proposed = others;
   return WO_OK;
