@@ -29,7 +29,8 @@ struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis);
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
                       struct wo_report_fix *out);
 
-/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost; equal ones stay in order. */
+/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost, but where it is not known whether they are
+ * enough; equal ones stay in order. */
 void wo_suffice_order(struct wo_report_fix *fixes, size_t count);
 
 /* "yes", "maybe", "no" or "unknown". */

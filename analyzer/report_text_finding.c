@@ -286,7 +286,7 @@ static void put_indented(const struct wo__writer *w, size_t indent, struct wo_vi
   wo__end_line(w);
 }
 
-/* What a fact is, in the words of the list of facts up to the first comma; the name itself for settings. */
+/* What a fact is, in the words of the list of facts; the name itself for settings. */
 static void add_meaning(struct wo_text *text, struct wo_view name) {
   static const struct {
     const char *name;
@@ -298,7 +298,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(name, rows[i].name)) continue;
-    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ",:;"), rows[i].meaning);
+    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning);
     wo_text_add_view(text, name);
     wo_text_add(text, ")");
     return;

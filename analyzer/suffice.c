@@ -220,12 +220,14 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
 
 /* ---- The order ---- */
 
+/* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.
+ */
 static unsigned place_of(const struct wo_report_fix *fix) {
   static const unsigned places[] = {
       [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
   const unsigned rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
   const unsigned first = rank == WO_COST_RANK_MAX ? sizeof places / sizeof places[0] : places[fix->suffices];
-  return first * (WO_COST_RANK_MAX + 1) + rank;
+  return first * (WO_COST_RANK_MAX + 1) + (fix->suffices == WO_SUFFICES_UNKNOWN ? 0 : rank);
 }
 
 /* Insertion: a finding has a dozen fixes, and equal ones must keep the order of the rule. */
