@@ -523,6 +523,27 @@ static void test_pretrain_allocator_is_no_fix(void **state) {
   expect_left_out(PRETRAIN, "gradient checkpointing (already on");
 }
 
+/* The trace of the run with micro-batch 1 and length 1024, told by its name: three steps up, none of them sure to fit. */
+static void test_pretrain_ladder(void **state) {
+  static const double micros[] = {2, 3, 4}, accumulations[] = {32, 21, 16}, batches[] = {256, 252, 256};
+  (void)state;
+  const cJSON *ladder = item(reports[PRETRAIN], "ladder");
+  assert_true(cJSON_IsTrue(item(ladder, "settings_by_name")));
+  expect_near(number(ladder, "micro_batch"), 1, 0, "micro-batch");
+  expect_near(number(ladder, "seq_len"), 1024, 0, "length");
+  expect_near(number(ladder, "global_batch"), 256, 0, "global batch");
+  expect_near(number(ladder, "failed_token_factor"), 16, 0, "tokens");
+  for (int i = 0; i < 3; i++) {
+    const cJSON *rung = cJSON_GetArrayItem(item(ladder, "rungs"), i), *peak = item(rung, "peak_bytes");
+    expect_near(number(rung, "micro_batch"), micros[i], 0, "micro-batch");
+    expect_near(number(rung, "grad_accum"), accumulations[i], 0, "accumulation");
+    expect_near(number(rung, "global_batch"), batches[i], 0, "global batch");
+    assert_string_equal(text(rung, "verdict"), "tight");
+    /* The next step was later seen to take 38 to 40 GB. */
+    if (i == 0) assert_true(number(peak, "lo") <= 38e9 && number(peak, "hi") >= 40e9);
+  }
+}
+
 /* ---- Job 3: just over the edge ---- */
 
 static void test_lora_cause(void **state) {
@@ -666,6 +687,7 @@ int main(void) {
       cmocka_unit_test(test_pretrain_cause),
       cmocka_unit_test(test_pretrain_fixes),
       cmocka_unit_test(test_pretrain_allocator_is_no_fix),
+      cmocka_unit_test(test_pretrain_ladder),
       cmocka_unit_test(test_lora_cause),
       cmocka_unit_test(test_lora_fixes),
       cmocka_unit_test(test_lora_split_limit_is_flagged),
