@@ -212,6 +212,8 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
   const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
                          wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
+  const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
+  if (is_prose) return WO_VIEW("prose");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");

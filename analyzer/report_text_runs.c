@@ -7,6 +7,9 @@
 /* Runs that are told one by one; of more the newest count. */
 enum { RUNS_TOLD = 5 };
 
+/* Ranks that are told by number. */
+enum { RANKS_TOLD = 8 };
+
 static size_t count_status(const struct wo_report *report, enum wo_rank_status status) {
   size_t count = 0;
   for (size_t i = 0; i < report->rank_count; i++) count += report->ranks[i].status == status;
@@ -56,6 +59,23 @@ static void write_order(struct wo__writer *w) {
   wo__put_labelled(w, "order:", wo__writer_scratch(w));
 }
 
+/* "; ranks 1, 2, 3 report no failure of their own": a few by number, many as a count. */
+static void add_silent(const struct wo_report *report, struct wo_text *text) {
+  const size_t silent = count_status(report, WO_RANK_SILENT);
+  if (silent == 0) return;
+  if (silent > RANKS_TOLD) {
+    wo_text_add(text, "; %zu others", silent);
+  } else {
+    wo_text_add(text, "%s", silent == 1 ? "; rank" : "; ranks");
+  }
+  size_t told = 0;
+  for (size_t i = 0; i < report->rank_count && silent <= RANKS_TOLD; i++) {
+    if (report->ranks[i].status != WO_RANK_SILENT) continue;
+    wo_text_add(text, "%s%d", told++ > 0 ? ", " : " ", (int)report->ranks[i].rank);
+  }
+  wo_text_add(text, "%s", silent == 1 ? " reports no failure of its own" : " report no failure of their own");
+}
+
 /* "rank 3 of 8 failed first; 2 more failed, 5 followed". */
 void wo__write_ranks(struct wo__writer *w) {
   if (has_first_rank(w)) {
@@ -68,6 +88,7 @@ void wo__write_ranks(struct wo__writer *w) {
     wo_text_add(text, w->story->is_order_uncertain ? " failed" : " failed first");
     if (failed > 1) wo_text_add(text, "; %zu more failed the same way", failed - 1);
     if (followed > 0) wo_text_add(text, "; %zu followed", followed);
+    add_silent(w->report, text);
     wo__put_labelled(w, "ranks:", wo__writer_scratch(w));
   }
   write_order(w);

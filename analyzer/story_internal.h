@@ -57,6 +57,9 @@ bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 /* The job's id that a line names, without its step; empty without. */
 struct wo_view wo__job_id_of(const struct wo_event *event);
 
+/* Sets what prose says aside as quoted, where another input tells of a failure itself. */
+void wo__set_prose_aside(struct wo_job *job);
+
 /* Fills step, unit and phase of the story from what stands before the failure (NULL: nothing). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);
 
