@@ -174,6 +174,18 @@ static int32_t rank_by_siblings(struct wo_view path, const char *const *all, siz
   return seen_count >= 2 && seen_count == highest + 1 ? (int32_t)own.number : WO_RANK_UNKNOWN;
 }
 
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count) {
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return false;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  for (size_t i = 0; i < count; i++) {
+    struct wo_name_number its;
+    if (!read_numbered(wo_view_of(all[i]), &its) || its.number != own.number || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!wo_view_equal(its.head, own.head) && is_same_pattern(its.head, own.head, folder_len)) return true;
+  }
+  return false;
+}
+
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
   const int32_t rank = rank_by_word(wo_name_base(path));
   return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);

@@ -21,6 +21,10 @@ struct wo_name_attempt {
 /* Takes such a path apart; the folder points into it. False, and *ret stays, for any other path. */
 bool wo_name_attempt(struct wo_view path, struct wo_name_attempt *ret);
 
+/* Whether the number at the end of a name counts the tasks of a node: another name of `all` has the same number, and differs in a
+ * number in front of it only ("gpu01.0", "gpu02.0"). */
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count);
+
 /* The local rank that torchrun's folders tell ("RUN/attempt_0/3/stderr.log": 3), or WO_RANK_UNKNOWN. It counts per node. */
 int32_t wo_name_local_rank(struct wo_view path);
 

@@ -86,6 +86,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
   if (!story->roles || !is_open) return WO_E_NOMEM;
   wo_story_choose_accounting(job);
+  if (wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   const struct wo_timeline *timeline = NULL;
   if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   wo__claims_open(job, is_open);

@@ -197,7 +197,9 @@ static void test_samples(void **state) {
     char *texts[MOST_FILES] = {NULL};
     size_t len = 0;
     for (size_t k = 0; k < set.count; k++) {
-      texts[k] = wo_files_read(set.paths[k], &len);
+      char path[1024];
+      snprintf(path, sizeof path, "%s/%s", WO_SOURCE_DIR, set.paths[k]);
+      texts[k] = wo_files_read(path, &len);
       assert_non_null(texts[k]);
       set.texts[k] = texts[k];
     }
