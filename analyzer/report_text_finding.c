@@ -92,6 +92,8 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   size_t column = wo__page_item(page, indent, indent, WO__TINT_PLACE, wo__writer_scratch(w));
   struct wo_text *text = wo__writer_start(w);
   if (event->rank != WO_RANK_UNKNOWN) wo_text_add(text, "rank %d", (int)event->rank);
+  const bool is_inferred = w->story->is_rank_inferred && event->id == w->story->failure;
+  if (is_inferred) wo_text_add(text, " (from srun: the only task that left by itself)");
   column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
   column = wo__page_item(page, column, indent, WO__TINT_PLAIN, event->host);
   /* The card as the process numbers it; the message says so itself. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analyzer/report_text.h"
+#include "analyzer/story.h"
 #include "parsers/base/units.h"
 
 /* Runs that are told one by one; of more the newest count. */
@@ -23,15 +24,15 @@ static bool has_first_rank(const struct wo__writer *w) {
          count_status(w->report, WO_RANK_FAILED) > 0;
 }
 
-/* The runs of the file that the diagnosis is about; all of them come one after the other. */
+/* The runs of the log that the diagnosis is about; all of them come one after the other. */
 static size_t find_runs(const struct wo__writer *w, size_t *ret_first) {
   const struct wo_story *const story = w->story;
   const int32_t own = story->failure == WO_EVENT_NONE || story->run_of == NULL ? -1 : story->run_of[story->failure];
   if (story->run_count == 0) return 0;
-  const uint32_t file = own >= 0 ? story->runs[own].file : story->runs[0].file;
+  const struct wo_run *const told = &story->runs[own >= 0 ? own : 0];
   size_t count = 0;
   for (size_t i = 0; i < story->run_count; i++) {
-    if (story->runs[i].file != file) continue;
+    if (!wo_story_is_same_log(&story->runs[i], told)) continue;
     if (count++ == 0) *ret_first = i;
   }
   return count;
@@ -135,7 +136,7 @@ void wo__write_runs(struct wo__writer *w) {
   const size_t count = find_runs(w, &first);
   if (count < 2) return;
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add(text, "%zu in this log: ", count);
+  wo_text_add(text, w->story->runs[first].attempt == 0 ? "%zu in this log: " : "%zu attempts of the launcher: ", count);
   const size_t skipped = count > RUNS_TOLD ? count - RUNS_TOLD : 0;
   if (skipped > 0) wo_text_add(text, "%zu earlier, ", skipped);
   for (size_t i = skipped; i < count; i++) {
