@@ -204,7 +204,9 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
-  if (format->begin(scan, line, match, open) == WO_MORE_YES && format->feed) return;
+  const enum wo_more more = format->begin(scan, line, match, open);
+  assert(more != WO_MORE_YES || format->feed);
+  if (more == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);
 }
 
