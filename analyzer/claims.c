@@ -53,9 +53,13 @@ static bool is_weak_kill(const struct wo_event *event) {
   return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
 }
 
+bool wo_story_is_suspicion(const struct wo_event *event) {
+  return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
+}
+
 /* Events that belong to another one (`of`), such as progress around a failure, are never what a job died of. */
 static bool is_candidate(const struct wo_event *event) {
-  if (event->is_quoted || event->of != WO_EVENT_NONE) return false;
+  if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
   if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
   return wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
 }

@@ -79,7 +79,7 @@ static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (!event->is_quoted && is_of_this_end(job, i)) facts->counts[event->kind]++;
+    if (!event->is_quoted && !wo_story_is_suspicion(event) && is_of_this_end(job, i)) facts->counts[event->kind]++;
   }
 }
 
@@ -167,6 +167,8 @@ static void read_failure(struct wo_facts *facts) {
   set_field_number(facts, "oom.gpu", failure, WO_FIELD_GPU, WO_UNIT_NUMBER);
   set_field_number(facts, "oom.batch", failure, WO_FIELD_BATCH, WO_UNIT_NUMBER);
   set_field_number(facts, "oom.max_model_len", failure, WO_FIELD_MAX_MODEL_LEN, WO_UNIT_NUMBER);
+  if (failure->kind == WO_KIND_VLLM_KV)
+    set_field_number(facts, "oom.fitting_tokens", failure, WO_FIELD_KV_TOKENS, WO_UNIT_NUMBER);
   read_repeats(facts, failure);
   read_text(facts, failure);
   read_traceback(facts);
@@ -247,6 +249,16 @@ static double rss_of(const struct wo_event *event) {
          wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
 }
 
+/* What a monitor of the node's memory printed as it killed. It gives the size of the node beside the use, the kernel does not. */
+static void read_node_event(struct wo_facts *facts, const struct wo_event *event) {
+  if (!wo_event_field(event, WO_FIELD_TOTAL_BYTES)) return;
+  set_text(facts, "host.node", wo_event_text(event, WO_FIELD_HOST), event->id);
+  set_field_number(facts, "host.node_used", event, WO_FIELD_USED_BYTES, WO_UNIT_BYTES);
+  set_field_number(facts, "host.node_total", event, WO_FIELD_TOTAL_BYTES, WO_UNIT_BYTES);
+  set_field_number(facts, "host.threshold", event, WO_FIELD_UTILIZATION, WO_UNIT_NUMBER);
+  set_field_number(facts, "host.victim", event, WO_FIELD_PROCESS_BYTES, WO_UNIT_BYTES);
+}
+
 /* Later events overwrite: the last kill is the one that ended the job. Of sizes the largest process is kept, with its share of
  * /dev/shm, where data loaders hand over their batches. */
 static void read_host_event(struct wo_facts *facts, const struct wo_event *event, double *rss) {
@@ -255,6 +267,7 @@ static void read_host_event(struct wo_facts *facts, const struct wo_event *event
   set_text(facts, "host.constraint", wo_event_text(event, WO_FIELD_CONSTRAINT), event->id);
   set_text(facts, "host.program", wo_event_text(event, WO_FIELD_PROGRAM), event->id);
   set_text(facts, "host.signal", wo_event_text(event, WO_FIELD_SIGNAL), event->id);
+  read_node_event(facts, event);
   if (rss_of(event) <= *rss) return;
   *rss = rss_of(event);
   wo_facts_set(facts, "host.rss", wo_value_exact(WO_UNIT_BYTES, *rss), event->id);
@@ -286,6 +299,10 @@ static void read_host(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
     if (event->is_quoted || !is_of_this_end(facts->job, i) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) continue;
+    if (wo_story_is_suspicion(event)) {
+      set_bool(facts, "host.is_shm_suspected", true, event->id);
+      continue;
+    }
     read_host_event(facts, event, &rss);
     if (event->kind != WO_KIND_CGROUP_OOM) continue;
     const double count = wo_event_number(event, WO_FIELD_COUNT, 1);

@@ -60,12 +60,14 @@ static void read_pool(const struct wo_event *event, struct card *card) {
   if (!card->reserved.is_known) card->reserved = plus(card->allocated, card->unallocated);
 }
 
-/* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool.
- */
+/* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool;
+ * or as large as it must be, when the card cannot hold it beside the pool. */
 static bool is_own_listed(const struct wo_event *event, const struct card *card) {
   if (card->process.is_known || !card->listed.is_known || !card->reserved.is_known) return false;
   if (wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0) > 1) return false;
   const double rest = card->listed.bytes.mid - card->reserved.bytes.mid;
+  if (rest >= 0 && card->capacity.is_known && card->listed.bytes.lo + card->reserved.bytes.lo > card->capacity.bytes.hi)
+    return true;
   return rest > -0.05 * WO_GIB && rest <= CONTEXT_HI + 0.5 * WO_GIB;
 }
 
@@ -77,11 +79,18 @@ static struct figure rest_beside_pool(const struct card *card) {
   return minus(rest, context);
 }
 
+/* Where the driver does not count memory by process (WSL, virtual GPUs) PyTorch prints 0 bytes for a process whose pool is full.
+ */
+static bool is_process_uncounted(const struct card *card) {
+  return card->process.is_known && card->process.bytes.hi <= 0 && card->allocated.is_known && card->allocated.bytes.lo > 0;
+}
+
 /* With the process's own figure, which newer versions of PyTorch print, everything on the card can be told apart. With a list of
  * others only, they are what is listed; with neither, the rest beside the pool is theirs less a usual context. */
 static void read_processes(const struct wo_event *event, struct card *card) {
   const struct figure none = {true, {0, 0, 0}};
   card->process = read_figure(event, WO_FIELD_PROCESS_BYTES);
+  if (is_process_uncounted(card)) card->process = (struct figure){false, {0, 0, 0}};
   card->listed = read_figure(event, WO_FIELD_OTHER_PROCESS_BYTES);
   if (is_own_listed(event, card)) {
     card->process = card->listed;

@@ -264,6 +264,14 @@ static void put_job(struct writer *w, cJSON *root) {
   put_ranks(w, object);
 }
 
+/* The node of a failure: of the line's prefix, or the single one that the message names. */
+static struct wo_view host_of(const struct wo_event *event) {
+  if (event->host.len > 0) return event->host;
+  const struct wo_view named = wo_event_text(event, WO_FIELD_HOST);
+  const bool is_list = wo_view_find_char(named, '[', 0) != WO_NOT_FOUND || wo_view_find_char(named, ',', 0) != WO_NOT_FOUND;
+  return is_list ? (struct wo_view){NULL, 0} : named;
+}
+
 /* The first failure that was not survived. The step is the last one seen before it, hence a property of the story and not of the
  * event. */
 static void put_failure(struct writer *w, cJSON *root) {
@@ -276,7 +284,7 @@ static void put_failure(struct writer *w, cJSON *root) {
   cJSON *const object = put_object(w, root, "failure");
   put_name(w, object, "kind", wo_kind_name(event->kind));
   put_known(w, object, "rank", event->rank);
-  put_text(w, object, "host", event->host);
+  put_text(w, object, "host", host_of(event));
   put_known(w, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
   put_time(w, object, "time", event->time_ns);
   put_known(w, object, "step", story->step);

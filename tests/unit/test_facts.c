@@ -20,6 +20,15 @@ struct number_row {
   double number; /* NAN = unknown */
 };
 
+#define RAY_KILL                                                                                                                 \
+  "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"                                    \
+  "Memory on the node (IP: 10.8.0.21, ID: 5b0a) where the task (actor ID: 9e01, name=Learner.update, pid=7741, memory "          \
+  "used=40.25GB) was running was 119.50GB / 125.00GB (0.956000), which exceeds the memory usage threshold of 0.95. Ray killed "  \
+  "this worker (ID: c9e1)\n"
+#define VLLM_NEEDS                                                                                                               \
+  "ValueError: To serve at least one request with the model's max seq len (90000), (6.07 GiB KV cache is needed, which is "      \
+  "larger than the available KV cache memory (6.06 GiB). Based on the available memory, the estimated maximum model length is "  \
+  "89856.\n"
 #define KERNEL_KILL(pid, rss)                                                                                                    \
   "Memory cgroup out of memory: Killed process " pid " (python) total-vm:31457280kB, anon-rss:" rss                              \
   "kB, file-rss:1024kB, shmem-rss:2048kB\n"
@@ -52,6 +61,11 @@ static const struct number_row number_rows[] = {
      "RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
      "allocate 51539607552 bytes. Error code 12 (Cannot allocate memory)\n",
      "host.tried", 51539607552.0},
+    {"Ray: the node's memory in use", RAY_KILL, "host.node_used", 119.5 * WO_GIB},
+    {"Ray: the node's memory", RAY_KILL, "host.node_total", 125.0 * WO_GIB},
+    {"Ray: the threshold", RAY_KILL, "host.threshold", 0.95},
+    {"Ray: the process that it killed", RAY_KILL, "host.victim", 40.25 * WO_GIB},
+    {"vLLM: the length that fits", VLLM_NEEDS, "oom.fitting_tokens", 89856},
     {"what the job asked for", "#SBATCH --mem=64G\n", "slurm.mem_limit", 64 * WO_GIB},
     {"it is the host's limit too", "#SBATCH --mem=64G\n", "host.limit", 64 * WO_GIB},
     {"MiB without a suffix", "#SBATCH --mem=512\n", "slurm.mem_limit", 512 * WO_MIB},
@@ -105,6 +119,7 @@ static void test_texts(void **state) {
        "shared memory.\n",
        "host.signal", "Bus error"},
       {KERNEL_KILL("4711", "1048576"), "host.program", "python"},
+      {RAY_KILL, "host.node", "10.8.0.21"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct sample_job sample;

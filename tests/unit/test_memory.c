@@ -90,6 +90,18 @@ static const struct row rows[] = {
       {"oom.non_pytorch", 1, 3 * HALF},
       {"oom.other_processes_listed", 0, 0},
       {"oom.other_processes", 0, 3 * HALF}}},
+    {"a process that the card cannot hold beside the pool is the own one",
+     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
+     "0.50 GiB is "
+     "free. Process 4711 has 39.50 GiB memory in use. Of the allocated memory 33.00 GiB is allocated by PyTorch, and 0.50 GiB is "
+     "reserved by PyTorch but unallocated.\n",
+     {{"oom.process", 39.5, HALF},
+      {"oom.non_pytorch", 6, 3 * HALF},
+      {"oom.other_processes_listed", 0, 0},
+      {"oom.other_processes", 0, 3 * HALF}}},
+    {"a driver that does not count by process",
+     OOM_SAYS("1.00 GiB", "0", "40.00 GiB", "1.00 GiB", "0 bytes", "37.00 GiB", "0.50 GiB"),
+     {{"oom.process", (double)NAN, 0}, {"oom.reserved", 37.5, 2 * HALF}, {"oom.unaccounted", 1.5, 4 * HALF}}},
     {"a listed process of quite another size is another",
      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
      "1.00 GiB is "

@@ -214,6 +214,26 @@ static void test_absent_knowledge_is_null(void **state) {
   cJSON_Delete(root);
 }
 
+static void test_host_that_the_message_names(void **state) {
+  (void)state;
+  static const struct {
+    const char *named, *host;
+  } rows[] = {{"10.8.0.21", "10.8.0.21"}, {"gpu[09-12]", NULL}, {"gpu09,gpu10", NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sample sample;
+    sample_fill(&sample);
+    sample.events[2].host = (struct wo_view){NULL, 0};
+    sample.oom_fields[0] = (struct wo_field){.id = WO_FIELD_HOST, .text = wo_view_of(rows[i].named)};
+    cJSON *const root = written(&sample);
+    if (rows[i].host) {
+      assert_text(root, "failure/host", rows[i].host);
+    } else {
+      assert_null_at(root, "failure/host");
+    }
+    cJSON_Delete(root);
+  }
+}
+
 static void test_unknown_places_are_null(void **state) {
   (void)state;
   struct sample sample;
@@ -382,6 +402,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_head_and_inputs),
       cmocka_unit_test(test_job_and_failure),
+      cmocka_unit_test(test_host_that_the_message_names),
       cmocka_unit_test(test_findings_and_fixes),
       cmocka_unit_test(test_memory_facts_and_folds),
       cmocka_unit_test(test_evidence),

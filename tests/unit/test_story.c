@@ -13,6 +13,7 @@
 #define PREEMPTED "slurmstepd: error: *** JOB 5151 ON gpu09 CANCELLED AT 2026-01-02T03:04:05 DUE TO PREEMPTION ***\n"
 #define NODE_FAIL "srun: error: Node failure on gpu[09-10]\n"
 #define TASK_EXIT "srun: error: gpu09: task 2: Exited with exit code 1\n"
+#define WORKER_KILLED "RuntimeError: DataLoader worker (pid 40991) is killed by signal: Killed.\n"
 #define RETURN_CODE_9                                                                                                            \
   "[2026-01-02 03:04:05,006] [ERROR] [launch.py:321:sigkill_handler] ['python3', 'sft.py'] exits with return code = -9\n"
 #define WATCHDOG                                                                                                                 \
@@ -83,6 +84,8 @@ static const struct outcome_row outcome_rows[] = {
      WO_KIND_HOST_OOM},
     {"SIGKILL in the launcher's account, cancelled", CANCELLED ROOT_CAUSE("2", "-9", "Signal 9 (SIGKILL) received by PID 9124"),
      "cancelled", WO_KIND_CANCELLED},
+    {"a suspicion about shared memory, then cancelled", WORKER_KILLED CANCELLED, "cancelled", WO_KIND_CANCELLED},
+    {"a suspicion about shared memory", WORKER_KILLED, "host_oom", WO_KIND_HOST_OOM},
     {"a kill that names memory, then cancelled",
      "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.batch. Some of the step tasks have been OOM "
      "Killed.\n" CANCELLED,
