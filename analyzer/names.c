@@ -185,6 +185,7 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
               {"smi-table", "smi-table"},
               {"smi-q", "smi-q"},
               {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-csv-nounits", "query-csv"},
               {"smi-query-apps", "query-apps"},
               {"smi-pmon", "pmon"},
               {"smi-xml", "smi-xml"},
