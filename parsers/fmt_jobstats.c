@@ -19,7 +19,7 @@
 #define CARD_MAX 16
 
 /* The reader's own numbers: where the object of the node being read begins, and what the walk over the tokens keeps. */
-enum number { NODE_LINE, NODE_OFFSET, IS_PACKED, SKIP, IN_TEXT };
+enum number { NODE_LINE, NODE_OFFSET, HAS_NODE, IS_PACKED, SKIP, IN_TEXT };
 
 /* The reader's own texts. The figures of the node being read lie in the construct's message. */
 enum text { PATH };
@@ -59,6 +59,7 @@ static void begin_node(const struct wo_json *json) {
   for (size_t i = 0; i < CARD_MAX; i++) node.card_total_bytes[i] = node.card_used_bytes[i] = node.card_utilization_pct[i] = -1;
   snprintf(node.name, sizeof node.name, "%s", json->open->texts[PATH] + 1);
   save(json->open, &node);
+  json->open->numbers[HAS_NODE] = 1;
   if (json->open->numbers[IS_PACKED]) return;
   json->open->numbers[NODE_LINE] = (int64_t)json->line->number;
   json->open->numbers[NODE_OFFSET] = (int64_t)json->line->offset + (json->rest.ptr - json->line->full.ptr);
@@ -77,10 +78,13 @@ static struct wo_line shown_line(const struct wo_json *json, const struct node *
   return line;
 }
 
-/* One event for the node's main memory, and one for each card. A document of something else has no such figures. */
+/* A brace that closes what no brace opened ("[ }") ends no node.
+ *
+ * One event for the node's main memory, and one for each card. A document of something else has no such figures. */
 static void end_node(const struct wo_json *json) {
   struct wo_event_store *store = wo_scan_store(json->scan);
-  if (!is_node(json->open)) return;
+  if (!is_node(json->open) || !json->open->numbers[HAS_NODE]) return;
+  json->open->numbers[HAS_NODE] = 0;
   const struct node node = load(json->open);
   const struct wo_line line = shown_line(json, &node);
   for (size_t i = 0; i <= CARD_MAX; i++) {
@@ -114,7 +118,7 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
   struct wo_view name = wo_view_of(value->name);
   struct wo_view text = value->text;
   struct wo_interval number;
-  if (json->open->texts[PATH][0] == '\0' || wo_number_decimal(&text, &number, NULL) != WO_OK || text.len > 0) return;
+  if (!json->open->numbers[HAS_NODE] || wo_number_decimal(&text, &number, NULL) != WO_OK || text.len > 0) return;
   if (number.mid < 0 || number.mid >= 1e18) return;
   struct node node = load(json->open);
   wo_view_cut(&name, '/');
