@@ -5,8 +5,8 @@
  * the allocator's cache; but what one pass surely holds at once must be there
  *
  * fixed: weights, gradients and optimizer states, where the parameter count is known. least: the 16-bit input of every layer,
- * which even full checkpointing keeps, and 16-bit logits. With a longer sequence everything may grow with the square unless
- * attention is fused. */
+ * which even full checkpointing keeps, and 16-bit logits where they were seen. With a longer sequence everything may grow with
+ * the square unless attention is fused. */
 #include "analyzer/ladder.h"
 
 #include <math.h>
@@ -214,15 +214,20 @@ static double fixed_bytes(const struct wo_diagnosis *diagnosis, double cards, bo
   const enum wo_truth sharded = fact(diagnosis, "model.is_sharded").truth;
   const double parallel =
       fmax(number(diagnosis, "config.tensor_parallel"), 1) * fmax(number(diagnosis, "config.pipeline_parallel"), 1);
-  if (sharded == WO_FALSE) return bytes + states.number.lo / parallel;
+  if (sharded == WO_FALSE) return bytes + (states.number.lo + number(diagnosis, "model.frozen_weights")) / parallel;
   return cards > 0 ? bytes + states.number.lo / (cards * parallel) : bytes;
 }
 
+/* Frozen layers in front of the trained ones keep nothing; logits over the whole vocabulary are there only where they were seen.
+ */
 static double least_bytes_per_token(const struct wo_diagnosis *diagnosis) {
   const bool is_split = number(diagnosis, "config.tensor_parallel") > 1 || number(diagnosis, "config.pipeline_parallel") > 1;
-  if (is_split || is_true(diagnosis, "config.activation_offload")) return 0;
+  const bool is_partly_frozen = number(diagnosis, "model.trainable_parameters") < number(diagnosis, "model.parameters") &&
+                                number(diagnosis, "model.trainable_parameters") > 0;
+  if (is_split || is_partly_frozen || is_true(diagnosis, "config.activation_offload")) return 0;
   const double layers = number(diagnosis, "model.layers") * number(diagnosis, "model.hidden_size");
-  const double logits = is_true(diagnosis, "config.fused_loss") ? 0 : number(diagnosis, "model.vocab_size");
+  const bool has_logits = is_true(diagnosis, "size.is_logits") || is_true(diagnosis, "oom.is_logits");
+  const double logits = has_logits ? number(diagnosis, "model.vocab_size") : 0;
   return HALF_BYTES * (layers + logits);
 }
 

@@ -285,6 +285,7 @@ static void put_failure(struct writer *w, cJSON *root) {
   cJSON *const object = put_object(w, root, "failure");
   put_name(w, object, "kind", wo_kind_name(event->kind));
   put_known(w, object, "rank", event->rank);
+  put(w, object, "rank_inferred", cJSON_CreateBool(story->is_rank_inferred));
   put_text(w, object, "host", host_of(event));
   put_known(w, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
   put_time(w, object, "time", event->time_ns);
@@ -423,11 +424,9 @@ static void put_reading(struct writer *w, cJSON *array, const struct wo_size_rea
 
 /* What was missing when the failure came: fixes are measured by it. */
 static void put_shortage(struct writer *w, cJSON *root) {
-  const struct wo_shortage *const shortage = &w->report->shortage;
-  cJSON *const object = put(w, root, "shortage", shortage->is_known ? cJSON_CreateObject() : cJSON_CreateNull());
-  if (!shortage->is_known) return;
-  put_interval(w, object, "bytes", shortage->bytes);
-  put_text(w, object, "formula", shortage->formula);
+  const struct wo_shortage shortage = w->report->shortage;
+  cJSON *const object = put(w, root, "shortage", shortage.is_known ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (shortage.is_known) put_interval(w, object, "bytes", shortage.bytes), put_text(w, object, "formula", shortage.formula);
 }
 
 /* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
