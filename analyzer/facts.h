@@ -76,6 +76,7 @@ enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
 void wo_facts_read_signs(struct wo_facts *facts);
 
 /* Read what the ranks show together (analyzer/ranks.c), and the earlier runs in the log (analyzer/restarts.c). */
+void wo_facts_read_workload(struct wo_facts *facts);
 void wo_facts_read_ranks(struct wo_facts *facts);
 void wo_facts_read_restarts(struct wo_facts *facts);
 

@@ -77,14 +77,27 @@ static struct wo_view cut_last(struct wo_view *path) {
   return base;
 }
 
-int32_t wo_name_local_rank(struct wo_view path) {
+/* The whole word is a number. */
+static bool is_number(struct wo_view word, uint64_t *ret) {
+  return wo_number_u64(&word, 1000000, ret) == WO_OK && word.len == 0;
+}
+
+bool wo_name_attempt(struct wo_view path, struct wo_name_attempt *ret) {
   const struct wo_view file = cut_last(&path);
-  struct wo_view folder = cut_last(&path);
+  const struct wo_view folder = cut_last(&path);
   const struct wo_view attempt = cut_last(&path);
   const bool is_stream = wo_view_is(file, "stdout.log") || wo_view_is(file, "stderr.log");
   uint64_t rank = 0;
-  if (!is_stream || !wo_view_starts(attempt, "attempt_")) return WO_RANK_UNKNOWN;
-  return wo_number_u64(&folder, 1000000, &rank) == WO_OK && folder.len == 0 ? (int32_t)rank : WO_RANK_UNKNOWN;
+  uint64_t number = 0;
+  if (!is_stream || !wo_view_starts(attempt, "attempt_") || !is_number(folder, &rank)) return false;
+  if (!is_number(wo_view_skip(attempt, sizeof "attempt_" - 1), &number)) return false;
+  *ret = (struct wo_name_attempt){.folder = path, .attempt = (int32_t)number, .local_rank = (int32_t)rank};
+  return true;
+}
+
+int32_t wo_name_local_rank(struct wo_view path) {
+  struct wo_name_attempt name;
+  return wo_name_attempt(path, &name) ? name.local_rank : WO_RANK_UNKNOWN;
 }
 
 /* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
@@ -161,6 +174,18 @@ static int32_t rank_by_siblings(struct wo_view path, const char *const *all, siz
   return seen_count >= 2 && seen_count == highest + 1 ? (int32_t)own.number : WO_RANK_UNKNOWN;
 }
 
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count) {
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return false;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  for (size_t i = 0; i < count; i++) {
+    struct wo_name_number its;
+    if (!read_numbered(wo_view_of(all[i]), &its) || its.number != own.number || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!wo_view_equal(its.head, own.head) && is_same_pattern(its.head, own.head, folder_len)) return true;
+  }
+  return false;
+}
+
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
   const int32_t rank = rank_by_word(wo_name_base(path));
   return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);
@@ -212,6 +237,8 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
   const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
                          wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
+  const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
+  if (is_prose) return WO_VIEW("prose");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");

@@ -75,6 +75,12 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
 
+/* The number of the input that is being read. */
+uint32_t wo_scan_file(const struct wo_scan *scan);
+
+/* Whether more than one construct of the format is open: lines without a label may be of any of them. */
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format);
+
 /* Whether the key (under the path of its parents, which may be empty) was last printed with another value in this input, or
  * never; remembers the value. `offset` is the key's place in the input. False after WO_LIMIT_SETTING_CHANGES changes of one key;
  * false, and counted as dropped, when too many keys are known. */

@@ -139,6 +139,16 @@ static char *take_slot(struct wo_scan *scan) {
   return NULL;
 }
 
+uint32_t wo_scan_file(const struct wo_scan *scan) {
+  return scan->options.file;
+}
+
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format) {
+  size_t count = 0;
+  for (size_t i = 0; i < scan->open_count; i++) count += scan->open[i].format == format;
+  return count > 1;
+}
+
 /* The part of text that fits, with a NUL behind it; buf is all zero. */
 static void keep_text(char *buf, size_t cap, struct wo_view text) {
   const size_t len = text.len < cap - 1 ? text.len : cap - 1;

@@ -90,6 +90,19 @@ static void test_rank_by_siblings(void **state) {
   }
 }
 
+static void test_node_rank(void **state) {
+  (void)state;
+  static const char *const nodes[] = {"err.gpu01.0", "err.gpu01.1", "err.gpu02.0", "err.gpu02.1"};
+  static const char *const tasks[] = {"err.gpu01.0", "err.gpu01.1", "err.gpu02.2", "err.gpu02.3"};
+  static const char *const streams[] = {"gpu01.0.err", "gpu01.0.out", "a/gpu02.0.err", "train-0.err"};
+  for (size_t i = 0; i < 4; i++) {
+    assert_true(wo_name_is_node_rank(wo_view_of(nodes[i]), nodes, 4));
+    assert_false(wo_name_is_node_rank(wo_view_of(tasks[i]), tasks, 4));
+    assert_false(wo_name_is_node_rank(wo_view_of(streams[i]), streams, 4));
+  }
+  assert_false(wo_name_is_node_rank(WO_VIEW("err"), nodes, 4));
+}
+
 static void test_local_rank(void **state) {
   (void)state;
   static const struct {
@@ -255,9 +268,16 @@ static void test_host_lists(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_base),       cmocka_unit_test(test_rank),       cmocka_unit_test(test_rank_by_siblings),
-      cmocka_unit_test(test_local_rank), cmocka_unit_test(test_host),       cmocka_unit_test(test_job),
-      cmocka_unit_test(test_format),     cmocka_unit_test(test_host_lists), cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_base),
+      cmocka_unit_test(test_rank),
+      cmocka_unit_test(test_rank_by_siblings),
+      cmocka_unit_test(test_local_rank),
+      cmocka_unit_test(test_node_rank),
+      cmocka_unit_test(test_host),
+      cmocka_unit_test(test_job),
+      cmocka_unit_test(test_format),
+      cmocka_unit_test(test_host_lists),
+      cmocka_unit_test(test_format_looks_at_its_own_file),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }
