@@ -19,7 +19,8 @@ static void read_frames(struct wo_facts *facts) {
   static const struct {
     const char *fact;
     const char *hint;
-  } rows[] = {{"oom.is_graph_kept", "graph_kept"}, {"oom.is_checkpoint_read", "checkpoint_read"}, {"oom.is_ddp_setup", "ddp_setup"}};
+  } rows[] = {
+      {"oom.is_graph_kept", "graph_kept"}, {"oom.is_checkpoint_read", "checkpoint_read"}, {"oom.is_ddp_setup", "ddp_setup"}};
   const struct wo_event *const traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
   if (traceback == NULL) return;
   const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
@@ -69,11 +70,31 @@ static void read_remarks(struct wo_facts *facts) {
   }
 }
 
-/* The name of the variable decides whether it is read: PYTORCH_ALLOC_CONF by 2.9 and later only. */
-static void read_alloc_variable(struct wo_facts *facts) {
+/* Whether the program imports torch above a line of its own source. */
+static bool has_import_above(const struct wo_job *job, const struct wo_event *line) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (!wo_view_is(event->pattern_id, "python-import-torch")) continue;
+    if (event->span.file == line->span.file && event->span.line < line->span.line) return true;
+  }
+  return false;
+}
+
+/* The name of the variable decides whether it is read: PYTORCH_ALLOC_CONF by 2.9 and later only. What the message advises tells
+ * the version apart. */
+static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *failure) {
+  static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+  for (size_t i = 0; failure != NULL && i < sizeof names / sizeof names[0]; i++) {
+    if (!wo_view_has(failure->text, names[i])) continue;
+    set_event_text(facts, "alloc.advised", wo_view_of(names[i]), failure);
+    break;
+  }
   const struct wo_setting *const conf = wo_facts_setting(facts, WO_VIEW("alloc_conf"));
   if (conf == NULL || conf->event == NULL) return;
   set_event_text(facts, "alloc.variable", wo_event_text(conf->event, WO_FIELD_KEY), conf->event);
+  if (!wo_view_has(conf->event->text, "os.environ")) return;
+  const bool is_late = has_import_above(facts->job, conf->event);
+  wo_facts_set(facts, "alloc.is_set_late", wo_value_bool(is_late ? WO_TRUE : WO_FALSE), conf->event->id);
 }
 
 void wo_facts_read_signs(struct wo_facts *facts) {
@@ -85,5 +106,5 @@ void wo_facts_read_signs(struct wo_facts *facts) {
   }
   read_recovered(facts);
   read_remarks(facts);
-  read_alloc_variable(facts);
+  read_alloc_variable(facts, failure);
 }
