@@ -20,12 +20,14 @@
 #define FROZEN_MAX 8
 #define SHARDS_MAX 64
 
-static const struct {
+struct model_dim {
   const char *knob;
   size_t offset;
   const char *label;
   const char *fact;
-} dims[] = {
+};
+
+static const struct model_dim dims[] = {
 #define WO_MODEL_DIM_ROW(code, knob, member, label, fact) [code] = {knob, offsetof(struct wo_model_shape, member), label, fact},
     WO_MODEL_DIM_MAP(WO_MODEL_DIM_ROW)
 #undef WO_MODEL_DIM_ROW

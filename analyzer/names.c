@@ -210,6 +210,7 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
               {"smi-table", "smi-table"},
               {"smi-q", "smi-q"},
               {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-csv-nounits", "query-csv"},
               {"smi-query-apps", "query-apps"},
               {"smi-pmon", "pmon"},
               {"smi-xml", "smi-xml"},
@@ -230,6 +231,32 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   return (struct wo_view){0};
 }
 
+/* Accounting, when the input holds nothing else. The JSON of scontrol and squeue differs from that of sacct in keys: jobs there
+ * have a command or a count of tasks, and no steps. */
+static struct wo_view account_format(const struct wo_event_store *store, uint32_t file) {
+  bool is_scontrol = false;
+  bool is_sacct = false;
+  bool is_jobstats = false;
+  for (size_t i = 0; i < store->count; i++) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
+    const bool is_json = wo_view_is(event->pattern_id, "sacct-json");
+    const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;
+    if (wo_view_is(event->pattern_id, "scontrol-job") || (is_json && is_control)) {
+      is_scontrol = true;
+    } else if (wo_view_starts(event->pattern_id, "sacct-")) {
+      is_sacct = true;
+    } else if (wo_view_starts(event->pattern_id, "jobstats-")) {
+      is_jobstats = true;
+    } else {
+      return (struct wo_view){0};
+    }
+  }
+  if (is_scontrol) return WO_VIEW("scontrol");
+  if (is_sacct) return WO_VIEW("sacct");
+  return is_jobstats ? WO_VIEW("jobstats") : (struct wo_view){0};
+}
+
 /* By the name's end for what people edit, by a word in it for what tools print. A text file with
  * #SBATCH lines is a script that lost its ending on the way through a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
@@ -239,11 +266,14 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
                          wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
   const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
   if (is_prose) return WO_VIEW("prose");
+  const bool is_stream = wo_view_ends(base, ".out") || wo_view_ends(base, ".err") || wo_view_ends(base, ".log");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
   const struct wo_view trace = trace_format(store, file, base);
   if (trace.len > 0) return trace;
+  const struct wo_view account = is_stream ? (struct wo_view){0} : account_format(store, file);
+  if (account.len > 0) return account;
   if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
   return WO_VIEW("log");

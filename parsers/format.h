@@ -2,7 +2,7 @@
  *
  * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
  * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
- * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.c,
+ * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.def,
  * its tests. Readers keep no state outside struct wo_open. */
 #ifndef WO_FORMAT_H
 #define WO_FORMAT_H
