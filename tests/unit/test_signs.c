@@ -88,6 +88,7 @@ static void test_texts(void **state) {
     const char *fact;
     const char *text; /* NULL = unknown */
   } rows[] = {
+      {IN_CODE("loss.backward(retain_graph=True)") DEEPER OOM_ON("0"), "oom.phase", "backward"}, /* signs are no phases */
       {SURVIVED("2.00 GiB"), "recovered.kind", "cuda_oom"},
       {OOM_ON("0"), "recovered.kind", NULL},
       {"export PYTORCH_ALLOC_CONF=expandable_segments:True\n" OOM_ON("0"), "alloc.variable", "PYTORCH_ALLOC_CONF"},
