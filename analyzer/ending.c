@@ -92,10 +92,16 @@ static bool is_task_failure(const struct wo_event *event) {
   return !signal || (strcmp(signal, "SIGKILL") != 0 && strcmp(signal, "SIGTERM") != 0);
 }
 
+/* Ends that srun brings about itself, and lines of tasks that it ended. */
+static bool may_be_after_task_failure(const struct wo_event *failure) {
+  if (wo_story_is_accounting(failure)) return false;
+  return failure->kind == WO_KIND_CANCELLED || (failure->kind == WO_KIND_TASK_EXIT && !is_task_failure(failure));
+}
+
 /* srun ends the tasks that are left when one of them has ended (--kill-on-bad-exit, --wait). */
-static void read_cancellation(struct wo_facts *facts, const struct wo_event *failure) {
+static void read_task_failure(struct wo_facts *facts, const struct wo_event *failure) {
   wo_event_id before = WO_EVENT_NONE;
-  if (failure->kind != WO_KIND_CANCELLED) return;
+  if (!may_be_after_task_failure(failure)) return;
   if (wo_view_is(wo_event_text(failure, WO_FIELD_REASON), "TASK FAILURE")) before = failure->id;
   for (size_t i = 0; i < facts->job->events.count && before == WO_EVENT_NONE; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
@@ -152,6 +158,15 @@ static void read_times(struct wo_facts *facts) {
   }
 }
 
+/* "B:USR1@300": the batch shell gets SIGUSR1 five minutes before the limit. */
+static void read_signal_request(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_SBATCH || event->is_quoted || !wo_view_is(wo_event_text(event, WO_FIELD_KEY), "signal")) continue;
+    set_text(facts, "slurm.signal", wo_event_text(event, WO_FIELD_VALUE), event->id);
+  }
+}
+
 static void read_step(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   if (story->step < 0) return;
@@ -166,19 +181,47 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
+/* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job tells them. */
+static const struct wo_event *find_code(const struct wo_facts *facts, const struct wo_event *failure) {
+  if (signal_of(failure) || wo_event_number(failure, WO_FIELD_EXIT_CODE, 0) != 0) return failure;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != failure->kind || event->is_quoted || !wo_story_is_accounting(event)) continue;
+    if (signal_of(event) || wo_event_number(event, WO_FIELD_EXIT_CODE, 0) != 0) return event;
+  }
+  return failure;
+}
+
+/* A code of 0 is none that a job ends in failure with. */
+static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_event *event = find_code(facts, failure);
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  const char *signal = signal_of(event);
+  if (signal) set_text(facts, "end.signal", wo_view_of(signal), event->id);
+  if (code != 0) set_number(facts, "end.exit_code", code, event->id);
+}
+
+/* Why a job that was cancelled had waited, from any row of accounting. */
+static void read_cancellation(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_CANCELLED || event->is_quoted || !wo_story_is_accounting(event)) continue;
+    set_text(facts, "end.reason", wo_event_text(event, WO_FIELD_REASON), event->id);
+  }
+}
+
 void wo_facts_read_ending(struct wo_facts *facts) {
   const struct wo_event *failure = wo_event_get(&facts->job->events, facts->job->story.failure);
   read_times(facts);
+  read_signal_request(facts);
   read_step(facts);
   if (!failure) return;
-  const struct wo_field *code = wo_event_field(failure, WO_FIELD_EXIT_CODE);
-  const char *signal = signal_of(failure);
   set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
   if (!is_memory(failure)) set_text(facts, "end.text", words_of(facts, failure), failure->id);
   set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
   set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);
-  if (signal) set_text(facts, "end.signal", wo_view_of(signal), failure->id);
-  if (code) set_number(facts, "end.exit_code", code->number.mid, failure->id);
+  read_code(facts, failure);
   read_xid(facts, failure);
-  read_cancellation(facts, failure);
+  read_task_failure(facts, failure);
+  if (failure->kind == WO_KIND_CANCELLED) read_cancellation(facts);
 }

@@ -62,6 +62,9 @@ static const struct text_row text_rows[] = {
     {"slurmstepd: error: execve(): /home/ida/run: Exec format error\n", "end.reason", "Exec format error"},
     {WAITING("CANCELLED", "Resources"), "end.state", "CANCELLED"},
     {STEP_CANCELLED, "end.state", NULL},
+    {"#SBATCH --signal=B:USR1@300\n" SRUN_EXIT("Aborted"), "slurm.signal", "B:USR1@300"},
+    {"#SBATCH --time=10\n" SRUN_EXIT("Aborted"), "slurm.signal", NULL},
+    {WAITING("CANCELLED", "DependencyNeverSatisfied"), "end.reason", "DependencyNeverSatisfied"},
 };
 
 static void test_texts(void **state) {
@@ -160,6 +163,9 @@ static void test_bools(void **state) {
       {"srun: First task exited 30s ago\n" STEP_CANCELLED, "end.is_after_task_failure", WO_TRUE},
       {STEP_CANCELLED SRUN_EXIT("Exited with exit code 1"), "end.is_after_task_failure", WO_FALSE},
       {SRUN_EXIT("Terminated") STEP_CANCELLED, "end.is_after_task_failure", WO_FALSE}, /* ended with the others */
+      {"srun: First task exited 3s ago\n" SRUN_EXIT("Killed"), "end.is_after_task_failure", WO_TRUE},
+      {SRUN_EXIT("Killed"), "end.is_after_task_failure", WO_FALSE},
+      {SRUN_EXIT("Aborted"), "end.is_after_task_failure", WO_UNDECIDED}, /* it is the failure */
       {OOM_ON("0"), "end.is_after_task_failure", WO_UNDECIDED},
       {CGROUP_KILL("pt_data_worker", "1048576"), "host.is_worker_killed", WO_TRUE},
       {CGROUP_KILL("python", "1048576"), "host.is_worker_killed", WO_UNDECIDED},
