@@ -35,6 +35,14 @@ static void keep_larger(struct figure *figure, double bytes, wo_event_id evidenc
 
 /* ---- How much was needed ---- */
 
+/* seff tells the use of all nodes together, of which the mean is the least that one had. Its ending only repeats that figure. */
+static double used_of(const struct wo_event *event) {
+  const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
+  const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
+  if (!wo_view_is(event->pattern_id, "seff") || wo_event_field(event, WO_FIELD_HOST)) return used;
+  return event->kind == WO_KIND_JOB_INFO && nodes >= 1 ? used / nodes : 0;
+}
+
 /* What one event shows of the use of the job on one node. "exceeded memory limit (used > limit)" tells it for the step,
  * accounting for the largest task, the kernel for one process; the sum of the kernel's table counts shared pages several times,
  * so it is left out. */
@@ -43,12 +51,11 @@ static void measure(const struct wo_event *event, struct figure *needed) {
   const bool is_kill = kind == WO_KIND_CGROUP_OOM || kind == WO_KIND_HOST_OOM;
   const bool is_monitor = wo_event_field(event, WO_FIELD_TOTAL_BYTES) != NULL;
   if (is_kill && !is_monitor) {
-    keep_larger(needed, wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
+    keep_larger(needed, used_of(event), event->id);
     keep_larger(needed, wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, 0) + wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0),
                 event->id);
   }
-  if (kind == WO_KIND_JOB_INFO && !wo_event_field(event, WO_FIELD_TOTAL_BYTES))
-    keep_larger(needed, wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
+  if (kind == WO_KIND_JOB_INFO && !wo_event_field(event, WO_FIELD_TOTAL_BYTES)) keep_larger(needed, used_of(event), event->id);
 }
 
 /* A job that was killed at its limit needed more than that; sampled figures often lie below. */

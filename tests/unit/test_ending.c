@@ -39,6 +39,13 @@
   "E0203 04:05:06.000000 811 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: " code                      \
   ") local_rank: 2 (pid: 822) of binary: /opt/env/bin/python\n"
 
+#define PIN_FAILED                                                                                                               \
+  "Traceback (most recent call last):\n  File \"/opt/env/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py\", " \
+  "line 57, in pin_memory\n    return data.pin_memory(device)\nRuntimeError: CUDA error: out of memory\n"
+#define SEFF(nodes)                                                                                                              \
+  "Job ID: 4711\nCluster: c1\nState: OUT_OF_MEMORY (exit code 0)\nNodes: " nodes "\nCores per node: 8\n"                         \
+  "Memory Utilized: 60.00 GB\nMemory Efficiency: 93.75% of 64.00 GB (32.00 GB/node)\n"
+
 struct text_row {
   const char *log;
   const char *fact;
@@ -131,6 +138,8 @@ static const struct number_row number_rows[] = {
     {NODE_TABLE("262144", "524288") NODE_KILL("1048576"), "host.table_sum", 3 * WO_GIB},
     {NODE_TABLE("262144", "524288") NODE_KILL("1048576"), "host.table_largest", 2 * WO_GIB},
     {NODE_KILL("1048576"), "host.measured", WO_GIB},
+    {SEFF("2"), "host.measured", 30 * WO_GIB}, /* of all nodes together */
+    {SEFF("2"), "host.needed", 32 * WO_GIB},
     {"#SBATCH --mem-per-cpu=3G\n", "slurm.mem_per_cpu", 3 * WO_GIB},
     {"#SBATCH --mem-per-gpu=512\n", "slurm.mem_per_gpu", 512 * WO_MIB},
     {"#SBATCH --mem=64G\n", "slurm.mem_per_cpu", (double)NAN},
@@ -170,6 +179,7 @@ static void test_bools(void **state) {
       {CGROUP_KILL("pt_data_worker", "1048576"), "host.is_worker_killed", WO_TRUE},
       {CGROUP_KILL("python", "1048576"), "host.is_worker_killed", WO_UNDECIDED},
       {"slurmstepd: error: Exceeded step memory limit at some point.\n", "host.is_limit_touched", WO_TRUE},
+      {PIN_FAILED, "host.is_pinned", WO_TRUE},
       {"RuntimeError: CUDA error: out of memory\n", "host.is_pinned", WO_UNDECIDED},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -291,10 +301,60 @@ static void test_raised_limits(void **state) {
   }
 }
 
+static bool is_offered(const struct wo_report *report, const char *id) {
+  for (size_t i = 0; i < report->finding_count; i++) {
+    for (size_t k = 0; k < report->findings[i].fix_count; k++) {
+      if (wo_view_is(report->findings[i].fixes[k].id, id)) return true;
+    }
+  }
+  return false;
+}
+
+/* No fix of memory is offered for other endings, and none of time or of another node for memory. */
+static void test_fixes(void **state) {
+  static const struct {
+    const char *log;
+    const char *fix;
+    bool is_offered;
+  } rows[] = {
+      {"slurmstepd: error: *** JOB 4711 ON gpu07 CANCELLED AT 2025-06-11T04:18:20 DUE TO TIME LIMIT ***\n", "raise-time-limit",
+       true},
+      {"slurmstepd: error: *** JOB 4711 ON gpu07 CANCELLED AT 2025-06-11T04:18:20 DUE TO TIME LIMIT ***\n", "raise-mem-limit",
+       false},
+      {"#SBATCH --mem=64G\nslurmstepd: error: *** JOB 4711 ON gpu07 CANCELLED AT 2025-06-11T04:18:20 DUE TO PREEMPTION ***\n",
+       "save-and-resume", true},
+      {"#SBATCH --mem=64G\nslurmstepd: error: *** JOB 4711 ON gpu07 CANCELLED AT 2025-06-11T04:18:20 DUE TO PREEMPTION ***\n",
+       "raise-time-limit", false},
+      {XID("79, pid=44120, name=python, GPU has fallen off the bus."), "avoid-node", true},
+      {XID("31, pid=44120, name=python, MMU Fault"), "avoid-node", false},
+      {EXCEPTION("ValueError: x"), "reduce-micro-batch", false},
+      {EXCEPTION("ValueError: x"), "raise-mem-limit", false},
+      {"#SBATCH --mem=64G\n" OOM_KILLED, "raise-mem-limit", true},
+      {"#SBATCH --mem=64G\n" OOM_KILLED, "raise-mem-per-cpu", false},
+      {OOM_KILLED, "raise-mem-limit", false}, /* nothing says how much is needed */
+      {OOM_KILLED, "raise-mem-limit-unknown", true},
+      {NODE_TABLE("262144", "52428800") NODE_KILL("1048576"), "own-node", true},
+      {OOM_KILLED, "own-node", false},
+      {CGROUP("17179869184", "33822867456", "104857600") CGROUP_KILL("python", "12582912"), "write-in-portions", true},
+      {CGROUP("48318382080", "2147483648", "536870912") CGROUP_KILL("python", "41943040"), "write-in-portions", false},
+      {"#SBATCH --gres=gpu:8\n#SBATCH --mem=96G\nnumber of parameters: 6738415616\n" OOM_KILLED, "load-once", true},
+      {"#SBATCH --gres=gpu:8\n#SBATCH --mem=400G\nnumber of parameters: 6738415616\n" OOM_KILLED, "load-once", false},
+      {PIN_FAILED, "no-pinned-memory", true},
+      {"pin_memory=False\n" PIN_FAILED, "no-pinned-memory", false}, /* it is off already */
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sample_job sample;
+    sample_log(&sample, *state, rows[i].log);
+    if (is_offered(sample.report, rows[i].fix) != rows[i].is_offered) fail_msg("row %zu: %s", i, rows[i].fix);
+    sample_done(&sample);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_texts), cmocka_unit_test(test_words),          cmocka_unit_test(test_numbers),
       cmocka_unit_test(test_bools), cmocka_unit_test(test_first_findings), cmocka_unit_test(test_raised_limits),
+      cmocka_unit_test(test_fixes),
   };
   return cmocka_run_group_tests_name("ending", tests, sample_load_all, sample_unload);
 }
