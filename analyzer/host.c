@@ -111,7 +111,25 @@ static void read_parts(struct wo_facts *facts) {
   }
 }
 
-/* ---- Growth ---- */
+/* ---- The node over time ---- */
+
+/* Between the first and the last print, or the rise is that of starting: models are loaded, and states are set up. */
+#define GROWTH_SECONDS 3600
+
+/* Whether both prints bear times of their own that lie far enough apart. */
+static bool are_apart(const struct wo_event *first, const struct wo_event *last) {
+  const struct wo_stamp *a = &first->stamp;
+  const struct wo_stamp *b = &last->stamp;
+  if (a->clock == WO_CLOCK_NONE || a->clock != b->clock || a->is_inherited || b->is_inherited) return false;
+  return b->time_ns - a->time_ns >= GROWTH_SECONDS * WO_NS_PER_S;
+}
+
+/* The last print before the end: "used = 84.52 GB, percent = 67.1%". */
+static void read_node_use(struct wo_facts *facts, const struct wo_event *last) {
+  const double share = wo_event_number(last, WO_FIELD_HOST_USED_PCT, -1) / 100;
+  if (share < 0 || share > 1) return;
+  wo_facts_set(facts, "host.used_share", wo_value_exact(WO_UNIT_NUMBER, share), last->id);
+}
 
 /* Repeated prints of one program ("CPU Virtual Memory: used = 84.52 GB"). Only a rise without a fall counts, beyond what rounding
  * makes of equal figures. */
@@ -119,19 +137,33 @@ static void read_growth(struct wo_facts *facts) {
   const struct wo_event *first = NULL;
   const struct wo_event *last = NULL;
   size_t prints = 0;
+  bool is_rising = true;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
     const struct wo_field *used = wo_event_field(event, WO_FIELD_USED_BYTES);
     if (event->is_quoted || !used || !wo_view_is(event->pattern_id, "memory-deepspeed-host")) continue;
-    if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) return;
+    if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) is_rising = false;
     if (!first) first = event;
     last = event;
     prints++;
   }
-  if (prints < GROWTH_PRINTS) return;
+  if (!last) return;
+  read_node_use(facts, last);
+  if (!is_rising || prints < GROWTH_PRINTS || !are_apart(first, last)) return;
   const double rise =
       wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo - wo_event_field(first, WO_FIELD_USED_BYTES)->number.hi;
   if (rise > 0) set_bytes(facts, "host.growth", rise, last->id);
+}
+
+/* ---- Where states are offloaded to ---- */
+
+static void read_offload(struct wo_facts *facts) {
+  static const char *const knobs[] = {"optimizer_offload", "param_offload"};
+  for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
+    const struct wo_setting *setting = wo_facts_setting(facts, wo_view_of(knobs[i]));
+    const struct wo_view value = setting && setting->event ? wo_event_text(setting->event, WO_FIELD_VALUE) : (struct wo_view){0};
+    if (wo_view_is_nocase(value, "nvme")) set_true(facts, "host.is_offload_nvme", setting->event->id);
+  }
 }
 
 /* ---- Page-locked memory ---- */
@@ -166,6 +198,7 @@ void wo_facts_read_host_use(struct wo_facts *facts) {
   read_shares(facts);
   read_parts(facts);
   read_growth(facts);
+  read_offload(facts);
   read_pinned(facts);
   if (is_host_failure(facts)) read_needed(facts);
 }

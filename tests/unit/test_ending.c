@@ -14,8 +14,9 @@
 #define SRUN_EXIT(what) "srun: error: gpu07: task 2: " what "\n"
 #define STEP_CANCELLED "slurmstepd: error: *** STEP 4711.0 ON gpu07 CANCELLED AT 2025-06-11T04:18:20 ***\n"
 #define XID(rest) "[88121.104417] NVRM: Xid (PCI:0000:4e:00): " rest "\n"
-#define CPU_USED(gb)                                                                                                             \
-  "[2025-06-11 02:00:00,006] [INFO] [utils.py:789:see_memory_usage] CPU Virtual Memory:  used = " gb " GB, percent = 12.1%\n"
+#define CPU_USED(hour, gb)                                                                                                       \
+  "[2025-06-11 0" hour ":00:00,006] [INFO] [utils.py:789:see_memory_usage] CPU Virtual Memory:  used = " gb                      \
+  " GB, percent = 82.5%\n"
 #define CGROUP(anon, file, shmem)                                                                                                \
   "[80211.1] memory: usage 50331648kB, limit 50331648kB, failcnt 20117\n"                                                        \
   "[80211.1] Memory cgroup stats for /slurm/uid_1004/job_4711/step_0:\n"                                                         \
@@ -143,10 +144,15 @@ static const struct number_row number_rows[] = {
     {"#SBATCH --mem-per-cpu=3G\n", "slurm.mem_per_cpu", 3 * WO_GIB},
     {"#SBATCH --mem-per-gpu=512\n", "slurm.mem_per_gpu", 512 * WO_MIB},
     {"#SBATCH --mem=64G\n", "slurm.mem_per_cpu", (double)NAN},
-    {CPU_USED("10.0") CPU_USED("20.0") CPU_USED("30.0") CPU_USED("40.0"), "host.growth", 29.9 * WO_GIB},
-    {CPU_USED("10.0") CPU_USED("20.0") CPU_USED("30.0"), "host.growth", (double)NAN}, /* too few to tell it from starting */
-    {CPU_USED("10.0") CPU_USED("40.0") CPU_USED("30.0") CPU_USED("40.0"), "host.growth", (double)NAN},
-    {CPU_USED("10.0") CPU_USED("10.0") CPU_USED("10.0") CPU_USED("10.0"), "host.growth", (double)NAN},
+    {CPU_USED("1", "10.0") CPU_USED("2", "20.0") CPU_USED("3", "30.0") CPU_USED("4", "40.0"), "host.growth", 29.9 * WO_GIB},
+    {CPU_USED("1", "10.0") CPU_USED("2", "20.0") CPU_USED("3", "30.0"), "host.growth",
+     (double)NAN}, /* too few to tell it from starting */
+    {CPU_USED("1", "10.0") CPU_USED("2", "40.0") CPU_USED("3", "30.0") CPU_USED("4", "40.0"), "host.growth", (double)NAN},
+    {CPU_USED("1", "10.0") CPU_USED("1", "20.0") CPU_USED("1", "30.0") CPU_USED("1", "40.0"), "host.growth",
+     (double)NAN}, /* it starts */
+    {CPU_USED("1", "10.0") CPU_USED("2", "20.0"), "host.used_share", 0.825},
+    {"all is well\n", "host.used_share", (double)NAN},
+    {CPU_USED("1", "10.0") CPU_USED("2", "10.0") CPU_USED("3", "10.0") CPU_USED("4", "10.0"), "host.growth", (double)NAN},
 };
 
 static void test_numbers(void **state) {
@@ -179,6 +185,8 @@ static void test_bools(void **state) {
       {CGROUP_KILL("pt_data_worker", "1048576"), "host.is_worker_killed", WO_TRUE},
       {CGROUP_KILL("python", "1048576"), "host.is_worker_killed", WO_UNDECIDED},
       {"slurmstepd: error: Exceeded step memory limit at some point.\n", "host.is_limit_touched", WO_TRUE},
+      {"offload_optimizer_device: nvme\n" OOM_KILLED, "host.is_offload_nvme", WO_TRUE},
+      {"offload_optimizer_device: cpu\n" OOM_KILLED, "host.is_offload_nvme", WO_UNDECIDED},
       {PIN_FAILED, "host.is_pinned", WO_TRUE},
       {"RuntimeError: CUDA error: out of memory\n", "host.is_pinned", WO_UNDECIDED},
   };
