@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "analyzer/facts_ending.h"
 #include "analyzer/model.h"
 #include "analyzer/monitors.h"
 #include "analyzer/sizes.h"
@@ -511,6 +512,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   read_requests(facts);
   read_job(facts);
   wo_facts_read_signs(facts);
+  wo_facts_read_ending(facts);
+  wo_facts_read_host_use(facts);
   wo_facts_read_workload(facts);
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);
