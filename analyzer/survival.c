@@ -40,7 +40,13 @@ static bool has_any(struct wo_view text, const char *const *words, size_t count)
   return false;
 }
 
+/* A process that cannot open its own port fails by itself, though the exception is the one for lost peers. */
+static bool is_port_taken(struct wo_view message) {
+  return wo_view_has(message, "failed to listen") || wo_view_has(message, "EADDRINUSE");
+}
+
 bool wo_story_is_echo(const struct wo_event *traceback) {
+  if (is_port_taken(wo_event_text(traceback, WO_FIELD_MESSAGE))) return false;
   return has_any(wo_event_text(traceback, WO_FIELD_EXCEPTION), echo_exceptions,
                  sizeof echo_exceptions / sizeof echo_exceptions[0]) ||
          has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
