@@ -19,6 +19,23 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, struct wo_repor
 /* Works out the fixes of one finding: those that apply, in order, and why the others are not proposed. WO_E_NOMEM. */
 enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding);
 
+/* How much memory was missing when the failure came (analyzer/suffice.c): the request less what was free and idle, or more where
+ * the model's states alone exceed the card. Unknown without the figures. The formula lives in the report's arena. */
+struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis);
+
+/* Works out what a fix saves and whether that is enough alone: has_saves, saves_bytes (never more than the card can hold),
+ * saves_formula, suffices, shortage_bytes and needs of *out. Returns false when the formulas show that it saves nothing at all:
+ * then it is no fix. Sets the arena's exhaustion when memory is out. */
+bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
+                      struct wo_report_fix *out);
+
+/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost, but where it is not known whether they are
+ * enough; equal ones stay in order. */
+void wo_suffice_order(struct wo_report_fix *fixes, size_t count);
+
+/* "yes", "maybe", "no" or "unknown". */
+const char *wo_suffices_name(enum wo_suffices suffices);
+
 /* Writes a knob's new value in the key and style in which the user set it, or in the knob's default spelling. */
 struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to);
 

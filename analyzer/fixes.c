@@ -62,20 +62,6 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
   return WO_OK;
 }
 
-/* A range from two formulas, of which the lower bound of one and the upper bound of the other are told. What may save nothing at
- * all is not told as a saving. */
-static void make_saves(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
-  if (!fix->saves_lo || !fix->saves_hi) return;
-  const struct wo_value lo = wo_expr_eval(fix->saves_lo, &diagnosis->source);
-  const struct wo_value hi = wo_expr_eval(fix->saves_hi, &diagnosis->source);
-  if (!lo.is_known || !hi.is_known || hi.number.hi <= 0) return;
-  const double low = lo.number.lo > 0 ? lo.number.lo : 0;
-  const double high = hi.number.hi > low ? hi.number.hi : low;
-  out->has_saves = true;
-  out->saves_bytes = (struct wo_interval){low, (low + high) / 2, high};
-  out->saves_formula = render(diagnosis, fix->saves_formula);
-}
-
 /* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, nothing needs to be said. */
 static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, bool *is_silent) {
   *is_silent = false;
@@ -97,20 +83,51 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
 
 /* Texts and costs come from the rule; changes and savings from the job's own figures. */
 static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
-  *out = (struct wo_report_fix){.id = fix->id, .title = render(diagnosis, fix->title)};
+  out->id = fix->id;
+  out->title = render(diagnosis, fix->title);
   out->cost_speed = render(diagnosis, fix->cost_speed);
   out->cost_accuracy = render(diagnosis, fix->cost_accuracy);
   out->cost_effort = render(diagnosis, fix->cost_effort);
-  make_saves(diagnosis, fix, out);
   if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
   if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
   return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
+}
+
+/* Whether two fixes set one knob to different values: pasting both, the later would win and nobody would know. */
+static bool are_rivals(const struct wo_report_fix *a, const struct wo_report_fix *b) {
+  for (size_t i = 0; i < a->change_count; i++) {
+    for (size_t k = 0; k < b->change_count; k++) {
+      const bool is_one_knob = wo_view_equal(a->changes[i].knob, b->changes[k].knob);
+      if (is_one_knob && !is_same_value(a->changes[i].to, b->changes[k].to)) return true;
+    }
+  }
+  return false;
+}
+
+/* Of two fixes that set one knob differently the better is kept; the other is named with the reason. Returns how many are left.
+ */
+static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_report_fix *fixes, size_t count, struct wo_view *others,
+                          size_t *other_count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t rival = 0;
+    while (rival < kept && !are_rivals(&fixes[rival], &fixes[i])) rival++;
+    if (rival == kept) {
+      fixes[kept++] = fixes[i];
+      continue;
+    }
+    const struct wo_view title = fixes[i].title;
+    others[(*other_count)++] = wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)",
+                                               (int)title.len, title.ptr, rival + 1);
+  }
+  return kept;
 }
 
 enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
   const size_t count = finding->cause->fix_count;
   struct wo_report_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
   struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
+  const struct wo_shortage shortage = wo_shortage_find(diagnosis);
   if (!fixes || !others) return WO_E_NOMEM;
   for (size_t i = 0; i < count; i++) {
     const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
@@ -120,13 +137,16 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
     if (reason.len > 0) {
       others[finding->not_proposed_count++] = reason;
     } else if (!is_silent) {
-      struct wo_report_fix made;
+      struct wo_report_fix made = {0};
+      if (!wo_suffice_judge(diagnosis, fix, &shortage, &made)) continue;
       if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
       /* A fix that exists to change settings and has none to change is no fix. */
       if (fix->change_count > 0 && made.change_count == 0 && made.command_count == 0) continue;
       fixes[finding->fix_count++] = made;
     }
   }
+  wo_suffice_order(fixes, finding->fix_count);
+  finding->fix_count = drop_rivals(diagnosis, fixes, finding->fix_count, others, &finding->not_proposed_count);
   finding->fixes = fixes;
   finding->not_proposed = others;
   return WO_OK;

@@ -25,9 +25,24 @@ struct wo_report_change {
   wo_event_id where;      /* evidence of the present setting, or WO_EVENT_NONE */
 };
 
+/* Whether a fix alone gives what the refused request lacked. */
+enum wo_suffices { WO_SUFFICES_UNKNOWN, WO_SUFFICES_YES, WO_SUFFICES_MAYBE, WO_SUFFICES_NO };
+
+/* What was missing when the failure came. */
+struct wo_shortage {
+  bool is_known;
+  struct wo_interval bytes;
+  struct wo_view formula;
+};
+
 struct wo_report_fix {
   struct wo_view id;
   struct wo_view title;
+  unsigned cost_rank; /* 1 costs nothing .. WO_COST_RANK_MAX is no cure */
+  enum wo_suffices suffices;
+  struct wo_interval shortage_bytes; /* what it was compared with; all zero when that is not known */
+  const struct wo_view *needs;       /* names of unknown facts without which the saving cannot be told; none otherwise */
+  size_t need_count;
   const struct wo_report_change *changes;
   size_t change_count;
   bool has_saves;
@@ -151,7 +166,8 @@ struct wo_report_setting {
   bool has_conflict;
 };
 
-struct wo_sizes; /* analyzer/sizes.h */
+struct wo_sizes;  /* analyzer/sizes.h */
+struct wo_ladder; /* analyzer/ladder.h */
 
 struct wo_report {
   struct wo_arena arena;
@@ -160,6 +176,7 @@ struct wo_report {
   size_t finding_count;
   bool has_memory;
   struct wo_report_memory memory;
+  struct wo_shortage shortage;
   const struct wo_sizes *request;           /* what the refused request can have been; NULL when no such size is known */
   const struct wo_report_monitor *monitors; /* by file, then in the order of the trace */
   size_t monitor_count;
@@ -173,7 +190,8 @@ struct wo_report {
   size_t fact_count;
   const struct wo_report_setting *settings; /* in the order of the knobs */
   size_t setting_count;
-  struct wo_view resubmit; /* the line to resubmit with, or empty */
+  const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
+  struct wo_view resubmit;        /* the line to resubmit with, or empty */
 };
 
 /* Whether the first finding tells of a failure. Notes stand behind all failures: without one there are only notes, or nothing. */

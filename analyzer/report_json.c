@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "analyzer/ladder.h"
 #include "analyzer/report_text.h"
 #include "analyzer/sizes.h"
 #include "parsers/base/units.h"
@@ -337,14 +338,17 @@ static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_repor
   put_text(w, object, "formula", fix->saves_formula);
 }
 
-/* One proposal. Its proof belongs to replaying, which a diagnosis does not do: always null here. */
+/* One proposal. Its proof belongs to replaying: always null here. */
 static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
   cJSON *const object = push(w, array, cJSON_CreateObject());
   put(w, object, "id", text_item(w, fix->id));
   put(w, object, "title", text_item(w, fix->title));
   put_changes(w, object, fix);
   put_saves(w, object, fix);
+  put_name(w, object, "suffices", wo_suffices_name(fix->suffices));
+  put_texts(w, object, "needs", fix->needs, fix->need_count);
   cJSON *const cost = put_object(w, object, "cost");
+  put(w, cost, "rank", fix->cost_rank > 0 ? number_item(fix->cost_rank) : cJSON_CreateNull());
   put_text(w, cost, "speed", fix->cost_speed);
   put_text(w, cost, "accuracy", fix->cost_accuracy);
   put_text(w, cost, "effort", fix->cost_effort);
@@ -417,6 +421,13 @@ static void put_reading(struct writer *w, cJSON *array, const struct wo_size_rea
   put_bytes(w, object, "bytes", reading->bytes);
   put(w, object, "specific", cJSON_CreateBool(reading->is_specific));
   put_texts(w, object, "assumed", reading->assumed, reading->assumed_count);
+}
+
+/* What was missing when the failure came: fixes are measured by it. */
+static void put_shortage(struct writer *w, cJSON *root) {
+  const struct wo_shortage shortage = w->report->shortage;
+  cJSON *const object = put(w, root, "shortage", shortage.is_known ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (shortage.is_known) put_interval(w, object, "bytes", shortage.bytes), put_text(w, object, "formula", shortage.formula);
 }
 
 /* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
@@ -644,8 +655,10 @@ static void put_report(struct writer *w, cJSON *root) {
   cJSON *const findings = put_array(w, root, "findings");
   for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
   put_memory(w, root);
+  put_shortage(w, root);
   put_request(w, root);
   put_monitors(w, root);
+  put(w, root, "ladder", report->ladder != NULL ? wo_ladder_json(report->ladder) : cJSON_CreateNull());
   cJSON *const facts = put_object(w, root, "facts");
   for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
   put_settings(w, root);

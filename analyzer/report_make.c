@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "analyzer/diagnose.h"
+#include "analyzer/ladder.h"
 #include "analyzer/monitors.h"
 #include "analyzer/sizes.h"
 #include "parsers/base/limits.h"
@@ -99,6 +100,14 @@ static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct 
   if (!sizes) return WO_E_NOMEM;
   wo_sizes_find(diagnosis->facts, sizes);
   if (sizes->has_request) report->request = sizes;
+  return WO_OK;
+}
+
+/* Steps up from a run that fits, which needs the monitors. */
+static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  struct wo_ladder *const ladder = wo_arena_alloc(diagnosis->arena, sizeof *ladder);
+  if (!ladder) return WO_E_NOMEM;
+  if (wo_ladder_find(diagnosis, report, ladder)) report->ladder = ladder;
   return WO_OK;
 }
 
@@ -238,9 +247,11 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
   if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = make_ladder(&diagnosis, report);
   if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
   if (status == WO_OK) status = make_request(&diagnosis, report);
   if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
+  report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
   return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;

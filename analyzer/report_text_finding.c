@@ -293,10 +293,56 @@ static void put_indented(const struct wo__writer *w, size_t indent, struct wo_vi
   wo__end_line(w);
 }
 
-/* What a fix frees, with the sum that it comes from, so that a reader can check it. */
+/* What a fact is, in the words of the list of facts; the name itself for settings. */
+static void add_meaning(struct wo_text *text, struct wo_view name) {
+  static const struct {
+    const char *name;
+    const char *meaning;
+  } rows[] = {
+#define WO_FACT(name, unit, meaning) {name, meaning},
+#include "rules/facts.def"
+#undef WO_FACT
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!wo_view_is(name, rows[i].name)) continue;
+    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning);
+    wo_text_add_view(text, name);
+    wo_text_add(text, ")");
+    return;
+  }
+  wo_text_add_view(text, name);
+}
+
+/* What a fix would have to know of the job to tell what it frees. */
+static void write_needs(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+  if (fix->need_count == 0) return;
+  wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
+  for (size_t i = 0; i < fix->need_count; i++) {
+    if (i > 0) wo_text_add(&w->scratch, ", ");
+    add_meaning(&w->scratch, fix->needs[i]);
+  }
+  put_indented(w, indent, wo__writer_scratch(w));
+}
+
+/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB: ...": what a fix frees against what was missing, with the sum that it comes
+ * from, so that a reader can check it. */
 static void write_saves(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
-  if (!fix->has_saves) return;
-  wo_text_add(wo__writer_start(w), "frees ");
+  static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
+                                         [WO_SUFFICES_YES] = "enough alone",
+                                         [WO_SUFFICES_MAYBE] = "may be enough",
+                                         [WO_SUFFICES_NO] = "not enough alone"};
+  write_needs(w, indent, fix);
+  const char *const verdict = verdicts[fix->suffices];
+  wo_text_add(wo__writer_start(w), "%s", verdict);
+  if (fix->has_saves && fix->suffices != WO_SUFFICES_UNKNOWN && fix->shortage_bytes.hi > 0) {
+    wo_text_add(&w->scratch, ": needs ");
+    add_range(&w->scratch, fix->shortage_bytes);
+  }
+  if (!fix->has_saves) {
+    put_indented(w, indent, wo__writer_scratch(w));
+    return;
+  }
+  wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
   add_range(&w->scratch, fix->saves_bytes);
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);

@@ -68,6 +68,9 @@ struct wo_change {
   const struct wo_expr *when; /* NULL = always */
 };
 
+/* The last rank of costs: steps that find out and cure nothing. */
+#define WO_COST_RANK_MAX 9
+
 struct wo_fix {
   struct wo_view id;
   const struct wo_template *title;
@@ -81,6 +84,9 @@ struct wo_fix {
   const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
   const struct wo_expr *saves_hi;
   const struct wo_template *saves_formula; /* the arithmetic, with the numbers in it */
+  const struct wo_expr *saves_enough;      /* true: enough alone, whatever the two bounds say; NULL: they decide */
+  const struct wo_expr *saves_too_little;  /* true: not enough alone; NULL: the bounds decide */
+  unsigned cost_rank;                      /* 1 costs nothing .. 9 is no cure; 0: not given, as 5 */
   const struct wo_template *cost_speed;
   const struct wo_template *cost_accuracy; /* "none" when results do not change */
   const struct wo_template *cost_effort;

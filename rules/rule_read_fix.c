@@ -58,6 +58,8 @@ static const struct wo_member saves_members[] = {
     {.key = "lo", .read = wo__load_expr, IN_FIX(saves_lo), .extra = WO_UNIT_BYTES},
     {.key = "hi", .read = wo__load_expr, IN_FIX(saves_hi), .extra = WO_UNIT_BYTES},
     {.key = "formula", .read = wo__load_template, IN_FIX(saves_formula)},
+    {.key = "enough", .read = wo__load_expr, IN_FIX(saves_enough), .extra = WO_UNIT_BOOL},
+    {.key = "too_little", .read = wo__load_expr, IN_FIX(saves_too_little), .extra = WO_UNIT_BOOL},
 };
 
 /* What the fix saves: both bounds or none. One bound alone would be printed as if the other were
@@ -70,13 +72,24 @@ static bool read_saves(struct wo_loader *loader, const cJSON *value, const struc
   return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key '%s'", fix->saves_lo == NULL ? "lo" : "hi");
 }
 
+/* The place of a fix among others that promise as much. A whole number, because half a rank would compare nothing. */
+static bool read_rank(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+  const double rank = cJSON_IsNumber(value) ? value->valuedouble : 0;
+  if (rank < 1 || rank > WO_COST_RANK_MAX || rank != (double)(unsigned)rank) {
+    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "expected a whole number from 1 to %d", WO_COST_RANK_MAX);
+  }
+  *(unsigned *)(void *)((char *)target + member->offset) = (unsigned)rank;
+  return true;
+}
+
 static const struct wo_member cost_members[] = {
+    {.key = "rank", .read = read_rank, IN_FIX(cost_rank)},
     {.key = "speed", .read = wo__load_template, IN_FIX(cost_speed)},
     {.key = "accuracy", .read = wo__load_template, IN_FIX(cost_accuracy)},
     {.key = "effort", .read = wo__load_template, IN_FIX(cost_effort)},
 };
 
-/* The three prices of a fix. `target` is the fix itself, as the tables of both levels count from
+/* The three prices of a fix, and its rank among others. `target` is the fix itself, as the tables of both levels count from
  * its start. */
 static bool read_cost(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
   (void)member;

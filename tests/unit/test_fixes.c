@@ -16,7 +16,8 @@ static const char rules[] =
     "\"known(oom.tried)\", "
     "\"fixes\": [\"halve\", \"offload\", \"silent\", \"conflicting\", \"nothing-to-change\", \"command-only\", \"savings\", "
     "\"no-savings\", "
-    "\"negative-savings\", \"not-there\"]}"
+    "\"negative-savings\", \"nothing-saved\", \"not-there\"]}"
+    ",{\"fix\": \"nothing-saved\", \"title\": \"s\", \"saves\": {\"lo\": \"0B\", \"hi\": \"oom.free - oom.allocated\"}}"
     ",{\"fix\": \"halve\", \"title\": \"batch {config.micro_batch:int} -> {half:int}\", \"let\": {\"half\": "
     "\"floor(config.micro_batch / 2)\"}, "
     "\"when\": \"config.micro_batch > 1\", \"already\": \"config.micro_batch == 1\", \"already_say\": \"the batch is 1\", "
@@ -41,8 +42,7 @@ static const char rules[] =
     "\"formula\": "
     "\"f\"}}"
     ",{\"fix\": \"negative-savings\", \"title\": \"s\", \"saves\": {\"lo\": \"oom.free - oom.allocated\", \"hi\": \"oom.free\", "
-    "\"formula\": "
-    "\"f\"}}"
+    "\"formula\": \"f\", \"too_little\": \"oom.gpu == 1\"}}"
     "]";
 
 static int load(void **state) {
@@ -153,15 +153,41 @@ static void test_savings(void **state) {
   sample_done(&sample);
 }
 
-/* The order of the fixes is that of the cause. */
+/* What is enough comes first, then by cost; equal ones keep the order of the cause. */
 static void test_order(void **state) {
+  static const char *const order[] = {"savings", "halve", "offload", "command-only", "negative-savings"};
   struct sample_job sample;
+  (void)state;
   sample_log(&sample, *state, "micro_batch_size=8\n" OOM_ON("1"));
   const struct wo_report_finding *finding = &sample.report->findings[0];
   size_t at = 0;
-  for (size_t i = 0; i < finding->cause->fix_count && at < finding->fix_count; i++)
-    at += wo_view_equal(finding->fixes[at].id, finding->cause->fixes[i]);
-  assert_int_equal(at, finding->fix_count);
+  for (size_t i = 0; i < finding->fix_count && at < sizeof order / sizeof order[0]; i++)
+    at += wo_view_is(finding->fixes[i].id, order[at]);
+  assert_int_equal(at, sizeof order / sizeof order[0]);
+  sample_done(&sample);
+}
+
+static void expect_verdict(const struct sample_job *sample, const char *id, const char *verdict) {
+  const struct wo_report_fix *fix = fix_of(sample, id);
+  if (!fix) fail_msg("%s is not proposed", id);
+  assert_string_equal(wo_suffices_name(fix->suffices), verdict);
+}
+
+/* 2.00 GiB wanted, 1.25 free, 1.09 idle: 0 to 0.76 GiB are missing. */
+static void test_verdicts(void **state) {
+  struct sample_job sample;
+  sample_log(&sample, *state, OOM_ON("1"));
+  assert_true(sample.report->shortage.is_known);
+  sample_assert_near(sample.report->shortage.bytes.lo / WO_GIB, 0, 1e-9, "lo");
+  sample_assert_near(sample.report->shortage.bytes.hi / WO_GIB, 0.76, 1e-6, "hi");
+  expect_verdict(&sample, "savings", "yes");
+  expect_verdict(&sample, "offload", "unknown");
+  expect_verdict(&sample, "no-savings", "unknown");
+  expect_verdict(&sample, "negative-savings", "no"); /* the rule says so */
+  const struct wo_report_fix *fix = fix_of(&sample, "no-savings");
+  assert_int_equal(fix->need_count, 1);
+  assert_true(wo_view_is(fix->needs[0], "config.micro_batch"));
+  assert_null(fix_of(&sample, "nothing-saved")); /* a fix that saves nothing is none */
   sample_done(&sample);
 }
 
@@ -245,6 +271,7 @@ int main(void) {
       cmocka_unit_test(test_commands),
       cmocka_unit_test(test_savings),
       cmocka_unit_test(test_order),
+      cmocka_unit_test(test_verdicts),
       cmocka_unit_test(test_the_effective_batch_is_kept),
       cmocka_unit_test(test_compiled_in_fixes),
   };

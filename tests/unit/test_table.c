@@ -15,6 +15,9 @@
 
 #define TABLE_DIR WO_SOURCE_DIR "/tests/table/"
 
+/* Expects fixes, not evidence: test_fix_table.c runs it. */
+#define FIX_TABLE "fixes.txt"
+
 enum { MOST_TABLES = 64, COMPLAINT_BYTES = 64 * 1024 };
 
 static struct {
@@ -67,9 +70,12 @@ int main(void) {
   char **names = wo_files_names(TABLE_DIR, ".txt", &count);
   struct CMUnitTest tests[MOST_TABLES];
   if (count == 0 || count > MOST_TABLES) return 1;
-  for (size_t i = 0; i < count; i++)
-    tests[i] = (struct CMUnitTest){.name = names[i], .test_func = run_table, .initial_state = names[i]};
-  const int failed = _cmocka_run_group_tests("tables", tests, count, load_patterns, free_patterns);
+  size_t test_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(names[i], FIX_TABLE) == 0) continue;
+    tests[test_count++] = (struct CMUnitTest){.name = names[i], .test_func = run_table, .initial_state = names[i]};
+  }
+  const int failed = _cmocka_run_group_tests("tables", tests, test_count, load_patterns, free_patterns);
   wo_files_free_names(names, count);
   return failed;
 }
