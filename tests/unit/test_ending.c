@@ -347,8 +347,8 @@ static void test_fixes(void **state) {
       {CGROUP("48318382080", "2147483648", "536870912") CGROUP_KILL("python", "41943040"), "write-in-portions", false},
       {"#SBATCH --gres=gpu:8\n#SBATCH --mem=96G\nnumber of parameters: 6738415616\n" OOM_KILLED, "load-once", true},
       {"#SBATCH --gres=gpu:8\n#SBATCH --mem=400G\nnumber of parameters: 6738415616\n" OOM_KILLED, "load-once", false},
-      {PIN_FAILED, "no-pinned-memory", true},
-      {"pin_memory=False\n" PIN_FAILED, "no-pinned-memory", false}, /* it is off already */
+      {PIN_FAILED, "pin-memory-off", true},
+      {"pin_memory=False\n" PIN_FAILED, "pin-memory-off", false}, /* it is off already */
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct sample_job sample;
