@@ -161,8 +161,9 @@ static void read_offload(struct wo_facts *facts) {
   static const char *const knobs[] = {"optimizer_offload", "param_offload"};
   for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
     const struct wo_setting *setting = wo_facts_setting(facts, wo_view_of(knobs[i]));
-    const struct wo_view value = setting && setting->event ? wo_event_text(setting->event, WO_FIELD_VALUE) : (struct wo_view){0};
-    if (wo_view_is_nocase(value, "nvme")) set_true(facts, "host.is_offload_nvme", setting->event->id);
+    if (!setting || !setting->event) continue;
+    const bool is_disk = wo_view_is_nocase(wo_event_text(setting->event, WO_FIELD_VALUE), "nvme");
+    if (is_disk) set_true(facts, "host.is_offload_nvme", setting->event->id);
   }
 }
 
