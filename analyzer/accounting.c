@@ -12,8 +12,9 @@ struct wanted {
   int64_t array_task; /* or -1 */
 };
 
+/* A model's line has a state too: frozen, or a shard. */
 bool wo_story_is_accounting(const struct wo_event *event) {
-  return wo_event_field(event, WO_FIELD_STATE) != NULL;
+  return event->kind != WO_KIND_MODEL && wo_event_field(event, WO_FIELD_STATE) != NULL;
 }
 
 /* A row of the job itself. Rows of steps have states of their own, which need not be the job's: a job whose first step failed may
