@@ -349,9 +349,15 @@ static void compare_allocated(const struct taker *taker) {
     note = wo_arena_format(taker->arena, "%s < %s of weights: not all of them were there when it failed", allocated, rest);
   } else if (value.number.hi < budget->states.lo) {
     note = note_below(taker, allocated, states, value.number.mid - weights);
+  } else if (value.number.lo < budget->states.mid) {
+    char low[32];
+    wo_units_bytes_text(budget->states.lo, low, sizeof low);
+    note = wo_arena_format(
+        taker->arena, "within the range of the model states, %s to %s: they were not all there, or less is kept than assumed",
+        low, states);
   } else {
     char computed[32];
-    const double gap = fmax(value.number.mid - budget->states.mid, 0);
+    const double gap = value.number.mid - budget->states.mid;
     note =
         wo_arena_format(taker->arena, "%s less %s of model states = %s of activations and the rest; computed at their peak: %s%s",
                         allocated, states, wo_units_bytes_text(gap, rest, sizeof rest),

@@ -169,8 +169,10 @@ static int next_input(const struct writer *w, int key) {
 
 /* An origin stands behind the last of the inputs in a row that have it; options need none. */
 static void write_inputs(const struct writer *w, struct wo_text *line) {
+  const int first = next_input(w, -1);
+  if (first == WO_BUDGET_KEY_COUNT_) return;
   wo_text_add(line, "inputs:");
-  for (int key = next_input(w, -1); key < WO_BUDGET_KEY_COUNT_;) {
+  for (int key = first; key < WO_BUDGET_KEY_COUNT_;) {
     const struct wo_view origin = w->report->origins[key];
     const int next = next_input(w, key);
     const bool is_last = next == WO_BUDGET_KEY_COUNT_ || !wo_view_equal(origin, w->report->origins[next]);
@@ -188,6 +190,17 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
 }
 
 /* ---- The first line ---- */
+
+/* Where the low end would fit, the verdict rests on what was assumed, and says so. */
+static void write_misfit(const struct writer *w, struct wo_text *line, const char *total, const char *card, const char *margin) {
+  char low[32];
+  const double capacity = value(w, WO_BUDGET_CAPACITY);
+  const bool is_sure = w->budget->total.lo > capacity;
+  wo_text_add(line, "does not fit%s: %s%s for a card of %s, %s short (%.0f %% of the card)",
+              is_sure ? "" : " by these assumptions", w->budget->is_complete ? "" : "at least ", total, card, margin,
+              100 * -w->budget->margin / capacity);
+  if (!is_sure) wo_text_add(line, "; the low end is %s", wo_units_bytes_text(w->budget->total.lo, low, sizeof low));
+}
 
 static void write_verdict(const struct writer *w, struct wo_text *line) {
   const double capacity = value(w, WO_BUDGET_CAPACITY);
@@ -209,8 +222,7 @@ static void write_verdict(const struct writer *w, struct wo_text *line) {
                   card, total);
       break;
     }
-    wo_text_add(line, "does not fit: %s%s for a card of %s, %s short (%.0f %% of the card)",
-                w->budget->is_complete ? "" : "at least ", total, card, margin, 100 * -w->budget->margin / capacity);
+    write_misfit(w, line, total, card, margin);
     break;
   case WO_BUDGET_OPEN:
     wo_text_add(line, "%s%s", total, w->budget->is_complete ? " in all" : " of what is known");

@@ -95,6 +95,7 @@ static void test_measured(void **state) {
       {"Model parameters: 5,000,000,000\ntorch_dtype=float32,\nstep 500 loss 2.1\n" FULL_CARD, "less is kept than assumed",
        false},
       {"Model parameters: 20,000,000,000\ntorch_dtype=float32,\n" FULL_CARD, "not all of them were there", false},
+      {"Model parameters: 3,000,000,000\n" FULL_CARD, "within the range of the model states, 22.35 GiB to 44.70 GiB", false},
       {COUNT "torch_dtype=float32,\n" FULL_CARD, "36.53 GiB less 14.90 GiB of model states = 21.63 GiB", false},
       {COUNT "torch_dtype=float32,\n" OOM_SAYS("51.00 GiB", "0", "39.38 GiB", "20.00 GiB", "19.38 GiB", "18.00 GiB", "0.50 GiB"),
        "18.00 GiB less 14.90 GiB", true},
