@@ -12,7 +12,7 @@ struct wanted {
   int64_t array_task; /* or -1 */
 };
 
-/* A model's line has a state too: frozen, or a shard. */
+/* Lines about a model have a state too: frozen, or a shard. */
 bool wo_story_is_accounting(const struct wo_event *event) {
   return event->kind != WO_KIND_MODEL && wo_event_field(event, WO_FIELD_STATE) != NULL;
 }

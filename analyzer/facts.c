@@ -225,6 +225,12 @@ static void read_frameworks(struct wo_facts *facts) {
 
 /* ---- The model ---- */
 
+/* A file of DeepSpeed's settings is named, and what it says of sharding is not known. */
+static bool is_stage_unknown(const struct wo_facts *facts, const struct wo_setting *stage) {
+  const struct wo_setting *const file = wo_facts_setting(facts, WO_VIEW("deepspeed_config"));
+  return stage == NULL && file && wo_view_has(file->value.text, ".json");
+}
+
 /* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
 static void read_sharding(struct wo_facts *facts) {
   static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
@@ -238,6 +244,7 @@ static void read_sharding(struct wo_facts *facts) {
       is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
     is_sharded = is_sharded || !is_plain;
   }
+  if (!is_sharded && is_stage_unknown(facts, stage)) return;
   set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
 }
 
@@ -501,6 +508,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   read_host(facts);
   read_requests(facts);
   read_job(facts);
+  wo_facts_read_workload(facts);
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);
   wo_facts_read_sizes(facts);

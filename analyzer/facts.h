@@ -73,6 +73,7 @@ void wo_facts_read_memory(struct wo_facts *facts);
 enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
 
 /* Read what the ranks show together (analyzer/ranks.c), and the earlier runs in the log (analyzer/restarts.c). */
+void wo_facts_read_workload(struct wo_facts *facts);
 void wo_facts_read_ranks(struct wo_facts *facts);
 void wo_facts_read_restarts(struct wo_facts *facts);
 

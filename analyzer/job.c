@@ -158,7 +158,7 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_s
   const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
                                           .no_prefilter = job->no_prefilter,
                                           .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
-                                          .is_local_rank = is_local,
+                                          .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
                                           .host = wo_name_host(name)};
   return wo_scan_new(job->patterns, &job->events, options, ret_scan);
 }

@@ -70,6 +70,10 @@ struct wo_run {
   int64_t step_first;  /* progress first and last seen in the run, or -1 */
   int64_t step_last;
   bool is_current; /* the run of its file that the diagnosis is about */
+  /* Launchers that start all workers again write a folder of logs for each attempt. Such a run spans the files of its folder;
+   * `file` is the one that holds its failure, or its first. */
+  struct wo_view launch_folder; /* common to the attempts */
+  uint32_t attempt;             /* from 1; 0 for a run that is a part of one file */
 };
 
 struct wo_story {
@@ -81,6 +85,7 @@ struct wo_story {
   struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
   int32_t *run_of;          /* one per event: index into runs, or -1 */
+  bool is_rank_inferred;    /* no line names the failure's rank: srun's lines about tasks leave only this one */
   bool is_order_uncertain;  /* `rival` may have come before the failure */
   wo_event_id rival;        /* or WO_EVENT_NONE */
   int64_t rival_gap_ns;     /* between the times of both, or -1 where they bear none that can be compared */

@@ -165,6 +165,15 @@ static void set_card(struct wo_facts *facts, const struct card *card, wo_event_i
   set_figure(facts, "oom.process", card->process, id);
 }
 
+/* By how much the request did not fit: at least, if every gap between tensors could be used; at most, if none could. */
+static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_event_id id) {
+  if (!card->tried.is_known || !card->free.is_known || !card->unallocated.is_known) return;
+  const double hi = card->tried.bytes.mid - card->free.bytes.mid;
+  const double lo = hi - card->unallocated.bytes.mid;
+  if (lo <= 0) return;
+  wo_facts_set(facts, "oom.short", wo_value_number(WO_UNIT_BYTES, (struct wo_interval){lo, (lo + hi) / 2, hi}), id);
+}
+
 /* Figures that come from sums: withheld when the sums cannot be trusted. */
 static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   set_figure(facts, "oom.non_pytorch", card->non_pytorch, id);
@@ -206,6 +215,7 @@ void wo_facts_read_memory(struct wo_facts *facts) {
     wo_facts_set(facts, "oom.contradiction", wo_value_text(contradiction), event->id);
   } else {
     set_sums(facts, &card, event->id);
+    set_shortfall(facts, &card, event->id);
   }
   set_field(facts, "oom.private_pool", event, WO_FIELD_PRIVATE_POOL_BYTES);
   set_field(facts, "oom.allowed", event, WO_FIELD_ALLOWED_BYTES);

@@ -14,15 +14,20 @@
 /* No number format has more bytes for a weight than 4, but files and buffers add a little. */
 #define WEIGHT_BYTES_MAX 4.5
 
+/* Share of the parameters that a line must count for its number format to be the model's. */
+#define DTYPE_SHARE_MIN 0.9
+
 #define FROZEN_MAX 8
 #define SHARDS_MAX 64
 
-static const struct {
+struct model_dim {
   const char *knob;
   size_t offset;
   const char *label;
   const char *fact;
-} dims[] = {
+};
+
+static const struct model_dim dims[] = {
 #define WO_MODEL_DIM_ROW(code, knob, member, label, fact) [code] = {knob, offsetof(struct wo_model_shape, member), label, fact},
     WO_MODEL_DIM_MAP(WO_MODEL_DIM_ROW)
 #undef WO_MODEL_DIM_ROW
@@ -282,6 +287,22 @@ static void read_states(struct wo_facts *facts, double parameters, double traina
   wo_facts_set(facts, "model.states", wo_value_number(WO_UNIT_BYTES, states), evidence);
 }
 
+/* Weights of the models that are printed as frozen, where the number format stands beside every count. */
+static void read_frozen(struct wo_facts *facts, const struct counts *counts) {
+  double bytes = 0;
+  bool is_known = true;
+  if (counts->frozen_count == 0) return;
+  for (size_t i = 0; i < counts->frozen_count; i++) {
+    const double per = bytes_of_dtype(wo_event_text(counts->frozen[i].event, WO_FIELD_DTYPE));
+    is_known = is_known && per > 0;
+    bytes += counts->frozen[i].number.mid * per;
+  }
+  const wo_event_id evidence = counts->frozen[0].event->id;
+  const struct wo_interval sum = sum_of(counts->frozen, counts->frozen_count);
+  wo_facts_set(facts, "model.frozen_parameters", wo_value_exact(WO_UNIT_NUMBER, sum.mid), evidence);
+  if (is_known) wo_facts_set(facts, "model.frozen_weights", wo_value_exact(WO_UNIT_BYTES, bytes), evidence);
+}
+
 /* The size of the weights, where it is stated, against the count: a weight has no more than four bytes. Parts of a model (tensor
  * parallel) and quantised ones are smaller, so only too much is a contradiction. */
 static void read_weights(struct wo_facts *facts, const struct count *trained, const struct counts *counts) {
@@ -303,17 +324,40 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
            weights.event->id);
 }
 
-/* Adapters leave most weights frozen, and quantised weights are not trained: how many are, only a count of trainable ones tells.
- * Echoes of all settings print rank 0 and "none" where neither is used. */
-static bool is_part_unknown(const struct wo_facts *facts, const struct counts *counts) {
+/* Echoes of all settings print "none" where weights are not quantised. */
+static bool is_quantised(const struct wo_facts *facts) {
   static const char *const unused[] = {"none", "null", "false", "no", ""};
-  const struct wo_setting *const rank = wo_facts_setting(facts, WO_VIEW("lora_rank"));
   const struct wo_setting *const format = wo_facts_setting(facts, WO_VIEW("quantization"));
-  bool is_quantised = format != NULL;
-  for (size_t i = 0; is_quantised && i < sizeof unused / sizeof unused[0]; i++) {
-    is_quantised = !wo_view_is_nocase(format->value.text, unused[i]);
+  bool is_used = format != NULL;
+  for (size_t i = 0; is_used && i < sizeof unused / sizeof unused[0]; i++) {
+    is_used = !wo_view_is_nocase(format->value.text, unused[i]);
   }
-  return !counts->trainable.event && (is_quantised || (rank && rank->value.number.mid >= 1));
+  return is_used;
+}
+
+/* Adapters leave most weights frozen, and quantised weights are not trained: how many are, only a count of trainable ones tells.
+ * Echoes print rank 0 where no adapters are used. */
+static bool is_part_unknown(const struct wo_facts *facts, const struct counts *counts) {
+  const struct wo_setting *const rank = wo_facts_setting(facts, WO_VIEW("lora_rank"));
+  return !counts->trainable.event && (is_quantised(facts) || (rank && rank->value.number.mid >= 1));
+}
+
+/* The line that tells the number format beside a count: that of the trained count, or else of most of its parameters. The same
+ * count may stand in several lines, and adapters add little to what the base model's line gives. */
+static const struct wo_event *dtype_event(const struct wo_facts *facts, const struct count *trained) {
+  const struct wo_event *best = trained->event;
+  if (best == NULL || wo_event_field(best, WO_FIELD_DTYPE) || is_quantised(facts)) return best;
+  double most = trained->number.mid * DTYPE_SHARE_MIN;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    const bool is_frozen = wo_view_is(wo_event_text(event, WO_FIELD_STATE), "frozen");
+    if (event->kind != WO_KIND_MODEL || event->is_quoted || is_frozen || !wo_event_field(event, WO_FIELD_DTYPE)) continue;
+    const double number = wo_event_number(event, WO_FIELD_PARAMETERS, wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0));
+    if (number <= most || number > trained->number.mid) continue;
+    most = number;
+    best = event;
+  }
+  return best;
 }
 
 void wo_facts_read_model(struct wo_facts *facts) {
@@ -323,14 +367,11 @@ void wo_facts_read_model(struct wo_facts *facts) {
   read_shape(facts);
   const struct count trained = trained_count(facts, &counts);
   const struct count trainable = counts.trainable;
-  const double weight_bytes = read_dtype(facts, trained.event);
+  const double weight_bytes = read_dtype(facts, dtype_event(facts, &trained));
   if (trainable.event) {
     wo_facts_set(facts, "model.trainable_parameters", wo_value_exact(WO_UNIT_NUMBER, trainable.number.mid), trainable.event->id);
   }
-  if (counts.frozen_count > 0) {
-    const struct wo_interval sum = sum_of(counts.frozen, counts.frozen_count);
-    wo_facts_set(facts, "model.frozen_parameters", wo_value_exact(WO_UNIT_NUMBER, sum.mid), counts.frozen[0].event->id);
-  }
+  read_frozen(facts, &counts);
   read_weights(facts, &trained, &counts);
   if (!trained.event) return;
   const double parameters = trained.number.mid;

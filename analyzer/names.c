@@ -77,14 +77,27 @@ static struct wo_view cut_last(struct wo_view *path) {
   return base;
 }
 
-int32_t wo_name_local_rank(struct wo_view path) {
+/* The whole word is a number. */
+static bool is_number(struct wo_view word, uint64_t *ret) {
+  return wo_number_u64(&word, 1000000, ret) == WO_OK && word.len == 0;
+}
+
+bool wo_name_attempt(struct wo_view path, struct wo_name_attempt *ret) {
   const struct wo_view file = cut_last(&path);
-  struct wo_view folder = cut_last(&path);
+  const struct wo_view folder = cut_last(&path);
   const struct wo_view attempt = cut_last(&path);
   const bool is_stream = wo_view_is(file, "stdout.log") || wo_view_is(file, "stderr.log");
   uint64_t rank = 0;
-  if (!is_stream || !wo_view_starts(attempt, "attempt_")) return WO_RANK_UNKNOWN;
-  return wo_number_u64(&folder, 1000000, &rank) == WO_OK && folder.len == 0 ? (int32_t)rank : WO_RANK_UNKNOWN;
+  uint64_t number = 0;
+  if (!is_stream || !wo_view_starts(attempt, "attempt_") || !is_number(folder, &rank)) return false;
+  if (!is_number(wo_view_skip(attempt, sizeof "attempt_" - 1), &number)) return false;
+  *ret = (struct wo_name_attempt){.folder = path, .attempt = (int32_t)number, .local_rank = (int32_t)rank};
+  return true;
+}
+
+int32_t wo_name_local_rank(struct wo_view path) {
+  struct wo_name_attempt name;
+  return wo_name_attempt(path, &name) ? name.local_rank : WO_RANK_UNKNOWN;
 }
 
 /* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
@@ -161,6 +174,18 @@ static int32_t rank_by_siblings(struct wo_view path, const char *const *all, siz
   return seen_count >= 2 && seen_count == highest + 1 ? (int32_t)own.number : WO_RANK_UNKNOWN;
 }
 
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count) {
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return false;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  for (size_t i = 0; i < count; i++) {
+    struct wo_name_number its;
+    if (!read_numbered(wo_view_of(all[i]), &its) || its.number != own.number || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!wo_view_equal(its.head, own.head) && is_same_pattern(its.head, own.head, folder_len)) return true;
+  }
+  return false;
+}
+
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
   const int32_t rank = rank_by_word(wo_name_base(path));
   return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);
@@ -185,6 +210,7 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
               {"smi-table", "smi-table"},
               {"smi-q", "smi-q"},
               {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-csv-nounits", "query-csv"},
               {"smi-query-apps", "query-apps"},
               {"smi-pmon", "pmon"},
               {"smi-xml", "smi-xml"},
@@ -205,6 +231,32 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   return (struct wo_view){0};
 }
 
+/* Accounting, when the input holds nothing else. The JSON of scontrol and squeue differs from that of sacct in keys: jobs there
+ * have a command or a count of tasks, and no steps. */
+static struct wo_view account_format(const struct wo_event_store *store, uint32_t file) {
+  bool is_scontrol = false;
+  bool is_sacct = false;
+  bool is_jobstats = false;
+  for (size_t i = 0; i < store->count; i++) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
+    const bool is_json = wo_view_is(event->pattern_id, "sacct-json");
+    const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;
+    if (wo_view_is(event->pattern_id, "scontrol-job") || (is_json && is_control)) {
+      is_scontrol = true;
+    } else if (wo_view_starts(event->pattern_id, "sacct-")) {
+      is_sacct = true;
+    } else if (wo_view_starts(event->pattern_id, "jobstats-")) {
+      is_jobstats = true;
+    } else {
+      return (struct wo_view){0};
+    }
+  }
+  if (is_scontrol) return WO_VIEW("scontrol");
+  if (is_sacct) return WO_VIEW("sacct");
+  return is_jobstats ? WO_VIEW("jobstats") : (struct wo_view){0};
+}
+
 /* By the name's end for what people edit, by a word in it for what tools print. A text file with
  * #SBATCH lines is a script that lost its ending on the way through a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
@@ -212,11 +264,16 @@ struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file,
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
   const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
                          wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
+  const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
+  if (is_prose) return WO_VIEW("prose");
+  const bool is_stream = wo_view_ends(base, ".out") || wo_view_ends(base, ".err") || wo_view_ends(base, ".log");
   if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
   if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
   if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
   const struct wo_view trace = trace_format(store, file, base);
   if (trace.len > 0) return trace;
+  const struct wo_view account = is_stream ? (struct wo_view){0} : account_format(store, file);
+  if (account.len > 0) return account;
   if (is_config) return WO_VIEW("config");
   if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
   return WO_VIEW("log");

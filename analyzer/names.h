@@ -11,6 +11,20 @@
  * "err.0" to "err.3", "err.2" is rank 2. A number that nothing explains is a job, a date or a counter. */
 int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count);
 
+/* A worker's log in torchrun's folders: "RUN/attempt_1/3/stderr.log". */
+struct wo_name_attempt {
+  struct wo_view folder; /* "RUN": the launcher's, common to its attempts; empty when the path begins with the attempt */
+  int32_t attempt;       /* from 0: how often the launcher had started the workers again */
+  int32_t local_rank;    /* counts per node */
+};
+
+/* Takes such a path apart; the folder points into it. False, and *ret stays, for any other path. */
+bool wo_name_attempt(struct wo_view path, struct wo_name_attempt *ret);
+
+/* Whether the number at the end of a name counts the tasks of a node: another name of `all` has the same number, and differs in a
+ * number in front of it only ("gpu01.0", "gpu02.0"). */
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count);
+
 /* The local rank that torchrun's folders tell ("RUN/attempt_0/3/stderr.log": 3), or WO_RANK_UNKNOWN. It counts per node. */
 int32_t wo_name_local_rank(struct wo_view path);
 

@@ -3,12 +3,29 @@
  * is that task's. */
 #include "analyzer/rank_infer.h"
 
+#include <stdio.h>
+
+#include "analyzer/names.h"
+
+/* Hosts and tasks that are told apart, and the bytes of a name that are compared. */
+#define HOSTS_MAX 64
+#define TASKS_MAX 4096
+#define NAME_BYTES 64
+
+/* A program that starts its ranks itself shows it when they fail: by the exception that hands on a child's, or by its frames. */
+static bool is_spawned(const struct wo_event *event) {
+  const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
+  return event->kind == WO_KIND_TRACEBACK &&
+         (wo_view_has(exception, "ProcessRaisedException") || wo_view_has(exception, "ProcessExitedException") ||
+          wo_view_has(wo_event_text(event, WO_FIELD_FRAMES), "torch/multiprocessing/spawn"));
+}
+
 /* Launchers start several ranks within a task, whose number then is a node's. */
 static bool has_launcher(const struct wo_job *job) {
   static const char *const launchers[] = {"torchrun", "torch.distributed", "accelerate", "deepspeed"};
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (event->kind == WO_KIND_ELASTIC) return true;
+    if (event->kind == WO_KIND_ELASTIC || is_spawned(event)) return true;
     if (event->kind == WO_KIND_CONFIG && wo_view_is(wo_event_text(event, WO_FIELD_KNOB), "n_gpus")) return true;
     for (size_t k = 0; k < sizeof launchers / sizeof launchers[0]; k++) {
       if (wo_view_has(wo_event_text(event, WO_FIELD_PROGRAM), launchers[k])) return true;
@@ -45,6 +62,47 @@ static void count_end(struct ends *ends, const struct wo_event *event) {
   ends->by_themselves += is_one && signal.len == 0 ? 1 : 2;
 }
 
+/* Hosts of the lines about tasks, and how many tasks ran there. */
+struct places {
+  char hosts[HOSTS_MAX][NAME_BYTES];
+  size_t host_count;
+  size_t tasks;
+  bool is_host_named_twice;
+};
+
+static bool add_host(void *context, struct wo_view host) {
+  struct places *places = context;
+  const struct wo_view name = wo_view_sub(host, 0, host.len < NAME_BYTES ? host.len : NAME_BYTES - 1);
+  for (size_t i = 0; i < places->host_count; i++) {
+    if (wo_view_is(name, places->hosts[i])) places->is_host_named_twice = true;
+  }
+  if (places->is_host_named_twice || places->host_count == HOSTS_MAX) return false;
+  memcpy(places->hosts[places->host_count], name.ptr, name.len);
+  places->hosts[places->host_count++][name.len] = '\0';
+  return true;
+}
+
+static bool add_task(void *context, struct wo_view task) {
+  struct places *places = context;
+  (void)task;
+  return ++places->tasks < TASKS_MAX;
+}
+
+/* Whether each of several tasks had a node to itself: then it has the node's cards too, and may run a rank on each of them. */
+static bool is_task_a_node(const struct wo_job *job) {
+  struct places places = {.host_count = 0};
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+    if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || tasks.len == 0) continue;
+    char list[256];
+    const int len = snprintf(list, sizeof list, "[%.*s]", (int)(tasks.len < 200 ? tasks.len : 200), tasks.ptr);
+    wo_name_each_host((struct wo_view){list, (size_t)len}, add_task, &places);
+    wo_name_each_host(wo_event_text(event, WO_FIELD_HOST), add_host, &places);
+  }
+  return places.tasks > 1 && !places.is_host_named_twice && places.tasks <= places.host_count;
+}
+
 /* A single task says nothing: what it started itself has ranks of its own. Task 2 cannot be alone. */
 int32_t wo_rank_infer(const struct wo_job *job, const struct wo_event *failure) {
   struct ends ends = {0};
@@ -55,6 +113,7 @@ int32_t wo_rank_infer(const struct wo_job *job, const struct wo_event *failure) 
     if (is_srun && !event->is_quoted) count_end(&ends, event);
   }
   const bool is_several = ends.task > 0 || ends.killed > 0;
-  if (ends.by_themselves != 1 || !is_several || has_other_message(job, failure) || has_launcher(job)) return WO_RANK_UNKNOWN;
+  if (ends.by_themselves != 1 || !is_several || has_other_message(job, failure)) return WO_RANK_UNKNOWN;
+  if (has_launcher(job) || is_task_a_node(job)) return WO_RANK_UNKNOWN;
   return (int32_t)ends.task;
 }

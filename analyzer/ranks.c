@@ -62,12 +62,12 @@ enum wo_status wo_ranks_make(const struct wo_job *job, struct wo_arena *arena, c
 /* ---- Facts ---- */
 
 /* "0, 3, 5". */
-static struct wo_view list_failed(struct wo_arena *arena, const struct wo_rank *rows, size_t count) {
+static struct wo_view list_ranks(struct wo_arena *arena, const struct wo_rank *rows, size_t count, bool is_failed) {
   char text[LISTED_MAX * 12 + 8];
   size_t len = 0;
   size_t listed = 0;
   for (size_t i = 0; i < count && listed < LISTED_MAX; i++) {
-    if (rows[i].status != WO_RANK_FAILED) continue;
+    if ((rows[i].status == WO_RANK_FAILED) != is_failed) continue;
     len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", listed++ > 0 ? ", " : "", (int)rows[i].rank);
   }
   return wo_arena_copy(arena, (struct wo_view){text, len});
@@ -135,7 +135,10 @@ void wo_facts_read_ranks(struct wo_facts *facts) {
   if (failed == 0) return;
   const bool is_only_rank0 = failed == 1 && failure->rank == 0;
   wo_facts_set(facts, "ranks.failed_count", wo_value_exact(WO_UNIT_NUMBER, (double)failed), failure->id);
-  wo_facts_set(facts, "ranks.failed", wo_value_text(list_failed(facts->arena, rows, count)), failure->id);
+  wo_facts_set(facts, "ranks.failed", wo_value_text(list_ranks(facts->arena, rows, count, true)), failure->id);
+  if (failed < count) {
+    wo_facts_set(facts, "ranks.not_failed", wo_value_text(list_ranks(facts->arena, rows, count, false)), failure->id);
+  }
   wo_facts_set(facts, "ranks.is_one_node", wo_value_bool(is_one_node(rows, count)), failure->id);
   if (job->story.rank_count > 1) {
     wo_facts_set(facts, "ranks.is_only_rank0", wo_value_bool(is_only_rank0 ? WO_TRUE : WO_FALSE), failure->id);

@@ -284,6 +284,7 @@ static void put_failure(struct writer *w, cJSON *root) {
   cJSON *const object = put_object(w, root, "failure");
   put_name(w, object, "kind", wo_kind_name(event->kind));
   put_known(w, object, "rank", event->rank);
+  put(w, object, "rank_inferred", cJSON_CreateBool(story->is_rank_inferred));
   put_text(w, object, "host", host_of(event));
   put_known(w, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
   put_time(w, object, "time", event->time_ns);

@@ -209,8 +209,11 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   const struct wo_job *job = report->job;
   if (report->finding_count == 0 || report->findings[0].fix_count == 0) return;
   for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_view command = wo_event_text(&job->events.items[i], WO_FIELD_PROGRAM);
-    if (job->events.items[i].kind != WO_KIND_JOB_INFO || !wo_view_starts(command, "/")) continue;
+    const struct wo_event *const event = &job->events.items[i];
+    const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
+    /* "/opt/python3 train.py" is a line inside of the script. */
+    if (event->kind != WO_KIND_JOB_INFO || wo_view_is(event->pattern_id, "sbatch-launch") || !wo_view_starts(command, "/"))
+      continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
   }

@@ -76,6 +76,11 @@ static void put_joined(struct wo__writer *w, const char *label, const struct wo_
 
 /* ---- Where it failed ---- */
 
+/* The phase for people: "decode" alone could be any decoding. */
+static struct wo_view phase_label(struct wo_view phase) {
+  return wo_view_is(phase, "decode") ? WO_VIEW("auxiliary decode pass") : phase;
+}
+
 /* "  --> slurm-1.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208" */
 void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   const size_t indent = WO__INDENT + 4;
@@ -87,6 +92,8 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   size_t column = wo__page_item(page, indent, indent, WO__TINT_PLACE, wo__writer_scratch(w));
   struct wo_text *text = wo__writer_start(w);
   if (event->rank != WO_RANK_UNKNOWN) wo_text_add(text, "rank %d", (int)event->rank);
+  const bool is_inferred = w->story->is_rank_inferred && event->id == w->story->failure;
+  if (is_inferred) wo_text_add(text, " (from srun: the only task that left by itself)");
   column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
   column = wo__page_item(page, column, indent, WO__TINT_PLAIN, event->host);
   /* The card as the process numbers it; the message says so itself. */
@@ -94,7 +101,7 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   text = wo__writer_start(w);
   if (gpu >= 0) wo_text_add(text, "GPU %.0f", gpu);
   column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
-  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, w->story->phase);
+  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, phase_label(w->story->phase));
   /* The user's own line, not the library's: that is the one that can be changed. */
   const struct wo_event *const traceback = wo_event_get(w->events, w->story->traceback);
   text = wo__writer_start(w);

@@ -2,10 +2,14 @@
 #include <stdio.h>
 
 #include "analyzer/report_text.h"
+#include "analyzer/story.h"
 #include "parsers/base/units.h"
 
 /* Runs that are told one by one; of more the newest count. */
 enum { RUNS_TOLD = 5 };
+
+/* Ranks that are told by number. */
+enum { RANKS_TOLD = 8 };
 
 static size_t count_status(const struct wo_report *report, enum wo_rank_status status) {
   size_t count = 0;
@@ -20,15 +24,15 @@ static bool has_first_rank(const struct wo__writer *w) {
          count_status(w->report, WO_RANK_FAILED) > 0;
 }
 
-/* The runs of the file that the diagnosis is about; all of them come one after the other. */
+/* The runs of the log that the diagnosis is about; all of them come one after the other. */
 static size_t find_runs(const struct wo__writer *w, size_t *ret_first) {
   const struct wo_story *const story = w->story;
   const int32_t own = story->failure == WO_EVENT_NONE || story->run_of == NULL ? -1 : story->run_of[story->failure];
   if (story->run_count == 0) return 0;
-  const uint32_t file = own >= 0 ? story->runs[own].file : story->runs[0].file;
+  const struct wo_run *const told = &story->runs[own >= 0 ? own : 0];
   size_t count = 0;
   for (size_t i = 0; i < story->run_count; i++) {
-    if (story->runs[i].file != file) continue;
+    if (!wo_story_is_same_log(&story->runs[i], told)) continue;
     if (count++ == 0) *ret_first = i;
   }
   return count;
@@ -56,6 +60,23 @@ static void write_order(struct wo__writer *w) {
   wo__put_labelled(w, "order:", wo__writer_scratch(w));
 }
 
+/* "; ranks 1, 2, 3 report no failure of their own": a few by number, many as a count. */
+static void add_silent(const struct wo_report *report, struct wo_text *text) {
+  const size_t silent = count_status(report, WO_RANK_SILENT);
+  if (silent == 0) return;
+  if (silent > RANKS_TOLD) {
+    wo_text_add(text, "; %zu others", silent);
+  } else {
+    wo_text_add(text, "%s", silent == 1 ? "; rank" : "; ranks");
+  }
+  size_t told = 0;
+  for (size_t i = 0; i < report->rank_count && silent <= RANKS_TOLD; i++) {
+    if (report->ranks[i].status != WO_RANK_SILENT) continue;
+    wo_text_add(text, "%s%d", told++ > 0 ? ", " : " ", (int)report->ranks[i].rank);
+  }
+  wo_text_add(text, "%s", silent == 1 ? " reports no failure of its own" : " report no failure of their own");
+}
+
 /* "rank 3 of 8 failed first; 2 more failed, 5 followed". */
 void wo__write_ranks(struct wo__writer *w) {
   if (has_first_rank(w)) {
@@ -68,6 +89,7 @@ void wo__write_ranks(struct wo__writer *w) {
     wo_text_add(text, w->story->is_order_uncertain ? " failed" : " failed first");
     if (failed > 1) wo_text_add(text, "; %zu more failed the same way", failed - 1);
     if (followed > 0) wo_text_add(text, "; %zu followed", followed);
+    add_silent(w->report, text);
     wo__put_labelled(w, "ranks:", wo__writer_scratch(w));
   }
   write_order(w);
@@ -114,7 +136,7 @@ void wo__write_runs(struct wo__writer *w) {
   const size_t count = find_runs(w, &first);
   if (count < 2) return;
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add(text, "%zu in this log: ", count);
+  wo_text_add(text, w->story->runs[first].attempt == 0 ? "%zu in this log: " : "%zu attempts of the launcher: ", count);
   const size_t skipped = count > RUNS_TOLD ? count - RUNS_TOLD : 0;
   if (skipped > 0) wo_text_add(text, "%zu earlier, ", skipped);
   for (size_t i = skipped; i < count; i++) {

@@ -25,7 +25,7 @@ static enum wo_truth is_same_root(const struct wo_job *job, const struct wo_even
   return wo_view_equal(a_file, b_file) && is_same_line && is_same_exception ? WO_TRUE : WO_FALSE;
 }
 
-/* Runs of the same file before the one that the diagnosis is about. The weakest answer of all pairs is that of all runs. */
+/* Runs of the same log before the one that the diagnosis is about. The weakest answer of all pairs is that of all runs. */
 void wo_facts_read_restarts(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   const struct wo_event *failure = wo_event_get(&facts->job->events, story->failure);
@@ -37,7 +37,7 @@ void wo_facts_read_restarts(struct wo_facts *facts) {
   for (int32_t r = 0; r < own; r++) {
     const struct wo_run *run = &story->runs[r];
     const struct wo_event *earlier = wo_event_get(&facts->job->events, run->failure);
-    if (run->file != failure->span.file || !earlier) continue;
+    if (!wo_story_is_same_log(run, &story->runs[own]) || !earlier) continue;
     if (!first) first = run;
     count++;
     const enum wo_truth same = is_same_root(facts->job, earlier, failure);

@@ -72,10 +72,24 @@ static bool is_end(const struct wo_event *event) {
          event->kind == WO_KIND_SUCCESS || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT;
 }
 
+/* Whether a traceback tells of a signal. The workload manager prints its line first and signals the job's processes then, so this
+ * may stand behind the line and still be of the run that it ends. */
+static bool is_answer_to_signal(const struct wo_event *traceback) {
+  static const char *const exceptions[] = {"KeyboardInterrupt", "SignalException", "SignalHandler"};
+  static const char *const messages[] = {"killed by signal", "eceived signal", "eceived SIG", "got signal", "SIGTERM", "SIGUSR"};
+  for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
+    if (wo_view_has(wo_event_text(traceback, WO_FIELD_EXCEPTION), exceptions[i])) return true;
+  }
+  for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+    if (wo_view_has(wo_event_text(traceback, WO_FIELD_MESSAGE), messages[i])) return true;
+  }
+  return false;
+}
+
 /* What only a program that runs again prints. */
 static bool is_sign_of_life(const struct wo_event *event) {
   return event->kind == WO_KIND_PROGRESS || event->kind == WO_KIND_RUN_START || wo__is_memory_claim(event) ||
-         (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event));
+         (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && !is_answer_to_signal(event));
 }
 
 static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
@@ -159,14 +173,14 @@ static void divide_file(struct wo_job *job, size_t from, size_t to) {
 }
 
 /* Tells each event its run. Late events of a run may stand behind the first ones of the next, so lines decide. */
-static void assign_runs(struct wo_job *job) {
+static void assign_runs(struct wo_job *job, const int32_t *run_of_file) {
   const struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_span *span = &job->events.items[i].span;
-    story->run_of[i] = -1;
+    story->run_of[i] = run_of_file[span->file];
     for (size_t r = 0; r < story->run_count; r++) {
       const struct wo_run *run = &story->runs[r];
-      if (run->file == span->file && run->first_line <= span->line) story->run_of[i] = (int32_t)r;
+      if (run->attempt == 0 && run->file == span->file && run->first_line <= span->line) story->run_of[i] = (int32_t)r;
     }
   }
 }
@@ -175,14 +189,15 @@ enum wo_status wo__runs_find(struct wo_job *job) {
   struct wo_story *story = &job->story;
   story->runs = wo_arena_array(&job->arena, WO_LIMIT_RUNS, sizeof *story->runs);
   story->run_of = wo_arena_array(&job->arena, job->events.count + 1, sizeof *story->run_of);
-  if (!story->runs || !story->run_of) return WO_E_NOMEM;
+  const int32_t *run_of_file = NULL;
+  if (!story->runs || !story->run_of || wo__attempts_find(job, &run_of_file) != WO_OK) return WO_E_NOMEM;
   for (size_t from = 0; from < job->events.count;) {
     size_t to = from;
     while (to < job->events.count && job->events.items[to].span.file == job->events.items[from].span.file) to++;
-    divide_file(job, from, to);
+    if (run_of_file[job->events.items[from].span.file] < 0) divide_file(job, from, to);
     from = to;
   }
-  assign_runs(job);
+  assign_runs(job, run_of_file);
   return WO_OK;
 }
 
@@ -199,9 +214,14 @@ static bool has_finished(const struct wo_job *job, size_t run) {
   return false;
 }
 
-/* The newest run before `run` in its file that failed; `run` itself when none did. */
+bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b) {
+  if (a->attempt == 0 || b->attempt == 0) return a->attempt == b->attempt && a->file == b->file;
+  return wo_view_equal(a->launch_folder, b->launch_folder);
+}
+
+/* The newest run before `run` in its log that failed; `run` itself when none did. */
 static size_t failed_before(const struct wo_story *story, size_t run) {
-  for (size_t r = run; r-- > 0 && story->runs[r].file == story->runs[run].file;) {
+  for (size_t r = run; r-- > 0 && wo_story_is_same_log(&story->runs[r], &story->runs[run]);) {
     if (story->runs[r].failure != WO_EVENT_NONE) return r;
   }
   return run;
@@ -235,6 +255,12 @@ static void read_steps(struct wo_job *job) {
   }
 }
 
+/* An attempt has its files to itself. An empty file is told as one line. */
+static uint64_t last_line_of(const struct wo_job *job, const struct wo_run *run) {
+  const uint64_t lines = job->inputs[run->file].lines;
+  return lines > 0 ? lines : 1;
+}
+
 /* The last run of a file may still be going: its outcome is unknown rather than a success when nothing says that it finished. */
 void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
   for (size_t r = 0; r < job->story.run_count; r++) {
@@ -242,10 +268,12 @@ void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_tim
     const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, (int32_t)r);
     if (failure) {
       run->failure = failure->id;
+      if (run->attempt > 0) run->file = failure->span.file;
       run->outcome = wo__outcome_of(failure);
     } else if (has_finished(job, r)) {
       run->outcome = WO_OUTCOME_SUCCESS;
     }
+    if (run->attempt > 0) run->last_line = last_line_of(job, run);
   }
   read_steps(job);
 }

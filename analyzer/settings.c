@@ -246,6 +246,32 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
   return false;
 }
 
+/* Whether the path names a part beside or inside the model: its sizes are not the model's. */
+static bool is_in_part(struct wo_view path) {
+  static const char *const starts[] = {
+      "bridge", "adapter",     "projector", "connector", "vision", "audio",   "image_encoder",    "text_encoder", "teacher",
+      "draft",  "speculative", "critic",    "reward",    "vae",    "indexer", "sparse_attention", "resampler",    "controlnet"};
+  while (path.len > 0) {
+    const struct wo_view part = wo_view_cut(&path, '.');
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+      if (wo_view_starts_nocase(part, starts[i])) return true;
+    }
+  }
+  return false;
+}
+
+/* A size or number format that is given for a part of the model (`bridge: {hidden_size: 1536}`, `vision_config`). */
+static bool is_of_part(const struct wo_knob *knob, const struct wo_alias *alias, struct wo_view name) {
+  static const char *const knobs[] = {"hidden_size", "num_layers", "num_heads", "num_kv_heads", "ffn_size",
+                                      "head_dim",    "vocab_size", "dtype",     "max_positions"};
+  if (name.len == alias->key.len) return false;
+  const struct wo_view path = wo_view_sub(name, 0, name.len - alias->key.len);
+  for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
+    if (wo_view_is(knob->id, knobs[i])) return is_in_part(path);
+  }
+  return false;
+}
+
 /* A key that two knobs share belongs to the one whose framework is at work; without a named framework, to the plain one. A dotted
  * key is a framework's. */
 static bool is_of_framework(const struct wo_facts *facts, const struct wo_knob *knob, const struct wo_alias *alias,
@@ -265,7 +291,10 @@ static bool is_of_framework(const struct wo_facts *facts, const struct wo_knob *
 static bool is_plausible(const struct wo_facts *facts, const struct wo_knob *knob, const struct wo_alias *alias,
                          struct wo_view name) {
   size_t knobs = 0;
-  if (count_parts(alias->key) < most_parts(facts->pack, name, &knobs) || is_of_evaluation(alias, name)) return false;
+  if (count_parts(alias->key) < most_parts(facts->pack, name, &knobs) || is_of_evaluation(alias, name) ||
+      is_of_part(knob, alias, name)) {
+    return false;
+  }
   return knobs < 2 || is_of_framework(facts, knob, alias, name);
 }
 
@@ -307,7 +336,7 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   if (!ret_all->items) return WO_E_NOMEM;
   for (size_t i = 0; i < events->count; i++) {
     const struct wo_event *event = &events->items[i];
-    if (event->kind != WO_KIND_CONFIG || ret_all->count >= events->per_kind[WO_KIND_CONFIG]) continue;
+    if (event->kind != WO_KIND_CONFIG || event->is_quoted || ret_all->count >= events->per_kind[WO_KIND_CONFIG]) continue;
     const struct wo_view name = wo_arena_copy(facts->arena, make_name(event, buf));
     if (name.ptr == NULL && wo_event_text(event, WO_FIELD_KEY).len > 0) return WO_E_NOMEM;
     const struct candidate candidate = {

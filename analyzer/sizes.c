@@ -329,15 +329,18 @@ void wo_sizes_find(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
 /* ---- Facts ---- */
 
 /* A family of readings as two facts. */
-static const struct {
+struct size_family {
   const char *prefix; /* of the ids */
   const char *family;
   const char *truth;
   const char *text;
-} families[] = {{"logits-", "logits", "size.is_logits", "size.logits"},
-                {"attention-scores-", "attention", "size.is_attention_scores", "size.attention_scores"},
-                {"kv-cache-", "kv-cache", "size.is_kv_cache", "size.kv_cache"},
-                {"parameters-", "parameters", "size.is_optimizer_step", "size.optimizer_step"}};
+};
+
+static const struct size_family families[] = {
+    {"logits-", "logits", "size.is_logits", "size.logits"},
+    {"attention-scores-", "attention", "size.is_attention_scores", "size.attention_scores"},
+    {"kv-cache-", "kv-cache", "size.is_kv_cache", "size.kv_cache"},
+    {"parameters-", "parameters", "size.is_optimizer_step", "size.optimizer_step"}};
 
 /* "2.32 GiB = 2 x 2048 x 152064 x 4 B (...), vocabulary 152064 from the table of known shapes: ..." */
 static struct wo_view equation_of(const struct wo_facts *facts, const struct wo_sizes *sizes,

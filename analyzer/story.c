@@ -33,10 +33,11 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
   }
 }
 
-/* The failure and its traceback are of one rank. */
-static void set_rank(struct wo_job *job, int32_t rank) {
+/* The failure and its traceback are of one rank, which no line names. */
+static void set_inferred_rank(struct wo_job *job, int32_t rank) {
   struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
   if (rank == WO_RANK_UNKNOWN) return;
+  job->story.is_rank_inferred = true;
   wo_event_get(&job->events, job->story.failure)->rank = rank;
   if (traceback) traceback->rank = rank;
 }
@@ -47,7 +48,7 @@ static void note_failure(struct wo_job *job, const struct wo_event *failure) {
   story->outcome = wo__outcome_of(failure);
   story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
   story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
-  set_rank(job, wo_rank_infer(job, failure));
+  set_inferred_rank(job, wo_rank_infer(job, failure));
 }
 
 /* The failure of the last run; of the one before it where the last one is still going well, as whoever asks about the job means
@@ -85,6 +86,8 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
   if (!story->roles || !is_open) return WO_E_NOMEM;
   wo_story_choose_accounting(job);
+  wo__set_prose_aside(job);
+  if (wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   const struct wo_timeline *timeline = NULL;
   if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   wo__claims_open(job, is_open);

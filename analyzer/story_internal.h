@@ -41,6 +41,14 @@ const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *
 const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
                                       const struct wo_event *failure);
 
+/* Gives events without a host that of their file's name, where the name holds one that the job's evidence or its list of nodes
+ * calls a host. WO_E_NOMEM. */
+enum wo_status wo__file_hosts_find(struct wo_job *job);
+
+/* Makes a run of each attempt of a launcher that made several, by the names of the inputs; the last one is current. Needs the
+ * room of story->runs. *ret_run_of_file has a place for each input: the index of its run, or -1. WO_E_NOMEM. */
+enum wo_status wo__attempts_find(struct wo_job *job, const int32_t **ret_run_of_file);
+
 /* Fills story->runs and story->run_of. The last run of each file is current. WO_E_NOMEM. */
 enum wo_status wo__runs_find(struct wo_job *job);
 
@@ -56,6 +64,9 @@ bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
 /* The job's id that a line names, without its step; empty without. */
 struct wo_view wo__job_id_of(const struct wo_event *event);
+
+/* Sets what prose says aside as quoted, where another input tells of a failure itself. */
+void wo__set_prose_aside(struct wo_job *job);
 
 /* Fills step, unit and phase of the story from what stands before the failure (NULL: nothing). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);

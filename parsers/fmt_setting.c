@@ -142,9 +142,11 @@ static bool is_inner_comma(struct wo_view text, size_t at, struct wo_view name) 
   return wo_is_alpha(text.ptr[at + 1]) && wo_view_find_char(wo_view_sub(text, 0, at), ':', 0) != WO_NOT_FOUND;
 }
 
-/* The value at the start of text: a quoted string, or up to a separator. Of a list of cards, "[0,1]", what the brackets hold. */
+/* The value at the start of text: a quoted string, or up to a separator. Of a list of cards, "[0,1]", what the brackets hold,
+ * and of the options of FSDP, "[full_shard, auto_wrap]", the first, which names the strategy. */
 static struct wo_view read_value(struct wo_view text, struct wo_view name) {
   if (wo_view_starts(text, "[") && wo_view_ends(name, "_VISIBLE_DEVICES")) text = wo_view_skip(text, 1);
+  if (wo_view_starts(text, "[") && wo_view_is(name, "fsdp")) return read_value(wo_view_trim_start(wo_view_skip(text, 1)), name);
   if (wo_view_starts(text, "[") && wo_view_ends(name, LIST_KEY)) return wo_view_sub(text, 0, wo_view_find_char(text, ']', 0) + 1);
   if (text.len > 0 && (text.ptr[0] == '"' || text.ptr[0] == '\'')) {
     const size_t end = wo_view_find_char(text, text.ptr[0], 1);

@@ -19,6 +19,12 @@
 /* Slots of struct wo_open that this reader uses: where in its first line the text begins, and its length there. */
 enum number { SPAN_START, SPAN_LENGTH };
 
+/* Lines behind a message that broke off within which its rest may still be printed. */
+#define REST_LINES MESSAGE_LINES
+
+/* Events among which it is looked for. What stands around a failure adds a few for each. */
+#define REST_EVENTS 32
+
 enum side { BEFORE, AFTER };
 
 /* One phrase of the message, and the size that stands next to it. */
@@ -264,6 +270,29 @@ static void finish_torch(struct wo_scan *scan, struct wo_open *open) {
   }
 }
 
+/* A message that says its size and ends with the sentence, where the other one goes on in its line: the short form that programs
+ * print before they raise the error, not a line that was cut by the same width. */
+static bool is_short_form(struct wo_view said, struct wo_view text) {
+  const size_t at = wo_view_find(text, WO_VIEW("Tried to allocate "), 0);
+  const size_t stop = at == WO_NOT_FOUND ? at : wo_view_find(text, WO_VIEW("B. "), at);
+  return stop != WO_NOT_FOUND && wo_view_ends(wo_view_trim(said), "B.");
+}
+
+/* Whether the rest of another message may come in the lines behind this one, as nothing on them tells whose they are: a message
+ * that no label names begins shortly before, and has not said all. */
+static bool is_contested(struct wo_scan *scan, const struct wo_line *line, struct wo_view text, const struct wo_open *open) {
+  const struct wo_event_store *store = wo_scan_store(scan);
+  if (line->prefix.source.len > 0) return false;
+  const size_t last = store->count > REST_EVENTS ? store->count - REST_EVENTS : 0;
+  for (size_t i = store->count; i-- > last;) {
+    const struct wo_event *event = &store->items[i];
+    if (event->span.file != wo_scan_file(scan) || event->span.line + REST_LINES < line->number) continue;
+    if (event->is_quoted || !wo_view_equal(event->pattern_id, open->pattern->id)) continue;
+    return !is_complete(event->text) && !is_short_form(event->text, text);
+  }
+  return false;
+}
+
 /* The message starts in this line, or at the end of the line before when a console broke it inside "out of memory". */
 static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
@@ -281,7 +310,8 @@ static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line
   wo_open_append(open, text);
   open->numbers[SPAN_START] = (int64_t)start;
   open->numbers[SPAN_LENGTH] = (int64_t)(line->full.len - start);
-  return is_complete(wo_open_message(open)) ? WO_MORE_NO : WO_MORE_YES;
+  const bool is_whole = is_complete(wo_open_message(open)) || is_contested(scan, line, text, open);
+  return is_whole ? WO_MORE_NO : WO_MORE_YES;
 }
 
 /* Whether a line cannot belong to a message: a traceback, a new message, a line of a logger, a blank line. */
@@ -290,10 +320,11 @@ static bool is_foreign(struct wo_view text, const struct wo_line *line, const st
   return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(text, line, open);
 }
 
+/* A line without a label that a console broke off may be of each message that is open: none takes it. */
 static enum wo_more feed_torch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  (void)scan;
   const struct wo_view text = wo_prefix_unbox(line->text);
   if (open->lines > MESSAGE_LINES || is_foreign(text, line, open)) return WO_MORE_NO_UNREAD;
+  if (line->prefix.source.len == 0 && wo_scan_has_several_open(scan, open->format)) return WO_MORE_YES;
   wo_open_append(open, text);
   return is_complete(wo_open_message(open)) ? WO_MORE_NO : WO_MORE_YES;
 }

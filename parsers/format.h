@@ -2,7 +2,7 @@
  *
  * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
  * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
- * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.c,
+ * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.def,
  * its tests. Readers keep no state outside struct wo_open. */
 #ifndef WO_FORMAT_H
 #define WO_FORMAT_H
@@ -74,6 +74,12 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
 /* The store that events go to, and the patterns in use. */
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
+
+/* The number of the input that is being read. */
+uint32_t wo_scan_file(const struct wo_scan *scan);
+
+/* Whether more than one construct of the format is open: lines without a label may be of any of them. */
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format);
 
 /* Whether the key (under the path of its parents, which may be empty) was last printed with another value in this input, or
  * never; remembers the value. `offset` is the key's place in the input. False after WO_LIMIT_SETTING_CHANGES changes of one key;

@@ -101,7 +101,8 @@ double wo_monitor_time(struct wo_view text) {
   put_year_first(copy);
   struct wo_view in = {copy, text.len};
   if (wo_units_time(&in, &time_ns) != WO_OK || time_ns < 0) return WO_MONITOR_MISSING;
-  return (double)(time_ns / WO_NS_PER_S) + (double)(time_ns % WO_NS_PER_S) / (double)WO_NS_PER_S;
+  const int64_t whole_s = time_ns / WO_NS_PER_S;
+  return (double)whole_s + (double)(time_ns % WO_NS_PER_S) / (double)WO_NS_PER_S;
 }
 
 struct wo_view wo_monitor_word(struct wo_view *rest) {

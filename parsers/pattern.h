@@ -18,7 +18,8 @@
 enum wo_where {
   WO_WHERE_LINE,   /* every line of the input */
   WO_WHERE_BEFORE, /* only lines shortly before (and after) a memory failure: how far the job had come */
-  WO_WHERE_TAIL    /* only the last lines of an input: did it finish? */
+  WO_WHERE_TAIL,   /* only the last lines of an input: did it finish? */
+  WO_WHERE_HEAD    /* only the first lines of an input: what a file without any word in it is */
 };
 
 /* A fixed value that a match sets, besides the named groups. */

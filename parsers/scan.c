@@ -134,11 +134,12 @@ static size_t next_hit(const struct wo_scan *scan, size_t end) {
   return wo_prefilter_next(scan->prefilter, text, scan->pos);
 }
 
-/* Looks at everything that is complete. While a construct is open every line is read; otherwise only lines with a literal. */
+/* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
+ * read; otherwise only lines with a literal. */
 static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
   while (scan->pos < ready.next) {
-    if (scan->open_count == 0) {
+    if (scan->open_count == 0 && scan->line_number > WO_SCAN_HEAD_LINES) {
       const size_t hit = next_hit(scan, ready.end);
       if (hit == WO_NOT_FOUND) break;
       const size_t start = find_piece_start(scan, hit);
@@ -190,7 +191,8 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *st
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
   const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners &&
                         collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
-                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count);
+                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
+                        collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
   if (!is_whole) {
     wo_scan_free(scan);
     return WO_E_NOMEM;
@@ -239,6 +241,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->messages);
   free(scan->owners);
   free(scan->around);
+  free(scan->head);
   free(scan->tail);
   free(scan);
   return NULL;

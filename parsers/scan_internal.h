@@ -28,6 +28,9 @@ struct wo_seen_setting {
   uint32_t changes; /* 0 = free */
 };
 
+/* Lines at the start of an input that WO_WHERE_HEAD patterns look at: a shell may have echoed a few words before. */
+#define WO_SCAN_HEAD_LINES 5
+
 struct wo_scan {
   struct wo_pattern_set *set;
   const struct wo_prefilter *prefilter;
@@ -53,6 +56,8 @@ struct wo_scan {
   size_t around_count;
   size_t *tail; /* indices of WO_WHERE_TAIL patterns */
   size_t tail_count;
+  size_t *head; /* indices of WO_WHERE_HEAD patterns */
+  size_t head_count;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;

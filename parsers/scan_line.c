@@ -139,6 +139,16 @@ static char *take_slot(struct wo_scan *scan) {
   return NULL;
 }
 
+uint32_t wo_scan_file(const struct wo_scan *scan) {
+  return scan->options.file;
+}
+
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format) {
+  size_t count = 0;
+  for (size_t i = 0; i < scan->open_count; i++) count += scan->open[i].format == format;
+  return count > 1;
+}
+
 /* The part of text that fits, with a NUL behind it; buf is all zero. */
 static void keep_text(char *buf, size_t cap, struct wo_view text) {
   const size_t len = text.len < cap - 1 ? text.len : cap - 1;
@@ -204,7 +214,9 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
-  if (format->begin(scan, line, match, open) == WO_MORE_YES && format->feed) return;
+  const enum wo_more more = format->begin(scan, line, match, open);
+  assert(more != WO_MORE_YES || format->feed);
+  if (more == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);
 }
 
@@ -224,9 +236,20 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   return false;
 }
 
+/* Files of numbers have no word to look for: their form is looked at where they begin. */
+static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
+  struct match_context context = {.scan = scan, .line = line};
+  for (size_t i = 0; i < scan->head_count; i++) {
+    const struct wo_pattern *pattern = wo_pattern_at(scan->set, scan->head[i]);
+    if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
+    wo_pattern_match(scan->set, scan->head[i], line->full, on_match, &context);
+  }
+}
+
 /* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
  * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
+  if (line->number <= WO_SCAN_HEAD_LINES) match_head(scan, line, takers);
   memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
   const size_t found = scan->options.no_prefilter
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)

@@ -33,7 +33,8 @@ static bool read_kind(struct wo_loader *loader, const cJSON *value, const struct
  * does the prefilter do the search. */
 static bool read_where(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
   (void)member;
-  static const char *const names[] = {[WO_WHERE_LINE] = "line", [WO_WHERE_BEFORE] = "before", [WO_WHERE_TAIL] = "tail"};
+  static const char *const names[] = {
+      [WO_WHERE_LINE] = "line", [WO_WHERE_BEFORE] = "before", [WO_WHERE_TAIL] = "tail", [WO_WHERE_HEAD] = "head"};
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
   for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -41,7 +42,7 @@ static bool read_where(struct wo_loader *loader, const cJSON *value, const struc
     ((struct target *)target)->pattern.where = (enum wo_where)i;
     return true;
   }
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown place '%s' (line, before, tail)", name);
+  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown place '%s' (line, before, tail, head)", name);
 }
 
 /* The unit of sizes that are printed without one: bytes for ONNX Runtime and TensorRT, MiB for the

@@ -93,6 +93,14 @@
 #define WO_LIMIT_MESSAGE_BYTES ((size_t)4096)
 #endif
 
+/* Job statistics packed into a comment, and what they expand to: protects the stack. About 400 nodes; further ones are noted. */
+#ifndef WO_LIMIT_PACKED_BYTES
+#define WO_LIMIT_PACKED_BYTES ((size_t)32 * 1024)
+#endif
+#ifndef WO_LIMIT_UNPACKED_BYTES
+#define WO_LIMIT_UNPACKED_BYTES ((size_t)128 * 1024)
+#endif
+
 /* Multi-line constructs that may be open at the same time (ranks writing at once). The oldest is closed when full. */
 #ifndef WO_LIMIT_OPEN_READERS
 #define WO_LIMIT_OPEN_READERS 64

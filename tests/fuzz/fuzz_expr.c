@@ -1,10 +1,10 @@
 /* Any text as an expression and as a template, over facts of every unit: parsing is total, the unit is kept, intervals stay
  * ordered, and an expression parsed again from its own source has the same value. */
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "rules/template.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +48,7 @@ static struct wo_value get(void *context, struct wo_view name) {
     return wo_value_number(facts[i].unit, facts[i].number);
   }
   /* The parser has let a name through that does not exist. */
-  assert(false);
+  require(false);
   return wo_value_unknown(WO_UNIT_NONE);
 }
 
@@ -63,7 +63,7 @@ static bool is_same(struct wo_value a, struct wo_value b) {
 }
 
 static void know(void *context, struct wo_view name) {
-  assert(unit_of(NULL, name) != WO_UNIT_NONE);
+  require(unit_of(NULL, name) != WO_UNIT_NONE);
   ++*(size_t *)context;
 }
 
@@ -72,17 +72,17 @@ static void try_expr(struct wo_arena *arena, struct wo_view text) {
   struct wo_err err = {0};
   const enum wo_status status = wo_expr_parse(arena, text, &names, &expr, &err);
   if (status != WO_OK) {
-    assert(err.code == status && err.message[0] != '\0');
-    assert(status == WO_E_NOMEM || (err.column >= 1 && err.column <= text.len + 1));
+    require(err.code == status && err.message[0] != '\0');
+    require(status == WO_E_NOMEM || (err.column >= 1 && err.column <= text.len + 1));
     return;
   }
   const struct wo_value value = wo_expr_eval(expr, &source);
-  assert(value.unit == wo_expr_unit(expr));
-  if (value.is_known) assert(value.number.lo <= value.number.mid && value.number.mid <= value.number.hi);
-  if (value.unit == WO_UNIT_BOOL) assert(wo_expr_truth(expr, &source) == value.truth);
+  require(value.unit == wo_expr_unit(expr));
+  if (value.is_known) require(value.number.lo <= value.number.mid && value.number.mid <= value.number.hi);
+  if (value.unit == WO_UNIT_BOOL) require(wo_expr_truth(expr, &source) == value.truth);
   const struct wo_expr *again = NULL;
   if (wo_expr_parse(arena, wo_expr_source(expr), &names, &again, NULL) == WO_OK) {
-    assert(is_same(wo_expr_eval(again, &source), value));
+    require(is_same(wo_expr_eval(again, &source), value));
   }
   size_t used = 0;
   wo_expr_each_fact(expr, know, &used);
@@ -92,12 +92,12 @@ static void try_template(struct wo_arena *arena, struct wo_view text) {
   const struct wo_template *template = NULL;
   struct wo_err err = {0};
   if (wo_template_parse(arena, text, &names, &template, &err) != WO_OK) {
-    assert(err.column <= text.len + 1);
+    require(err.column <= text.len + 1);
     return;
   }
   bool has_unknown = false;
   wo_template_render(template, &source, arena, &has_unknown);
-  assert(wo_view_equal(wo_template_source(template), text));
+  require(wo_view_equal(wo_template_source(template), text));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,15 +1,15 @@
 /* Any bytes as a rule file: loading gives a pack or an error inside the file, and what it gives can be linted, asked and
  * rendered. */
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "rules/rule.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void ignore(void *context, const struct wo_err *complaint) {
-  assert(complaint->code != WO_OK);
+  require(complaint->code != WO_OK);
   ++*(size_t *)context;
 }
 
@@ -28,7 +28,7 @@ static void use_causes(struct wo_pack *pack) {
   const struct wo_facts_source facts = {.get = know_nothing, .context = pack};
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *const cause = &pack->causes[i];
-    assert(wo_pack_cause(pack, cause->id) == cause);
+    require(wo_pack_cause(pack, cause->id) == cause);
     wo_expr_truth(cause->when, &facts);
     wo_template_render(cause->title, &facts, &pack->arena, NULL);
     wo_template_render(cause->summary, &facts, &pack->arena, NULL);
@@ -41,15 +41,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct wo_pack *pack = NULL;
     struct wo_err err = {0};
     const enum wo_status status = wo_pack_load(&file, 1, (enum wo_load_depth)depth, &pack, &err);
-    assert((status == WO_OK) == (pack != NULL));
+    require((status == WO_OK) == (pack != NULL));
     if (pack == NULL) {
-      assert(err.code == status && err.message[0] != '\0');
-      assert(err.line <= count_lines(data, size) && err.offset <= size);
+      require(err.code == status && err.message[0] != '\0');
+      require(err.line <= count_lines(data, size) && err.offset <= size);
       continue;
     }
     size_t complaints = 0;
     const size_t count = wo_pack_check(pack, ignore, &complaints);
-    assert(count == complaints);
+    require(count == complaints);
     use_causes(pack);
     wo_pack_free(pack);
   }

@@ -11,13 +11,9 @@
 #include "parsers/clean.h"
 #include "parsers/scan.h"
 #include "rules/rule.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A failed check must stop the fuzzer in every build type, so assert would not do. */
-static inline void require(bool holds) {
-  if (!holds) __builtin_trap();
-}
 
 /* The compiled-in patterns. Made at the first call and kept: loading takes longer than many runs. */
 static inline struct wo_pattern_set *target_patterns(void) {

@@ -11,7 +11,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SEEDS_MAX = 1024, MUTATIONS = 2000, MUTATION_SECONDS = 5, PATH_SIZE = 4096 };
+/* Targets of which there are many are given less time. */
+#ifndef WO_MUTATION_SECONDS
+#define WO_MUTATION_SECONDS 5
+#endif
+
+enum { SEEDS_MAX = 1024, MUTATIONS = 2000, PATH_SIZE = 4096 };
 
 /* Larger files are no seeds. */
 #define SEED_MAX_BYTES ((size_t)1 << 20)
@@ -178,7 +183,7 @@ int main(int argc, char **argv) {
   if (corpus.count == 0) corpus.seeds[corpus.count++] = (struct seed){.data = nothing, .size = 0};
   const bool owns_seeds = inputs > 0;
   uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-  const clock_t end = clock() + (clock_t)MUTATION_SECONDS * CLOCKS_PER_SEC;
+  const clock_t end = clock() + (clock_t)WO_MUTATION_SECONDS * CLOCKS_PER_SEC;
   for (size_t i = 0; i < MUTATIONS && clock() < end; i++, inputs++) {
     run_mutation(&corpus.seeds[below(&state, corpus.count)], &state);
   }

@@ -142,6 +142,12 @@ static struct wo_view with_crlf(struct wo_view log) {
   return (struct wo_view){copy, len};
 }
 
+/* Times decide which rank was first, so they must not depend on how the input came in. */
+static bool is_same_stamp(const struct wo_event *a, const struct wo_event *b) {
+  return a->time_ns == b->time_ns && a->stamp.clock == b->stamp.clock && a->stamp.time_ns == b->stamp.time_ns &&
+         a->stamp.is_inherited == b->stamp.is_inherited;
+}
+
 /* Whether both stores hold the same evidence; places are compared unless the bytes were not the same. */
 static bool is_same_evidence(const struct wo_event_store *a, const struct wo_event_store *b, bool has_same_bytes, char *complaint,
                              size_t cap) {
@@ -151,7 +157,8 @@ static bool is_same_evidence(const struct wo_event_store *a, const struct wo_eve
     if (i < a->count) wo_event_to_text(&a->items[i], text_a, sizeof text_a);
     if (i < b->count) wo_event_to_text(&b->items[i], text_b, sizeof text_b);
     bool is_same = i < a->count && i < b->count && strcmp(text_a, text_b) == 0 && a->items[i].of == b->items[i].of &&
-                   a->items[i].is_quoted == b->items[i].is_quoted && wo_view_equal(a->items[i].text, b->items[i].text);
+                   a->items[i].is_quoted == b->items[i].is_quoted && is_same_stamp(&a->items[i], &b->items[i]) &&
+                   wo_view_equal(a->items[i].text, b->items[i].text);
     if (is_same && has_same_bytes)
       is_same = a->items[i].span.byte == b->items[i].span.byte && a->items[i].span.length == b->items[i].span.length;
     if (is_same) continue;

@@ -90,6 +90,19 @@ static void test_rank_by_siblings(void **state) {
   }
 }
 
+static void test_node_rank(void **state) {
+  (void)state;
+  static const char *const nodes[] = {"err.gpu01.0", "err.gpu01.1", "err.gpu02.0", "err.gpu02.1"};
+  static const char *const tasks[] = {"err.gpu01.0", "err.gpu01.1", "err.gpu02.2", "err.gpu02.3"};
+  static const char *const streams[] = {"gpu01.0.err", "gpu01.0.out", "a/gpu02.0.err", "train-0.err"};
+  for (size_t i = 0; i < 4; i++) {
+    assert_true(wo_name_is_node_rank(wo_view_of(nodes[i]), nodes, 4));
+    assert_false(wo_name_is_node_rank(wo_view_of(tasks[i]), tasks, 4));
+    assert_false(wo_name_is_node_rank(wo_view_of(streams[i]), streams, 4));
+  }
+  assert_false(wo_name_is_node_rank(WO_VIEW("err"), nodes, 4));
+}
+
 static void test_local_rank(void **state) {
   (void)state;
   static const struct {
@@ -212,6 +225,30 @@ static void test_format_looks_at_its_own_file(void **state) {
   assert_true(wo_view_is(wo_name_format(&store, 1, WO_VIEW("b.txt")), "sbatch"));
 }
 
+/* The format of a file that holds events of these patterns; the second's may be NULL. */
+static void expect_account(const char *path, const char *first, const char *second, const char *format) {
+  struct wo_event events[] = {{.kind = WO_KIND_JOB_INFO, .pattern_id = wo_view_of(first)},
+                              {.kind = WO_KIND_JOB_INFO, .pattern_id = wo_view_of(second ? second : first)}};
+  const struct wo_event_store store = {.items = events, .count = second ? 2 : 1};
+  const struct wo_view found = wo_name_format(&store, 0, wo_view_of(path));
+  if (!wo_view_is(found, format)) fail_msg("%s with %s: %.*s", path, first, (int)found.len, found.ptr);
+}
+
+static void test_format_of_accounting(void **state) {
+  (void)state;
+  struct wo_field command = {.id = WO_FIELD_PROGRAM, .text = WO_VIEW("/home/mara/run.sbatch")};
+  struct wo_event job = {.kind = WO_KIND_JOB_INFO, .pattern_id = WO_VIEW("sacct-json"), .fields = &command, .field_count = 1};
+  const struct wo_event_store control = {.items = &job, .count = 1};
+  expect_account("job.json", "sacct-json", NULL, "sacct");
+  expect_account("job.json", "jobstats-json", NULL, "jobstats");
+  expect_account("a.txt", "scontrol-job", NULL, "scontrol");
+  expect_account("a.txt", "sacct-table", "jobstats-packed", "sacct");
+  expect_account("a.txt", "sacct-table", "torch-oom", "log");
+  expect_account("job.json", "sacct-json", "torch-oom", "config");
+  expect_account("slurm-4711.out", "sacct-table", NULL, "log");
+  assert_true(wo_view_is(wo_name_format(&control, 0, WO_VIEW("job.json")), "scontrol"));
+}
+
 /* Hosts put together, each with a blank behind it. */
 struct hosts {
   char text[512];
@@ -255,9 +292,17 @@ static void test_host_lists(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_base),       cmocka_unit_test(test_rank),       cmocka_unit_test(test_rank_by_siblings),
-      cmocka_unit_test(test_local_rank), cmocka_unit_test(test_host),       cmocka_unit_test(test_job),
-      cmocka_unit_test(test_format),     cmocka_unit_test(test_host_lists), cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_base),
+      cmocka_unit_test(test_rank),
+      cmocka_unit_test(test_rank_by_siblings),
+      cmocka_unit_test(test_local_rank),
+      cmocka_unit_test(test_node_rank),
+      cmocka_unit_test(test_host),
+      cmocka_unit_test(test_job),
+      cmocka_unit_test(test_format),
+      cmocka_unit_test(test_host_lists),
+      cmocka_unit_test(test_format_looks_at_its_own_file),
+      cmocka_unit_test(test_format_of_accounting),
   };
   return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

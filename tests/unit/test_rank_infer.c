@@ -35,6 +35,15 @@ static const struct row rows[] = {
     {"nobody ended by himself", OOM ENDS("2", "Killed") ENDS("3", "Killed"), WO_RANK_UNKNOWN},
     {"no lines about tasks", OOM, WO_RANK_UNKNOWN},
     {"a launcher within the tasks", LAUNCHER OOM ENDS("1", "Exited with exit code 1") ENDS("0", "Killed"), WO_RANK_UNKNOWN},
+    {"a program that spawns its ranks",
+     OOM EXCEPTION("torch.multiprocessing.spawn.ProcessRaisedException: x") ENDS("2", "Exited with exit code 1")
+         ENDS("3", "Killed"),
+     WO_RANK_UNKNOWN},
+    {"a task has a node to itself, and runs a rank on each card",
+     OOM "srun: error: gpu03: task 1: Exited with exit code 1\nsrun: error: gpu[02,04-05]: tasks 0,2-3: Killed\n",
+     WO_RANK_UNKNOWN},
+    {"two tasks on each node",
+     OOM "srun: error: gpu03: task 3: Exited with exit code 1\nsrun: error: gpu[02-03]: tasks 0-2: Killed\n", 3},
     {"the line names its rank", "[rank3]: " OOM ENDS("2", "Exited with exit code 1") ENDS("1", "Killed"), 3},
     {"host memory is not asked",
      "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n" ENDS(
@@ -49,6 +58,8 @@ static void test_ranks(void **state) {
     const struct wo_event *failure = sample_failure(&sample);
     assert_non_null(failure);
     if (failure->rank != rows[i].rank) fail_msg("%s: rank %d, expected %d", rows[i].name, failure->rank, rows[i].rank);
+    const bool is_named = failure->rank != WO_RANK_UNKNOWN && strstr(rows[i].log, "[rank") == NULL;
+    if (sample.job->story.is_rank_inferred != is_named) fail_msg("%s: whether it is said differs", rows[i].name);
     sample_done(&sample);
   }
 }
@@ -64,7 +75,26 @@ static void test_traceback(void **state) {
   sample_done(&sample);
 }
 
+/* The reports say that no line names the rank. */
+static void test_reports(void **state) {
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sample_job sample;
+    struct wo_text text = {0};
+    struct wo_text json = {0};
+    sample_log(&sample, *state, rows[i].log);
+    wo_report_text(sample.report, (struct wo_text_style){.width = 300}, &text);
+    wo_report_json(sample.report, &json);
+    const bool is_inferred = sample.job->story.is_rank_inferred;
+    assert_true((strstr(text.ptr, "(from srun: the only task that left by itself)") != NULL) == is_inferred);
+    assert_true((strstr(json.ptr, "\"rank_inferred\": true") != NULL) == is_inferred);
+    wo_text_done(&text);
+    wo_text_done(&json);
+    sample_done(&sample);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_traceback)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranks), cmocka_unit_test(test_traceback),
+                                     cmocka_unit_test(test_reports)};
   return cmocka_run_group_tests_name("rank_infer", tests, sample_load_all, sample_unload);
 }

@@ -311,6 +311,89 @@ static void test_interleaved_ranks_without_prefixes(void **state) {
   wo_event_store_done(&store);
 }
 
+/* What two and three wrapped messages say line by line; a process's figures are those of its number. */
+static const char *const wrapped[3][3] = {
+    {"RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total\n",
+     "capacity of 31.00 GiB of which 1.00 MiB is free. Of the allocated memory 11.00 GiB is\n",
+     "allocated by PyTorch, and 101.00 MiB is reserved by PyTorch but unallocated.\n"},
+    {"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total\n",
+     "capacity of 32.00 GiB of which 2.00 MiB is free. Of the allocated memory 12.00 GiB is\n",
+     "allocated by PyTorch, and 102.00 MiB is reserved by PyTorch but unallocated.\n"},
+    {"RuntimeError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 2 has a total\n",
+     "capacity of 33.00 GiB of which 3.00 MiB is free. Of the allocated memory 13.00 GiB is\n",
+     "allocated by PyTorch, and 103.00 MiB is reserved by PyTorch but unallocated.\n"},
+};
+
+/* Each field that a message has is its own, which the size that it asked for tells. */
+static void expect_own_figures(const struct wo_event *event, const char *log) {
+  const double number = wo_event_number(event, WO_FIELD_TRIED_BYTES, -1) / WO_GIB;
+  const struct {
+    enum wo_field_id id;
+    double bytes;
+  } figures[] = {{WO_FIELD_CAPACITY_BYTES, (30 + number) * WO_GIB},
+                 {WO_FIELD_FREE_BYTES, number * WO_MIB},
+                 {WO_FIELD_ALLOCATED_BYTES, (10 + number) * WO_GIB},
+                 {WO_FIELD_RESERVED_UNALLOCATED_BYTES, (100 + number) * WO_MIB},
+                 {WO_FIELD_GPU, number - 1}};
+  for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+    const double found = wo_event_number(event, figures[i].id, figures[i].bytes);
+    if (fabs(found - figures[i].bytes) > 1) fail_msg("%s of another message in\n%s", wo_field_name(figures[i].id), log);
+  }
+}
+
+/* Walks all orders in which `count` messages can be mixed; `at` tells how many lines of each stand in the log. Returns their
+ * number. `label` stands before the first line of each. */
+static size_t check_orders(size_t count, const char *const *labels, size_t *at, const char *log) {
+  size_t orders = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (at[i] == 3) continue;
+    char longer[2048];
+    snprintf(longer, sizeof longer, "%s%s%s", log, at[i] == 0 ? labels[i] : "", wrapped[i][at[i]]);
+    at[i]++;
+    orders += check_orders(count, labels, at, longer);
+    at[i]--;
+  }
+  if (orders > 0) return orders;
+  struct wo_event_store store;
+  sample_scan_text(own_set, log, &store);
+  if (sample_count(&store, WO_KIND_CUDA_OOM) != count) fail_msg("not %zu messages in\n%s", count, log);
+  for (size_t i = 0; i < count; i++) expect_own_figures(sample_find(&store, WO_KIND_CUDA_OOM, i), log);
+  expect_stable(own_set, wo_view_of(log), &store);
+  wo_event_store_done(&store);
+  return 1;
+}
+
+/* Lines of wrapped messages that nothing labels, in every order: a message has figures of its own or none. */
+static void test_wrapped_messages_in_every_order(void **state) {
+  (void)state;
+  static const char *const bare[] = {"", "", ""};
+  static const char *const labelled[] = {"[rank0]: ", "[rank1]: ", "[rank2]: "};
+  size_t at[3] = {0};
+  assert_int_equal(check_orders(2, bare, at, ""), 20);
+  assert_int_equal(check_orders(3, bare, at, ""), 1680);
+  assert_int_equal(check_orders(2, labelled, at, ""), 20);
+  assert_int_equal(check_orders(3, labelled, at, ""), 1680);
+}
+
+/* One after the other they are whole, and so is a message behind the short form of itself. */
+static void test_wrapped_messages_in_turn(void **state) {
+  (void)state;
+  struct wo_event_store store;
+  char log[2048];
+  snprintf(log, sizeof log, "%s%s%s%s%s%s", wrapped[0][0], wrapped[0][1], wrapped[0][2], wrapped[1][0], wrapped[1][1],
+           wrapped[1][2]);
+  sample_scan_text(own_set, log, &store);
+  for (size_t i = 0; i < 2; i++) {
+    sample_expect_number(sample_find(&store, WO_KIND_CUDA_OOM, i), WO_FIELD_CAPACITY_BYTES, (31 + (double)i) * WO_GIB);
+  }
+  wo_event_store_done(&store);
+  snprintf(log, sizeof log, "error: CUDA out of memory. Tried to allocate 1.00 GiB.\n%s%s%s", wrapped[0][0], wrapped[0][1],
+           wrapped[0][2]);
+  sample_scan_text(own_set, log, &store);
+  sample_expect_number(sample_find(&store, WO_KIND_CUDA_OOM, 1), WO_FIELD_CAPACITY_BYTES, 31 * WO_GIB);
+  wo_event_store_done(&store);
+}
+
 /* More ranks than can be read at once: the oldest are given up, the others are whole. */
 static void test_more_open_readers_than_there_is_room(void **state) {
   (void)state;
@@ -588,6 +671,8 @@ int main(void) {
       cmocka_unit_test(test_tail_of_a_long_open_line),
       cmocka_unit_test(test_interleaved_ranks_with_prefixes),
       cmocka_unit_test(test_interleaved_ranks_without_prefixes),
+      cmocka_unit_test(test_wrapped_messages_in_every_order),
+      cmocka_unit_test(test_wrapped_messages_in_turn),
       cmocka_unit_test(test_more_open_readers_than_there_is_room),
       cmocka_unit_test(test_a_silent_writer_is_closed),
       cmocka_unit_test(test_events_beyond_the_limit_are_counted),
