@@ -8,6 +8,7 @@
 
 #include "analyzer/budget_args.h"
 #include "analyzer/budget_report.h"
+#include "analyzer/report_text.h"
 #include "parsers/clean.h"
 
 #ifndef WHYOOM_VERSION
@@ -162,7 +163,7 @@ void wo_budget_json(const struct wo_budget_report *report, struct wo_text *out) 
   if (printed == NULL) {
     out->is_failed = true;
   } else {
-    wo_text_add(out, "%s\n", printed);
+    wo__add_printed_json(out, printed);
   }
   cJSON_free(printed);
   cJSON_Delete(root);
