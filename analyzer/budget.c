@@ -369,6 +369,7 @@ static void add_context(struct maker *maker) {
 static void add_live(struct maker *maker) {
   if (!maker->is_training) {
     wo__budget_cache(maker->input, maker->arena, add_row(maker, "kv_cache", "KV cache"));
+    add_row(maker, "activations", "activations")->formula = WO_VIEW("not worked out for inference: they depend on the engine");
     return;
   }
   wo__budget_activations(maker->input, maker->arena, add_row(maker, "activations", "activations"));

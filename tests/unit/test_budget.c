@@ -352,6 +352,8 @@ static void test_verdicts(void **state) {
               {"params:1B dtype:fp32 capacity:80GiB", WO_BUDGET_OPEN},
               {"params:1B dtype:fp32 capacity:8GiB", WO_BUDGET_NOT_FIT},
               {LIVE "params:1B dtype:fp32 capacity:80GiB", WO_BUDGET_FITS},
+              {"inference params:1B dtype:bf16 layers:3 heads:8 hidden:128 max-model-len:100 capacity:8GiB", WO_BUDGET_OPEN},
+              {"inference params:1B dtype:bf16 capacity:1GiB", WO_BUDGET_NOT_FIT},
               {LIVE "params:1B dtype:bf16 capacity:11GiB", WO_BUDGET_TIGHT},
               {LIVE "params:1B dtype:bf16 capacity:9GiB", WO_BUDGET_NOT_FIT}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
