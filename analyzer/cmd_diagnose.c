@@ -78,7 +78,7 @@ static enum wo_exit write_report(const struct wo_cli *cli, const struct wo_termi
   } else {
     wo_report_text(report, wo_command_style(cli, terminal), out);
   }
-  const bool is_failed = report->finding_count > 0 || job->story.failure != WO_EVENT_NONE;
+  const bool is_failed = wo_report_tells_failure(report) || job->story.failure != WO_EVENT_NONE;
   wo_report_free(report);
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
@@ -162,9 +162,9 @@ static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char
   job->no_prefilter = cli->no_prefilter;
   if (read_path(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
-        report->finding_count > 0 ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
+        wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
     wo_text_add(out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
-    is_failed = report->finding_count > 0;
+    is_failed = wo_report_tells_failure(report);
   }
   wo_report_free(report);
   wo_job_free(job);

@@ -61,18 +61,37 @@ struct example_result {
   char title[512];
 };
 
+/* Findings among which a cause must be for an example to give it. The first is the one that a user reads. A cause that can only
+ * ever be possible stands behind a surer one, or behind "unclear", and is read with it; notes stand behind everything. */
+static size_t count_judged(const struct wo_report *report, const struct wo_cause *cause) {
+  if (!cause->is_failure) return report->finding_count;
+  const size_t most = cause->at_most == WO_CONFIDENCE_POSSIBLE ? 2 : 1;
+  return report->finding_count < most ? report->finding_count : most;
+}
+
+/* The finding that an example is judged by: the cause's own where it is among those that count, else the first; NULL for none. */
+static const struct wo_report_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
+  const size_t count = count_judged(report, cause);
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_equal(report->findings[i].cause->id, cause->id)) return &report->findings[i];
+  }
+  return report->finding_count > 0 ? &report->findings[0] : NULL;
+}
+
 /* Runs one example through the whole diagnosis, as a log by itself. False when it could not be run,
  * which is not the same as giving no finding. */
-static bool run_example(const struct wo_pack *pack, const struct wo_example *example, struct example_result *ret) {
+static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause, const struct wo_example *example,
+                        struct example_result *ret) {
   struct wo_job *job = NULL;
   struct wo_report *report = NULL;
   *ret = (struct example_result){.title = ""};
   if (wo_job_new(pack, &job) != WO_OK) return false;
   const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
                        wo_report_make(job, pack, &report) == WO_OK;
-  if (is_made && report->finding_count > 0) {
-    ret->first_id = report->findings[0].cause->id;
-    const struct wo_view title = wo_view_sub(report->findings[0].title, 0, sizeof ret->title - 1);
+  const struct wo_report_finding *const finding = is_made ? find_judged(report, cause) : NULL;
+  if (finding != NULL) {
+    ret->first_id = finding->cause->id;
+    const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
     memcpy(ret->title, title.ptr, title.len);
     ret->title[title.len] = '\0';
   }
@@ -89,7 +108,7 @@ static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *caus
   for (size_t i = 0; i < cause->example_count; i++) {
     const struct wo_example *example = &cause->examples[i];
     struct example_result result;
-    const bool is_run = run_example(pack, example, &result);
+    const bool is_run = run_example(pack, cause, example, &result);
     const bool gives = is_run && wo_view_equal(result.first_id, cause->id);
     const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
     if (is_run && gives == example->gives && is_titled) continue;

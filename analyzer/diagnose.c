@@ -130,10 +130,16 @@ static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct w
   return WO_OK;
 }
 
-/* Insertion by score; equal scores keep the order of the packs. */
+/* A note never stands before a failure, whatever their scores: the first finding is the diagnosis. */
+static bool is_behind(const struct wo_report_finding *a, const struct wo_report_finding *b) {
+  if (a->cause->is_failure != b->cause->is_failure) return b->cause->is_failure;
+  return a->score < b->score;
+}
+
+/* Insertion by rank; equal ones keep the order of the packs. */
 static void insert_sorted(struct wo_report_finding *findings, size_t *count, const struct wo_report_finding *finding) {
   size_t at = *count;
-  while (at > 0 && findings[at - 1].score < finding->score) {
+  while (at > 0 && is_behind(&findings[at - 1], finding)) {
     findings[at] = findings[at - 1];
     at--;
   }

@@ -479,6 +479,8 @@ static void read_summary(struct wo_facts *facts) {
   set_field(facts, "summary.allocated_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_BYTES);
   set_field(facts, "summary.reserved_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_RESERVED_BYTES);
   set_field(facts, "summary.reserved", WO_UNIT_BYTES, last, WO_FIELD_RESERVED_BYTES);
+  set_field(facts, "summary.allocated", WO_UNIT_BYTES, last, WO_FIELD_ALLOCATED_BYTES);
+  set_field(facts, "summary.active", WO_UNIT_BYTES, last, WO_FIELD_ACTIVE_BYTES);
   set_field(facts, "summary.non_releasable", WO_UNIT_BYTES, last, WO_FIELD_NON_RELEASABLE_BYTES);
   set_field(facts, "summary.oom_count", WO_UNIT_NUMBER, last, WO_FIELD_OOM_COUNT);
   set_field(facts, "summary.retries", WO_UNIT_NUMBER, last, WO_FIELD_RETRY_COUNT);
@@ -508,6 +510,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   read_host(facts);
   read_requests(facts);
   read_job(facts);
+  wo_facts_read_signs(facts);
   wo_facts_read_workload(facts);
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);

@@ -72,6 +72,9 @@ void wo_facts_read_memory(struct wo_facts *facts);
  * has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
 enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
 
+/* Reads signs beside the failure (analyzer/signs.c): frames, survived failures, XLA's program, remarks on settings. */
+void wo_facts_read_signs(struct wo_facts *facts);
+
 /* Read what the ranks show together (analyzer/ranks.c), and the earlier runs in the log (analyzer/restarts.c). */
 void wo_facts_read_workload(struct wo_facts *facts);
 void wo_facts_read_ranks(struct wo_facts *facts);

@@ -27,9 +27,10 @@ static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame)
   return false;
 }
 
-/* These two hints tell what kind of tensor was wanted, and stand in the same list as the phases of a step. */
+/* These hints tell what kind of tensor was wanted, or what the program was about; they stand in the same list as the phases. */
 static bool is_nature(struct wo_view name) {
-  return wo_view_is(name, "attention") || wo_view_is(name, "logits");
+  return wo_view_is(name, "attention") || wo_view_is(name, "logits") || wo_view_is(name, "graph_kept") ||
+         wo_view_is(name, "checkpoint_read") || wo_view_is(name, "ddp_setup");
 }
 
 struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
@@ -51,9 +52,12 @@ static struct wo_view innermost(struct wo_view frames, size_t count) {
 }
 
 bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name) {
-  const struct wo_view inner = innermost(frames, 4);
+  return wo_story_frames_hold(pack, innermost(frames, 4), name);
+}
+
+bool wo_story_frames_hold(const struct wo_pack *pack, struct wo_view frames, const char *name) {
   for (size_t i = 0; i < pack->phase_count; i++) {
-    if (wo_view_is(pack->phases[i].phase, name) && hint_matches(&pack->phases[i], inner)) return true;
+    if (wo_view_is(pack->phases[i].phase, name) && hint_matches(&pack->phases[i], frames)) return true;
   }
   return false;
 }

@@ -63,11 +63,12 @@ static void read_pool(const struct wo_event *event, struct card *card) {
 /* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool;
  * or as large as it must be, when the card cannot hold it beside the pool. */
 static bool is_own_listed(const struct wo_event *event, const struct card *card) {
-  if (card->process.is_known || !card->listed.is_known || !card->reserved.is_known) return false;
+  const struct figure pool = card->reserved.is_known ? card->reserved : card->allocated;
+  if (card->process.is_known || !card->listed.is_known || !pool.is_known) return false;
   if (wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0) > 1) return false;
-  const double rest = card->listed.bytes.mid - card->reserved.bytes.mid;
-  if (rest >= 0 && card->capacity.is_known && card->listed.bytes.lo + card->reserved.bytes.lo > card->capacity.bytes.hi)
-    return true;
+  const double rest = card->listed.bytes.mid - pool.bytes.mid;
+  if (rest >= 0 && card->capacity.is_known && card->listed.bytes.lo + pool.bytes.lo > card->capacity.bytes.hi) return true;
+  if (!card->reserved.is_known) return false;
   return rest > -0.05 * WO_GIB && rest <= CONTEXT_HI + 0.5 * WO_GIB;
 }
 

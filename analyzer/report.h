@@ -176,6 +176,11 @@ struct wo_report {
   struct wo_view resubmit; /* the line to resubmit with, or empty */
 };
 
+/* Whether the first finding tells of a failure. Notes stand behind all failures: without one there are only notes, or nothing. */
+static inline bool wo_report_tells_failure(const struct wo_report *report) {
+  return report->finding_count > 0 && report->findings[0].cause->is_failure;
+}
+
 /* How text is laid out. */
 struct wo_text_style {
   size_t width;    /* columns; at least 40 */

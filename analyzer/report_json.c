@@ -363,6 +363,7 @@ static void put_finding(struct writer *w, cJSON *array, const struct wo_report_f
   put(w, object, "summary", text_item(w, finding->summary));
   put_name(w, object, "confidence", wo__confidence_name(finding->confidence));
   put(w, object, "score", number_item(finding->score));
+  put(w, object, "is_failure", cJSON_CreateBool(finding->cause->is_failure));
   put_arguments(w, object, "for", finding->for_, finding->for_count);
   put_arguments(w, object, "against", finding->against, finding->against_count);
   put_texts(w, object, "would_tell", finding->would_tell, finding->would_tell_count);

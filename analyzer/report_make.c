@@ -207,7 +207,7 @@ static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct
 /* The command that scontrol prints, an absolute path, or the script among the inputs: both are what the user submits. */
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
-  if (report->finding_count == 0 || report->findings[0].fix_count == 0) return;
+  if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *const event = &job->events.items[i];
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);

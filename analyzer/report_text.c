@@ -137,12 +137,21 @@ static void write_no_finding(struct wo__writer *w) {
   }
 }
 
+/* A finding below the first: as a section of its own. */
+static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+  wo__end_line(w);
+  wo__write_title(w, tag, finding);
+  wo__put_paragraph(w, finding->summary);
+  wo__write_body(w, finding);
+}
+
 /* The first finding in full, with the place of the failure and the card. Only this one has them: they belong to the failure, and
- * the other findings are other readings of the same failure. */
+ * the other findings are other readings of the same failure. Where nothing failed, the first note is what there is to read. */
 static void write_diagnosis(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
-  if (report->finding_count == 0) {
+  if (!wo_report_tells_failure(report)) {
     write_no_finding(w);
+    if (report->finding_count > 0) write_in_full(w, "note", &report->findings[0]);
     return;
   }
   const struct wo_report_finding *const finding = &report->findings[0];
@@ -171,17 +180,14 @@ static void write_others(struct wo__writer *w) {
   for (size_t i = 1; i < w->report->finding_count; i++) {
     const struct wo_report_finding *const finding = &w->report->findings[i];
     if (w->page.style.is_verbose) {
-      wo__end_line(w);
-      wo__write_title(w, "also", finding);
-      wo__put_paragraph(w, finding->summary);
-      wo__write_body(w, finding);
+      write_in_full(w, finding->cause->is_failure ? "also" : "note", finding);
       continue;
     }
     wo_text_add_view(wo__writer_start(w), finding->title);
     wo_text_add(&w->scratch, " (");
     wo_text_add_view(&w->scratch, finding->cause->id);
     wo_text_add(&w->scratch, ", %s)", wo__confidence_name(finding->confidence));
-    wo__put_labelled(w, "also possible:", wo__writer_scratch(w));
+    wo__put_labelled(w, finding->cause->is_failure ? "also possible:" : "also note:", wo__writer_scratch(w));
   }
 }
 

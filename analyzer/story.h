@@ -25,6 +25,9 @@ struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames)
 /* Whether the innermost frames match the hints of that name ("attention", "logits"). */
 bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name);
 
+/* As wo_story_frames_show, of all frames. */
+bool wo_story_frames_hold(const struct wo_pack *pack, struct wo_view frames, const char *name);
+
 /* Whether two runs follow each other: parts of one file, or attempts of one launcher. */
 bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b);
 

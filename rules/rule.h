@@ -43,6 +43,7 @@ struct wo_cause {
   size_t not_when_count;
   enum wo_weight prior;
   enum wo_confidence at_most;
+  bool is_failure; /* false: worth knowing, but nothing went wrong by it; told as a note, and never before a failure */
   const struct wo_clause *for_;
   size_t for_count;
   const struct wo_clause *against;

@@ -88,6 +88,7 @@ static const struct wo_member cause_members[] = {
      .extra = WO_CLAUSE_CONDITION},
     {.key = "prior", .read = wo__load_weight, IN_CAUSE(prior)},
     {.key = "at_most", .read = read_confidence},
+    {.key = "is_failure", .read = wo__load_bool, IN_CAUSE(is_failure)},
     {.key = "for", .read = wo__load_clauses, IN_CAUSE(for_), COUNT_IN_CAUSE(for_count), .extra = WO_CLAUSE_ARGUMENT},
     {.key = "against", .read = wo__load_clauses, IN_CAUSE(against), COUNT_IN_CAUSE(against_count), .extra = WO_CLAUSE_ARGUMENT},
     {.key = "excludes", .read = wo__load_texts, IN_CAUSE(excludes), COUNT_IN_CAUSE(exclude_count)},
@@ -106,6 +107,7 @@ bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cau
   assert(cause->id.len > 0);
   cause->prior = WO_WEIGHT_MEDIUM;
   cause->at_most = WO_CONFIDENCE_CERTAIN;
+  cause->is_failure = true;
   if (!wo__load_lets(loader, cJSON_GetObjectItemCaseSensitive(object, "let"))) return false;
   if (!wo__load_members(loader, object, cause_members, COUNT_OF(cause_members), cause)) return false;
   return cause->when != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'when'");

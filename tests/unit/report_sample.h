@@ -163,8 +163,9 @@ static inline void sample_findings(struct sample *s) {
   s->would_tell[0] = WO_VIEW("a memory snapshot: the largest free block against the request");
   s->not_proposed[0] = WO_VIEW("max_split_size_mb (conflicts with fix 1)");
   s->not_proposed[1] = WO_VIEW("gradient checkpointing (already on, train.sbatch:21)");
-  s->causes[0] = (struct wo_cause){.id = WO_VIEW("fragmentation"), .family = WO_VIEW("fragmentation")};
-  s->causes[1] = (struct wo_cause){.id = WO_VIEW("oversized-micro-batch"), .family = WO_VIEW("oversized_batch")};
+  s->causes[0] = (struct wo_cause){.id = WO_VIEW("fragmentation"), .family = WO_VIEW("fragmentation"), .is_failure = true};
+  s->causes[1] =
+      (struct wo_cause){.id = WO_VIEW("oversized-micro-batch"), .family = WO_VIEW("oversized_batch"), .is_failure = true};
   s->findings[0] = (struct wo_report_finding){
       .cause = &s->causes[0],
       .title = WO_VIEW("11.62 GiB lay idle in pieces while 2.00 GiB was refused"),

@@ -156,6 +156,20 @@ static void test_exit_codes(void **state) {
   check(RUN(NULL, "--no-such-option"), 2, NULL, "--no-such-option");
 }
 
+/* A note is told and leaves the exit code alone; beside a failure it stands behind it. */
+static void test_notes(void **state) {
+  static const char setting[] = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size:128\n";
+  char text[8192];
+  (void)state;
+  check(RUN(setting, "-"), 0, "note[allocator-setting-unknown]", NULL);
+  check(RUN(setting, "-"), 0, "ok: no failure found", NULL);
+  check(RUN(setting, "--format", "json", "-"), 0, "\"is_failure\": false", NULL);
+  snprintf(text, sizeof text, "%s%s", setting, oom_log);
+  check(RUN(text, "-"), 1, "error[", NULL);
+  check(RUN(text, "-"), 1, "also note:", NULL);
+  check(RUN(text, "--verbose", "-"), 1, "\nnote[allocator-setting-unknown]", NULL);
+}
+
 static void test_standard_input(void **state) {
   (void)state;
   check(RUN(oom_log, "-"), 1, "2.00 GiB", NULL);
@@ -221,6 +235,7 @@ int main(void) {
       cmocka_unit_test(test_explain),
       cmocka_unit_test(test_explain_knows_every_rule),
       cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_notes),
       cmocka_unit_test(test_standard_input),
       cmocka_unit_test(test_several_files),
       cmocka_unit_test(test_events),

@@ -43,6 +43,9 @@ static const char rules[] =
     /* what excludes */
     CAUSE("excluding", "oom.gpu == 7", ", \"prior\": \"strong\", \"excludes\": [\"possible\", \"certain\", \"second-excluding\"]")
         CAUSE("second-excluding", "oom.gpu == 7", ", \"prior\": \"medium\", \"excludes\": [\"likely\", \"not-ruled-out\"]")
+    /* a note, stronger than all and first in the pack's order but for that */
+    CAUSE("remark", "oom.gpu == 0 or unknown(oom.gpu)",
+          ", \"prior\": \"decisive\", \"is_failure\": false, \"excludes\": [\"formula\", \"certain\", \"possible\"]")
     /* what would settle it, and what it is made of */
     CAUSE("telling", "oom.gpu == 0",
           ", \"prior\": \"medium\", \"would_tell\": [\"always\", {\"if\": \"unknown(config.micro_batch)\", \"say\": \"the "
@@ -115,7 +118,10 @@ static void test_best_first(void **state) {
   sample_log(&sample, *state, OOM_ON("0"));
   const struct wo_report *report = sample.report;
   assert_true(report->finding_count >= 6);
-  for (size_t i = 1; i < report->finding_count; i++) assert_true(report->findings[i - 1].score >= report->findings[i].score);
+  /* Notes stand last, whatever their score. */
+  const size_t failures = report->finding_count - 1;
+  assert_true(wo_view_is(report->findings[failures].cause->id, "remark"));
+  for (size_t i = 1; i < failures; i++) assert_true(report->findings[i - 1].score >= report->findings[i].score);
   /* Of equal score: in the order of the rules. */
   assert_true(wo_view_is(report->findings[0].cause->id, "certain"));
   assert_true(wo_view_is(report->findings[1].cause->id, "limited"));
@@ -135,6 +141,22 @@ static void test_exclusion(void **state) {
   sample_done(&sample);
 }
 
+/* A note drops no failure, and where there is no failure it is all there is. */
+static void test_notes(void **state) {
+  struct sample_job sample;
+  sample_log(&sample, *state, OOM_ON("0"));
+  assert_true(wo_report_tells_failure(sample.report));
+  assert_non_null(sample_finding(&sample, "remark"));
+  assert_non_null(sample_finding(&sample, "formula"));
+  assert_non_null(sample_finding(&sample, "certain"));
+  sample_done(&sample);
+  sample_log(&sample, *state, "all is well\n");
+  assert_int_equal(sample.report->finding_count, 1);
+  assert_non_null(sample_finding(&sample, "remark"));
+  assert_false(wo_report_tells_failure(sample.report));
+  sample_done(&sample);
+}
+
 static void test_would_tell(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("0"));
@@ -148,7 +170,7 @@ static void test_would_tell(void **state) {
 static void test_nothing_to_diagnose(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, "all is well\n");
-  assert_int_equal(sample.report->finding_count, 0);
+  assert_false(wo_report_tells_failure(sample.report));
   sample_done(&sample);
 }
 
@@ -199,6 +221,7 @@ int main(void) {
       cmocka_unit_test(test_known_facts_decide),
       cmocka_unit_test(test_best_first),
       cmocka_unit_test(test_exclusion),
+      cmocka_unit_test(test_notes),
       cmocka_unit_test(test_would_tell),
       cmocka_unit_test(test_nothing_to_diagnose),
       cmocka_unit_test(test_evidence_and_place),

@@ -102,6 +102,10 @@ static const struct row rows[] = {
     {"a driver that does not count by process",
      OOM_SAYS("1.00 GiB", "0", "40.00 GiB", "1.00 GiB", "0 bytes", "37.00 GiB", "0.50 GiB"),
      {{"oom.process", (double)NAN, 0}, {"oom.reserved", 37.5, 2 * HALF}, {"oom.unaccounted", 1.5, 4 * HALF}}},
+    {"so it is without a figure for the idle part",
+     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
+     "50.00 MiB is free. Process 4711 has 39.80 GiB memory in use. Of the allocated memory 33.00 GiB is allocated by PyTorch.\n",
+     {{"oom.process", 39.8, HALF}, {"oom.other_processes_listed", 0, 0}}},
     {"a listed process of quite another size is another",
      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 40.00 GiB of which "
      "1.00 GiB is "
