@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "analyzer/budget_args.h"
 #include "parsers/base/number.h"
 #include "parsers/base/view.h"
 
@@ -63,8 +64,8 @@ struct command {
 
 /* The words that can stand first. "diagnose" is only a topic of help. */
 static const struct command commands[] = {
-    {"diagnose", WO_COMMAND_DIAGNOSE}, {"rules", WO_COMMAND_RULES},     {"explain", WO_COMMAND_EXPLAIN},
-    {"help", WO_COMMAND_HELP},         {"version", WO_COMMAND_VERSION},
+    {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET}, {"rules", WO_COMMAND_RULES},
+    {"explain", WO_COMMAND_EXPLAIN},   {"help", WO_COMMAND_HELP},     {"version", WO_COMMAND_VERSION},
 };
 
 /* ---- Help ----
@@ -75,6 +76,7 @@ static const struct command commands[] = {
 static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, and what to change\n"
                                     "\n"
                                     "usage: whyoom [OPTION...] [PATH...]\n"
+                                    "       whyoom budget [OPTION...] [PATH...]\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
                                     "       whyoom explain [ID...]\n"
                                     "       whyoom help [COMMAND]\n"
@@ -98,6 +100,39 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "\n"
                                     "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"
                                     "or some input could not be read (the rest is reported)\n";
+
+static const char help_budget[] = "usage: whyoom budget [OPTION...] [PATH...]\n"
+                                  "\n"
+                                  "Memory of one card by component: weights, gradients, optimizer, activations,\n"
+                                  "logits, buffers. Inputs are options, what the job's files (PATH) say, and for a\n"
+                                  "known model its shape; options win.\n"
+                                  "\n"
+                                  "  --model NAME             shape and size of a known model: llama-3.1-8b\n"
+                                  "  --params N               parameters: 8499653234, 8.5B; --trainable N of them,\n"
+                                  "                           or --adapters N beside them; --lora-rank R guesses N\n"
+                                  "  --frozen NAME=N:FORMAT   a frozen model beside it; may be repeated\n"
+                                  "  --dtype F                fp32, bf16, fp16, amp (fp32 weights, autocast), fp8\n"
+                                  "  --grad-dtype F           --optimizer-dtype F  --master-weights (fp32 copy)\n"
+                                  "  --quantize 8bit|4bit     format of frozen weights\n"
+                                  "  --optimizer O            adam, adamw, adam8bit, sgd, sgd-momentum, adafactor,\n"
+                                  "                           lion, none\n"
+                                  "  --gpus N                 --zero 0|1|2|3\n"
+                                  "  --fsdp S                 full_shard, shard_grad_op, no_shard\n"
+                                  "  --tensor-parallel N      --sequence-parallel  --pipeline N  --largest-layer N\n"
+                                  "  --offload-optimizer      --offload-params: to the host\n"
+                                  "  --micro-batch N          --seq-len N  --grad-accum N\n"
+                                  "  --layers N               --hidden N  --heads N  --kv-heads N  --head-dim N\n"
+                                  "  --intermediate N         --vocab N\n"
+                                  "  --checkpointing MODE     none, selective, full; --attention flash|scores\n"
+                                  "  --fused-loss             the loss in chunks, without whole logits\n"
+                                  "  --activations SIZE@micro_batch=N[,seq_len=N]   a measured point to scale\n"
+                                  "  --extra rankN=SIZE[@micro_batch=N]             what only that rank needs\n"
+                                  "  --stated COMPONENT=SIZE  a figure to compare with (weights=14GB)\n"
+                                  "  --inference              --max-num-seqs N  --max-model-len N  --kv-dtype F\n"
+                                  "  --capacity SIZE          memory of the card: 47.4GiB\n"
+                                  "\n"
+                                  "exit status: 0 it fits (or no capacity is given); 1 it does not fit; 2 wrong\n"
+                                  "usage, or some input could not be read\n";
 
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show [ID...]] [--rules DIR]\n"
                                  "\n"
@@ -130,6 +165,8 @@ static const char help_version[] = "usage: whyoom version\n"
 /* The default is behind the switch, so that the compiler warns of a command that has no text. */
 const char *wo_cli_help(enum wo_command command) {
   switch (command) {
+  case WO_COMMAND_BUDGET:
+    return help_budget;
   case WO_COMMAND_RULES:
     return help_rules;
   case WO_COMMAND_EXPLAIN:
@@ -265,12 +302,33 @@ static const struct option *find_letter(char letter) {
   return NULL;
 }
 
+/* Keeps an option of one command for that command to read. text is what stands behind the dashes. */
+static enum wo_status keep_budget(struct reader *reader, struct wo_view name, const char *value) {
+  struct wo_cli *const cli = reader->cli;
+  const int shown = (int)name.len;
+  const bool takes = wo_budget_option(name) == WO_BUDGET_TAKES_VALUE;
+  if (cli->command != WO_COMMAND_BUDGET)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s is an option of `whyoom budget`, a word that comes first", shown,
+                      name.ptr);
+  if (!takes && value)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s takes no value, but '%s' follows the =", shown, name.ptr, value);
+  if (takes && !value && reader->next >= reader->argc)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s wants a value, and nothing follows it", shown, name.ptr);
+  if (cli->budget_count == WO_LIMIT_BUDGET_OPTIONS)
+    return wo_err_set(reader->err, WO_E_USAGE, "budget takes %d options at the most", WO_LIMIT_BUDGET_OPTIONS);
+  if (takes && !value) value = reader->argv[reader->next++];
+  cli->budget[cli->budget_count++] = (struct wo_cli_option){name, value};
+  return WO_OK;
+}
+
 /* Reads "--name", "--name=value" or "--name value"; text stands behind the dashes. */
 static enum wo_status read_long(struct reader *reader, const char *text) {
   struct wo_view value = wo_view_of(text);
   const bool has_value = wo_view_find_char(value, '=', 0) != WO_NOT_FOUND;
   const struct wo_view name = wo_view_cut(&value, '=');
   const struct option *const option = find_long(name);
+  if (option == NULL && wo_budget_option(name) != WO_BUDGET_IS_NO_OPTION)
+    return keep_budget(reader, name, has_value ? value.ptr : NULL);
   if (option == NULL)
     return wo_err_set(reader->err, WO_E_USAGE, "unknown option --%.*s (whyoom --help lists them; a file of that name: -- first)",
                       (int)(name.len < 80 ? name.len : 80), text);
@@ -372,6 +430,7 @@ static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
     return check_rules(cli, err);
   case WO_COMMAND_HELP:
     return check_help(cli, err);
+  case WO_COMMAND_BUDGET:
   case WO_COMMAND_EXPLAIN:
   case WO_COMMAND_VERSION:
   case WO_COMMAND_DIAGNOSE:

@@ -5,11 +5,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "parsers/base/limits.h"
 #include "parsers/base/status.h"
+#include "parsers/base/view.h"
 
-enum wo_command { WO_COMMAND_DIAGNOSE, WO_COMMAND_RULES, WO_COMMAND_EXPLAIN, WO_COMMAND_HELP, WO_COMMAND_VERSION };
+enum wo_command {
+  WO_COMMAND_DIAGNOSE,
+  WO_COMMAND_BUDGET,
+  WO_COMMAND_RULES,
+  WO_COMMAND_EXPLAIN,
+  WO_COMMAND_HELP,
+  WO_COMMAND_VERSION
+};
 enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
 enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
+
+/* An option of one command alone, as it was written; both borrowed from argv. */
+struct wo_cli_option {
+  struct wo_view name; /* without dashes */
+  const char *value;   /* NULL for one that takes none */
+};
 
 struct wo_cli {
   enum wo_command command;
@@ -25,6 +40,8 @@ struct wo_cli {
   bool list_events; /* --events: the evidence, one line each, instead of a report */
   char **words;     /* arguments that are no options, in order; borrowed from argv */
   size_t word_count;
+  struct wo_cli_option budget[WO_LIMIT_BUDGET_OPTIONS]; /* of `whyoom budget`, in order */
+  size_t budget_count;
 };
 
 /* Reads argv. WO_E_USAGE with a message that names the option and what was expected. Arguments behind "--" are words. */

@@ -83,19 +83,32 @@ static enum wo_exit write_report(const struct wo_cli *cli, const struct wo_termi
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
+enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack *pack, char **paths, size_t count,
+                                 struct wo_job **ret_job, struct wo_text *errors) {
+  struct wo_job *job = NULL;
+  bool is_complete = true;
+  *ret_job = NULL;
+  if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
+  job->no_prefilter = cli->no_prefilter;
+  wo_job_expect(job, (const char *const *)paths, count);
+  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
+  if (wo_job_close(job) != WO_OK) {
+    wo_job_free(job);
+    return WO_EXIT_ERROR;
+  }
+  write_notes(job, errors);
+  *ret_job = job;
+  return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
+}
+
 /* Diagnoses the given paths as one job. An input that could not be read outweighs what was found,
  * and --exit-zero does not hide it: it is a mistake in the call, not a result. */
 static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_pack *pack,
                                    char **paths, size_t count, struct wo_text *out, struct wo_text *errors) {
   struct wo_job *job = NULL;
-  if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
-  job->no_prefilter = cli->no_prefilter;
-  wo_job_expect(job, (const char *const *)paths, count);
-  bool is_complete = true;
-  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
+  const enum wo_exit reading = wo_command_read_job(cli, pack, paths, count, &job, errors);
   enum wo_exit code = WO_EXIT_ERROR;
-  if (wo_job_close(job) == WO_OK) {
-    write_notes(job, errors);
+  if (job) {
     code = WO_EXIT_FINE;
     if (cli->list_events) {
       write_events(job, out);
@@ -105,7 +118,7 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   }
   if (code == WO_EXIT_ERROR) wo_text_add(errors, "whyoom: out of memory\n");
   wo_job_free(job);
-  if (!is_complete) return WO_EXIT_ERROR;
+  if (reading == WO_EXIT_ERROR) return WO_EXIT_ERROR;
   return cli->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
 }
 

@@ -22,6 +22,15 @@ struct wo_terminal {
 enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                  struct wo_text *errors);
 
+/* `whyoom budget [OPTION...] [PATH...]`: memory by component. */
+enum wo_exit wo_command_budget(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                               struct wo_text *errors);
+
+/* Reads every path as one job; the job must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the rest
+ * is in the job, which is closed all the same) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
+enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack *pack, char **paths, size_t count,
+                                 struct wo_job **ret_job, struct wo_text *errors);
+
 /* `whyoom rules list|check|test|show`. */
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);
 

@@ -37,6 +37,8 @@ static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo
   switch (cli->command) {
   case WO_COMMAND_DIAGNOSE:
     return wo_command_diagnose(cli, &terminal, out, errors);
+  case WO_COMMAND_BUDGET:
+    return wo_command_budget(cli, &terminal, out, errors);
   case WO_COMMAND_RULES:
     return wo_command_rules(cli, out, errors);
   case WO_COMMAND_EXPLAIN:

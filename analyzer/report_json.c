@@ -667,8 +667,8 @@ static void put_report(struct writer *w, cJSON *root) {
   put_evidence(w, root);
 }
 
-/* Adds cJSON's text with its tabs turned into blanks: they stand between tokens only, since a tab inside a string is escaped. */
-static void add_printed(struct wo_text *out, const char *printed) {
+/* Tabs stand between tokens only, since a tab inside a string is escaped. */
+void wo__add_printed_json(struct wo_text *out, const char *printed) {
   for (const char *at = printed; *at != '\0';) {
     const size_t plain = strcspn(at, "\t");
     wo_text_add_view(out, (struct wo_view){at, plain});
@@ -692,7 +692,7 @@ void wo_report_json(const struct wo_report *report, struct wo_text *out) {
   if (printed == NULL) {
     out->is_failed = true;
   } else {
-    add_printed(out, printed);
+    wo__add_printed_json(out, printed);
   }
   cJSON_free(printed);
   cJSON_Delete(root);

@@ -209,4 +209,10 @@
 /* Readings of one refused request that are kept. */
 #define WO_LIMIT_SIZE_READINGS 8
 
+/* Frozen models, extras and stated figures of one budget, each; rows of its table; options of one call. */
+#define WO_LIMIT_BUDGET_ITEMS 16
+#define WO_LIMIT_BUDGET_ROWS 48
+#define WO_LIMIT_BUDGET_OPTIONS 96
+#define WO_LIMIT_BUDGET_FIGURES 8
+
 #endif

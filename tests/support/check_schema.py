@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks JSON reports against docs/schema/report-1.schema.json.
+"""Checks JSON reports and budgets against docs/schema/report-1.schema.json and docs/schema/budget-1.schema.json.
 
 usage: check_schema.py SOURCE_DIR WHYOOM
 
@@ -40,6 +40,8 @@ def sample_reports(source, binary):
             if done.returncode not in (0, 1):
                 raise SystemExit("%s: exit %d: %s" % (name, done.returncode, done.stderr.decode(errors="replace")))
             yield name, done.stdout.decode()
+        done = subprocess.run([binary, "budget", "--format", "json"] + files, capture_output=True, timeout=60, check=False)
+        yield folder.name + ": budget", done.stdout.decode()
 
 
 def named_evidence(value, key=""):
@@ -55,12 +57,15 @@ def named_evidence(value, key=""):
         yield value
 
 
-def faults(validator, text):
+def faults(validators, text):
     """What is wrong with one report."""
     try:
         report = json.loads(text)
     except ValueError as fault:
         return ["not JSON: %s" % fault]
+    validator = validators.get(report.get("schema"))
+    if validator is None:
+        return ["no schema %r" % report.get("schema")]
     found = ["%s: %s" % ("/".join(map(str, error.absolute_path)), error.message[:200]) for error in validator.iter_errors(report)]
     known = {item.get("id") for item in report.get("evidence", [])}
     rest = {name: part for name, part in report.items() if name != "evidence"}
@@ -70,14 +75,16 @@ def faults(validator, text):
 
 def main():
     source, binary = pathlib.Path(sys.argv[1]), sys.argv[2]
-    schema = json.loads((source / "docs" / "schema" / "report-1.schema.json").read_text())
-    kind = jsonschema.validators.validator_for(schema)
-    kind.check_schema(schema)
-    validator = kind(schema)
+    validators = {}
+    for name in ("report", "budget"):
+        schema = json.loads((source / "docs" / "schema" / (name + "-1.schema.json")).read_text())
+        kind = jsonschema.validators.validator_for(schema)
+        kind.check_schema(schema)
+        validators["whyoom." + name + "/1"] = kind(schema)
     count = wrong = 0
     for name, text in list(golden_reports(source)) + list(sample_reports(source, binary)):
         count += 1
-        for fault in faults(validator, text)[:8]:
+        for fault in faults(validators, text)[:8]:
             wrong += 1
             print("%s: %s" % (name, fault))
     print("%d reports, %d faults" % (count, wrong))

@@ -236,9 +236,33 @@ static void test_help_texts(void **state) {
   }
 }
 
+/* Options of the budget are kept as they stand, with the values that belong to them. */
+static void test_budget_options(void **state) {
+  (void)state;
+  struct line line;
+  assert_int_equal(parse(&line, "budget --params 8.5B a.err --zero=2 --inference -v"), WO_OK);
+  assert_int_equal(line.cli.command, WO_COMMAND_BUDGET);
+  assert_int_equal(line.cli.budget_count, 3);
+  assert_true(wo_view_is(line.cli.budget[0].name, "params") && strcmp(line.cli.budget[0].value, "8.5B") == 0);
+  assert_true(wo_view_is(line.cli.budget[1].name, "zero") && strcmp(line.cli.budget[1].value, "2") == 0);
+  assert_true(wo_view_is(line.cli.budget[2].name, "inference") && line.cli.budget[2].value == NULL);
+  assert_words(&line, "a.err");
+  assert_true(line.cli.is_verbose);
+  static const char *const refused[][2] = {{"--params 8.5B budget", "whyoom budget"},
+                                           {"a.err --params 8.5B", "whyoom budget"},
+                                           {"budget --params", "nothing follows"},
+                                           {"budget --inference=yes", "takes no value"},
+                                           {"budget --parms 8", "unknown option --parms"}};
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    assert_int_equal(parse(&line, refused[i][0]), WO_E_USAGE);
+    assert_true(wo_view_has(wo_view_of(line.err.message), refused[i][1]));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_budget_options),
       cmocka_unit_test(test_no_arguments_at_all),
       cmocka_unit_test(test_every_option),
       cmocka_unit_test(test_spellings_of_values),
