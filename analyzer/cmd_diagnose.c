@@ -33,7 +33,7 @@ static bool read_open(struct wo_job *job, struct wo_input *input, const char *pa
 }
 
 /* Reads one input; false when something of it could not be read. */
-static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
+bool wo_command_read(struct wo_job *job, const char *path, struct wo_text *errors) {
   const bool is_stdin = strcmp(path, "-") == 0;
   struct wo_input *input = NULL;
   struct wo_err err = {0};
@@ -92,7 +92,7 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   job->no_prefilter = cli->no_prefilter;
   wo_job_expect(job, (const char *const *)paths, count);
   bool is_complete = true;
-  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
+  for (size_t i = 0; i < count; i++) is_complete = wo_command_read(job, paths[i], errors) && is_complete;
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_job_close(job) == WO_OK) {
     write_notes(job, errors);
@@ -147,7 +147,7 @@ static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char
   bool is_failed = false;
   if (wo_job_new(pack, &job) != WO_OK) return false;
   job->no_prefilter = cli->no_prefilter;
-  if (read_path(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
+  if (wo_command_read(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
     wo_text_add(out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);

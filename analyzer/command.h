@@ -22,7 +22,14 @@ struct wo_terminal {
 enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                  struct wo_text *errors);
 
-/* `whyoom rules list|check|test|show`. */
+/* Reads one path ("-" is standard input) into a job; false, with a line in errors, when something of it could not be read. */
+bool wo_command_read(struct wo_job *job, const char *path, struct wo_text *errors);
+
+/* `whyoom rules why RULE LOG...`: how a cause or a fix came to its verdict on a job. */
+enum wo_exit wo_command_rules_why(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
+                                  struct wo_text *errors);
+
+/* `whyoom rules list|check|test|show|why`. */
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);
 
 /* `whyoom explain ID`: the long text of a cause, a fix, a fact or a term. */
