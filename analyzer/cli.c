@@ -78,6 +78,7 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "usage: whyoom [OPTION...] [PATH...]\n"
                                     "       whyoom budget [OPTION...] [PATH...]\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
+                                    "       whyoom rules why ID PATH...\n"
                                     "       whyoom explain [ID...]\n"
                                     "       whyoom help [COMMAND]\n"
                                     "\n"
@@ -134,18 +135,21 @@ static const char help_budget[] = "usage: whyoom budget [OPTION...] [PATH...]\n"
                                   "exit status: 0 it fits (or no capacity is given); 1 it does not fit; 2 wrong\n"
                                   "usage, or some input could not be read\n";
 
-static const char help_rules[] = "usage: whyoom rules [list|check|test|show [ID...]] [--rules DIR]\n"
+static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"
+                                 "       whyoom rules why ID PATH... [--rules DIR] [--format json]\n"
                                  "\n"
-                                 "  list     the causes and fixes, one line each\n"
+                                 "  list     the causes and fixes, one line each, and where each comes from\n"
                                  "  check    lint every rule: ids, units, unknown facts, missing parts\n"
                                  "  test     run every rule's own examples\n"
-                                 "  show     the file of a built-in rule, by ID\n"
+                                 "  show     the file that a rule stands in, by ID\n"
+                                 "  why      each condition of a cause or a fix on the job in these files, with\n"
+                                 "           the facts in it, their values and places\n"
                                  "\n"
                                  "Rules are data: JSON files compiled into the program. --rules DIR reads more,\n"
-                                 "which add rules or replace those of the same id.\n"
+                                 "which add rules, replace those of the same id, or turn rules off.\n"
                                  "\n"
                                  "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
-                                 "or a rule file could not be read\n";
+                                 "or a rule file or input could not be read. why: 0 whatever the verdict is\n";
 
 static const char help_explain[] = "usage: whyoom explain [ID...]\n"
                                    "\n"
@@ -403,13 +407,13 @@ static enum wo_status read_arguments(struct reader *reader) {
 
 /* The verb is checked here, so that a slip is told before any rule is loaded. Without one the rules are listed. */
 static enum wo_status check_rules(const struct wo_cli *cli, struct wo_err *err) {
-  static const char *const verbs[] = {"list", "check", "test", "show"};
+  static const char *const verbs[] = {"list", "check", "test", "show", "why"};
   const struct wo_view verb = cli->word_count > 0 ? wo_view_of(cli->words[0]) : (struct wo_view){NULL, 0};
   if (verb.len == 0) return WO_OK;
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
     if (wo_view_is(verb, verbs[i])) return WO_OK;
   }
-  return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test and show, not '%s'", cli->words[0]);
+  return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test, show and why, not '%s'", cli->words[0]);
 }
 
 /* Finds the topic; no word means whyoom itself. Further words are ignored: somebody who asks for

@@ -47,8 +47,6 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
   return read_open(job, input, is_stdin ? "<stdin>" : path, errors);
 }
 
-/* One line per piece of evidence, in the order of finding. A line that does not fit is cut; this is
- * for looking into patterns, and JSON has everything. */
 /* What was read, but not in the usual way, is told where errors are: the report may go to a file. */
 static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   for (size_t i = 0; i < job->input_count; i++) {
@@ -60,6 +58,8 @@ static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   }
 }
 
+/* One line per piece of evidence, in the order of finding. A line that does not fit is cut; this is
+ * for looking into patterns, and JSON has everything. */
 static void write_events(const struct wo_job *job, struct wo_text *out) {
   char line[8192];
   for (size_t i = 0; i < job->events.count; i++) {

@@ -15,6 +15,7 @@ struct fact_row {
 static const struct fact_row facts[] = {
 #define WO_FACT(name, unit, meaning) {name, #unit, meaning},
 #include "rules/facts.def"
+#include "rules/rows.def"
 #undef WO_FACT
 };
 

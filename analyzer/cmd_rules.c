@@ -1,4 +1,4 @@
-/* `whyoom rules list|check|test|show`: reads the packs whole, lints them, runs their examples.
+/* `whyoom rules list|check|test|show|why`: reads the packs whole, lints them, runs their examples.
  *
  * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A
  * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
@@ -7,58 +7,85 @@
 
 /* ---- list ---- */
 
+/* Where a rule comes from, for those that are not as they were built in, and why it is off. Ends the line. */
+static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
+  if (place.is_user) {
+    wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", (int)place.file.len, place.file.ptr,
+                (unsigned long long)place.line);
+  }
+  if (off) {
+    wo_text_add(out, "  [off: %.*s, %.*s:%llu]", (int)off->why.len, off->why.ptr, (int)off->place.file.len, off->place.file.ptr,
+                (unsigned long long)off->place.line);
+  }
+  wo_text_add(out, "\n");
+}
+
+/* Patterns of a user's are few enough to be listed; ours are counted only. */
+static void list_patterns(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
+  for (size_t i = 0; i < pack->sample_count; i++) {
+    if (!pack->samples[i].place.is_user) continue;
+    const struct wo_view id = pack->patterns[pack->samples[i].pattern].id;
+    wo_text_add(out, "  %-34.*s", (int)id.len, id.ptr);
+    add_origin(out, pack->samples[i].place, NULL);
+  }
+}
+
+/* Definitions and what is turned off without being a cause or a fix: patterns, which are gone from the pack. */
+static void list_others(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "definitions (%zu)\n", pack->define_count);
+  for (size_t i = 0; i < pack->define_count; i++) {
+    const struct wo_define *define = &pack->defines[i];
+    wo_text_add(out, "  def.%-30.*s %.*s", (int)define->id.len, define->id.ptr, (int)define->means.len,
+                define->means.ptr ? define->means.ptr : "");
+    add_origin(out, define->place, NULL);
+  }
+  for (size_t i = 0; i < pack->off_count; i++) {
+    const struct wo_off *off = &pack->offs[i];
+    if (wo_pack_cause(pack, off->id) || wo_pack_fix(pack, off->id)) continue;
+    wo_text_add(out, "pattern %.*s", (int)off->id.len, off->id.ptr);
+    add_origin(out, (struct wo_rule_place){.is_user = false}, off);
+  }
+}
+
 /* One line each, for grep: the id first, then what a reader picks by. Titles are shown as they were
- * written, with the braces of their values, since there is no job to fill them from. */
+ * written, with the braces of their values, since there is no job to fill them from. What bears no
+ * file behind it is built in. */
 static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "causes (%zu)\n", pack->cause_count);
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *cause = &pack->causes[i];
-    wo_text_add(out, "  %-34.*s %-16.*s %.*s\n", (int)cause->id.len, cause->id.ptr, (int)cause->family.len, cause->family.ptr,
-                (int)cause->means.len, cause->means.ptr);
+    wo_text_add(out, "  %-34.*s %-16.*s %.*s", (int)cause->id.len, cause->id.ptr, (int)cause->family.len,
+                cause->family.ptr ? cause->family.ptr : "", (int)cause->means.len, cause->means.ptr ? cause->means.ptr : "");
+    add_origin(out, cause->place, cause->off);
   }
   wo_text_add(out, "fixes (%zu)\n", pack->fix_count);
   for (size_t i = 0; i < pack->fix_count; i++) {
     const struct wo_fix *fix = &pack->fixes[i];
     const struct wo_view title = wo_template_source(fix->title);
-    wo_text_add(out, "  %-34.*s %.*s\n", (int)fix->id.len, fix->id.ptr, (int)title.len, title.ptr);
+    wo_text_add(out, "  %-34.*s %.*s", (int)fix->id.len, fix->id.ptr, (int)title.len, title.ptr ? title.ptr : "");
+    add_origin(out, fix->place, fix->off);
   }
   wo_text_add(out, "knobs (%zu)\n", pack->knob_count);
   for (size_t i = 0; i < pack->knob_count; i++) {
     const struct wo_knob *knob = &pack->knobs[i];
-    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s\n", (int)knob->id.len, knob->id.ptr, knob->alias_count,
+    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s", (int)knob->id.len, knob->id.ptr, knob->alias_count,
                 knob->alias_count ? (int)knob->aliases[0].key.len : 0, knob->alias_count ? knob->aliases[0].key.ptr : "");
+    add_origin(out, knob->place, NULL);
   }
-  wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
+  list_patterns(pack, out);
+  list_others(pack, out);
   wo_text_add(out, "models of known shape: %zu\n", pack->model_count);
 }
 
-/* ---- check ---- */
-
-/* "file:line:column: message", as compilers print it, so that editors find the place. The lint
- * knows no columns and says 0. */
-static void add_complaint(void *context, const struct wo_err *complaint) {
-  struct wo_text *out = context;
-  if (complaint->file[0] != '\0')
-    wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
-  wo_text_add(out, "%s\n", complaint->message);
-}
-
-/* The counts are printed also when all is well: an empty folder would otherwise look like one
- * without faults. */
-static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
-  const size_t complaints = wo_pack_check(pack, add_complaint, out);
-  wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
-              pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
-  return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
-}
-
-/* ---- test ---- */
+/* ---- examples ---- */
 
 /* What a diagnosis of one example came to. The title is copied, because its report is gone by the
  * time it is compared. */
 struct example_result {
   struct wo_view first_id; /* borrowed from the pack; empty when there is no finding */
   char title[512];
+  struct wo_view tied_id; /* of the second finding, when its score is the same as the first one's */
 };
 
 /* Findings among which a cause must be for an example to give it. The first is the one that a user reads. A cause that can only
@@ -94,11 +121,55 @@ static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause
     const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
     memcpy(ret->title, title.ptr, title.len);
     ret->title[title.len] = '\0';
+    const struct wo_report_finding *const others = report->findings;
+    const bool is_tied = report->finding_count > 1 && others[1].cause->is_failure && others[1].score >= others[0].score;
+    if (is_tied) ret->tied_id = others[finding == &others[1] ? 0 : 1].cause->id;
   }
   wo_report_free(report);
   wo_job_free(job);
   return is_made;
 }
+
+/* ---- check ---- */
+
+/* "file:line:column: message", as compilers print it, so that editors find the place. The lint
+ * knows no columns and says 0. */
+static void add_complaint(void *context, const struct wo_err *complaint) {
+  struct wo_text *out = context;
+  if (complaint->file[0] != '\0')
+    wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
+  wo_text_add(out, "%s\n", complaint->message);
+}
+
+/* Examples that two causes claim with one score: which of them comes first is then an accident of the order of files. */
+static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
+  size_t ties = 0;
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    const struct wo_cause *cause = &pack->causes[i];
+    for (size_t k = 0; k < cause->example_count && !cause->off; k++) {
+      struct example_result result;
+      if (!cause->examples[k].gives || !run_example(pack, cause, &cause->examples[k], &result) || result.tied_id.len == 0)
+        continue;
+      ties++;
+      wo_text_add(out, "%.*s:%llu:0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n",
+                  (int)cause->place.file.len, cause->place.file.ptr, (unsigned long long)cause->place.line, (int)cause->id.len,
+                  cause->id.ptr, k + 1, (int)result.first_id.len, result.first_id.ptr, (int)result.tied_id.len,
+                  result.tied_id.ptr);
+    }
+  }
+  return ties;
+}
+
+/* The counts are printed also when all is well: an empty folder would otherwise look like one
+ * without faults. */
+static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
+  const size_t complaints = wo_pack_check(pack, add_complaint, out) + check_ties(pack, out);
+  wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
+              pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
+  return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+}
+
+/* ---- test ---- */
 
 /* Runs the examples of one cause; returns how many failed, each with a line that says how. Only the
  * first finding counts, since it is the one that a user reads: a cause that comes second in its own
@@ -130,6 +201,7 @@ static enum wo_exit test_rules(const struct wo_pack *pack, struct wo_text *out) 
   size_t examples = 0;
   size_t failed = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
+    if (pack->causes[i].off) continue;
     examples += pack->causes[i].example_count;
     failed += test_cause(pack, &pack->causes[i], out);
   }
@@ -141,7 +213,7 @@ static enum wo_exit test_rules(const struct wo_pack *pack, struct wo_text *out) 
 
 /* Whether a rule of that id begins in the file: its sort is the first key of a rule. */
 static bool defines(struct wo_view text, struct wo_view id) {
-  static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term"};
+  static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term", "model", "define"};
   for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
     char needle[160];
     snprintf(needle, sizeof needle, "\"%s\": \"%.*s\"", sorts[i], (int)id.len, id.ptr);
@@ -150,19 +222,77 @@ static bool defines(struct wo_view text, struct wo_view id) {
   return false;
 }
 
-/* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
- * is as it is. The loaded pack could only print what was left of it. Compiled-in files only; the
- * user's own are at hand. */
-static enum wo_exit show_rule(struct wo_view id, struct wo_text *out, struct wo_text *errors) {
+/* Where the user's own rule of that id stands, whatever sort it is of; NULL without. */
+static const struct wo_rule_place *find_own(const struct wo_pack *pack, struct wo_view id) {
+  const struct wo_cause *cause = wo_pack_cause(pack, id);
+  const struct wo_fix *fix = wo_pack_fix(pack, id);
+  const struct wo_knob *knob = wo_pack_knob(pack, id);
+  if (cause && cause->place.is_user) return &cause->place;
+  if (fix && fix->place.is_user) return &fix->place;
+  if (knob && knob->place.is_user) return &knob->place;
+  for (size_t i = 0; i < pack->sample_count; i++) {
+    const struct wo_pattern_samples *samples = &pack->samples[i];
+    if (samples->place.is_user && wo_view_equal(pack->patterns[samples->pattern].id, id)) return &samples->place;
+  }
+  const struct wo_define *define = wo_pack_define(pack, id);
+  return define && define->place.is_user ? &define->place : NULL;
+}
+
+/* Adds a file of the user's as it is. */
+static bool add_file(const struct wo_rule_place *place, struct wo_text *out) {
+  char *const path = strndup(place->file.ptr, place->file.len);
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  char buf[4096];
+  bool is_read = path && wo_input_open(path, &input, &err) == WO_OK;
+  for (size_t got = 1; is_read && got > 0;) {
+    is_read = wo_input_read(input, buf, sizeof buf, &got, &err) == WO_OK;
+    if (is_read) wo_text_add_view(out, (struct wo_view){buf, got});
+  }
+  wo_input_close(input);
+  free(path);
+  return is_read;
+}
+
+/* Says who has turned the rule off. Without a pack, when it is broken, nothing is known. */
+static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
+  for (size_t i = 0; pack && i < pack->off_count; i++) {
+    const struct wo_off *off = &pack->offs[i];
+    if (!wo_view_equal(off->id, id)) continue;
+    wo_text_add(out, "// turned off by %.*s:%llu: %.*s\n", (int)off->place.file.len, off->place.file.ptr,
+                (unsigned long long)off->place.line, (int)off->why.len, off->why.ptr);
+  }
+}
+
+/* The compiled-in file that defines the rule; false without one. */
+static bool add_built_in(struct wo_view id, struct wo_text *out) {
   size_t count = 0;
   const struct wo_rule_file *files = wo_rule_embedded(WO_LOAD_ALL, &count);
   for (size_t i = 0; i < count; i++) {
     const struct wo_view text = {files[i].data, files[i].size};
     if (!defines(text, id)) continue;
-    wo_text_add(out, "// %s\n", files[i].name);
+    wo_text_add(out, "// built in: %s\n", files[i].name);
     wo_text_add_view(out, text);
-    return WO_EXIT_FINE;
+    return true;
   }
+  return false;
+}
+
+/* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
+ * is as it is. The user's own rule counts before the one that it replaces. A folder that cannot be
+ * loaded does not keep our own rules from being shown: then it helps most. */
+static enum wo_exit show_rule(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
+  const struct wo_view id = wo_view_of(cli->words[1]);
+  struct wo_pack *pack = cli->rules_dir ? wo_command_load(cli, WO_LOAD_ALL, errors) : NULL;
+  const struct wo_rule_place *own = pack ? find_own(pack, id) : NULL;
+  add_off(pack, id, out);
+  if (own) {
+    wo_text_add(out, "// %.*s, line %llu%s\n", (int)own->file.len, own->file.ptr, (unsigned long long)own->line,
+                own->is_replacing ? ", in place of the built-in rule" : "");
+  }
+  const bool is_shown = own ? add_file(own, out) : add_built_in(id, out);
+  wo_pack_free(pack);
+  if (is_shown) return WO_EXIT_FINE;
   wo_text_add(errors, "whyoom: no rule is called \"%.*s\"; `whyoom rules list` names them all\n", (int)id.len, id.ptr);
   return WO_EXIT_ERROR;
 }
@@ -171,15 +301,8 @@ static enum wo_exit show_rule(struct wo_view id, struct wo_text *out, struct wo_
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
   const struct wo_view action = cli->word_count > 0 ? wo_view_of(cli->words[0]) : WO_VIEW("list");
   if (wo_view_is(action, "show")) {
-    if (cli->word_count < 2) {
-      wo_text_add(errors, "whyoom: rules show needs the id of a rule\n");
-      return WO_EXIT_ERROR;
-    }
-    return show_rule(wo_view_of(cli->words[1]), out, errors);
-  }
-  const bool is_known = wo_view_is(action, "list") || wo_view_is(action, "check") || wo_view_is(action, "test");
-  if (!is_known) {
-    wo_text_add(errors, "whyoom: rules: expected list, check, test or show, got \"%.*s\"\n", (int)action.len, action.ptr);
+    if (cli->word_count >= 2) return show_rule(cli, out, errors);
+    wo_text_add(errors, "whyoom: rules show needs the id of a rule\n");
     return WO_EXIT_ERROR;
   }
   struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
@@ -188,6 +311,7 @@ enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, str
   if (wo_view_is(action, "list")) list_rules(pack, out);
   if (wo_view_is(action, "check")) code = check_rules(pack, out);
   if (wo_view_is(action, "test")) code = test_rules(pack, out);
+  if (wo_view_is(action, "why")) code = wo_command_rules_why(cli, pack, out, errors);
   wo_pack_free(pack);
   return code;
 }

@@ -31,7 +31,11 @@ enum wo_exit wo_command_budget(const struct wo_cli *cli, const struct wo_termina
 enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job, struct wo_text *errors);
 
-/* `whyoom rules list|check|test|show`. */
+/* `whyoom rules why RULE LOG...`: how a cause or a fix came to its verdict on a job. */
+enum wo_exit wo_command_rules_why(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
+                                  struct wo_text *errors);
+
+/* `whyoom rules list|check|test|show|why`. */
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);
 
 /* `whyoom explain ID`: the long text of a cause, a fix, a fact or a term. */

@@ -9,6 +9,10 @@ static const double weights[] = {
 #undef WO_WEIGHT_VALUE
 };
 
+double wo_weight_value(enum wo_weight weight) {
+  return weights[weight];
+}
+
 /* Events that one argument can point to. */
 #define EVIDENCE_MAX 8
 
@@ -18,16 +22,36 @@ struct evidence {
   size_t count;
 };
 
-/* Called for each fact that a text or condition names. Facts that are unknown, or that come from no line (the number of ranks),
- * point nowhere. */
-static void add_evidence(void *context, struct wo_view name) {
-  struct evidence *evidence = context;
-  const struct wo_value value = wo_facts_get(evidence->diagnosis->facts, name);
+/* Values that are unknown, or that come from no line (the number of ranks), point nowhere. */
+static void add_value_evidence(struct evidence *evidence, struct wo_value value) {
   if (value.evidence == WO_EVENT_NONE || (!value.is_known && value.truth == WO_UNDECIDED)) return;
   for (size_t i = 0; i < evidence->count; i++) {
     if (evidence->ids[i] == value.evidence) return;
   }
   if (evidence->count < EVIDENCE_MAX) evidence->ids[evidence->count++] = value.evidence;
+}
+
+/* The first row that tells stands for the column. */
+static void add_row_evidence(struct evidence *evidence, struct wo_view name) {
+  const struct wo_facts *facts = evidence->diagnosis->facts;
+  const size_t rows = wo_rows_of(name) == WO_ROWS_RANK ? facts->ranks.row_count : facts->cards.row_count;
+  for (size_t i = 0; i < rows; i++) {
+    const struct wo_value value = wo_facts_get_row(facts, i, name);
+    if (value.is_known) {
+      add_value_evidence(evidence, value);
+      return;
+    }
+  }
+}
+
+/* Called for each fact that a text or condition names. */
+static void add_evidence(void *context, struct wo_view name) {
+  struct evidence *evidence = context;
+  if (wo_rows_of(name) != WO_ROWS_NONE) {
+    add_row_evidence(evidence, name);
+    return;
+  }
+  add_value_evidence(evidence, wo_facts_get(evidence->diagnosis->facts, name));
 }
 
 static enum wo_status keep_evidence(const struct evidence *evidence, const wo_event_id **ret_ids, size_t *ret_count) {
@@ -76,6 +100,7 @@ static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *wh
 
 /* A cause is ruled out by any of its exceptions, whatever its score would be. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
+  if (cause->off) return false;
   for (size_t i = 0; i < cause->not_when_count; i++) {
     if (holds(diagnosis, cause->not_when[i].when)) return false;
   }
@@ -118,8 +143,8 @@ static enum wo_confidence confidence_of(const struct wo_report_finding *finding)
 }
 
 /* Scores one cause; the texts are made later, for those that are shown. */
-static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
-                            struct wo_report_finding *finding) {
+enum wo_status wo_diagnose_judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
+                                 struct wo_report_finding *finding) {
   *finding = (struct wo_report_finding){.cause = cause};
   if (make_arguments(diagnosis, cause->for_, cause->for_count, &finding->for_, &finding->for_count) != WO_OK) return WO_E_NOMEM;
   if (make_arguments(diagnosis, cause->against, cause->against_count, &finding->against, &finding->against_count) != WO_OK) {
@@ -166,18 +191,11 @@ static void drop_excluded(struct wo_report_finding *findings, size_t *count) {
   *count = kept;
 }
 
-/* Templates are filled once for each cause that is shown, with what would tell more and the fixes. */
+/* Templates are filled once for each cause that is shown, with the fixes. */
 static enum wo_status write_texts(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
   const struct wo_cause *cause = finding->cause;
   finding->title = wo_template_render(cause->title, &diagnosis->source, diagnosis->arena, NULL);
   finding->summary = wo_template_render(cause->summary, &diagnosis->source, diagnosis->arena, NULL);
-  struct wo_view *tells = wo_arena_array(diagnosis->arena, cause->would_tell_count + 1, sizeof *tells);
-  if (!tells) return WO_E_NOMEM;
-  for (size_t i = 0; i < cause->would_tell_count; i++) {
-    if (!holds(diagnosis, cause->would_tell[i].when)) continue;
-    tells[finding->would_tell_count++] = wo_template_render(cause->would_tell[i].say, &diagnosis->source, diagnosis->arena, NULL);
-  }
-  finding->would_tell = tells;
   return wo_diagnose_fixes(diagnosis, finding);
 }
 
@@ -189,12 +207,13 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, struct wo_repor
   for (size_t i = 0; i < pack->cause_count; i++) {
     struct wo_report_finding finding;
     if (!applies(diagnosis, &pack->causes[i])) continue;
-    if (judge(diagnosis, &pack->causes[i], &finding) != WO_OK) return WO_E_NOMEM;
+    if (wo_diagnose_judge(diagnosis, &pack->causes[i], &finding) != WO_OK) return WO_E_NOMEM;
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);
   }
   drop_excluded(findings, &count);
   for (size_t i = 0; i < count; i++) {
     if (write_texts(diagnosis, &findings[i]) != WO_OK) return WO_E_NOMEM;
+    if (wo_diagnose_would_tell(diagnosis, findings, count, i) != WO_OK) return WO_E_NOMEM;
   }
   report->findings = findings;
   report->finding_count = count;

@@ -74,13 +74,17 @@ static bool is_of_this_end(const struct wo_job *job, size_t index) {
   return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
 }
 
+bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event) {
+  return !event->is_quoted && !wo_story_is_suspicion(event) && is_of_this_end(job, (size_t)event->id);
+}
+
 /* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
  * fault means one that did harm. */
 static void count_events(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
-    if (!event->is_quoted && !wo_story_is_suspicion(event) && is_of_this_end(job, i)) facts->counts[event->kind]++;
+    if (wo_facts_is_counted(job, event)) facts->counts[event->kind]++;
   }
 }
 
@@ -518,6 +522,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);
   wo_facts_read_sizes(facts);
+  status = wo_facts_read_rows(facts);
+  if (status != WO_OK) return status;
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }
 
@@ -534,11 +540,20 @@ struct wo_value wo_facts_get(const struct wo_facts *facts, struct wo_view name) 
   for (size_t i = 0; i < facts->row_count; i++) {
     if (wo_view_equal(facts->rows[i].name, name)) return facts->rows[i].value;
   }
-  return wo_value_unknown(WO_UNIT_NONE);
+  return wo_facts_get_event_fact(facts, name);
 }
 
 static struct wo_value get_from_source(void *context, struct wo_view name) {
   return wo_facts_get(context, name);
+}
+
+static size_t count_rows(void *context, enum wo_rows rows) {
+  const struct wo_facts *facts = context;
+  return rows == WO_ROWS_RANK ? facts->ranks.row_count : facts->cards.row_count;
+}
+
+static struct wo_value get_from_row(void *context, size_t row, struct wo_view name) {
+  return wo_facts_get_row(context, row, name);
 }
 
 struct wo_facts_source wo_facts_source(const struct wo_facts *facts) {
@@ -546,5 +561,5 @@ struct wo_facts_source wo_facts_source(const struct wo_facts *facts) {
     const struct wo_facts *in;
     void *out;
   } cast = {.in = facts};
-  return (struct wo_facts_source){.get = get_from_source, .context = cast.out};
+  return (struct wo_facts_source){.get = get_from_source, .context = cast.out, .row_count = count_rows, .get_row = get_from_row};
 }

@@ -31,6 +31,12 @@ struct wo_fact_row {
   struct wo_value value;
 };
 
+/* A table that aggregates go over (rules/rows.def): one value for each row and column. */
+struct wo_fact_table {
+  const struct wo_value *values;
+  size_t row_count;
+};
+
 struct wo_facts {
   const struct wo_job *job;
   const struct wo_pack *pack;
@@ -40,6 +46,8 @@ struct wo_facts {
   struct wo_setting *settings;
   size_t setting_count;
   uint32_t counts[WO_KIND_COUNT_];
+  struct wo_fact_table ranks;
+  struct wo_fact_table cards;
 };
 
 /* Works out all facts of a closed job. Values live in `arena`. WO_E_NOMEM. */
@@ -68,8 +76,8 @@ void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value valu
 enum wo_status wo_facts_read_settings(struct wo_facts *facts);
 void wo_facts_read_memory(struct wo_facts *facts);
 
-/* Takes the chosen configuration of PyTorch's allocator apart (analyzer/alloc_conf.c): drops parts that only another configuration
- * has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
+/* Takes the chosen configuration of PyTorch's allocator apart (analyzer/alloc_conf.c): drops parts that only another
+ * configuration has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
 enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
 
 /* Reads signs beside the failure (analyzer/signs.c): frames, survived failures, XLA's program, remarks on settings. */
@@ -79,5 +87,22 @@ void wo_facts_read_signs(struct wo_facts *facts);
 void wo_facts_read_workload(struct wo_facts *facts);
 void wo_facts_read_ranks(struct wo_facts *facts);
 void wo_facts_read_restarts(struct wo_facts *facts);
+
+/* Fills the tables of ranks and cards (analyzer/row_facts.c). WO_E_NOMEM. */
+enum wo_status wo_facts_read_rows(struct wo_facts *facts);
+
+/* The value of a column in a row of its table; unknown for names that are no column and rows that are not there. */
+struct wo_value wo_facts_get_row(const struct wo_facts *facts, size_t row, struct wo_view name);
+
+/* The value of a fact of the time line, such as "before(nccl_timeout,cuda_oom)" (analyzer/event_facts.c); unknown for other
+ * names. */
+struct wo_value wo_facts_get_event_fact(const struct wo_facts *facts, struct wo_view name);
+
+/* What one memory message says of its card, worked out as for the facts "oom.<figure>": tried, capacity, free, allocated,
+ * reserved, reserved_unallocated or process; unknown for other words. */
+struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view figure);
+
+/* Whether an event was neither quoted, survived, suspected nor of an earlier run: one that "count.<kind>" counts. */
+bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event);
 
 #endif

@@ -131,7 +131,7 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
   if (!fixes || !others) return WO_E_NOMEM;
   for (size_t i = 0; i < count; i++) {
     const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
-    if (!fix) continue;
+    if (!fix || fix->off) continue;
     bool is_silent = false;
     const struct wo_view reason = why_not(diagnosis, fix, &is_silent);
     if (reason.len > 0) {

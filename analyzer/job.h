@@ -76,6 +76,8 @@ struct wo_run {
   uint32_t attempt;             /* from 1; 0 for a run that is a part of one file */
 };
 
+struct wo_timeline; /* analyzer/timeline.h */
+
 struct wo_story {
   enum wo_outcome outcome;
   wo_event_id failure; /* the first failure that was not survived, or WO_EVENT_NONE */
@@ -84,18 +86,19 @@ struct wo_story {
   enum wo_role *roles; /* one per event */
   struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
-  int32_t *run_of;          /* one per event: index into runs, or -1 */
-  bool is_rank_inferred;    /* no line names the failure's rank: srun's lines about tasks leave only this one */
-  bool is_order_uncertain;  /* `rival` may have come before the failure */
-  wo_event_id rival;        /* or WO_EVENT_NONE */
-  int64_t rival_gap_ns;     /* between the times of both, or -1 where they bear none that can be compared */
-  wo_event_id traceback;    /* traceback of the failure, or WO_EVENT_NONE */
-  int64_t step;             /* progress last seen before the failure, or -1 */
-  int64_t step_total;       /* or -1 */
-  struct wo_view step_unit; /* step, it, epoch, episode */
-  struct wo_view phase;     /* empty when unknown */
-  struct wo_view job_id;    /* empty when unknown */
-  int64_t array_task;       /* or -1 */
+  int32_t *run_of;                    /* one per event: index into runs, or -1 */
+  bool is_rank_inferred;              /* no line names the failure's rank: srun's lines about tasks leave only this one */
+  bool is_order_uncertain;            /* `rival` may have come before the failure */
+  wo_event_id rival;                  /* or WO_EVENT_NONE */
+  int64_t rival_gap_ns;               /* between the times of both, or -1 where they bear none that can be compared */
+  wo_event_id traceback;              /* traceback of the failure, or WO_EVENT_NONE */
+  int64_t step;                       /* progress last seen before the failure, or -1 */
+  int64_t step_total;                 /* or -1 */
+  struct wo_view step_unit;           /* step, it, epoch, episode */
+  struct wo_view phase;               /* empty when unknown */
+  const struct wo_timeline *timeline; /* of all events */
+  struct wo_view job_id;              /* empty when unknown */
+  int64_t array_task;                 /* or -1 */
   struct wo_view nodes[64];
   size_t node_count;
   int32_t rank_count; /* ranks seen or configured, or -1 */

@@ -188,6 +188,26 @@ static bool is_device_memory(const struct wo_event *event) {
   return event && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
 }
 
+struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view figure) {
+  struct card card;
+  read_card(event, &card);
+  const struct {
+    const char *name;
+    struct figure figure;
+  } rows[] = {
+      {"tried", card.tried},         {"capacity", card.capacity}, {"free", card.free},
+      {"allocated", card.allocated}, {"reserved", card.reserved}, {"reserved_unallocated", card.unallocated},
+      {"process", card.process},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!wo_view_is(figure, rows[i].name) || !rows[i].figure.is_known) continue;
+    struct wo_value value = wo_value_number(WO_UNIT_BYTES, rows[i].figure.bytes);
+    value.evidence = event->id;
+    return value;
+  }
+  return wo_value_unknown(WO_UNIT_BYTES);
+}
+
 /* Rise of a figure from the first to the last message of the failing rank. */
 static void set_growth(struct wo_facts *facts, const char *name, const struct wo_event *failure, bool wants_unallocated) {
   struct figure first = {false, {0, 0, 0}};

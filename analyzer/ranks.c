@@ -47,6 +47,7 @@ enum wo_status wo_ranks_make(const struct wo_job *job, struct wo_arena *arena, c
     const struct wo_event *event = &job->events.items[i];
     if (!has_global_rank(job, event) || job->story.roles[i] == WO_ROLE_EARLIER) continue;
     is_seen[event->rank] = has_some = true;
+    rows[event->rank].is_seen = true;
     note_event(&rows[event->rank], event, job->story.roles[i]);
   }
   size_t count = 0;

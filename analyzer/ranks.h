@@ -13,6 +13,7 @@ struct wo_rank {
   struct wo_view host; /* empty when unknown */
   int32_t gpu;         /* as its process counts, or -1 */
   enum wo_rank_status status;
+  bool is_seen;         /* a line names it */
   wo_event_id evidence; /* what shows the status, or WO_EVENT_NONE */
 };
 

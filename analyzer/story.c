@@ -90,6 +90,7 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   if (wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
   const struct wo_timeline *timeline = NULL;
   if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
+  story->timeline = timeline;
   wo__claims_open(job, is_open);
   wo__runs_judge(job, is_open, timeline);
   const struct wo_event *failure = find_failure(job, is_open, timeline);

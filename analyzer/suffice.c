@@ -142,7 +142,7 @@ static struct wo_value trial_value(void *context, struct wo_view name) {
 
 static bool is_known_in_trial(const struct needs *needs, const struct wo_fix *fix) {
   struct needs trial = *needs;
-  const struct wo_facts_source source = {trial_value, &trial};
+  const struct wo_facts_source source = {.get = trial_value, .context = &trial};
   return wo_expr_eval(fix->saves_lo, &source).is_known && wo_expr_eval(fix->saves_hi, &source).is_known;
 }
 

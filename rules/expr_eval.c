@@ -8,13 +8,11 @@
 
 #include "rules/expr_internal.h"
 
-static struct wo_value eval(const struct wo_node *node, const struct wo_facts_source *facts);
-
 /* The value of one argument. Nothing is kept between evaluations: facts may change from one to the
  * next, and trees are small. */
 static struct wo_value eval_arg(const struct wo_node *node, size_t index, const struct wo_facts_source *facts) {
   assert(node->op > WO_OP_DEFINITION && index < node->arg_count);
-  return eval(node->as.args[index], facts);
+  return wo__expr_eval_node(node->as.args[index], facts);
 }
 
 /* `value` with the evidence of the first operand that has some. One id is enough: a report needs a
@@ -278,6 +276,7 @@ static struct wo_value eval_not(const struct wo_node *node, const struct wo_fact
  * unknown value is none, so unknown() never points at a line. */
 static struct wo_value eval_known(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value a = eval_arg(node, 0, facts);
+  if (!a.is_known && facts->is_open) return wo_value_unknown(WO_UNIT_BOOL);
   return with_evidence(wo_value_bool(truth_of(a.is_known == (node->op == WO_OP_KNOWN))), a, a);
 }
 
@@ -294,6 +293,7 @@ static struct wo_value eval_if(const struct wo_node *node, const struct wo_facts
  * own, so a report never points at a line for a number that stands in no log. */
 static struct wo_value eval_otherwise(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value a = eval_arg(node, 0, facts);
+  if (!a.is_known && facts->is_open) return wo_value_unknown(node->unit);
   return a.is_known ? a : eval_arg(node, 1, facts);
 }
 
@@ -348,11 +348,17 @@ static struct wo_value eval_constant(const struct wo_node *node, const struct wo
   return wo_value_exact(node->unit, node->as.number);
 }
 
+/* A column's value in the present row, any other fact's from the job. */
+static struct wo_value get_fact(struct wo_view name, enum wo_rows rows, const struct wo_facts_source *facts) {
+  if (rows == WO_ROWS_NONE) return facts->get(facts->context, name);
+  return facts->get_row == NULL ? wo_value_unknown(WO_UNIT_NONE) : facts->get_row(facts->context, facts->row, name);
+}
+
 /* A source that gives another unit than was declared, or numbers that are none, is treated as one
  * that does not know. The comparison is written so that a NaN, for which every comparison is false,
  * fails it. */
 static struct wo_value eval_fact(const struct wo_node *node, const struct wo_facts_source *facts) {
-  struct wo_value value = facts->get(facts->context, node->as.text);
+  struct wo_value value = get_fact(node->as.text, node->rows, facts);
   if (!value.is_known || value.unit != node->unit) return wo_value_unknown(node->unit);
   if (node->unit == WO_UNIT_TEXT) return value;
   if (node->unit == WO_UNIT_BOOL) return with_evidence(wo_value_bool(value.truth), value, value);
@@ -363,7 +369,88 @@ static struct wo_value eval_fact(const struct wo_node *node, const struct wo_fac
 /* A "let": evaluated anew at each use. The parser has counted those uses, which is why no result
  * needs to be kept. */
 static struct wo_value eval_definition(const struct wo_node *node, const struct wo_facts_source *facts) {
-  return eval(node->as.definition->root, facts);
+  return wo__expr_eval_node(node->as.definition->root, facts);
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------------- */
+
+struct wo_facts_source wo__expr_row(const struct wo_facts_source *facts, size_t row) {
+  struct wo_facts_source one = *facts;
+  one.row = row;
+  return one;
+}
+
+static size_t count_rows(const struct wo_node *node, const struct wo_facts_source *facts) {
+  return facts->row_count == NULL ? 0 : facts->row_count(facts->context, node->as.args[0]->rows);
+}
+
+/* The argument's value in one row. */
+static struct wo_value eval_row(const struct wo_node *node, size_t row, const struct wo_facts_source *facts) {
+  const struct wo_facts_source one = wo__expr_row(facts, row);
+  return eval_arg(node, 0, &one);
+}
+
+/* min, max and spread: the rows that do not tell are left out, as ranks that were killed print nothing. The evidence is that of
+ * the row with the largest value, of min() that with the smallest. */
+static struct wo_value eval_rows_bounds(const struct wo_node *node, const struct wo_facts_source *facts) {
+  struct wo_value low = wo_value_unknown(node->unit);
+  struct wo_value high = low;
+  const size_t rows = count_rows(node, facts);
+  for (size_t i = 0; i < rows; i++) {
+    const struct wo_value value = eval_row(node, i, facts);
+    if (!value.is_known) continue;
+    const struct wo_interval n = value.number;
+    if (!low.is_known) low = high = value;
+    if (n.mid < low.number.mid) low.evidence = value.evidence;
+    if (n.mid > high.number.mid) high.evidence = value.evidence;
+    const struct wo_interval l = low.number;
+    const struct wo_interval h = high.number;
+    low.number = (struct wo_interval){.lo = min2(l.lo, n.lo), .mid = min2(l.mid, n.mid), .hi = min2(l.hi, n.hi)};
+    high.number = (struct wo_interval){.lo = max2(h.lo, n.lo), .mid = max2(h.mid, n.mid), .hi = max2(h.hi, n.hi)};
+  }
+  if (node->op == WO_OP_ROWS_MIN || !low.is_known) return low;
+  if (node->op == WO_OP_ROWS_MAX) return high;
+  const double least = high.number.lo - low.number.hi;
+  return with_evidence(quantity(node->unit, max2(least, 0), high.number.mid - low.number.mid, high.number.hi - low.number.lo),
+                       high, low);
+}
+
+/* A sum with a part missing is no sum. */
+static struct wo_value eval_rows_sum(const struct wo_node *node, const struct wo_facts_source *facts) {
+  const size_t rows = count_rows(node, facts);
+  struct wo_value sum = wo_value_unknown(node->unit);
+  for (size_t i = 0; i < rows; i++) {
+    const struct wo_value value = eval_row(node, i, facts);
+    if (!value.is_known) return wo_value_unknown(node->unit);
+    const struct wo_interval a = i == 0 ? (struct wo_interval){0} : sum.number;
+    const struct wo_interval b = value.number;
+    sum = with_evidence(quantity(node->unit, a.lo + b.lo, a.mid + b.mid, a.hi + b.hi), sum, value);
+    if (!sum.is_known) return sum;
+  }
+  return sum;
+}
+
+/* any, all and count. Without rows nothing is known: that a log names no rank does not mean that there was none. */
+static struct wo_value eval_rows_truth(const struct wo_node *node, const struct wo_facts_source *facts) {
+  const size_t rows = count_rows(node, facts);
+  size_t of[3] = {0, 0, 0};
+  wo_event_id evidence[3] = {WO_EVENT_NONE, WO_EVENT_NONE, WO_EVENT_NONE};
+  for (size_t i = 0; i < rows; i++) {
+    const struct wo_value value = eval_row(node, i, facts);
+    if (of[value.truth]++ == 0) evidence[value.truth] = value.evidence;
+  }
+  if (rows == 0) return wo_value_unknown(node->unit);
+  const double least = (double)of[WO_TRUE];
+  struct wo_value value = quantity(WO_UNIT_NUMBER, least, least, least + (double)of[WO_UNDECIDED]);
+  if (node->op != WO_OP_ROWS_COUNT) {
+    const enum wo_truth settles = node->op == WO_OP_ROWS_ANY ? WO_TRUE : WO_FALSE;
+    const enum wo_truth open = of[WO_UNDECIDED] > 0 ? WO_UNDECIDED : negated(settles);
+    value = wo_value_bool(of[settles] > 0 ? settles : open);
+    value.evidence = value.is_known ? evidence[value.truth] : WO_EVENT_NONE;
+    return value;
+  }
+  value.evidence = evidence[WO_TRUE];
+  return value;
 }
 
 typedef struct wo_value (*eval_fn)(const struct wo_node *node, const struct wo_facts_source *facts);
@@ -403,10 +490,17 @@ static const eval_fn handlers[] = {
     [WO_OP_NOMINAL] = eval_one_number,
     [WO_OP_DIVISOR_AT_MOST] = eval_divisor,
     [WO_OP_POWER_OF_TWO_AT_MOST] = eval_one_number,
+    [WO_OP_ROWS_MIN] = eval_rows_bounds,
+    [WO_OP_ROWS_MAX] = eval_rows_bounds,
+    [WO_OP_ROWS_SUM] = eval_rows_sum,
+    [WO_OP_ROWS_SPREAD] = eval_rows_bounds,
+    [WO_OP_ROWS_COUNT] = eval_rows_truth,
+    [WO_OP_ROWS_ANY] = eval_rows_truth,
+    [WO_OP_ROWS_ALL] = eval_rows_truth,
 };
 _Static_assert(sizeof handlers / sizeof handlers[0] == WO_OP_COUNT_, "one handler per op");
 
-static struct wo_value eval(const struct wo_node *node, const struct wo_facts_source *facts) {
+struct wo_value wo__expr_eval_node(const struct wo_node *node, const struct wo_facts_source *facts) {
   assert(node->op < WO_OP_COUNT_);
   const struct wo_value value = handlers[node->op](node, facts);
   assert(value.unit == node->unit);
@@ -415,7 +509,7 @@ static struct wo_value eval(const struct wo_node *node, const struct wo_facts_so
 
 struct wo_value wo_expr_eval(const struct wo_expr *expr, const struct wo_facts_source *facts) {
   assert(expr != NULL && facts != NULL && facts->get != NULL);
-  return eval(expr->root, facts);
+  return wo__expr_eval_node(expr->root, facts);
 }
 
 /* A NUMBER or a text is no condition: the loader refuses such rules, and here it decides nothing. */
@@ -426,21 +520,20 @@ enum wo_truth wo_expr_truth(const struct wo_expr *expr, const struct wo_facts_so
 
 /* ---- visiting --------------------------------------------------------------------------------------------------------- */
 
-/* Calls fn for the facts below a node, in the order of the text. */
-static void visit(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context) {
+void wo__expr_each_fact(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context) {
   if (node->op == WO_OP_CONSTANT) return;
   if (node->op == WO_OP_FACT) {
     fn(context, node->as.text);
     return;
   }
   if (node->op == WO_OP_DEFINITION) {
-    visit(node->as.definition->root, fn, context);
+    wo__expr_each_fact(node->as.definition->root, fn, context);
     return;
   }
-  for (size_t i = 0; i < node->arg_count; i++) visit(node->as.args[i], fn, context);
+  for (size_t i = 0; i < node->arg_count; i++) wo__expr_each_fact(node->as.args[i], fn, context);
 }
 
 void wo_expr_each_fact(const struct wo_expr *expr, void (*fn)(void *context, struct wo_view name), void *context) {
   assert(expr != NULL && fn != NULL);
-  visit(expr->root, fn, context);
+  wo__expr_each_fact(expr->root, fn, context);
 }

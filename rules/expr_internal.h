@@ -46,14 +46,25 @@ enum wo_op {
   WO_OP_NOMINAL,
   WO_OP_DIVISOR_AT_MOST,
   WO_OP_POWER_OF_TWO_AT_MOST,
+  /* Aggregates: one argument, evaluated for each row of a table. */
+  WO_OP_ROWS_MIN,
+  WO_OP_ROWS_MAX,
+  WO_OP_ROWS_SUM,
+  WO_OP_ROWS_SPREAD,
+  WO_OP_ROWS_COUNT,
+  WO_OP_ROWS_ANY,
+  WO_OP_ROWS_ALL,
   WO_OP_COUNT_
 };
 
 struct wo_node {
   enum wo_op op;
   enum wo_unit unit;
-  uint32_t height; /* 1 for a leaf; definitions expanded */
-  uint32_t nodes;  /* in this tree; definitions expanded */
+  enum wo_rows rows;     /* the table whose columns it uses outside of an aggregate */
+  bool has_aggregate;    /* definitions expanded */
+  struct wo_view source; /* as written; the name of a definition */
+  uint32_t height;       /* 1 for a leaf; definitions expanded */
+  uint32_t nodes;        /* in this tree; definitions expanded */
   uint32_t arg_count;
   union {
     double number;
@@ -67,6 +78,19 @@ struct wo_expr {
   struct wo_view source;
   const struct wo_node *root;
 };
+
+/* The value of one node. */
+struct wo_value wo__expr_eval_node(const struct wo_node *node, const struct wo_facts_source *facts);
+
+/* The source that stands on one row of a table. */
+struct wo_facts_source wo__expr_row(const struct wo_facts_source *facts, size_t row);
+
+/* Calls fn for the facts below a node, in the order of the text. */
+void wo__expr_each_fact(const struct wo_node *node, void (*fn)(void *context, struct wo_view name), void *context);
+
+static inline bool wo__op_is_aggregate(enum wo_op op) {
+  return op >= WO_OP_ROWS_MIN && op <= WO_OP_ROWS_ALL;
+}
 
 /* As wo_expr_parse, for text that already lives as long as the arena: it is not copied. */
 enum wo_status wo__expr_parse_borrowed(struct wo_arena *arena, struct wo_view text, const struct wo_names *names,

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "parsers/base/units.h"
-#include "rules/expr_internal.h"
+#include "rules/event_fact.h"
+#include "rules/expr_functions.h"
+#include "rules/nearest.h"
 
 /* One parse. `at` is the next byte of `text` that is not taken yet, `depth` the number of primaries
  * around it. `err` may be NULL: whether something failed is in `status`. */
@@ -18,6 +20,7 @@ struct parser {
   struct wo_view text;
   size_t at;
   unsigned depth;
+  size_t row_at; /* of the first column that no aggregate has taken in yet, or WO_NOT_FOUND */
   const struct wo_names *names;
   struct wo_err *err;
   enum wo_status status; /* of the first error */
@@ -105,10 +108,12 @@ static struct wo_node *new_leaf(struct parser *p, enum wo_op op, enum wo_unit un
   return node;
 }
 
-/* A constant of any unit but text. BOOL constants are 0 and 1. */
-static struct wo_node *new_number(struct parser *p, enum wo_unit unit, double number) {
+/* A constant of any unit but text, all of it taken; `start` is where it began. BOOL constants are 0 and 1. */
+static struct wo_node *new_number(struct parser *p, size_t start, enum wo_unit unit, double number) {
   struct wo_node *const node = new_leaf(p, WO_OP_CONSTANT, unit);
-  if (node != NULL) node->as.number = number;
+  if (node == NULL) return NULL;
+  node->as.number = number;
+  node->source = wo_view_trim(wo_view_sub(p->text, start, p->at));
   return node;
 }
 
@@ -118,8 +123,8 @@ static struct wo_node *new_number(struct parser *p, enum wo_unit unit, double nu
  *
  * Sizes grow towards the root only, so checking each new node bounds every tree. The sum cannot
  * overflow, since each operand has passed the same check. */
-static const struct wo_node *new_node(struct parser *p, size_t at, enum wo_op op, enum wo_unit unit,
-                                      const struct operand *operands, size_t count) {
+static struct wo_node *new_node(struct parser *p, size_t at, enum wo_op op, enum wo_unit unit, const struct operand *operands,
+                                size_t count) {
   assert(op > WO_OP_DEFINITION && count >= 1 && count <= WO_LIMIT_EXPR_ARGS);
   const struct wo_node **const args = wo_arena_array(p->arena, count, sizeof(const struct wo_node *));
   struct wo_node *const node = args == NULL ? fail(p, at, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : new_leaf(p, op, unit);
@@ -129,7 +134,16 @@ static const struct wo_node *new_node(struct parser *p, size_t at, enum wo_op op
     args[i] = operands[i].node;
     node->nodes += args[i]->nodes;
     if (node->height <= args[i]->height) node->height = args[i]->height + 1;
+    node->has_aggregate = node->has_aggregate || args[i]->has_aggregate;
+    if (args[i]->rows == WO_ROWS_NONE) continue;
+    if (node->rows != WO_ROWS_NONE && node->rows != args[i]->rows) {
+      return fail(p, operands[i].start, WO_E_TYPE,
+                  "rank.* and card.* cannot stand in one aggregate: their rows do not belong together");
+    }
+    node->rows = args[i]->rows;
   }
+  const size_t start = operands[0].start < at ? operands[0].start : at;
+  node->source = wo_view_trim(wo_view_sub(p->text, start, p->at));
   if (node->height > WO_LIMIT_EXPR_HEIGHT) return fail(p, at, WO_E_LIMIT, "expression is too deep");
   if (node->nodes > WO_LIMIT_EXPR_NODES) return fail(p, at, WO_E_LIMIT, "expression is too large");
   node->arg_count = (uint32_t)count;
@@ -146,54 +160,6 @@ static const struct wo_node *new_binary(struct parser *p, size_t at, enum wo_op 
 
 /* ---- functions -------------------------------------------------------------------------------------------------------- */
 
-/* How a function's arguments are checked and what it gives. "same" keeps `if(x, 512MiB, 3)` from
- * having a value that is bytes on some days and a number on others. */
-enum shape {
-  SHAPE_ANY_TO_BOOL,     /* any one value */
-  SHAPE_SAME_QUANTITIES, /* quantities of one unit, which is the result's */
-  SHAPE_CHOICE,          /* condition, then two values of one unit */
-  SHAPE_SAME,            /* values of one unit, any */
-  SHAPE_TEXTS_TO_BOOL,   /* texts */
-  SHAPE_NUMBERS          /* numbers */
-};
-
-/* One row: name in rule files, op, how arguments are checked, and how many there may be. */
-struct function {
-  const char *name;
-  enum wo_op op;
-  enum shape shape;
-  size_t least;
-  size_t most;
-};
-
-static const struct function functions[] = {
-    {"known", WO_OP_KNOWN, SHAPE_ANY_TO_BOOL, 1, 1},
-    {"unknown", WO_OP_UNKNOWN, SHAPE_ANY_TO_BOOL, 1, 1},
-    {"min", WO_OP_MIN, SHAPE_SAME_QUANTITIES, 1, WO_LIMIT_EXPR_ARGS},
-    {"max", WO_OP_MAX, SHAPE_SAME_QUANTITIES, 1, WO_LIMIT_EXPR_ARGS},
-    {"floor", WO_OP_FLOOR, SHAPE_SAME_QUANTITIES, 1, 1},
-    {"ceil", WO_OP_CEIL, SHAPE_SAME_QUANTITIES, 1, 1},
-    {"round", WO_OP_ROUND, SHAPE_SAME_QUANTITIES, 1, 1},
-    {"abs", WO_OP_ABS, SHAPE_SAME_QUANTITIES, 1, 1},
-    {"if", WO_OP_IF, SHAPE_CHOICE, 3, 3},
-    {"otherwise", WO_OP_OTHERWISE, SHAPE_SAME, 2, 2},
-    {"has", WO_OP_HAS, SHAPE_TEXTS_TO_BOOL, 2, 2},
-    {"one_of", WO_OP_ONE_OF, SHAPE_TEXTS_TO_BOOL, 2, WO_LIMIT_EXPR_ARGS},
-    {"nominal", WO_OP_NOMINAL, SHAPE_SAME_QUANTITIES, 1, 1},
-    {"divisor_at_most", WO_OP_DIVISOR_AT_MOST, SHAPE_NUMBERS, 2, 2},
-    {"power_of_two_at_most", WO_OP_POWER_OF_TWO_AT_MOST, SHAPE_SAME_QUANTITIES, 1, 1},
-};
-
-/* The function of that name, or NULL. `name` is never empty here, since the parser has seen its
- * first letter. */
-static const struct function *find_function(struct wo_view name) {
-  assert(name.len > 0);
-  for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-    if (name.ptr[0] == functions[i].name[0] && wo_view_is(name, functions[i].name)) return &functions[i];
-  }
-  return NULL;
-}
-
 /* Whether all operands have the unit; complains about the first that has not, at the place where
  * that operand starts: in `min(oom.tried, 3)` the caret goes to the 3. */
 static bool all_are(struct parser *p, const struct operand *operands, size_t count, enum wo_unit unit) {
@@ -208,7 +174,7 @@ static bool all_are(struct parser *p, const struct operand *operands, size_t cou
 /* The unit of the function's value over these arguments, or WO_UNIT_NONE after a complaint. No
  * function gives a value of that unit, so it can stand for failure. The return behind the switch is
  * for compilers: every shape has its case. */
-static enum wo_unit check_call(struct parser *p, const struct function *function, const struct operand *args, size_t count) {
+static enum wo_unit check_call(struct parser *p, const struct wo_function *function, const struct operand *args, size_t count) {
   assert(count >= 1 && args[0].node != NULL);
   const enum wo_unit first = args[0].node->unit;
   switch (function->shape) {
@@ -227,6 +193,10 @@ static enum wo_unit check_call(struct parser *p, const struct function *function
     return all_are(p, args, count, WO_UNIT_TEXT) ? WO_UNIT_BOOL : WO_UNIT_NONE;
   case SHAPE_NUMBERS:
     return all_are(p, args, count, WO_UNIT_NUMBER) ? WO_UNIT_NUMBER : WO_UNIT_NONE;
+  case SHAPE_TRUTH:
+    return all_are(p, args, count, WO_UNIT_BOOL) ? WO_UNIT_BOOL : WO_UNIT_NONE;
+  case SHAPE_TRUTH_TO_NUMBER:
+    return all_are(p, args, count, WO_UNIT_BOOL) ? WO_UNIT_NUMBER : WO_UNIT_NONE;
   }
   return WO_UNIT_NONE;
 }
@@ -245,7 +215,7 @@ static const struct wo_node *read_operand(struct parser *p, struct operand *ret,
  * every function takes some. `args` has room for what the function takes at most, and the surplus
  * argument is refused before it is read. Too many are blamed on the argument that is one too many,
  * too few on the call as a whole. */
-static size_t read_arguments(struct parser *p, size_t start, const struct function *function, struct operand *args) {
+static size_t read_arguments(struct parser *p, size_t start, const struct wo_function *function, struct operand *args) {
   size_t count = 0;
   do {
     if (count == function->most) {
@@ -267,29 +237,114 @@ static size_t read_arguments(struct parser *p, size_t start, const struct functi
   return count;
 }
 
+/* min() and max() of one value go over the rows when that is a column; of several, they compare within a row. */
+static enum wo_op op_of_call(const struct wo_function *function, const struct operand *args, size_t count) {
+  const bool has_rows = count == 1 && args[0].node->rows != WO_ROWS_NONE;
+  if (has_rows && function->op == WO_OP_MIN) return WO_OP_ROWS_MIN;
+  if (has_rows && function->op == WO_OP_MAX) return WO_OP_ROWS_MAX;
+  return function->op;
+}
+
+/* An aggregate needs a column to go over. One within another is refused, as its cost would be the square of the rows; what is
+ * meant can be said by spread(), or by a comparison of two aggregates. */
+static bool check_aggregate(struct parser *p, const struct wo_function *function, const struct operand *arg) {
+  if (arg->node->has_aggregate) {
+    fail(p, arg->start, WO_E_SYNTAX, "an aggregate inside %s(): compare two aggregates instead", function->name);
+  } else if (arg->node->rows == WO_ROWS_NONE) {
+    fail(p, arg->start, WO_E_SYNTAX, "%s() goes over rank.* or card.*, and neither stands in it", function->name);
+  }
+  return p->status == WO_OK;
+}
+
+/* Names the closest function that exists. */
+static void *fail_unknown_function(struct parser *p, size_t start, struct wo_view name) {
+  struct wo_nearest nearest = {.want = name};
+  wo__function_offer(&nearest);
+  wo_event_function_offer(&nearest);
+  char hint[WO_NEAREST_BYTES];
+  return fail(p, start, WO_E_UNKNOWN, "unknown function '%.*s'%s", (int)name.len, name.ptr,
+              wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+}
+
+/* A call whose arguments are words becomes a fact of the name "before(a,b)": what it says depends on the job alone. The name is
+ * put together anew, so that blanks make no difference. */
+static const struct wo_node *read_event_call(struct parser *p, size_t start, const struct wo_event_function *function) {
+  struct wo_view words[WO_EVENT_WORDS] = {{0}};
+  for (size_t i = 0; i < function->word_count; i++) {
+    if (i > 0 && !accept(p, ','))
+      return fail(p, p->at, WO_E_SYNTAX, "%s() needs %zu words", function->name, function->word_count);
+    words[i] = peek_name(p);
+    char hint[WO_NEAREST_BYTES];
+    if (words[i].len == 0)
+      return fail(p, p->at, WO_E_SYNTAX, "%s() expects a %s, without quotes", function->name, function->word_is);
+    if (!wo_event_word_is_known(function, words[i])) {
+      return fail(p, p->at, WO_E_UNKNOWN, "unknown %s '%.*s'%s", function->word_is, (int)words[i].len, words[i].ptr,
+                  wo_nearest_hint(wo_event_word_nearest(function, words[i]), hint, sizeof hint));
+    }
+    p->at += words[i].len;
+  }
+  if (!accept(p, ')')) return fail(p, p->at, WO_E_SYNTAX, "expected ')' in the call of %s()", function->name);
+  const struct wo_view name =
+      wo_arena_format(p->arena, "%s(%.*s%s%.*s)", function->name, (int)words[0].len, words[0].ptr, words[1].len > 0 ? "," : "",
+                      (int)words[1].len, words[1].len > 0 ? words[1].ptr : "");
+  if (name.ptr == NULL) return fail(p, start, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  struct wo_node *const node = new_leaf(p, WO_OP_FACT, function->unit);
+  if (node == NULL) return NULL;
+  node->as.text = name;
+  node->source = name;
+  return node;
+}
+
 /* function "(" ... ")", with the name and the parenthesis already taken. */
 static const struct wo_node *read_call(struct parser *p, size_t start, struct wo_view name) {
-  const struct function *const function = find_function(name);
-  if (function == NULL) return fail(p, start, WO_E_UNKNOWN, "unknown function '%.*s'", (int)name.len, name.ptr);
+  const struct wo_event_function *const event_function = wo_event_function_find(name);
+  if (event_function != NULL) return read_event_call(p, start, event_function);
+  const struct wo_function *const function = wo__function_find(name);
+  if (function == NULL) return fail_unknown_function(p, start, name);
   struct operand args[WO_LIMIT_EXPR_ARGS];
+  const size_t loose_at = p->row_at;
+  p->row_at = WO_NOT_FOUND;
   const size_t count = read_arguments(p, start, function, args);
   if (count == 0) return NULL;
   const enum wo_unit unit = check_call(p, function, args, count);
-  return unit == WO_UNIT_NONE ? NULL : new_node(p, start, function->op, unit, args, count);
+  if (unit == WO_UNIT_NONE) return NULL;
+  const enum wo_op op = op_of_call(function, args, count);
+  const bool is_aggregate = wo__op_is_aggregate(op);
+  if (is_aggregate && !check_aggregate(p, function, &args[0])) return NULL;
+  struct wo_node *const node = new_node(p, start, op, unit, args, count);
+  if (is_aggregate && node != NULL) {
+    node->rows = WO_ROWS_NONE;
+    node->has_aggregate = true;
+  }
+  if (is_aggregate || loose_at != WO_NOT_FOUND) p->row_at = loose_at;
+  return node;
 }
 
 /* ---- primaries -------------------------------------------------------------------------------------------------------- */
 
 /* A definition's own size counts as if it stood here. Only its height is checked: the node above it
  * sums the sizes up, and a definition alone has passed the check as a tree of its own. */
-static const struct wo_node *new_definition(struct parser *p, size_t start, const struct wo_expr *definition) {
+static const struct wo_node *new_definition(struct parser *p, size_t start, struct wo_view name,
+                                            const struct wo_expr *definition) {
   struct wo_node *const node = new_leaf(p, WO_OP_DEFINITION, definition->root->unit);
   if (node == NULL) return NULL;
   node->as.definition = definition;
+  node->source = name;
+  node->has_aggregate = definition->root->has_aggregate;
   node->height = definition->root->height + 1;
   node->nodes = definition->root->nodes + 1;
   if (node->height > WO_LIMIT_EXPR_HEIGHT) return fail(p, start, WO_E_LIMIT, "expression is too deep");
   return node;
+}
+
+/* Names the closest name that exists. A text without its quotes is the usual slip where nothing is close. */
+static void *fail_unknown_name(struct parser *p, size_t start, struct wo_view name) {
+  const struct wo_names *const names = p->names;
+  struct wo_view nearest = {0};
+  if (names->nearest != NULL) nearest = names->nearest(names->context, name);
+  char hint[WO_NEAREST_BYTES];
+  return fail(p, start, WO_E_UNKNOWN, "unknown name '%.*s'%s", (int)name.len, name.ptr,
+              wo_nearest_hint(nearest, hint, sizeof hint));
 }
 
 /* true, false, a call, a definition, or a fact: in that order, so that none of the former can be
@@ -301,15 +356,19 @@ static const struct wo_node *read_name(struct parser *p) {
   const size_t start = p->at;
   p->at += name.len;
   /* The lengths tell the two words apart. */
-  if (wo_view_is(name, "true") || wo_view_is(name, "false")) return new_number(p, WO_UNIT_BOOL, name.len == 4);
+  if (wo_view_is(name, "true") || wo_view_is(name, "false")) return new_number(p, start, WO_UNIT_BOOL, name.len == 4);
   if (accept(p, '(')) return read_call(p, start, name);
   const struct wo_names *const names = p->names;
   const struct wo_expr *const definition = names->definition == NULL ? NULL : names->definition(names->context, name);
-  if (definition != NULL) return new_definition(p, start, definition);
+  if (definition != NULL) return new_definition(p, start, name, definition);
   const enum wo_unit unit = names->unit_of(names->context, name);
-  if (unit == WO_UNIT_NONE) return fail(p, start, WO_E_UNKNOWN, "unknown name '%.*s'", (int)name.len, name.ptr);
+  if (unit == WO_UNIT_NONE) return fail_unknown_name(p, start, name);
   struct wo_node *const node = new_leaf(p, WO_OP_FACT, unit);
-  if (node != NULL) node->as.text = name;
+  if (node == NULL) return NULL;
+  node->as.text = name;
+  node->source = name;
+  node->rows = wo_rows_of(name);
+  if (node->rows != WO_ROWS_NONE && p->row_at == WO_NOT_FOUND) p->row_at = start;
   return node;
 }
 
@@ -323,6 +382,7 @@ static const struct wo_node *read_text(struct parser *p) {
   struct wo_node *const node = new_leaf(p, WO_OP_CONSTANT, WO_UNIT_TEXT);
   if (node == NULL) return NULL;
   node->as.text = wo_view_sub(p->text, start + 1, end);
+  node->source = wo_view_sub(p->text, start, end + 1);
   p->at = end + 1;
   return node;
 }
@@ -347,16 +407,16 @@ static const struct wo_node *read_number(struct parser *p) {
   if (wo_number_decimal(&rest, &number, NULL) != WO_OK) return fail(p, start, WO_E_RANGE, "number cannot be read");
   const size_t end = p->text.len - rest.len;
   p->at = end;
-  if (accept(p, '%')) return new_number(p, WO_UNIT_NUMBER, number.mid / 100);
+  if (accept(p, '%')) return new_number(p, start, WO_UNIT_NUMBER, number.mid / 100);
   for (size_t i = 0; i < sizeof size_units / sizeof size_units[0]; i++) {
-    if (accept_word(p, size_units[i].name)) return new_number(p, WO_UNIT_BYTES, number.mid * size_units[i].bytes);
+    if (accept_word(p, size_units[i].name)) return new_number(p, start, WO_UNIT_BYTES, number.mid * size_units[i].bytes);
   }
   /* A word that touches the number can only be a unit that does not exist. */
   if (end < p->text.len && wo_is_word(p->text.ptr[end])) {
     const struct wo_view word = peek_name(p);
     return fail(p, end, WO_E_SYNTAX, "unknown unit '%.*s' (B, KiB, MiB, GiB, TiB)", (int)word.len, word.ptr);
   }
-  return new_number(p, WO_UNIT_NUMBER, number.mid);
+  return new_number(p, start, WO_UNIT_NUMBER, number.mid);
 }
 
 /* Says what stands where something else was expected. */
@@ -563,16 +623,26 @@ static const struct wo_node *read_or(struct parser *p) {
 
 /* ---- public ----------------------------------------------------------------------------------------------------------- */
 
+/* A column has no value of its own. */
+static void fail_loose(struct parser *p) {
+  assert(p->row_at < p->text.len);
+  p->at = p->row_at;
+  const struct wo_view name = peek_name(p);
+  fail(p, p->at, WO_E_SYNTAX, "'%.*s' has a value for each row: use it inside max, min, sum, spread, count, any or all",
+       (int)name.len, name.ptr);
+}
+
 /* After a failure the nodes made so far stay in the arena, which is thrown away with the load that
  * failed. */
 enum wo_status wo__expr_parse_borrowed(struct wo_arena *arena, struct wo_view text, const struct wo_names *names,
                                        const struct wo_expr **ret_expr, struct wo_err *err) {
   assert(arena != NULL && names != NULL && names->unit_of != NULL && ret_expr != NULL);
-  struct parser p = {.arena = arena, .text = text, .names = names, .err = err};
+  struct parser p = {.arena = arena, .text = text, .row_at = WO_NOT_FOUND, .names = names, .err = err};
   const struct wo_node *const root = read_or(&p);
   if (root == NULL) return p.status;
   skip_blanks(&p);
   if (p.at < text.len) fail_unexpected(&p, "an operator or the end");
+  if (p.status == WO_OK && root->rows != WO_ROWS_NONE) fail_loose(&p);
   if (p.status != WO_OK) return p.status;
   struct wo_expr *const expr = wo_arena_alloc(arena, sizeof *expr);
   if (expr == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));

@@ -17,6 +17,8 @@ enum wo_sort {
   WO_SORT_PHASE,
   WO_SORT_TERM,
   WO_SORT_MODEL,
+  WO_SORT_DEFINE,
+  WO_SORT_OFF,
   WO_SORT_FACT,
   WO_SORT_COUNT_
 };

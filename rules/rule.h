@@ -12,6 +12,24 @@
 struct wo_rule_place {
   struct wo_view file;
   uint64_t line;
+  bool is_user;      /* from --rules, not built in */
+  bool is_replacing; /* the user's, in place of a built-in rule of that id */
+};
+
+/* A rule that is turned off: {"off": id, "why": text}. Patterns are taken out when loading, causes and fixes are left out of
+ * diagnoses. */
+struct wo_off {
+  struct wo_view id;
+  struct wo_view why;
+  struct wo_rule_place place;
+};
+
+/* A named expression for all rules, written def.<id>. */
+struct wo_define {
+  struct wo_view id;
+  struct wo_view means;
+  const struct wo_expr *expr;
+  struct wo_rule_place place;
 };
 
 enum wo_confidence { WO_CONFIDENCE_POSSIBLE, WO_CONFIDENCE_LIKELY, WO_CONFIDENCE_CERTAIN };
@@ -21,6 +39,7 @@ struct wo_clause {
   const struct wo_expr *when;
   enum wo_weight weight;
   const struct wo_template *say;
+  struct wo_view between; /* would_tell: the cause that it separates from, asked when both are found; or empty */
 };
 
 /* A log that must (or must not) give the cause. `log` is the whole text, lines joined by '\n'. */
@@ -58,6 +77,7 @@ struct wo_cause {
   size_t reference_count;
   const struct wo_example *examples;
   size_t example_count;
+  const struct wo_off *off; /* NULL: in force */
   struct wo_rule_place place;
 };
 
@@ -96,6 +116,7 @@ struct wo_fix {
   size_t note_count;
   struct wo_view explain;    /* long text */
   struct wo_view replays_as; /* trace transform in the replay language; may be empty */
+  const struct wo_off *off;  /* NULL: in force */
   struct wo_rule_place place;
 };
 
@@ -162,7 +183,7 @@ struct wo_pattern_samples {
   size_t no_match_count;
 };
 
-/* Two rules of one sort and id among files that are not the user's own; the later one was kept. */
+/* Two rules of one sort and id among the built-in files, or among the user's; the later one was kept. */
 struct wo_duplicate {
   struct wo_view id;
   struct wo_rule_place place; /* of the later one */
@@ -192,6 +213,10 @@ struct wo_pack {
   size_t term_count;
   struct wo_model_shape *models;
   size_t model_count;
+  struct wo_define *defines;
+  size_t define_count;
+  struct wo_off *offs;
+  size_t off_count;
 };
 
 struct cJSON;
@@ -225,6 +250,7 @@ struct wo_pack *wo_pack_free(struct wo_pack *pack);
 /* The rule of that id, or NULL. */
 const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id);
 const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
+const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
 
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */

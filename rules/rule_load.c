@@ -2,7 +2,7 @@
  *
  * All files are parsed first, then counted, so that the pack's arrays and its index are made once
  * in their final size. Knobs are read before everything else, because conditions and changes speak
- * of them; the rest is read in the order of the files.
+ * of them, then definitions; the rest is read in the order of the files.
  *
  * Nothing is half loaded: everything lives in the pack's arena, and a load that fails frees it as a
  * whole. Files stay parsed until the end, since they are gone through more than once and messages
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "parsers/base/limits.h"
+#include "rules/nearest.h"
 #include "rules/rule_facts.h"
 #include "rules/rule_read.h"
 
@@ -24,14 +25,28 @@ static enum wo_unit unit_of(void *context, struct wo_view name) {
   return wo_fact_unit(loader->pack, name);
 }
 
-/* The lets of the rule being read, and of no other: they are forgotten when the next rule begins. A
- * linear search over a handful. */
+/* The definitions of all rules, and the lets of the rule being read, and of no other: they are forgotten when the next rule
+ * begins. A linear search over a handful. */
 static const struct wo_expr *definition_of(void *context, struct wo_view name) {
   const struct wo_loader *const loader = context;
+  if (wo_view_starts(name, "def.")) {
+    const struct wo_define *const define = wo_pack_define(loader->pack, wo_view_skip(name, 4));
+    return define == NULL ? NULL : define->expr;
+  }
   for (size_t i = 0; i < loader->let_count; i++) {
     if (wo_view_equal(loader->lets[i].name, name)) return loader->lets[i].expr;
   }
   return NULL;
+}
+
+/* For messages: the closest of all these names. Lets come first, as a slip in one's own name is the likelier. */
+static struct wo_view nearest_name(void *context, struct wo_view name) {
+  struct wo_loader *const loader = context;
+  struct wo_nearest nearest = {.want = name};
+  for (size_t i = 0; i < loader->let_count; i++) wo_nearest_offer(&nearest, loader->lets[i].name);
+  const struct wo_view fact = wo__fact_nearest(loader->pack, &loader->pack->arena, name);
+  wo_nearest_offer(&nearest, fact);
+  return wo_nearest_best(&nearest);
 }
 
 /* ---- rule objects ----------------------------------------------------------------------------------------------------- */
@@ -39,8 +54,9 @@ static const struct wo_expr *definition_of(void *context, struct wo_view name) {
 /* What the first key of a rule object may be called. Facts are no rules: they have names in the
  * index, but no file can bring one. */
 static const char *const sort_names[] = {
-    [WO_SORT_NONE] = "",     [WO_SORT_PATTERN] = "pattern", [WO_SORT_CAUSE] = "cause", [WO_SORT_FIX] = "fix",
-    [WO_SORT_KNOB] = "knob", [WO_SORT_PHASE] = "phase",     [WO_SORT_TERM] = "term",   [WO_SORT_MODEL] = "model",
+    [WO_SORT_NONE] = "",         [WO_SORT_PATTERN] = "pattern", [WO_SORT_CAUSE] = "cause", [WO_SORT_FIX] = "fix",
+    [WO_SORT_KNOB] = "knob",     [WO_SORT_PHASE] = "phase",     [WO_SORT_TERM] = "term",   [WO_SORT_MODEL] = "model",
+    [WO_SORT_DEFINE] = "define", [WO_SORT_OFF] = "off",
 };
 _Static_assert(sizeof sort_names / sizeof sort_names[0] == WO_SORT_FACT, "one name per sort of rule");
 
@@ -79,7 +95,7 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
       return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX,
-                           "expected an object whose first key is pattern, cause, fix, knob, phase, term or model");
+                           "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off");
     }
     counts->of[sort]++;
     counts->total++;
@@ -105,6 +121,10 @@ static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   pack->phases = wo_arena_array(arena, counts->of[WO_SORT_PHASE], sizeof *pack->phases);
   pack->terms = wo_arena_array(arena, counts->of[WO_SORT_TERM], sizeof *pack->terms);
   pack->models = wo_arena_array(arena, counts->of[WO_SORT_MODEL], sizeof *pack->models);
+  pack->defines = wo_arena_array(arena, counts->of[WO_SORT_DEFINE], sizeof *pack->defines);
+  pack->offs = wo_arena_array(arena, counts->of[WO_SORT_OFF], sizeof *pack->offs);
+  loader->pending = wo_arena_array(arena, counts->of[WO_SORT_DEFINE], sizeof *loader->pending);
+  loader->off_pending = wo_arena_array(arena, counts->of[WO_SORT_OFF], sizeof *loader->off_pending);
   pack->duplicates = wo_arena_array(arena, counts->total, sizeof *pack->duplicates);
   if (wo_arena_is_exhausted(arena)) return wo__load_fail_nomem(loader);
   wo__fact_index(pack->index);
@@ -146,9 +166,35 @@ static size_t *count_of(struct wo_pack *pack, enum wo_sort sort) {
     return &pack->phase_count;
   case WO_SORT_MODEL:
     return &pack->model_count;
+  case WO_SORT_DEFINE:
+    return &pack->define_count;
+  case WO_SORT_OFF:
+    return &pack->off_count;
   default:
     assert(sort == WO_SORT_TERM);
     return &pack->term_count;
+  }
+}
+
+/* Whether the rule in a slot is the user's. Of phases and terms nobody knows; they count as built in. */
+static bool is_users(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
+  switch (sort) {
+  case WO_SORT_PATTERN:
+    return pack->samples[slot].place.is_user;
+  case WO_SORT_CAUSE:
+    return pack->causes[slot].place.is_user;
+  case WO_SORT_FIX:
+    return pack->fixes[slot].place.is_user;
+  case WO_SORT_KNOB:
+    return pack->knobs[slot].place.is_user;
+  case WO_SORT_MODEL:
+    return pack->models[slot].place.is_user;
+  case WO_SORT_DEFINE:
+    return pack->defines[slot].place.is_user;
+  case WO_SORT_OFF:
+    return pack->offs[slot].place.is_user;
+  default:
+    return false;
   }
 }
 
@@ -156,13 +202,14 @@ static size_t *count_of(struct wo_pack *pack, enum wo_sort sort) {
  * phase are one list, unless the user's own replaces it.
  *
  * A rule that replaces another takes over its place, and with it its order among the causes. Two
- * files of ours with one id are a mistake in the packs, which is noted for the lint; between the
- * user's files and ours it is the purpose. */
-static size_t slot_for(struct wo_loader *loader, enum wo_sort sort, struct wo_view id, struct wo_rule_place place, bool is_user) {
+ * files of ours with one id are a mistake in the packs, and so are two of the user's, which is noted
+ * for the lint; between the user's files and ours it is the purpose. */
+static size_t slot_for(struct wo_loader *loader, enum wo_sort sort, struct wo_view id, struct wo_rule_place *place) {
   struct wo_pack *const pack = loader->pack;
   const size_t found = wo_pack_index_find(pack->index, sort, id);
-  if (found != WO_NOT_FOUND && (is_user || sort != WO_SORT_PHASE)) {
-    if (!is_user) pack->duplicates[pack->duplicate_count++] = (struct wo_duplicate){.id = id, .place = place};
+  if (found != WO_NOT_FOUND && (place->is_user || sort != WO_SORT_PHASE)) {
+    place->is_replacing = place->is_user && !is_users(pack, sort, found);
+    if (!place->is_replacing) pack->duplicates[pack->duplicate_count++] = (struct wo_duplicate){.id = id, .place = *place};
     return found;
   }
   size_t *const count = count_of(pack, sort);
@@ -186,8 +233,8 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
   const enum wo_sort sort = sort_of(object);
   struct wo_view id = {0};
   if (!read_id(loader, object, &id)) return false;
-  const struct wo_rule_place place = {.file = wo_view_of(loader->json->name), .line = line};
-  const size_t slot = slot_for(loader, sort, id, place, is_user);
+  struct wo_rule_place place = {.file = wo_view_of(loader->json->name), .line = line, .is_user = is_user};
+  const size_t slot = slot_for(loader, sort, id, &place);
   loader->let_count = 0;
   switch (sort) {
   case WO_SORT_PATTERN:
@@ -204,6 +251,15 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
   case WO_SORT_PHASE:
     pack->phases[slot] = (struct wo_phase_hint){.phase = id};
     return wo__load_phase(loader, object, &pack->phases[slot]);
+  case WO_SORT_DEFINE:
+    pack->defines[slot] = (struct wo_define){.id = id, .place = place};
+    loader->pending[slot] = (struct wo_pending){.json = loader->json, .object = object};
+    return wo__load_is_name(id) || wo__load_fail(loader, object->child, WO_JSON_VALUE, WO_E_SYNTAX,
+                                                 "'%.*s' is no name (letters, digits and '_')", (int)id.len, id.ptr);
+  case WO_SORT_OFF:
+    pack->offs[slot] = (struct wo_off){.id = id, .place = place};
+    loader->off_pending[slot] = (struct wo_pending){.json = loader->json, .object = object};
+    return wo__load_off(loader, object, &pack->offs[slot]);
   case WO_SORT_MODEL:
     pack->models[slot] = (struct wo_model_shape){.id = id, .place = place};
     return wo__load_model(loader, object, &pack->models[slot]);
@@ -213,13 +269,21 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
   }
 }
 
-/* Reads the knobs of a file, or all but the knobs. Terms are for `explain` only. Trees that were
+/* What is read first: knobs are facts to the definitions, and definitions are names to the rules. */
+enum pass { PASS_KNOBS, PASS_DEFINES, PASS_RULES, PASS_COUNT_ };
+
+static enum pass pass_of(enum wo_sort sort) {
+  if (sort == WO_SORT_KNOB) return PASS_KNOBS;
+  return sort == WO_SORT_DEFINE ? PASS_DEFINES : PASS_RULES;
+}
+
+/* Reads what a file holds for one pass. Terms are for `explain` only. Trees that were
  * compiled in have no lines; the place of their rules is the file alone. */
-static bool read_file(struct wo_loader *loader, bool is_user, bool is_knob_pass) {
+static bool read_file(struct wo_loader *loader, bool is_user, enum pass pass) {
   size_t index = 0;
   for (const cJSON *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object), index++) {
     const enum wo_sort sort = sort_of(object);
-    if ((sort == WO_SORT_KNOB) != is_knob_pass) continue;
+    if (pass_of(sort) != pass) continue;
     if (sort == WO_SORT_TERM && loader->depth != WO_LOAD_ALL) continue;
     const uint64_t line = index < loader->json->lines.count ? loader->json->lines.items[index] : 0;
     if (!read_rule(loader, object, line, is_user)) return false;
@@ -307,7 +371,7 @@ static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *fil
   return true;
 }
 
-/* Counts, makes the arrays, and reads: knobs in the first pass, everything else in the second. */
+/* Counts, makes the arrays, and reads, pass by pass. */
 static bool read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, const struct wo_json *jsons) {
   struct counts counts = {0};
   for (size_t i = 0; i < count; i++) {
@@ -315,13 +379,14 @@ static bool read_files(struct wo_loader *loader, const struct wo_rule_file *file
     if (!count_file(loader, &counts)) return false;
   }
   if (!make_arrays(loader, &counts)) return false;
-  for (int pass = 0; pass < 2; pass++) {
+  for (int pass = 0; pass < PASS_COUNT_; pass++) {
     for (size_t i = 0; i < count; i++) {
       loader->json = &jsons[i];
-      if (!read_file(loader, files[i].is_user, pass == 0)) return false;
+      if (!read_file(loader, files[i].is_user, (enum pass)pass)) return false;
     }
+    if (pass == PASS_DEFINES && !wo__load_defines(loader)) return false;
   }
-  return add_knob_patterns(loader);
+  return wo__load_apply_offs(loader) && add_knob_patterns(loader);
 }
 
 /* The loader lives on the heap for its table of lets. One element more than there are files is
@@ -337,7 +402,8 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
   if (is_loaded) {
     wo_arena_init(&pack->arena, WO_LIMIT_PACK_BYTES);
     *loader = (struct wo_loader){.pack = pack, .depth = depth, .err = err};
-    loader->names = (struct wo_names){.unit_of = unit_of, .definition = definition_of, .context = loader};
+    loader->names =
+        (struct wo_names){.nearest = nearest_name, .unit_of = unit_of, .definition = definition_of, .context = loader};
     is_loaded = parse_files(loader, files, count, jsons) && read_files(loader, files, count, jsons);
     status = loader->status;
     assert(is_loaded == (status == WO_OK));

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "rules/nearest.h"
 #include "rules/rule_facts.h"
 
 /* One row of facts.def. What a fact means in words is left to `explain`, which includes the list by
@@ -18,6 +19,7 @@ struct fact {
 static const struct fact facts[] = {
 #define WO_FACT(name, unit, meaning) {{(name), sizeof(name) - 1}, WO_UNIT_##unit},
 #include "rules/facts.def"
+#include "rules/rows.def"
 #undef WO_FACT
 };
 enum { FACT_COUNT = sizeof facts / sizeof facts[0] };
@@ -32,7 +34,7 @@ void wo__fact_index(struct wo_pack_index *index) {
   for (size_t i = 0; i < FACT_COUNT; i++) wo_pack_index_add(index, WO_SORT_FACT, facts[i].name, i);
 }
 
-/* The three lookups differ in the sort alone. What they return lives as long as the pack. */
+/* The lookups differ in the sort alone. What they return lives as long as the pack. */
 const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_CAUSE, id);
   return i == WO_NOT_FOUND ? NULL : &pack->causes[i];
@@ -46,6 +48,11 @@ const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id) 
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_KNOB, id);
   return i == WO_NOT_FOUND ? NULL : &pack->knobs[i];
+}
+
+const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id) {
+  const size_t i = wo_pack_index_find(pack->index, WO_SORT_DEFINE, id);
+  return i == WO_NOT_FOUND ? NULL : &pack->defines[i];
 }
 
 /* Names with a prefix belong to knobs and kinds; all others are in facts.def. "config.micro_batch"
@@ -63,6 +70,32 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
   }
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_FACT, name);
   return i == WO_NOT_FOUND ? WO_UNIT_NONE : facts[i].unit;
+}
+
+/* Offers the ids of what a prefix speaks of, and puts the prefix before the best. */
+static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name, size_t prefix_len) {
+  struct wo_nearest nearest = {.want = wo_view_skip(name, prefix_len)};
+  if (wo_view_starts(name, "config.")) {
+    for (size_t i = 0; i < pack->knob_count; i++) wo_nearest_offer(&nearest, pack->knobs[i].id);
+  } else if (wo_view_starts(name, "def.")) {
+    for (size_t i = 0; i < pack->define_count; i++) wo_nearest_offer(&nearest, pack->defines[i].id);
+  } else {
+    for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
+      wo_nearest_offer(&nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
+    }
+  }
+  const struct wo_view best = wo_nearest_best(&nearest);
+  if (best.len == 0) return best;
+  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, (int)best.len, best.ptr);
+}
+
+struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name) {
+  if (wo_view_starts(name, "config.")) return nearest_behind(pack, arena, name, 7);
+  if (wo_view_starts(name, "count.")) return nearest_behind(pack, arena, name, 6);
+  if (wo_view_starts(name, "def.")) return nearest_behind(pack, arena, name, 4);
+  struct wo_nearest nearest = {.want = name};
+  for (size_t i = 0; i < FACT_COUNT; i++) wo_nearest_offer(&nearest, facts[i].name);
+  return wo_nearest_best(&nearest);
 }
 
 /* Everything but the pack itself stands in its arena, the index included. */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rules/nearest.h"
+
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
 /* The status is kept in the loader besides: err may be NULL, and a load must fail all the same. */
@@ -59,6 +61,15 @@ static size_t find_member(const struct wo_member *members, size_t count, const c
   return WO_NOT_FOUND;
 }
 
+/* Names the closest key that may stand there. */
+static bool fail_unknown_key(struct wo_loader *loader, const cJSON *child, const struct wo_member *members, size_t count) {
+  struct wo_nearest nearest = {.want = wo_view_of(child->string)};
+  for (size_t i = 0; i < count; i++) wo_nearest_offer(&nearest, wo_view_of(members[i].key));
+  char hint[WO_NEAREST_BYTES];
+  return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", child->string,
+                       wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+}
+
 /* One bit for each row tells keys that come twice, which cJSON lets pass and of which one would be
  * lost. Keys that are skipped at this depth are still checked for their names. */
 bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struct wo_member *members, size_t count,
@@ -68,7 +79,7 @@ bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struc
   uint64_t seen = 0;
   for (const cJSON *child = object->child; child != NULL; child = child->next) {
     const size_t i = find_member(members, count, child->string);
-    if (i == WO_NOT_FOUND) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown key '%s'", child->string);
+    if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count);
     if (seen >> i & 1) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "key '%s' comes twice", child->string);
     seen |= UINT64_C(1) << i;
     /* Not an error in a diagnosis, which never asks for it. */
@@ -226,7 +237,8 @@ bool wo__load_weight(struct wo_loader *loader, const cJSON *value, const struct 
     *(enum wo_weight *)field_of(member, target) = (enum wo_weight)i;
     return true;
   }
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown weight '%s'", name);
+  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown weight '%s' (decisive, strong, medium, weak, none)",
+                       name);
 }
 
 /* The weight stands last, so that clauses without one leave it out of their table. */
@@ -236,16 +248,25 @@ static const struct wo_member clause_members[] = {
     {.key = "weight", .read = wo__load_weight, .offset = offsetof(struct wo_clause, weight)},
 };
 
+static const struct wo_member question_members[] = {
+    {.key = "between", .read = wo__load_text, .offset = offsetof(struct wo_clause, between)},
+    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_clause, when), .extra = WO_UNIT_BOOL},
+    {.key = "say", .read = wo__load_template, .offset = offsetof(struct wo_clause, say)},
+};
+
 /* One clause. Where a weight is allowed it is medium by default; where it is not, it is an unknown
  * key. A remark may be a bare string, which is said always; a condition without a text, or a text
  * without its condition, is taken for a slip. */
 static bool read_clause(struct wo_loader *loader, const cJSON *value, enum wo_clause_form form, struct wo_clause *clause) {
   clause->weight = form == WO_CLAUSE_ARGUMENT ? WO_WEIGHT_MEDIUM : WO_WEIGHT_NONE;
-  if (form == WO_CLAUSE_REMARK && cJSON_IsString(value)) return read_template(loader, value, &clause->say);
-  const size_t count = sizeof clause_members / sizeof clause_members[0] - (form == WO_CLAUSE_ARGUMENT ? 0 : 1);
-  if (!wo__load_members(loader, value, clause_members, count, clause)) return false;
+  const bool is_question = form == WO_CLAUSE_QUESTION;
+  if ((form == WO_CLAUSE_REMARK || is_question) && cJSON_IsString(value)) return read_template(loader, value, &clause->say);
+  const struct wo_member *const members = is_question ? question_members : clause_members;
+  const size_t count = is_question || form == WO_CLAUSE_ARGUMENT ? 3 : 2;
+  if (!wo__load_members(loader, value, members, count, clause)) return false;
   if (clause->say == NULL) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'say'");
-  if (clause->when == NULL) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'if'");
+  if (clause->when == NULL && clause->between.len == 0)
+    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'if'");
   return true;
 }
 
@@ -269,7 +290,7 @@ bool wo__load_clauses(struct wo_loader *loader, const cJSON *value, const struct
 
 /* Names without dots, so that they cannot look like facts: a reader of a condition sees at once
  * which of its names the rule itself has made. */
-static bool is_let_name(struct wo_view name) {
+bool wo__load_is_name(struct wo_view name) {
   for (size_t i = 0; i < name.len; i++) {
     if (!wo_is_word(name.ptr[i])) return false;
   }
@@ -296,7 +317,8 @@ bool wo__load_lets(struct wo_loader *loader, const cJSON *lets) {
     if (loader->let_count == WO_LIMIT_LETS) {
       return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
     }
-    if (!is_let_name(let.name)) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'%s' is no name", child->string);
+    if (!wo__load_is_name(let.name))
+      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'%s' is no name", child->string);
     if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE) {
       return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "the name '%s' is taken", child->string);
     }

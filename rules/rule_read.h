@@ -8,6 +8,14 @@
 #include "rules/pack_index.h"
 #include "rules/rule_json.h"
 
+/* An object that is looked at again later: a definition, which needs those that it speaks of before it, or an "off". */
+struct wo_pending {
+  const struct wo_json *json;
+  const cJSON *object;
+  bool is_being_read;
+  bool is_read;
+};
+
 struct wo_let {
   struct wo_view name;
   const struct wo_expr *expr;
@@ -23,6 +31,8 @@ struct wo_loader {
   struct wo_names names;      /* facts and the lets below */
   struct wo_let lets[WO_LIMIT_LETS];
   size_t let_count;
+  struct wo_pending *pending;     /* by place among the pack's definitions */
+  struct wo_pending *off_pending; /* by place among pack->offs */
 };
 
 struct wo_member;
@@ -64,11 +74,21 @@ bool wo__load_skip(struct wo_loader *loader, const cJSON *value, const struct wo
 enum wo_clause_form {
   WO_CLAUSE_CONDITION, /* {"if", "say"} */
   WO_CLAUSE_ARGUMENT,  /* {"if", "weight", "say"} */
-  WO_CLAUSE_REMARK     /* a template, or {"if", "say"} */
+  WO_CLAUSE_REMARK,    /* a template, or {"if", "say"} */
+  WO_CLAUSE_QUESTION   /* as a remark, or {"between", "say"}, with "if" or without */
 };
 
 /* Parses an expression and checks its unit (WO_UNIT_NONE: any). */
 bool wo__load_expr_of(struct wo_loader *loader, const cJSON *value, enum wo_unit unit, const struct wo_expr **ret_expr);
+
+/* Whether a text can name an expression: a letter, then letters, digits and '_'. */
+bool wo__load_is_name(struct wo_view name);
+
+/* Reads all definitions that are pending, in the order in which they need each other; refuses circles. */
+bool wo__load_defines(struct wo_loader *loader);
+
+/* Puts the rules of "off" objects out of force, once all rules are read. Names that no rule has are errors. */
+bool wo__load_apply_offs(struct wo_loader *loader);
 
 /* Forgets the lets of the rule before; reads those of a rule (NULL: none). */
 bool wo__load_lets(struct wo_loader *loader, const cJSON *lets);
@@ -80,13 +100,16 @@ size_t wo__load_array_len(struct wo_loader *loader, const cJSON *value);
 /* A copy of a string in the pack's arena. */
 bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view *ret_copy);
 
-/* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c, rule_read_model.c). They fill a zeroed struct; its id is set. */
+/* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c, rule_read_model.c). They fill a zeroed struct;
+ * its id is set. */
 bool wo__load_pattern(struct wo_loader *loader, const cJSON *object, struct wo_pattern *pattern,
                       struct wo_pattern_samples *samples);
 bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause);
 bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *fix);
 bool wo__load_knob(struct wo_loader *loader, const cJSON *object, struct wo_knob *knob);
 bool wo__load_phase(struct wo_loader *loader, const cJSON *object, struct wo_phase_hint *phase);
+bool wo__load_define(struct wo_loader *loader, const cJSON *object, struct wo_define *define);
+bool wo__load_off(struct wo_loader *loader, const cJSON *object, struct wo_off *off);
 bool wo__load_term(struct wo_loader *loader, const cJSON *object, struct wo_term *term);
 bool wo__load_model(struct wo_loader *loader, const cJSON *object, struct wo_model_shape *shape);
 

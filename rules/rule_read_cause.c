@@ -96,7 +96,7 @@ static const struct wo_member cause_members[] = {
      .read = wo__load_clauses,
      IN_CAUSE(would_tell),
      COUNT_IN_CAUSE(would_tell_count),
-     .extra = WO_CLAUSE_REMARK},
+     .extra = WO_CLAUSE_QUESTION},
     {.key = "fixes", .read = wo__load_texts, IN_CAUSE(fixes), COUNT_IN_CAUSE(fix_count)},
     {.key = "references", .read = wo__load_texts, IN_CAUSE(references), COUNT_IN_CAUSE(reference_count), .is_deep = true},
     {.key = "examples", .read = read_examples, .is_deep = true},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "parsers/base/units.h"
+#include "rules/nearest.h"
 #include "rules/rule_read.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
@@ -24,7 +25,14 @@ static bool read_kind(struct wo_loader *loader, const cJSON *value, const struct
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
   const enum wo_kind kind = wo_kind_find(wo_view_of(name));
-  if (kind == WO_KIND_UNKNOWN) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown kind '%s'", name);
+  if (kind == WO_KIND_UNKNOWN) {
+    struct wo_nearest nearest = {.want = wo_view_of(name)};
+    for (int i = WO_KIND_UNKNOWN + 1; i < WO_KIND_COUNT_; i++)
+      wo_nearest_offer(&nearest, wo_view_of(wo_kind_name((enum wo_kind)i)));
+    char hint[WO_NEAREST_BYTES];
+    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown kind '%s'%s", name,
+                         wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+  }
   ((struct target *)target)->pattern.kind = kind;
   return true;
 }

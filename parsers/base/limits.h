@@ -193,6 +193,11 @@
 #define WO_LIMIT_LETS 64
 #endif
 
+/* Definitions that all rules share: bounds how deep they can build on each other. */
+#ifndef WO_LIMIT_DEFINES
+#define WO_LIMIT_DEFINES 256
+#endif
+
 /* Memory of the loaded rule packs. */
 #ifndef WO_LIMIT_PACK_BYTES
 #define WO_LIMIT_PACK_BYTES ((size_t)32 * 1024 * 1024)

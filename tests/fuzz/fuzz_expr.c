@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rules/event_fact.h"
 #include "rules/template.h"
 #include "tests/fuzz/require.h"
 
@@ -27,6 +28,10 @@ static const struct {
     {"oom.first_step", WO_UNIT_BOOL, true, {0, 0, 0}},
     {"oom.is_serving", WO_UNIT_BOOL, false, {0, 0, 0}},
     {"job.time", WO_UNIT_DURATION, true, {1, 2, 3}},
+    {"rank.free", WO_UNIT_BYTES, true, {1e9, 1.1e9, 1.2e9}},
+    {"rank.step", WO_UNIT_NUMBER, false, {0, 0, 0}},
+    {"rank.is_failed", WO_UNIT_BOOL, true, {0, 0, 0}},
+    {"card.peak", WO_UNIT_BYTES, true, {2e9, 2e9, 2e9}},
 };
 enum { FACTS = sizeof facts / sizeof facts[0] };
 
@@ -47,13 +52,27 @@ static struct wo_value get(void *context, struct wo_view name) {
     if (facts[i].unit == WO_UNIT_BOOL) return wo_value_bool(WO_TRUE);
     return wo_value_number(facts[i].unit, facts[i].number);
   }
-  /* The parser has let a name through that does not exist. */
-  require(false);
+  /* The parser must not let a name through that does not exist; of the time line there are many. */
+  struct wo_view words[WO_EVENT_WORDS];
+  const struct wo_event_function *const function = wo_event_fact_split(name, words);
+  require(function != NULL);
+  if (function->unit == WO_UNIT_BOOL) return wo_value_bool((enum wo_truth)(name.len % 3));
   return wo_value_unknown(WO_UNIT_NONE);
 }
 
+/* Three ranks and no card. In the second row nothing is known. */
+static size_t row_count(void *context, enum wo_rows rows) {
+  (void)context;
+  return rows == WO_ROWS_RANK ? 3 : 0;
+}
+
+static struct wo_value get_row(void *context, size_t row, struct wo_view name) {
+  require(row < 3 && wo_rows_of(name) != WO_ROWS_NONE);
+  return row == 1 ? wo_value_unknown(unit_of(context, name)) : get(context, name);
+}
+
 static const struct wo_names names = {.unit_of = unit_of};
-static const struct wo_facts_source source = {.get = get};
+static const struct wo_facts_source source = {.get = get, .row_count = row_count, .get_row = get_row};
 
 static bool is_same(struct wo_value a, struct wo_value b) {
   if (a.unit != b.unit || a.is_known != b.is_known || a.truth != b.truth) return false;
@@ -63,8 +82,32 @@ static bool is_same(struct wo_value a, struct wo_value b) {
 }
 
 static void know(void *context, struct wo_view name) {
-  require(unit_of(NULL, name) != WO_UNIT_NONE);
+  struct wo_view words[WO_EVENT_WORDS];
+  require(unit_of(NULL, name) != WO_UNIT_NONE || wo_event_fact_split(name, words) != NULL);
   ++*(size_t *)context;
+}
+
+static void take_step(void *context, const struct wo_expr_step *step) {
+  require(step->source.len > 0);
+  if (step->is_leaf) wo_expr_step_each_fact(step, know, context);
+}
+
+static void take_kind(void *context, struct wo_view kind) {
+  *(size_t *)context += kind.len;
+}
+
+/* What is constant has that value over any facts; what overlaps is undecided; every expression asks for itself. */
+static void try_questions(const struct wo_expr *expr, enum wo_truth truth) {
+  struct wo_overlap overlap;
+  size_t count = 0;
+  const enum wo_truth constant = wo_expr_constant(expr);
+  if (constant != WO_UNDECIDED) require(truth == constant);
+  if (wo_expr_overlap(expr, &source, &overlap)) {
+    require(truth == WO_UNDECIDED && overlap.left.is_known && overlap.right.is_known && overlap.source.len > 0);
+  }
+  require(wo_expr_implies(expr, expr));
+  wo_expr_explain(expr, &source, take_step, &count);
+  wo_expr_each_kind(expr, take_kind, &count);
 }
 
 static void try_expr(struct wo_arena *arena, struct wo_view text) {
@@ -84,6 +127,7 @@ static void try_expr(struct wo_arena *arena, struct wo_view text) {
   if (wo_expr_parse(arena, wo_expr_source(expr), &names, &again, NULL) == WO_OK) {
     require(is_same(wo_expr_eval(again, &source), value));
   }
+  try_questions(expr, value.truth);
   size_t used = 0;
   wo_expr_each_fact(expr, know, &used);
 }

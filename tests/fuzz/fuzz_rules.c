@@ -29,7 +29,8 @@ static void use_causes(struct wo_pack *pack) {
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *const cause = &pack->causes[i];
     require(wo_pack_cause(pack, cause->id) == cause);
-    wo_expr_truth(cause->when, &facts);
+    const enum wo_truth constant = wo_expr_constant(cause->when);
+    if (constant != WO_UNDECIDED) require(wo_expr_truth(cause->when, &facts) == constant);
     wo_template_render(cause->title, &facts, &pack->arena, NULL);
     wo_template_render(cause->summary, &facts, &pack->arena, NULL);
   }

@@ -95,6 +95,68 @@ static void test_rules_show(void **state) {
   check(RUN(NULL, "rules", "sing"), 2, NULL, "sing");
 }
 
+/* What a folder adds, replaces and turns off is told with its place. */
+static void test_rules_of_a_folder(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/site.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("[{\"fix\": \"more-gpus\", \"title\": \"book the other queue\"},\n"
+                                           "{\"fix\": \"our-own\", \"title\": \"ask us\"},\n"
+                                           "{\"define\": \"is_setup\", \"means\": \"ours\", \"expr\": \"false\"},\n"
+                                           "{\"off\": \"fragmentation\", \"why\": \"told elsewhere\"},\n"
+                                           "{\"off\": \"slurm-time-limit\", \"why\": \"not SLURM\"}]\n")));
+  static const char *const listed[] = {"book the other queue  [replaced by ",
+                                       "site.json:1]\n",
+                                       "ask us  [",
+                                       "site.json:2]\n",
+                                       "[off: told elsewhere, ",
+                                       "[off: not SLURM, ",
+                                       "def.is_setup"};
+  for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+    check(RUN(NULL, "rules", "list", "--rules", rules_folder), 0, listed[i], NULL);
+  }
+  check(RUN(NULL, "rules", "show", "more-gpus", "--rules", rules_folder), 0, "in place of the built-in rule", NULL);
+  check(RUN(NULL, "rules", "show", "our-own", "--rules", rules_folder), 0, "ask us", NULL);
+  check(RUN(NULL, "rules", "show", "fragmentation", "--rules", rules_folder), 0, "// turned off by ", NULL);
+  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "// built in: causes/fragmentation.json", NULL);
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path, "--rules", rules_folder), 0, "it is turned off: told elsewhere",
+        NULL);
+  wo_files_remove_scratch(rules_folder);
+}
+
+/* Whatever the verdict is, telling it succeeds. */
+static void test_rules_why(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path), 0, "it fires: finding 1 of", NULL);
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path, "--format", "json"), 0, "\"fires\":\ttrue", NULL);
+  check(RUN(oom_log, "rules", "why", "reduce-micro-batch", "-"), 0, "fix reduce-micro-batch", NULL);
+  check(RUN(NULL, "rules", "why"), 2, NULL, "needs the id");
+  check(RUN(NULL, "rules", "why", "fragmentation"), 2, NULL, "needs the id");
+  check(RUN(NULL, "rules", "why", "no-such-rule", log_path), 2, NULL, "no-such-rule");
+  check(RUN(NULL, "rules", "why", "fragmentation", "/no/such/file"), 2, "fragmentation", "/no/such/file");
+}
+
+/* Two causes that claim one example alike: which comes first would be an accident. */
+static void test_ties_are_complaints(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/tie.json", rules_folder);
+#define TIED(id)                                                                                                                 \
+  "{\"cause\": \"" id                                                                                                            \
+  "\", \"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"prior\": \"decisive\",\n"              \
+  "\"for\": [{\"if\": \"oom.tried == 12345 B\", \"weight\": \"decisive\", \"say\": \"s\"}], \"would_tell\": [\"w\"],\n"          \
+  "\"when\": \"oom.tried < 1MiB\", \"examples\": [{\"gives\": true, \"log\": [\"torch.OutOfMemoryError: CUDA out of memory. "    \
+  "Tried "                                                                                                                       \
+  "to allocate 512.00 KiB. GPU 0 has a total capacity of 39.38 GiB of which 1.25 KiB is free.\"]},\n"                            \
+  "{\"gives\": false, \"log\": [\"a\"], \"why\": \"w\"}, {\"gives\": false, \"log\": [\"b\"], \"why\": \"w\"}]}"
+  assert_true(wo_files_write(path, WO_VIEW("[" TIED("tie-a") ",\n" TIED("tie-b") "]\n")));
+#undef TIED
+  check(RUN(NULL, "rules", "check", "--rules", rules_folder), 1, "is claimed by tie-a and tie-b with one score", NULL);
+  wo_files_remove_scratch(rules_folder);
+}
+
 /* Rules of the user's own: read, checked, and complained about with their place. */
 static void test_own_rules(void **state) {
   (void)state;
@@ -231,6 +293,9 @@ int main(void) {
       cmocka_unit_test(test_rules_check),
       cmocka_unit_test(test_rules_test),
       cmocka_unit_test(test_rules_show),
+      cmocka_unit_test(test_rules_of_a_folder),
+      cmocka_unit_test(test_rules_why),
+      cmocka_unit_test(test_ties_are_complaints),
       cmocka_unit_test(test_own_rules),
       cmocka_unit_test(test_explain),
       cmocka_unit_test(test_explain_knows_every_rule),

@@ -21,6 +21,12 @@
 #define PATTERN(more) "{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"the literal\"], " more "}"
 #define PAIR "[" GOOD_CAUSE ", " FIX("") ", "
 
+#define WHEN(when, more)                                                                                                         \
+  "[{\"cause\": \"c\", \"when\": \"" when "\", \"family\": \"unclear\", " more TEXTS ", " EXAMPLES "}, "                         \
+  "{\"pattern\": \"p\", \"kind\": \"cuda_oom\", \"literals\": [\"the literal\"], \"samples\": [\"the literal\"]}]"
+#define TWIN(id, literal)                                                                                                        \
+  "{\"pattern\": \"" id "\", \"kind\": \"cuda_oom\", \"literals\": [\"" literal "\"], \"samples\": [\"" literal "\"]}"
+
 struct complaints {
   size_t count;
   char first[640];
@@ -103,6 +109,38 @@ static const struct {
      "x.json:1: pattern p: sample 2 is not matched"},
     {PATTERN("\"samples\": [\"the literal\"], \"not\": [\"a\", \"the literal\"]"),
      "x.json:1: pattern p: line 2 of 'not' is matched"},
+    {CAUSE("\"family\": \"unclear\", \"excludes\": [\"cc\"], " TEXTS ", " EXAMPLES),
+     "x.json:1: cause c: excludes unknown cause 'cc'"},
+    {"{\"cause\": \"long-name\", \"when\": \"true\", \"family\": \"unclear\", \"excludes\": [\"long-nam\"], " TEXTS ", " EXAMPLES
+     "}",
+     "x.json:1: cause long-name: excludes unknown cause 'long-nam' (did you mean 'long-name'?)"},
+    {WHEN("false", ""), "x.json:1: cause c: 'when' never holds"},
+    {WHEN("1MiB > 1GiB and known(oom.tried)", ""), "x.json:1: cause c: 'when' never holds"},
+    {WHEN("known(oom.tried)", "\"not_when\": [{\"if\": \"true\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 always holds, so the rule never does"},
+    {WHEN("known(oom.tried)", "\"not_when\": [{\"if\": \"1 > 2\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 never holds"},
+    {WHEN("known(oom.tried) and oom.step > 3", "\"not_when\": [{\"if\": \"oom.first_step or oom.step > 3\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 holds whenever 'when' does, so the rule never does"},
+    {WHEN("known(oom.tried)", "\"for\": [{\"if\": \"2 < 1\", \"say\": \"s\"}],"), "x.json:1: cause c: 'for' 1 never holds"},
+    {WHEN("oom.kind == \\\"cuda_om\\\"", ""), "x.json:1: cause c: there is no kind 'cuda_om' (did you mean 'cuda_oom'?)"},
+    {WHEN("one_of(oom.kind, \\\"jax_oom\\\", \\\"tf_oom\\\")", ""),
+     "x.json:1: cause c: no pattern yields any of the kinds in 'when'"},
+    {WHEN("seen(jax_oom)", ""), "x.json:1: cause c: no pattern yields any of the kinds in 'when'"},
+    {CAUSE(
+         "\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [{\"between\": \"d\", "
+         "\"say\": \"s\"}], " EXAMPLES),
+     "x.json:1: cause c: 'between' names unknown cause 'd'"},
+    {CAUSE(
+         "\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [{\"between\": \"c\", "
+         "\"say\": \"s\"}], " EXAMPLES),
+     "x.json:1: cause c: 'between' names the cause itself"},
+    {"[" GOOD_CAUSE ", " FIX(", \"when\": \"false\"") "]", "x.json:1: fix f: 'when' never holds"},
+    {"[" GOOD_CAUSE ", " FIX(", \"conflicts\": [{\"if\": \"1 < 2\", \"say\": \"s\"}]") "]",
+     "x.json:1: fix f: 'conflicts' 1 always holds, so the rule never does"},
+    {"{\"define\": \"a\", \"expr\": \"1\"}", "x.json:1: define a: 'means' is missing or empty"},
+    {"[" TWIN("p", "the literal") ",\n" TWIN("q", "the literal of ours") "]",
+     "x.json:2: pattern q: sample 1 is also matched by p, of the same kind"},
     {PATTERN("\"reader\": \"nope\", \"samples\": [\"the literal\"]"), "x.json:1: pattern p: unknown reader 'nope'"},
 };
 

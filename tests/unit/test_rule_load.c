@@ -13,6 +13,9 @@
 static const char good[] =
     "// a file with everything in it\n"
     "[\n"
+    "  {\"define\": \"is_big\", \"means\": \"m\", \"expr\": \"def.size > 1GiB and any(rank.free < 1GiB)\"},\n"
+    "  {\"define\": \"size\", \"means\": \"m\", \"expr\": \"oom.tried\"}, {\"fix\": \"none\"}, {\"off\": \"none\", \"why\": "
+    "\"w\"},\n"
     "  {\"knob\": \"micro_batch\", \"unit\": \"number\", \"means\": \"samples at a time\",\n"
     "   \"aliases\": [\"per_device_batch\", {\"key\": \"bs\", \"framework\": \"hf\", \"values\": {\"True\": \"on\", \"False\": "
     "\"off\"},\n"
@@ -65,7 +68,7 @@ static void test_good_cause(void **state) {
   struct wo_pack *const pack = load(good, WO_LOAD_ALL);
   const struct wo_cause *const cause = wo_pack_cause(pack, WO_VIEW("too-much"));
   assert_non_null(cause);
-  assert_int_equal(cause->place.line, 7);
+  assert_int_equal(cause->place.line, 9);
   assert_true(wo_view_is(cause->place.file, "x.json"));
   assert_true(wo_view_is(cause->family, "oversized_batch"));
   assert_true(wo_view_is(wo_template_source(cause->summary), "{share:pct} of the card"));
@@ -167,10 +170,12 @@ static const struct {
     {"{\"term\": \"a\"} x", WO_E_SYNTAX, 1, 15, "malformed JSON"},
     {"{\"term\": \"a\\u0000b\"}", WO_E_SYNTAX, 1, 12, "NUL character"},
     {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", WO_E_LIMIT, 1, 33, "nested too deep"},
-    {"3", WO_E_SYNTAX, 1, 1, "expected an object whose first key is pattern, cause, fix, knob, phase, term or model"},
-    {"[\n{}]", WO_E_SYNTAX, 2, 1, "expected an object whose first key is pattern, cause, fix, knob, phase, term or model"},
+    {"3", WO_E_SYNTAX, 1, 1,
+     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off"},
+    {"[\n{}]", WO_E_SYNTAX, 2, 1,
+     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off"},
     {"{\"title\": \"a\", \"cause\": \"b\"}", WO_E_SYNTAX, 1, 1,
-     "expected an object whose first key is pattern, cause, fix, knob, phase, term or model"},
+     "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off"},
     {"{\"cause\": 3}", WO_E_TYPE, 1, 11, "expected a string"},
     {"{\"cause\": \"a b\"}", WO_E_SYNTAX, 1, 11, "'a b' is no id"},
     {"{\"cause\": \"\"}", WO_E_SYNTAX, 1, 11, "'' is no id"},
@@ -188,7 +193,7 @@ static const struct {
     {CAUSE "\"let\": {\"a b\": \"1\"}}", WO_E_SYNTAX, 1, 24, "'a b' is no name"},
     {CAUSE "\"let\": {\"a\": \"1\", \"a\": \"2\"}}", WO_E_SYNTAX, 1, 34, "the name 'a' is taken"},
     {CAUSE "\"let\": {\"a\": \"b\", \"b\": \"2\"}}", WO_E_UNKNOWN, 1, 30, "unknown name 'b'"},
-    {CAUSE "\"prior\": \"huge\"}", WO_E_UNKNOWN, 1, 25, "unknown weight 'huge'"},
+    {CAUSE "\"prior\": \"huge\"}", WO_E_UNKNOWN, 1, 25, "unknown weight 'huge' (decisive, strong, medium, weak, none)"},
     {CAUSE "\"at_most\": \"sure\"}", WO_E_UNKNOWN, 1, 27, "unknown confidence 'sure' (certain, likely, possible)"},
     {CAUSE "\"fixes\": \"a\"}", WO_E_TYPE, 1, 25, "expected an array"},
     {CAUSE "\"fixes\": [\"a\", 1]}", WO_E_TYPE, 1, 31, "expected a string"},
@@ -216,13 +221,54 @@ static const struct {
     {"{\"knob\": \"k\", \"unit\": \"text\", \"aliases\": [{\"key\": \"abcdefg\", \"values\": {\"a=b\": \"c\"}}]}", WO_E_SYNTAX, 1,
      73, "'=' and ',' cannot stand in values"},
     {"{\"pattern\": \"p\", \"literals\": [\"abcdefg\"]}", WO_E_SYNTAX, 1, 1, "missing key 'kind'"},
-    {"{\"pattern\": \"p\", \"kind\": \"nope\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'nope'"},
+    {"{\"pattern\": \"p\", \"kind\": \"nope\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'nope' (did you mean 'note'?)"},
     {"{\"pattern\": \"p\", \"kind\": \"note\"}", WO_E_SYNTAX, 1, 1, "a pattern for lines needs literals"},
     {"{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"abcdefg\", \"abc\"]}", WO_E_RANGE, 1, 58,
      "the literal 'abc' is shorter than 7 bytes"},
     {"{\"pattern\": \"p\", \"where\": \"there\"}", WO_E_UNKNOWN, 1, 27, "unknown place 'there' (line, before, tail, head)"},
     {"{\"pattern\": \"p\", \"bare_unit\": \"MB\"}", WO_E_UNKNOWN, 1, 31, "unknown unit 'MB' (B, kB, MiB, GiB)"},
     {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26, "unknown field 'nope'"},
+    /* slips of the pen are told with what was meant */
+    {CAUSE "\"whem\": \"true\"}", WO_E_UNKNOWN, 1, 16, "unknown key 'whem' (did you mean 'when'?)"},
+    {CAUSE "\"when\": \"oom.tired > 1MiB\"}", WO_E_UNKNOWN, 1, 25, "unknown name 'oom.tired' (did you mean 'oom.tried'?)"},
+    {CAUSE "\"when\": \"count.cuda_om > 1\"}", WO_E_UNKNOWN, 1, 25,
+     "unknown name 'count.cuda_om' (did you mean 'count.cuda_oom'?)"},
+    {CAUSE "\"let\": {\"share\": \"1\"}, \"when\": \"shar > 1\"}", WO_E_UNKNOWN, 1, 48,
+     "unknown name 'shar' (did you mean 'share'?)"},
+    {CAUSE "\"when\": \"knwon(oom.tried)\"}", WO_E_UNKNOWN, 1, 25, "unknown function 'knwon' (did you mean 'known'?)"},
+    {"{\"pattern\": \"p\", \"kind\": \"cuda_om\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'cuda_om' (did you mean 'cuda_oom'?)"},
+    {"[{\"knob\": \"batch\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]},\n" CAUSE "\"when\": \"config.bach > 1\"}]",
+     WO_E_UNKNOWN, 2, 25, "unknown name 'config.bach' (did you mean 'config.batch'?)"},
+    /* rows and the time line */
+    {CAUSE "\"when\": \"rank.free < 1GiB\"}", WO_E_SYNTAX, 1, 25,
+     "'rank.free' has a value for each row: use it inside max, min, sum, spread, count, any or all"},
+    {CAUSE "\"let\": {\"low\": \"rank.free < 1GiB\"}, \"when\": \"any(low)\"}", WO_E_SYNTAX, 1, 32,
+     "'rank.free' has a value for each row: use it inside max, min, sum, spread, count, any or all"},
+    {CAUSE "\"when\": \"max(rank.free) > 3\"}", WO_E_TYPE, 1, 42, "expected bytes, got number"},
+    {CAUSE "\"when\": \"any(rank.is_failed and card.peak > 1GiB)\"}", WO_E_TYPE, 1, 48,
+     "rank.* and card.* cannot stand in one aggregate: their rows do not belong together"},
+    {CAUSE "\"when\": \"before(cuda_oom, nccl)\"}", WO_E_UNKNOWN, 1, 42, "unknown kind 'nccl'"},
+    {CAUSE "\"title\": \"{max(rank.free):pct}\"}", WO_E_TYPE, 1, 27, "format pct expects number, got bytes"},
+    /* definitions */
+    {"{\"define\": \"a\"}", WO_E_SYNTAX, 1, 1, "missing key 'expr'"},
+    {"{\"define\": \"a-b\", \"expr\": \"1\"}", WO_E_SYNTAX, 1, 12, "'a-b' is no name (letters, digits and '_')"},
+    {"{\"define\": \"a\", \"expr\": 1}", WO_E_TYPE, 1, 25, "expected a string"},
+    {"{\"define\": \"a\", \"expr\": \"def.a\"}", WO_E_SYNTAX, 1, 26,
+     "'def.a' stands for itself in the end: a circle has no value"},
+    {"[{\"define\": \"a\", \"expr\": \"1 + def.b\"},\n {\"define\": \"b\", \"expr\": \"2 + def.a\"}]", WO_E_SYNTAX, 2, 31,
+     "'def.a' stands for itself in the end: a circle has no value"},
+    {"{\"define\": \"a\", \"expr\": \"def.b\"}", WO_E_UNKNOWN, 1, 26, "unknown name 'def.b'"},
+    {"[{\"define\": \"is_setup\", \"expr\": \"true\"},\n" CAUSE "\"when\": \"def.is_stup\"}]", WO_E_UNKNOWN, 2, 25,
+     "unknown name 'def.is_stup' (did you mean 'def.is_setup'?)"},
+    {CAUSE "\"let\": {\"def.a\": \"1\"}}", WO_E_SYNTAX, 1, 24, "'def.a' is no name"},
+    /* turned off */
+    {"{\"off\": \"x\"}", WO_E_SYNTAX, 1, 1, "missing key 'why'"},
+    {"{\"off\": \"x\", \"why\": \"w\"}", WO_E_UNKNOWN, 1, 9, "no cause, fix or pattern is called 'x'"},
+    {"[{\"fix\": \"more-cards\"},\n{\"off\": \"more-card\", \"why\": \"w\"}]", WO_E_UNKNOWN, 2, 9,
+     "no cause, fix or pattern is called 'more-card' (did you mean 'more-cards'?)"},
+    /* questions */
+    {CAUSE "\"would_tell\": [{\"between\": \"d\"}]}", WO_E_SYNTAX, 1, 31, "missing key 'say'"},
+    {CAUSE "\"for\": [{\"between\": \"d\", \"if\": \"true\", \"say\": \"s\"}]}", WO_E_UNKNOWN, 1, 25, "unknown key 'between'"},
 };
 
 static void test_errors_have_places(void **state) {
@@ -273,6 +319,63 @@ static void test_later_rules_replace(void **state) {
     assert_int_equal(pack->duplicate_count, is_user == 1 ? 0 : 1);
     wo_pack_free(pack);
   }
+}
+
+/* Definitions may stand in any order and in any file; a folder's replace ours, and those that speak of them follow. */
+static void test_definitions(void **state) {
+  (void)state;
+  struct wo_rule_file files[] = {
+      file_of("[{\"cause\": \"c\", \"when\": \"def.late and def.is_big\"},\n"
+              " {\"define\": \"is_big\", \"means\": \"m\", \"expr\": \"def.size > 1GiB\"}]"),
+      file_of("[{\"define\": \"size\", \"expr\": \"oom.tried\"}, {\"define\": \"late\", \"expr\": \"oom.step > 3\"}]"),
+      file_of("{\"define\": \"late\", \"means\": \"ours\", \"expr\": \"oom.step > 5\"}"),
+  };
+  files[2].is_user = true;
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(files, 3, WO_LOAD_ALL, &pack, &err) != WO_OK) fail_msg("%u:%s", err.column, err.message);
+  assert_int_equal(pack->define_count, 3);
+  const struct wo_define *const late = wo_pack_define(pack, WO_VIEW("late"));
+  assert_true(late->place.is_user && late->place.is_replacing);
+  assert_true(wo_view_is(wo_expr_source(late->expr), "oom.step > 5"));
+  assert_false(wo_pack_define(pack, WO_VIEW("size"))->place.is_user);
+  assert_null(wo_pack_define(pack, WO_VIEW("c")));
+  wo_pack_free(pack);
+}
+
+static void test_rules_are_turned_off(void **state) {
+  (void)state;
+  struct wo_rule_file files[] = {
+      file_of("[{\"cause\": \"a\", \"when\": \"true\"}, {\"fix\": \"a\"}, {\"fix\": \"b\"},\n"
+              " {\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"abcdefg\"], \"samples\": [\"abcdefg\"]},\n"
+              " {\"pattern\": \"q\", \"kind\": \"note\", \"literals\": [\"abcdefh\"], \"samples\": [\"abcdefh\"]}]"),
+      file_of("[{\"off\": \"a\", \"why\": \"not here\"}, {\"off\": \"p\", \"why\": \"noisy\"}]"),
+  };
+  files[1].is_user = true;
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(files, 2, WO_LOAD_ALL, &pack, &err) != WO_OK) fail_msg("%u:%s", err.column, err.message);
+  assert_true(wo_view_is(wo_pack_cause(pack, WO_VIEW("a"))->off->why, "not here"));
+  assert_non_null(wo_pack_fix(pack, WO_VIEW("a"))->off);
+  assert_null(wo_pack_fix(pack, WO_VIEW("b"))->off);
+  assert_int_equal(pack->pattern_count, 1);
+  assert_int_equal(pack->sample_count, 1);
+  assert_true(wo_view_is(pack->patterns[0].id, "q"));
+  assert_int_equal(pack->samples[0].pattern, 0);
+  assert_true(wo_view_is(pack->samples[0].match[0], "abcdefh"));
+  wo_pack_free(pack);
+}
+
+/* A user's two rules of one id are as much a mistake as two of ours. */
+static void test_users_duplicates_are_noted(void **state) {
+  (void)state;
+  struct wo_rule_file files[] = {file_of("{\"cause\": \"a\", \"when\": \"true\"}"),
+                                 file_of("{\"cause\": \"a\", \"when\": \"true\"}")};
+  files[0].is_user = files[1].is_user = true;
+  struct wo_pack *pack = NULL;
+  assert_int_equal(wo_pack_load(files, 2, WO_LOAD_ALL, &pack, NULL), WO_OK);
+  assert_int_equal(pack->duplicate_count, 1);
+  wo_pack_free(pack);
 }
 
 static void test_nothing_is_a_pack(void **state) {
@@ -380,6 +483,9 @@ int main(void) {
       cmocka_unit_test(test_errors_have_places),
       cmocka_unit_test(test_nul_bytes_and_large_files),
       cmocka_unit_test(test_later_rules_replace),
+      cmocka_unit_test(test_definitions),
+      cmocka_unit_test(test_rules_are_turned_off),
+      cmocka_unit_test(test_users_duplicates_are_noted),
       cmocka_unit_test(test_nothing_is_a_pack),
       cmocka_unit_test(test_folder_adds_rules),
       cmocka_unit_test(test_embedded_packs_agree),
