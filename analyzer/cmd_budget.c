@@ -116,7 +116,7 @@ enum wo_exit wo_command_budget(const struct wo_cli *cli, const struct wo_termina
                 "whyoom: budget wants options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget\n");
     return WO_EXIT_ERROR;
   }
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_DIAGNOSIS, errors);
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
   if (!pack) return WO_EXIT_ERROR;
   struct call call = {.cli = cli, .pack = pack, .errors = errors};
   wo_arena_init(&call.arena, WO_LIMIT_REPORT_BYTES);

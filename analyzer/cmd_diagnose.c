@@ -189,7 +189,7 @@ static enum wo_exit diagnose_folder(const struct wo_cli *cli, const struct wo_pa
 /* A pipe is read when no path is given; a terminal is not, or the program would seem to hang. */
 enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                  struct wo_text *errors) {
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_DIAGNOSIS, errors);
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
   if (!pack) return WO_EXIT_ERROR;
   enum wo_exit code;
   if (cli->word_count > 0) {

@@ -207,7 +207,8 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, struct wo_repor
   for (size_t i = 0; i < pack->cause_count; i++) {
     struct wo_report_finding finding;
     if (!applies(diagnosis, &pack->causes[i])) continue;
-    if (wo_diagnose_judge(diagnosis, &pack->causes[i], &finding) != WO_OK) return WO_E_NOMEM;
+    const struct wo_cause *cause = wo_pack_cause_at(pack, i);
+    if (!cause || wo_diagnose_judge(diagnosis, cause, &finding) != WO_OK) return WO_E_NOMEM;
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);
   }
   drop_excluded(findings, &count);

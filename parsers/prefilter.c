@@ -215,16 +215,27 @@ static double pair_frequency(const struct frequencies *seen, const char *ptr) {
   const double a = seen->bytes[(unsigned char)ptr[0]];
   const double b = seen->bytes[(unsigned char)ptr[1]];
   const double unseen = 0.02;
-  return seen->pairs[pair_index(ptr)] + a * b / (double)sizeof ordinary / 4 + unseen;
+  return seen->pairs[pair_index(ptr)] + a * b * (0.25 / (double)sizeof ordinary) + unseen;
 }
 
-/* How common the window at ptr is: a chain of pairs, but at least as common as it is in the sample.
+/* Bytes of a literal that are looked at for its rarest windows. */
+#define RANKED_BYTES 256
+
+/* A literal with the end of its line, and how common its pairs are. Each pair is part of three windows. */
+struct ranking {
+  size_t len;
+  char text[RANKED_BYTES];
+  double pairs[RANKED_BYTES];
+};
+
+/* How common the window at `at` is: a chain of pairs, but at least as common as it is in the sample.
  * The chain is that of a text in which each byte depends on the one before it: P(ab) P(bc) P(cd) /
  * (P(b) P(c)). Only the order of the results counts, not their scale. */
-static double window_frequency(const struct frequencies *seen, const char *ptr) {
-  const double chain = pair_frequency(seen, ptr) * pair_frequency(seen, ptr + 1) * pair_frequency(seen, ptr + 2);
+static double window_frequency(const struct frequencies *seen, const struct ranking *ranking, size_t at) {
+  const char *const ptr = &ranking->text[at];
+  const double *const pairs = &ranking->pairs[at];
   const double inner = (1.0 + seen->bytes[(unsigned char)ptr[1]]) * (1.0 + seen->bytes[(unsigned char)ptr[2]]);
-  return chain / inner + seen->windows[window_count_index(ptr)];
+  return pairs[0] * pairs[1] * pairs[2] / inner + seen->windows[window_count_index(ptr)];
 }
 
 /* ---- Building ---- */
@@ -243,16 +254,22 @@ static void copy_window(const struct needle *needle, size_t offset, char line_en
   memcpy(ret_window, needle->body.ptr + offset, left < WINDOW_BYTES ? left : WINDOW_BYTES);
 }
 
+static void rank_literal(const struct needle *needle, const struct frequencies *seen, struct ranking *ret) {
+  ret->len = covered_len(needle) < RANKED_BYTES ? covered_len(needle) : RANKED_BYTES;
+  const size_t own = needle->body.len < ret->len ? needle->body.len : ret->len;
+  memcpy(ret->text, needle->body.ptr, own);
+  if (own < ret->len) ret->text[own] = '\n';
+  for (size_t i = 0; i + 1 < ret->len; i++) ret->pairs[i] = pair_frequency(seen, &ret->text[i]);
+}
+
 /* The rarest window of a literal among those that start at `alignment`, `alignment` + 4, ... There
  * always is one: the shortest literal holds a window at each alignment. Of equals the first is
  * taken, so that the result does not depend on anything but the text. */
-static size_t rarest_offset(const struct needle *needle, size_t alignment, const struct frequencies *seen) {
+static size_t rarest_offset(const struct ranking *ranking, size_t alignment, const struct frequencies *seen) {
   size_t best = alignment;
   double best_frequency = 0;
-  for (size_t at = alignment; at + WINDOW_BYTES <= covered_len(needle); at += WINDOW_BYTES) {
-    char window[WINDOW_BYTES];
-    copy_window(needle, at, '\n', window);
-    const double frequency = window_frequency(seen, window);
+  for (size_t at = alignment; at + WINDOW_BYTES <= ranking->len; at += WINDOW_BYTES) {
+    const double frequency = window_frequency(seen, ranking, at);
     if (at > alignment && frequency >= best_frequency) continue;
     best = at;
     best_frequency = frequency;
@@ -285,8 +302,10 @@ static bool choose_places(struct wo_prefilter *filter) {
     return false;
   }
   for (size_t i = 0; i < filter->needle_count; i++) {
+    struct ranking ranking;
+    rank_literal(&filter->needles[i], seen, &ranking);
     for (size_t alignment = 0; alignment < WINDOW_BYTES; alignment++) {
-      add_place(filter, i, rarest_offset(&filter->needles[i], alignment, seen));
+      add_place(filter, i, rarest_offset(&ranking, alignment, seen));
     }
   }
   free(seen);

@@ -190,10 +190,12 @@ struct wo_duplicate {
 };
 
 struct wo_pack_index; /* finds rules and facts by name */
+struct wo_late;       /* what is not read yet */
 
 struct wo_pack {
   struct wo_arena arena;
   struct wo_pack_index *index;
+  struct wo_late *late;        /* of WO_LOAD_FOR_ONE_JOB, or NULL */
   struct wo_pattern *patterns; /* the packs' own, then one per knob alias (reader "setting", argument = knob id) */
   size_t pattern_count;
   size_t own_pattern_count; /* how many of them the packs wrote */
@@ -230,8 +232,10 @@ struct wo_rule_file {
   const struct cJSON *tree; /* compiled-in rules: parsed when the program was built; data is then NULL */
 };
 
-/* How much to load: diagnosis leaves out examples and long texts, and so starts faster. */
-enum wo_load_depth { WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
+/* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
+ * far as their conditions, built-in fixes not at all, until somebody asks for them (wo_pack_cause_at, wo_pack_fix): of some two
+ * hundred rules one job needs ten. Such a pack must not be used by two threads. */
+enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
 
 /* The compiled-in packs at that depth. */
 const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count);
@@ -247,7 +251,10 @@ enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struc
 /* Frees a pack; NULL allowed; returns NULL. */
 struct wo_pack *wo_pack_free(struct wo_pack *pack);
 
-/* The rule of that id, or NULL. */
+/* The cause at that place, with all its parts. NULL when memory is out while the rest of it is read (WO_LOAD_FOR_ONE_JOB). */
+const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index);
+
+/* The rule of that id, or NULL. Causes and fixes have all their parts; memory that is out looks as if there were none. */
 const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id);
 const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
 const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);

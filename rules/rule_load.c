@@ -28,15 +28,12 @@ static enum wo_unit unit_of(void *context, struct wo_view name) {
 /* The definitions of all rules, and the lets of the rule being read, and of no other: they are forgotten when the next rule
  * begins. A linear search over a handful. */
 static const struct wo_expr *definition_of(void *context, struct wo_view name) {
-  const struct wo_loader *const loader = context;
+  struct wo_loader *const loader = context;
   if (wo_view_starts(name, "def.")) {
     const struct wo_define *const define = wo_pack_define(loader->pack, wo_view_skip(name, 4));
     return define == NULL ? NULL : define->expr;
   }
-  for (size_t i = 0; i < loader->let_count; i++) {
-    if (wo_view_equal(loader->lets[i].name, name)) return loader->lets[i].expr;
-  }
-  return NULL;
+  return wo__load_let(loader, name);
 }
 
 /* For messages: the closest of all these names. Lets come first, as a slip in one's own name is the likelier. */
@@ -127,6 +124,10 @@ static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   loader->off_pending = wo_arena_array(arena, counts->of[WO_SORT_OFF], sizeof *loader->off_pending);
   pack->duplicates = wo_arena_array(arena, counts->total, sizeof *pack->duplicates);
   if (wo_arena_is_exhausted(arena)) return wo__load_fail_nomem(loader);
+  if (loader->depth == WO_LOAD_FOR_ONE_JOB) {
+    pack->late = wo__late_new(arena, counts->of[WO_SORT_CAUSE], counts->of[WO_SORT_FIX]);
+    if (pack->late == NULL) return wo__load_fail_nomem(loader);
+  }
   wo__fact_index(pack->index);
   return true;
 }
@@ -226,6 +227,22 @@ static bool read_pattern_rule(struct wo_loader *loader, const cJSON *object, str
   return wo__load_pattern(loader, object, &pack->patterns[slot], &pack->samples[slot]);
 }
 
+/* Whether the rest of a built-in rule is put off; takes note of the rule, or that one of the user's has taken its place. */
+static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot, const cJSON *object, bool is_user) {
+  struct wo_late *const late = loader->pack->late;
+  if (late == NULL) return false;
+  wo__late_put_off(late, sort, slot, loader->json, is_user ? NULL : object);
+  return !is_user;
+}
+
+/* The conditions of a cause are needed at once: they tell whether the rest is. */
+static bool read_cause_rule(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause, bool is_head) {
+  loader->part = is_head ? WO_PART_HEAD : WO_PART_ALL;
+  const bool is_read = wo__load_cause(loader, object, cause);
+  loader->part = WO_PART_ALL;
+  return is_read;
+}
+
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a
  * user's rule is read as it stands in the user's file and not merged with ours. */
 static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t line, bool is_user) {
@@ -241,10 +258,10 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
     return read_pattern_rule(loader, object, id, place, slot);
   case WO_SORT_CAUSE:
     pack->causes[slot] = (struct wo_cause){.id = id, .place = place};
-    return wo__load_cause(loader, object, &pack->causes[slot]);
+    return read_cause_rule(loader, object, &pack->causes[slot], is_put_off(loader, sort, slot, object, is_user));
   case WO_SORT_FIX:
     pack->fixes[slot] = (struct wo_fix){.id = id, .place = place};
-    return wo__load_fix(loader, object, &pack->fixes[slot]);
+    return is_put_off(loader, sort, slot, object, is_user) || wo__load_fix(loader, object, &pack->fixes[slot]);
   case WO_SORT_KNOB:
     pack->knobs[slot] = (struct wo_knob){.id = id, .place = place};
     return wo__load_knob(loader, object, &pack->knobs[slot]);
@@ -408,10 +425,14 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
     status = loader->status;
     assert(is_loaded == (status == WO_OK));
   }
+  if (is_loaded) *ret_pack = pack;
+  if (is_loaded && pack->late != NULL) {
+    wo__late_keep(pack->late, loader, jsons, count);
+    return status;
+  }
   for (size_t i = 0; jsons != NULL && i < count; i++) wo_json_done(&jsons[i]);
   free(jsons);
   free(loader);
-  if (is_loaded) *ret_pack = pack;
   if (!is_loaded) wo_pack_free(pack);
   return status;
 }

@@ -7,6 +7,7 @@
 
 #include "rules/nearest.h"
 #include "rules/rule_facts.h"
+#include "rules/rule_read.h"
 
 /* One row of facts.def. What a fact means in words is left to `explain`, which includes the list by
  * itself. */
@@ -37,12 +38,17 @@ void wo__fact_index(struct wo_pack_index *index) {
 /* The lookups differ in the sort alone. What they return lives as long as the pack. */
 const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_CAUSE, id);
-  return i == WO_NOT_FOUND ? NULL : &pack->causes[i];
+  return i == WO_NOT_FOUND ? NULL : wo_pack_cause_at(pack, i);
+}
+
+const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index) {
+  assert(index < pack->cause_count);
+  return wo__late_finish(pack, WO_SORT_CAUSE, index) ? &pack->causes[index] : NULL;
 }
 
 const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_FIX, id);
-  return i == WO_NOT_FOUND ? NULL : &pack->fixes[i];
+  return i == WO_NOT_FOUND || !wo__late_finish(pack, WO_SORT_FIX, i) ? NULL : &pack->fixes[i];
 }
 
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id) {
@@ -101,6 +107,7 @@ struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *are
 /* Everything but the pack itself stands in its arena, the index included. */
 struct wo_pack *wo_pack_free(struct wo_pack *pack) {
   if (pack == NULL) return NULL;
+  wo__late_done(pack->late);
   wo_arena_done(&pack->arena);
   free(pack);
   return NULL;

@@ -84,6 +84,7 @@ bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struc
     seen |= UINT64_C(1) << i;
     /* Not an error in a diagnosis, which never asks for it. */
     if (members[i].is_deep && loader->depth != WO_LOAD_ALL) continue;
+    if (!members[i].is_head && loader->part == WO_PART_HEAD) continue;
     if (!members[i].read(loader, child, &members[i], target)) return false;
   }
   return true;
@@ -243,7 +244,7 @@ bool wo__load_weight(struct wo_loader *loader, const cJSON *value, const struct 
 
 /* The weight stands last, so that clauses without one leave it out of their table. */
 static const struct wo_member clause_members[] = {
-    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_clause, when), .extra = WO_UNIT_BOOL},
+    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_clause, when), .extra = WO_UNIT_BOOL, .is_head = true},
     {.key = "say", .read = wo__load_template, .offset = offsetof(struct wo_clause, say)},
     {.key = "weight", .read = wo__load_weight, .offset = offsetof(struct wo_clause, weight)},
 };
@@ -264,6 +265,7 @@ static bool read_clause(struct wo_loader *loader, const cJSON *value, enum wo_cl
   const struct wo_member *const members = is_question ? question_members : clause_members;
   const size_t count = is_question || form == WO_CLAUSE_ARGUMENT ? 3 : 2;
   if (!wo__load_members(loader, value, members, count, clause)) return false;
+  if (loader->part == WO_PART_HEAD) return true;
   if (clause->say == NULL) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'say'");
   if (clause->when == NULL && clause->between.len == 0)
     return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'if'");
@@ -305,12 +307,37 @@ static bool has_let(const struct wo_loader *loader, struct wo_view name) {
   return false;
 }
 
+/* The names alone. What a built-in rule may call them was checked when it was read whole, by the lint. */
+static void note_lets(struct wo_loader *loader, const cJSON *lets) {
+  for (const cJSON *child = lets->child; child != NULL && loader->let_count < WO_LIMIT_LETS; child = child->next) {
+    loader->lets[loader->let_count++] = (struct wo_let){.name = wo_view_of(child->string), .value = child};
+  }
+}
+
+/* While a let is parsed only those before it are there. */
+const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name) {
+  for (size_t i = 0; i < loader->let_count; i++) {
+    struct wo_let *const let = &loader->lets[i];
+    if (!wo_view_equal(let->name, name)) continue;
+    const size_t count = loader->let_count;
+    loader->let_count = i;
+    if (let->expr == NULL) wo__load_expr_of(loader, let->value, WO_UNIT_NONE, &let->expr);
+    loader->let_count = count;
+    return let->expr;
+  }
+  return NULL;
+}
+
 /* Reads the named expressions one after another, so that each sees those before it and none sees
  * itself. Circles cannot be written down that way. The name of a fact is refused, or a rule could
  * silently mean something else by it. */
 bool wo__load_lets(struct wo_loader *loader, const cJSON *lets) {
   loader->let_count = 0;
   if (lets == NULL) return true;
+  if (loader->part == WO_PART_HEAD) {
+    note_lets(loader, lets);
+    return true;
+  }
   if (!cJSON_IsObject(lets)) return fail_type(loader, lets, "an object");
   for (const cJSON *child = lets->child; child != NULL; child = child->next) {
     struct wo_let let = {.name = wo_view_of(child->string)};

@@ -16,10 +16,15 @@ struct wo_pending {
   bool is_read;
 };
 
+/* A let of the rule being read. Of a rule that is read as far as its conditions only those are parsed that they use. */
 struct wo_let {
   struct wo_view name;
-  const struct wo_expr *expr;
+  const struct wo_expr *expr; /* NULL: not parsed yet */
+  const cJSON *value;
 };
+
+/* How far a rule is read. */
+enum wo_part { WO_PART_ALL, WO_PART_HEAD };
 
 /* The state of one load. */
 struct wo_loader {
@@ -28,7 +33,8 @@ struct wo_loader {
   enum wo_status status;
   struct wo_err *err;
   const struct wo_json *json; /* the file being read */
-  struct wo_names names;      /* facts and the lets below */
+  enum wo_part part;
+  struct wo_names names; /* facts and the lets below */
   struct wo_let lets[WO_LIMIT_LETS];
   size_t let_count;
   struct wo_pending *pending;     /* by place among the pack's definitions */
@@ -39,7 +45,7 @@ struct wo_member;
 typedef bool (*wo_read_fn)(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);
 
 /* One key of an object. `offset` is where in the target struct the value goes, `count_offset` where the length of an array goes,
- * `extra` what the reader makes of it. is_deep: read at WO_LOAD_ALL only. */
+ * `extra` what the reader makes of it. is_deep: read at WO_LOAD_ALL only; is_head: also when only the head of a rule is read. */
 struct wo_member {
   const char *key;
   wo_read_fn read;
@@ -47,6 +53,7 @@ struct wo_member {
   size_t count_offset;
   int extra;
   bool is_deep;
+  bool is_head;
 };
 
 /* Records an error about a value or its key; false, so that `return wo__load_fail(...)` reads well. */
@@ -92,6 +99,22 @@ bool wo__load_apply_offs(struct wo_loader *loader);
 
 /* Forgets the lets of the rule before; reads those of a rule (NULL: none). */
 bool wo__load_lets(struct wo_loader *loader, const cJSON *lets);
+
+/* The expression that a let of the rule stands for, or NULL. Parses it where that was put off. */
+const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name);
+
+/* Puts a rule off: what is not read of the cause or fix at `slot` is read when it is asked for. */
+void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json, const cJSON *object);
+
+/* Makes the books of a load for one job, with a place for each cause and fix; NULL when memory is out. */
+struct wo_late *wo__late_new(struct wo_arena *arena, size_t causes, size_t fixes);
+
+/* Reads the rest of a rule; true when it has all its parts. */
+bool wo__late_finish(const struct wo_pack *pack, enum wo_sort sort, size_t slot);
+
+/* Keeps the loader and the parsed files for as long as the pack; both are freed with it. */
+void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_json *jsons, size_t count);
+void wo__late_done(struct wo_late *late);
 
 /* The string, or NULL after a complaint. The length of an array, or WO_NOT_FOUND after a complaint. */
 const char *wo__load_string(struct wo_loader *loader, const cJSON *value);

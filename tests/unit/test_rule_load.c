@@ -473,6 +473,41 @@ static void test_out_of_memory_in_folder(void **state) {
   wo_files_remove_scratch(folder);
 }
 
+/* What is read when it is asked for is what is read at once otherwise. */
+static void test_late_rules_are_the_same(void **state) {
+  (void)state;
+  struct wo_pack *late = NULL;
+  struct wo_pack *pack = NULL;
+  assert_int_equal(wo_pack_load_all(NULL, WO_LOAD_FOR_ONE_JOB, &late, NULL), WO_OK);
+  assert_int_equal(wo_pack_load_all(NULL, WO_LOAD_FOR_DIAGNOSIS, &pack, NULL), WO_OK);
+  assert_int_equal(late->cause_count, pack->cause_count);
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    const struct wo_cause *const a = &pack->causes[i];
+    assert_non_null(late->causes[i].when);
+    assert_int_equal(late->causes[i].not_when_count, a->not_when_count);
+    assert_null(late->causes[i].title);
+    const struct wo_cause *const b = wo_pack_cause_at(late, i);
+    assert_non_null(b);
+    assert_true(wo_view_equal(a->id, b->id) && wo_view_equal(a->family, b->family));
+    assert_true(wo_view_equal(wo_template_source(a->title), wo_template_source(b->title)));
+    assert_true(wo_view_equal(wo_expr_source(a->when), wo_expr_source(b->when)));
+    assert_int_equal(a->for_count + a->against_count + a->would_tell_count,
+                     b->for_count + b->against_count + b->would_tell_count);
+    assert_int_equal(a->fix_count, b->fix_count);
+    assert_true(a->prior == b->prior && a->at_most == b->at_most);
+  }
+  for (size_t i = 0; i < pack->fix_count; i++) {
+    const struct wo_fix *const a = &pack->fixes[i];
+    assert_null(late->fixes[i].title);
+    const struct wo_fix *const b = wo_pack_fix(late, a->id);
+    assert_non_null(b);
+    assert_true(wo_view_equal(wo_template_source(a->title), wo_template_source(b->title)));
+    assert_int_equal(a->command_count + a->note_count + a->change_count, b->command_count + b->note_count + b->change_count);
+  }
+  wo_pack_free(late);
+  wo_pack_free(pack);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_good_cause),
@@ -491,6 +526,7 @@ int main(void) {
       cmocka_unit_test(test_embedded_packs_agree),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_out_of_memory_in_folder),
+      cmocka_unit_test(test_late_rules_are_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
