@@ -225,6 +225,7 @@ static void add_gradients(struct maker *maker) {
   }
   const bool is_host = is_offloaded(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) && maker->stage >= 2;
   set_state(maker, row, maker->trained_p, maker->gradient, divided_from(maker, 2), is_host);
+  if (maker->is_partial) row->assumption = WO_VIEW("trained weights only, and so are the moments: frozen ones have neither");
   if (is_host) row->assumption = WO_VIEW("on the host: stages 2 and 3 move them with the optimizer");
 }
 

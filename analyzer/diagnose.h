@@ -29,8 +29,13 @@ struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis);
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
                       struct wo_report_fix *out);
 
-/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost, but where it is not known whether they are
- * enough; equal ones stay in order. */
+/* What stays free at the refused request once the fix is in place: what it saves less what was missing, in bytes, never below 0.
+ * Returns false, with *room undefined, where that is not known, where the fix is not enough, or where a rule and not the two
+ * intervals says that it is. */
+bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *room);
+
+/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost, but where it is not known whether
+ * they are enough; equal ones stay in order. */
 void wo_suffice_order(struct wo_report_fix *fixes, size_t count);
 
 /* "yes", "maybe", "no" or "unknown". */

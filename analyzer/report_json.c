@@ -338,6 +338,18 @@ static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_repor
   put_text(w, object, "formula", fix->saves_formula);
 }
 
+/* What the fix leaves free. */
+static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+  struct wo_interval room;
+  if (!wo_suffice_headroom(fix, &room)) {
+    put(w, fix_object, "headroom_bytes", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = put_object(w, fix_object, "headroom_bytes");
+  put_bytes(w, object, "lo", room.lo);
+  put_bytes(w, object, "hi", room.hi);
+}
+
 /* One proposal. Its proof belongs to replaying: always null here. */
 static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
   cJSON *const object = push(w, array, cJSON_CreateObject());
@@ -346,6 +358,7 @@ static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *
   put_changes(w, object, fix);
   put_saves(w, object, fix);
   put_name(w, object, "suffices", wo_suffices_name(fix->suffices));
+  put_headroom(w, object, fix);
   put_texts(w, object, "needs", fix->needs, fix->need_count);
   cJSON *const cost = put_object(w, object, "cost");
   put(w, cost, "rank", fix->cost_rank > 0 ? number_item(fix->cost_rank) : cJSON_CreateNull());

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "analyzer/diagnose.h"
 #include "analyzer/report_text.h"
 #include "parsers/base/units.h"
 
@@ -324,8 +325,14 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_rep
   put_indented(w, indent, wo__writer_scratch(w));
 }
 
-/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB: ...": what a fix frees against what was missing, with the sum that it comes
- * from, so that a reader can check it. */
+/* What a fix leaves missing, where it is surely too small. */
+static struct wo_interval lacking(const struct wo_report_fix *fix) {
+  const struct wo_interval need = fix->shortage_bytes, saved = fix->saves_bytes;
+  return (struct wo_interval){need.lo - saved.hi, need.mid - saved.mid, need.hi - saved.lo};
+}
+
+/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
+ * with the sum that it comes from, so that a reader can check it. */
 static void write_saves(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
   static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
                                          [WO_SUFFICES_YES] = "enough alone",
@@ -344,6 +351,14 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_rep
   }
   wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
   add_range(&w->scratch, fix->saves_bytes);
+  struct wo_interval room;
+  if (wo_suffice_headroom(fix, &room)) {
+    wo_text_add(&w->scratch, ", leaves ");
+    add_range(&w->scratch, room);
+  } else if (fix->suffices == WO_SUFFICES_NO && fix->shortage_bytes.lo > fix->saves_bytes.hi) {
+    wo_text_add(&w->scratch, ", still lacks ");
+    add_range(&w->scratch, lacking(fix));
+  }
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);
   put_indented(w, indent, wo__writer_scratch(w));

@@ -75,11 +75,29 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   put_further(w, wo__writer_scratch(w));
 }
 
+/* Which step to take: the largest that is safe, or the smallest that may fit. Steps in length are no safer than the first. */
+static void write_choice(struct wo__writer *w, const struct wo_ladder *ladder) {
+  const struct wo_ladder_rung *safe = NULL, *tight = NULL;
+  for (size_t i = 0; i < ladder->rung_count; i++) {
+    const struct wo_ladder_rung *const rung = &ladder->rungs[i];
+    if (rung->verdict == WO_LADDER_SAFE && (!safe || rung->micro_batch > safe->micro_batch)) safe = rung;
+    if (rung->verdict == WO_LADDER_TIGHT && (!tight || rung->peak_bytes.hi < tight->peak_bytes.hi)) tight = rung;
+  }
+  const struct wo_ladder_rung *const choice = safe ? safe : tight;
+  struct wo_text *const text = wo__writer_start(w);
+  wo_text_add(text, safe     ? "largest safe step: "
+                    : choice ? "no step is sure to fit; the one to try first: "
+                             : "no step fits: stay");
+  if (choice) add_settings(text, choice->micro_batch, choice->seq_len);
+  put_further(w, wo__writer_scratch(w));
+}
+
 void wo__write_ladder(struct wo__writer *w) {
   const struct wo_ladder *const ladder = w->report->ladder;
   if (ladder == NULL) return;
   write_base(w, ladder);
   write_failed(w, &ladder->base);
   for (size_t i = 0; i < ladder->rung_count; i++) write_rung(w, ladder, &ladder->rungs[i]);
+  if (ladder->rung_count > 0) write_choice(w, ladder);
   write_formula(w, ladder);
 }

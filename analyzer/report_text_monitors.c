@@ -20,7 +20,8 @@ bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_mon
   return monitor->samples > 1 || w->page.style.is_verbose || !wo_view_is(format, "log");
 }
 
-/* "34.58 GiB of 44.40 GiB". dmon does not tell how large the card is; the message that it was full does. */
+/* "34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB)". dmon does not tell how large the card is; the message that it was full
+ * does. */
 static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_report_monitor *monitor) {
   const double whole = monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value : w->report->memory.capacity_bytes.mid;
   char size[32];
@@ -29,7 +30,10 @@ static void add_peak(const struct wo__writer *w, struct wo_text *text, const str
     return;
   }
   wo_text_add(text, "peak %s", wo_units_bytes_text(monitor->fb_peak_bytes.value, size, sizeof size));
-  if (whole > 0) wo_text_add(text, " of %s", wo_units_bytes_text(whole, size, sizeof size));
+  if (whole <= 0) return;
+  wo_text_add(text, " of %s", wo_units_bytes_text(whole, size, sizeof size));
+  if (whole <= monitor->fb_peak_bytes.value) return;
+  wo_text_add(text, " (head-room at most %s)", wo_units_bytes_text(whole - monitor->fb_peak_bytes.value, size, sizeof size));
 }
 
 /* "mean 22 % busy (31 % while memory was in use, idle for 40 % of that)". The second figure leaves out the time before the job

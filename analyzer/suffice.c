@@ -218,6 +218,17 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
   return true;
 }
 
+bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *room) {
+  assert(fix && room);
+  const bool is_compared = fix->suffices == WO_SUFFICES_YES || fix->suffices == WO_SUFFICES_MAYBE;
+  if (!fix->has_saves || !is_compared || fix->shortage_bytes.hi <= 0) return false;
+  *room = minus(fix->saves_bytes, fix->shortage_bytes);
+  if (room->hi <= 0 || (fix->suffices == WO_SUFFICES_YES && room->lo < 0)) return false;
+  if (room->lo < 0) room->lo = 0;
+  if (room->mid < room->lo) room->mid = room->lo;
+  return true;
+}
+
 /* ---- The order ---- */
 
 /* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.

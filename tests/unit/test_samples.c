@@ -68,6 +68,13 @@ static void expect_change(int sample, const char *fix, const char *knob, double 
   assert_string_equal(text(change, "spelled"), spelled);
 }
 
+/* What the fix of the first finding leaves free, at least and at most. */
+static void expect_headroom(int sample, const char *fix, double lo_gib, double hi_gib) {
+  const cJSON *room = item(fix_of(first_finding(sample), fix), "headroom_bytes");
+  expect_near(number(room, "lo") / GIB, lo_gib, 0.02, fix);
+  expect_near(number(room, "hi") / GIB, hi_gib, 0.02, fix);
+}
+
 static void expect_saves(const cJSON *fix, double lo_gib, double hi_gib, double slack) {
   const cJSON *saves = item(fix, "saves_bytes");
   expect_near(number(saves, "lo") / GIB, lo_gib, slack, "lo");
@@ -261,12 +268,51 @@ static void test_memory_adds_up(void **state) {
 /* Advice that the numbers of these jobs contradict. */
 static void test_no_myths(void **state) {
   (void)state;
-  static const char *const myths[] = {"TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS", "gpu-reset", "reboot"};
+  static const char *const myths[] = {"TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS", "gpu-reset",
+                                      "nvidia-smi -r",          "reboot",          "fuser -k"};
   for (int i = 0; i < SAMPLE_COUNT; i++) {
     for (size_t k = 0; k < sizeof myths / sizeof myths[0]; k++) expect_never_typed(i, myths[k]);
     assert_int_equal(place_of(item(reports[i], "findings"), "fragmentation"), -1);
     assert_string_equal(text(item(reports[i], "job"), "outcome"), "gpu_oom");
     assert_int_equal(cJSON_GetArraySize(item(item(reports[i], "job"), "recovered")), 0);
+  }
+}
+
+/* The last line is the one to send the job off again with. Lines of a page are joined, so that its width does not matter. */
+static void expect_text(int sample, const char *words) {
+  const char *args[MOST_FILES + 3] = {"--format", "text"};
+  for (size_t i = 0; i < MOST_FILES && samples[sample].files[i]; i++) args[i + 2] = samples[sample].files[i];
+  const struct wo_process_spec spec = {.args = args};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  char *to = result.out;
+  for (const char *from = result.out; *from; from++) {
+    if (wo_is_space(*from) && to > result.out && to[-1] == ' ') continue;
+    *to++ = wo_is_space(*from) ? ' ' : *from;
+  }
+  *to = '\0';
+  const bool is_said = strstr(result.out, words) != NULL;
+  const char *last = strstr(result.out, " resubmit with: ");
+  const bool is_last = last && strstr(last + 1, "fix ") == NULL && strstr(last + 1, "ladder:") == NULL;
+  wo_process_done(&result);
+  if (!is_said) fail_msg("%s: nowhere in the text: \"%s\"", samples[sample].name, words);
+  assert_true(is_last);
+}
+
+/* Where a fix may or does suffice, room is an interval; where it cannot, there is none. */
+static void test_headroom_follows_the_verdict(void **state) {
+  (void)state;
+  for (int i = 0; i < SAMPLE_COUNT; i++) {
+    const cJSON *fix = NULL, *need = item(reports[i], "shortage");
+    assert_true(number(need, "lo") <= number(need, "hi"));
+    assert_true(text(reports[i], "resubmit")[0] != '\0');
+    cJSON_ArrayForEach(fix, item(first_finding(i), "fixes")) {
+      const cJSON *room = item(fix, "headroom_bytes"), *saves = item(fix, "saves_bytes");
+      if (strcmp(text(fix, "suffices"), "no") == 0) assert_true(cJSON_IsNull(room));
+      if (cJSON_IsNull(room)) continue;
+      expect_near(number(room, "hi"), number(saves, "hi") - number(need, "lo"), 1, text(fix, "id"));
+      expect_near(number(room, "lo"), fmax(0, number(saves, "lo") - number(need, "hi")), 1, text(fix, "id"));
+    }
   }
 }
 
@@ -337,6 +383,17 @@ static void test_grpo_fixes(void **state) {
   expect_change(GRPO, "reduce-response-length", "response_len", 1024, 512, "data.max_response_length=512");
 }
 
+static void test_grpo_more_cards(void **state) {
+  (void)state;
+  const cJSON *more = fix_of(first_finding(GRPO), "more-gpus");
+  const double states = 7.62e9 * 12 / GIB; /* 16-bit weights and gradients, fp32 moments */
+  expect_near(states / 4, 21.29, 0.01, "with 4 cards");
+  expect_words(more, "per card 21.29 GiB with 4 cards, 10.65 GiB with 8");
+  expect_saves(more, 0, states / 8 + 3.55, 0.02); /* 12 to 16 bytes for a weight */
+  expect_text(GRPO, "0.6 - 0.4) x 79.18 GiB = 15.84 GiB handed back");
+  expect_text(GRPO, "resubmit with: sbatch /home/mkessler/grpo-diamonds/submit_grpo.slurm --dataset diamonds-seed0");
+}
+
 static void test_grpo_checkpointing_is_on(void **state) {
   (void)state;
   expect_not_proposed(GRPO, "enable-checkpointing");
@@ -402,6 +459,18 @@ static void test_pretrain_ladder(void **state) {
   }
 }
 
+static void test_pretrain_trace_and_choice(void **state) {
+  (void)state;
+  expect_text(PRETRAIN, "peak 34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB), mean 21 % busy");
+  expect_text(PRETRAIN, "no step is sure to fit; the one to try first: micro-batch 2 x length 1024");
+  expect_text(PRETRAIN, "micro-batch 3 x length 1024, accumulation 21 (252 samples for an update, not 256): 34.6 to 88.0 GiB");
+  expect_text(PRETRAIN, "16 times the tokens in one pass: 8 x 2048 = 16384, not 1 x 1024 = 1024");
+  expect_words(item(first_finding(PRETRAIN), "for"), "weights of 7.50 GiB do not follow from 511354368 parameters");
+  expect_near(511354368 * 4.0 / GIB, 1.90, 0.01, "weights in fp32");
+  expect_words(fix_of(first_finding(PRETRAIN), "reduce-micro-batch"), "8 x 2048 = 16384 -> 4096");
+  expect_words(fix_of(first_finding(PRETRAIN), "reduce-model-dimensions"), "layers: 8");
+}
+
 /* ---- Job 3: just over the edge ---- */
 
 static void test_lora_cause(void **state) {
@@ -441,6 +510,24 @@ static void test_lora_split_limit_is_flagged(void **state) {
   assert_string_equal(text(change, "spelled"), "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   expect_words(item(fix, "notes"), "reserved memory can grow without bound");
   expect_words(item(fix, "notes"), "internal assertion");
+}
+
+/* What the job also asked: what after a batch of 1, growth, other processes. */
+static void test_lora_other_questions(void **state) {
+  (void)state;
+  static const char *const causes[] = {"memory-growth", "host-memory-growth", "other-process"};
+  for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
+    assert_int_equal(place_of(item(reports[LORA], "findings"), causes[i]), -1);
+  expect_not_proposed(LORA, "free-other-process");
+  expect_never_typed(LORA, "empty_cache");
+  expect_never_typed(PRETRAIN, "fp16"); /* takes no less than bf16 */
+  expect_text(LORA, "no steady rise of memory");
+  expect_words(item(fix_of(first_finding(LORA), "reduce-micro-batch"), "notes"),
+               "1 is the end of this road: the next step is the length, where 25 % less");
+  expect_headroom(LORA, "reduce-micro-batch", 1.16 - 0.78, 4.36 - 0.16);
+  expect_headroom(LORA, "reduce-sequence-length", 0, 2.18 - 0.16);
+  const cJSON *flag = by_id(item(reports[LORA], "findings"), "split-limit-with-expandable-segments");
+  assert_string_equal(text(flag, "confidence"), "certain");
 }
 
 /* ---- Job 4: too large at any batch size ---- */
@@ -491,6 +578,20 @@ static void test_ddp_fixes(void **state) {
   expect_words(item(shard, "saves_bytes"), "of the states");
 }
 
+/* 31.58 GiB for a micro-batch of 64, or of 16 as the job's owner thought of. */
+static void test_ddp_room_for_a_batch(void **state) {
+  (void)state;
+  const cJSON *shard = fix_of(first_finding(DDP), "shard-model-states");
+  const double room = 47.41 - 8499653234.0 * 16 / 8 / GIB;
+  expect_near(room / 64 * MIB_PER_GIB, 505.25, 0.1, "a sample of 64");
+  expect_near(room / 16, 1.97, 0.01, "a sample of 16");
+  expect_words(item(shard, "notes"), "31.58 GiB / 64 = 505.25 MiB, 16 if below 1.97 GiB");
+  expect_near(47.41 + 15.92, 8499653234.0 * 8 / GIB, 0.01, "short by 15.92 GiB in 16 bits");
+  expect_near(15.92 / 47.41, 0.34, 0.005, "of the card");
+  expect_words(item(fix_of(first_finding(DDP), "use-8bit-optimizer"), "saves_bytes"), "8499653234 x 2 to 6 bytes");
+  expect_text(DDP, "not enough alone: needs 15.9 to 79.2 GiB, frees 15.8 to 46.9 GiB: two moments");
+}
+
 /* ---- Job 5: rank 0 is different ---- */
 
 static void test_decode_cause(void **state) {
@@ -530,6 +631,27 @@ static void test_decode_fixes(void **state) {
   expect_words(fix_of(finding, "empty-cache-between-phases"), "in another process frees nothing");
 }
 
+static void test_decode_ranks(void **state) {
+  (void)state;
+  const cJSON *reasons = item(first_finding(DECODE), "for");
+  expect_words(reasons,
+               "rank 0 needed 78.01 GiB in use + 1.96 GiB wanted = 79.97 GiB of 79.15 GiB; ranks 1, 2, 3 report no failure");
+  expect_words(reasons, "28.46 GiB of frozen weights, 1.89 GiB of trained ones and as much of gradients");
+  expect_near((7248023552.0 + 8030261248.0) * 2 / GIB, 28.46, 0.01, "two frozen models in 16 bits");
+  expect_near(1012482048.0 * 2 / GIB, 1.89, 0.01, "the bridge in 16 bits");
+  expect_text(DECODE, "rank 0 of 4 failed first; ranks 1, 2, 3 report no failure of their own");
+  expect_left_out(DECODE, "extra pass on one rank (only rank 0 failed");
+}
+
+/* What is left after each fix: missing are 1.96 - 1.14 GiB, less 0 to 412 MiB that lie idle. */
+static void test_decode_headroom(void **state) {
+  (void)state;
+  expect_headroom(DECODE, "fewer-decode-samples", 1.96 * 0.75 - 0.83, 0.75 * (76.62 + 1.96) - 0.41);
+  expect_headroom(DECODE, "reduce-micro-batch", 0, (46.28 + 1.96) / 2 - 0.41);
+  expect_text(DECODE, "not enough alone: needs 417 to 850 MiB, frees up to 412 MiB, still lacks");
+  expect_words(fix_of(first_finding(DECODE), "decode-later-or-less-often"), "the same room is missing at the next pass");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_named_evidence_exists),
@@ -538,22 +660,29 @@ int main(void) {
       cmocka_unit_test(test_fixes_are_sound),
       cmocka_unit_test(test_memory_adds_up),
       cmocka_unit_test(test_no_myths),
+      cmocka_unit_test(test_headroom_follows_the_verdict),
       cmocka_unit_test(test_grpo_contradiction),
       cmocka_unit_test(test_grpo_cause),
       cmocka_unit_test(test_grpo_fixes),
+      cmocka_unit_test(test_grpo_more_cards),
       cmocka_unit_test(test_grpo_checkpointing_is_on),
       cmocka_unit_test(test_pretrain_cause),
       cmocka_unit_test(test_pretrain_fixes),
       cmocka_unit_test(test_pretrain_allocator_is_no_fix),
       cmocka_unit_test(test_pretrain_ladder),
+      cmocka_unit_test(test_pretrain_trace_and_choice),
       cmocka_unit_test(test_lora_cause),
       cmocka_unit_test(test_lora_fixes),
       cmocka_unit_test(test_lora_split_limit_is_flagged),
+      cmocka_unit_test(test_lora_other_questions),
       cmocka_unit_test(test_ddp_cause),
       cmocka_unit_test(test_ddp_batch_is_no_fix),
       cmocka_unit_test(test_ddp_fixes),
+      cmocka_unit_test(test_ddp_room_for_a_batch),
       cmocka_unit_test(test_decode_cause),
       cmocka_unit_test(test_decode_fixes),
+      cmocka_unit_test(test_decode_ranks),
+      cmocka_unit_test(test_decode_headroom),
   };
   return cmocka_run_group_tests_name("samples", tests, make_reports, drop_reports);
 }
