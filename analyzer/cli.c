@@ -79,6 +79,7 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "       whyoom budget [OPTION...] [PATH...]\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
                                     "       whyoom rules why ID PATH...\n"
+                                    "       whyoom rules pages DIR\n"
                                     "       whyoom explain [ID...]\n"
                                     "       whyoom help [COMMAND]\n"
                                     "\n"
@@ -137,6 +138,7 @@ static const char help_budget[] = "usage: whyoom budget [OPTION...] [PATH...]\n"
 
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"
                                  "       whyoom rules why ID PATH... [--rules DIR] [--format json]\n"
+                                 "       whyoom rules pages DIR [--rules DIR]\n"
                                  "\n"
                                  "  list     the causes and fixes, one line each, and where each comes from\n"
                                  "  check    lint every rule: ids, units, unknown facts, missing parts\n"
@@ -144,21 +146,26 @@ static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] 
                                  "  show     the file that a rule stands in, by ID\n"
                                  "  why      each condition of a cause or a fix on the job in these files, with\n"
                                  "           the facts in it, their values and places\n"
+                                 "  pages    write a Markdown page for each cause and fix, and an index, into DIR\n"
                                  "\n"
                                  "Rules are data: JSON files compiled into the program. --rules DIR reads more,\n"
                                  "which add rules, replace those of the same id, or turn rules off.\n"
                                  "\n"
                                  "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
-                                 "or a rule file or input could not be read. why: 0 whatever the verdict is\n";
+                                 "or a rule file or input could not be read. why: 0 whatever the verdict is.\n"
+                                 "pages: 2 as well where a page could not be written\n";
 
 static const char help_explain[] = "usage: whyoom explain [ID...]\n"
                                    "\n"
-                                   "The long text of a cause, a fix, a fact or a term (reserved, allocated,\n"
-                                   "fragmentation). Without an ID: what there is to explain.\n"
+                                   "A cause: what it means, how whyoom knows, what to do, what it is mistaken for,\n"
+                                   "an example, references. A fix: what it does, when it is offered, what it saves\n"
+                                   "and costs. Also a setting, a fact, a term (reserved, allocated) or a model.\n"
+                                   "<tried> stands for a number that a job's log gives. Without an ID: what there\n"
+                                   "is to explain.\n"
                                    "\n"
                                    "exit status: 0; 2 when there is no such id\n";
 
-static const char help_help[] = "usage: whyoom help [diagnose|rules|explain|version]\n"
+static const char help_help[] = "usage: whyoom help [diagnose|budget|rules|explain|version]\n"
                                 "\n"
                                 "The help text of a command; without one, that of whyoom itself.\n";
 
@@ -407,13 +414,13 @@ static enum wo_status read_arguments(struct reader *reader) {
 
 /* The verb is checked here, so that a slip is told before any rule is loaded. Without one the rules are listed. */
 static enum wo_status check_rules(const struct wo_cli *cli, struct wo_err *err) {
-  static const char *const verbs[] = {"list", "check", "test", "show", "why"};
+  static const char *const verbs[] = {"list", "check", "test", "show", "why", "pages"};
   const struct wo_view verb = cli->word_count > 0 ? wo_view_of(cli->words[0]) : (struct wo_view){NULL, 0};
   if (verb.len == 0) return WO_OK;
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
     if (wo_view_is(verb, verbs[i])) return WO_OK;
   }
-  return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test, show and why, not '%s'", cli->words[0]);
+  return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test, show, why and pages, not '%s'", cli->words[0]);
 }
 
 /* Finds the topic; no word means whyoom itself. Further words are ignored: somebody who asks for

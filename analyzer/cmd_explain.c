@@ -1,9 +1,10 @@
 /* `whyoom explain ID`: what a cause, a fix, a knob, a fact or a term means, from the same data that
  * the rules are made of.
  *
- * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Texts keep
- * the braces of their values, as there is no job here. */
+ * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Causes and fixes are the pages of
+ * analyzer/rule_doc.h. */
 #include "analyzer/command.h"
+#include "analyzer/rule_doc.h"
 
 /* A row of facts.def with its meaning, which the rest of the program has no use for. */
 struct fact_row {
@@ -19,61 +20,16 @@ static const struct fact_row facts[] = {
 #undef WO_FACT
 };
 
-/* "cause fragmentation" and an empty line. */
+/* "setting micro_batch" and an empty line. */
 static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
   wo_text_add(out, "%s %.*s\n\n", sort, (int)id.len, id.ptr);
-}
-
-/* A text below its label, or without one for a label of "". Nothing for an empty text: a rule need
- * not say everything. */
-static void add_paragraph(struct wo_text *out, const char *label, struct wo_view text, size_t width) {
-  if (text.len == 0) return;
-  if (label[0] != '\0') wo_text_add(out, "\n%s\n", label);
-  wo_command_wrap(out, text, 2, width);
-}
-
-/* What the clauses say, without their conditions: those are for authors (`whyoom rules show`). */
-static void add_clauses(struct wo_text *out, const char *label, const struct wo_clause *clauses, size_t count, size_t width) {
-  if (count > 0) wo_text_add(out, "\n%s\n", label);
-  for (size_t i = 0; i < count; i++) wo_command_wrap(out, wo_template_source(clauses[i].say), 2, width);
-}
-
-/* What it means, what speaks for and against it, what would settle it, what helps. A fix that does
- * not exist is listed by its id alone; the lint complains of it. */
-static void explain_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out, size_t width) {
-  add_heading(out, "cause", cause->id);
-  add_paragraph(out, "", cause->means, width);
-  add_paragraph(out, "", cause->details, width);
-  add_clauses(out, "Speaks for it", cause->for_, cause->for_count, width);
-  add_clauses(out, "Speaks against it", cause->against, cause->against_count, width);
-  add_clauses(out, "Would settle it", cause->would_tell, cause->would_tell_count, width);
-  if (cause->fix_count > 0) wo_text_add(out, "\nFixes\n");
-  for (size_t i = 0; i < cause->fix_count; i++) {
-    const struct wo_fix *fix = wo_pack_fix(pack, cause->fixes[i]);
-    const struct wo_view title = fix ? wo_template_source(fix->title) : (struct wo_view){0};
-    wo_text_add(out, "  %-32.*s %.*s\n", (int)cause->fixes[i].len, cause->fixes[i].ptr, (int)title.len,
-                title.ptr ? title.ptr : "");
-  }
-  if (cause->reference_count > 0) wo_text_add(out, "\nSources\n");
-  for (size_t i = 0; i < cause->reference_count; i++) wo_command_wrap(out, cause->references[i], 2, width);
-}
-
-/* The price stands beside the gain, as in the report. */
-static void explain_fix(const struct wo_fix *fix, struct wo_text *out, size_t width) {
-  add_heading(out, "fix", fix->id);
-  add_paragraph(out, "", wo_template_source(fix->title), width);
-  add_paragraph(out, "", fix->explain, width);
-  add_paragraph(out, "Saves", wo_template_source(fix->saves_formula), width);
-  add_paragraph(out, "Costs in speed", wo_template_source(fix->cost_speed), width);
-  add_paragraph(out, "Costs in accuracy", wo_template_source(fix->cost_accuracy), width);
-  add_clauses(out, "Not proposed when", fix->conflicts, fix->conflict_count, width);
 }
 
 /* All spellings, each with the framework that uses it: the list is what makes whyoom find a setting
  * in a log. */
 static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t width) {
   add_heading(out, "setting", knob->id);
-  add_paragraph(out, "", knob->means, width);
+  if (knob->means.len > 0) wo_command_wrap(out, knob->means, 2, width);
   wo_text_add(out, "\nSpelled\n");
   for (size_t i = 0; i < knob->alias_count; i++) {
     const struct wo_alias *alias = &knob->aliases[i];
@@ -129,8 +85,11 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
   const struct wo_cause *cause = wo_pack_cause(pack, id);
   const struct wo_fix *fix = wo_pack_fix(pack, id);
   const struct wo_knob *knob = wo_pack_knob(pack, id);
-  if (cause) explain_cause(pack, cause, out, width);
-  if (fix) explain_fix(fix, out, width);
+  struct wo_doc doc = {.out = out, .form = WO_DOC_TEXT, .width = width};
+  if (cause) wo_rule_doc_cause(&doc, pack, cause);
+  if (cause && fix) wo_text_add(out, "\n");
+  if (fix) wo_rule_doc_fix(&doc, pack, fix);
+  wo_doc_done(&doc);
   if (knob) explain_knob(knob, out, width);
   return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width) ||
          explain_model(pack, id, out);

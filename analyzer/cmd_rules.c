@@ -311,6 +311,7 @@ enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, str
   if (wo_view_is(action, "list")) list_rules(pack, out);
   if (wo_view_is(action, "check")) code = check_rules(pack, out);
   if (wo_view_is(action, "test")) code = test_rules(pack, out);
+  if (wo_view_is(action, "pages")) code = wo_command_rules_pages(cli, pack, out, errors);
   if (wo_view_is(action, "why")) code = wo_command_rules_why(cli, pack, out, errors);
   wo_pack_free(pack);
   return code;

@@ -35,7 +35,13 @@ enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack 
 enum wo_exit wo_command_rules_why(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
                                   struct wo_text *errors);
 
-/* `whyoom rules list|check|test|show|why`. */
+/* `whyoom rules pages DIR`: writes the page of each cause and fix as Markdown, and an index, into DIR, which is made where it
+ * does not exist (its parent must). Files of the same names are replaced, others stay. WO_EXIT_ERROR with one line in errors at
+ * the first page that cannot be written. */
+enum wo_exit wo_command_rules_pages(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
+                                    struct wo_text *errors);
+
+/* `whyoom rules list|check|test|show|why|pages`. */
 enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors);
 
 /* `whyoom explain ID`: the long text of a cause, a fix, a fact or a term. */

@@ -263,6 +263,9 @@ const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 
+/* The names of families, in the order of docs/rules.md; NULL behind the last one. */
+const char *wo_rule_family(size_t at);
+
 /* Called with each complaint of wo_pack_check. */
 typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
 

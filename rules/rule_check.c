@@ -20,6 +20,10 @@ static const char *const families[] = {
     "kv_cache",      "host_memory",     "secondary",       "not_memory",    "unclear",
 };
 
+const char *wo_rule_family(size_t at) {
+  return at < sizeof families / sizeof families[0] ? families[at] : NULL;
+}
+
 /* More counterexamples than examples, because the usual mistake of a rule is to fire too often, not
  * too seldom. */
 enum { EXAMPLES_GIVE_MIN = 1, EXAMPLES_NOT_MIN = 2, CLEAN_BYTES = 16 * 1024 };

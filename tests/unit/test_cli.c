@@ -198,7 +198,7 @@ static void test_wrong_usage_is_explained(void **state) {
       {"--width -80", "--width", "not '-80'"},
       {"--verbose=1", "--verbose", "takes no value"},
       {"--=", "unknown option --", "--help"},
-      {"rules lst", "'lst'", "list, check, test, show and why"},
+      {"rules lst", "'lst'", "list, check, test, show, why and pages"},
       {"help nonsense", "'nonsense'", "no command"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -187,6 +187,95 @@ static void test_explain(void **state) {
   check(RUN(NULL, "explain"), 0, "fragmentation", NULL);
 }
 
+/* The sections stand in their order, each once, and nothing of the rule language is left in what is said. */
+static void expect_in_order(struct wo_process_result result, const char *const *parts) {
+  const char *at = result.out;
+  assert_int_equal(result.exit_code, 0);
+  for (; *parts; parts++) {
+    const char *const found = strstr(at, *parts);
+    if (!found) fail_msg("no \"%s\" behind what comes before it in\n%.4000s", *parts, result.out);
+    at = found + strlen(*parts);
+  }
+  wo_process_done(&result);
+}
+
+static void test_explain_cause_sections(void **state) {
+  (void)state;
+  static const char *const parts[] = {"cause fragmentation\n",
+                                      "\nWhat it means\n",
+                                      "\nHow we know\n",
+                                      "  Considered when:\n",
+                                      "where idle = oom.reserved_unallocated\n",
+                                      "- strong: <idle> unallocated is <idle / capacity>",
+                                      "\nWhat to do\n",
+                                      "- enable-expandable-segments: ",
+                                      "\nLooks like but is not\n",
+                                      "- the request is larger than the card\n",
+                                      "against the <tried> request\n",
+                                      "- unclear: ",
+                                      "\nExamples\n",
+                                      "torch.OutOfMemoryError",
+                                      "\nReferences\n",
+                                      NULL};
+  expect_in_order(RUN(NULL, "explain", "fragmentation", "--width", "100"), parts);
+}
+
+static void test_explain_fix_sections(void **state) {
+  (void)state;
+  static const char *const parts[] = {"fix raise-mem-limit\n",
+                                      "\nWhat it does\n",
+                                      "more main memory: --mem=<gib>G\n",
+                                      "\nWhen it is offered\n",
+                                      "\nWhen it is not\n",
+                                      "\nWhat it saves\n",
+                                      "\nWhat it costs\n",
+                                      "- speed: none\n",
+                                      "\nCommands\n",
+                                      "    #SBATCH --mem=<gib>G\n",
+                                      "\nNotes\n",
+                                      "- now <limit>\n",
+                                      "\nProposed for\n",
+                                      "- host-memory-cgroup: ",
+                                      NULL};
+  expect_in_order(RUN(NULL, "explain", "raise-mem-limit"), parts);
+  static const char *const changed[] = {"    micro_batch -> new\n", "where new = ", NULL};
+  expect_in_order(RUN(NULL, "explain", "reduce-micro-batch"), changed);
+}
+
+/* Rules of a folder have pages too, and what is missing in one is left out. Texts are escaped, and ids stay below the folder. */
+static void test_rules_pages(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 128], pages[PATH_BYTES + 64];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  snprintf(pages, sizeof pages, "%s/pages", rules_folder);
+  assert_true(wo_files_write(
+      path, WO_VIEW("{\"cause\": \"house-cause\", \"family\": \"unclear\", \"title\": \"a_b *c* {oom.tried:gib}\", "
+                    "\"means\": \"- <b> `x_*` {y}\", \"when\": \"known(oom.tried)\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 0, "pages written to", NULL);
+  snprintf(path, sizeof path, "%s/causes/house-cause.md", pages);
+  size_t len = 0;
+  char *const page = wo_files_read(path, &len);
+  assert_non_null(page);
+  assert_non_null(strstr(page, "# house-cause (cause)\n\n## What it means\n\n\\- \\<b> `x_*` {y}\n"));
+  assert_non_null(strstr(page, "- a_b \\*c\\* `<tried>`\n"));
+  assert_null(strstr(page, "## References"));
+  assert_null(strstr(page, "## Examples"));
+  free(page);
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"..\", \"title\": \"t\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 2, NULL,
+        "\"..\" is no id that a page can be called by");
+  check(RUN(NULL, "rules", "pages"), 2, NULL, "needs the name of one folder");
+  check(RUN(NULL, "rules", "pages", path), 2, NULL, "own.json/causes: cannot be written: Not a directory");
+  static const char *const below[] = {"/causes", "/fixes", ""};
+  for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+    snprintf(path, sizeof path, "%s%s", pages, below[i]);
+    wo_files_remove_scratch(path);
+  }
+  wo_files_remove_scratch(rules_folder);
+}
+
 static void explain(struct wo_view id) {
   char word[128];
   snprintf(word, sizeof word, "%.*s", (int)id.len, id.ptr);
@@ -298,6 +387,9 @@ int main(void) {
       cmocka_unit_test(test_ties_are_complaints),
       cmocka_unit_test(test_own_rules),
       cmocka_unit_test(test_explain),
+      cmocka_unit_test(test_explain_cause_sections),
+      cmocka_unit_test(test_explain_fix_sections),
+      cmocka_unit_test(test_rules_pages),
       cmocka_unit_test(test_explain_knows_every_rule),
       cmocka_unit_test(test_exit_codes),
       cmocka_unit_test(test_notes),
