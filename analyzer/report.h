@@ -7,6 +7,7 @@
 #include "analyzer/job.h"
 #include "analyzer/ranks.h"
 #include "rules/rule.h"
+#include "parsers/base/text.h"
 
 /* One argument for or against a finding. */
 struct wo_argument {
@@ -198,33 +199,6 @@ struct wo_report {
 static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
-
-/* How text is laid out. */
-struct wo_text_style {
-  size_t width;    /* columns; at least 40 */
-  bool use_color;  /* ANSI colours */
-  bool use_utf8;   /* box and bar characters; plain ASCII otherwise */
-  bool is_verbose; /* consequences and all findings in full */
-};
-
-/* A growing text; writers append to it. When memory is out is_failed is set and the text is what fitted. */
-struct wo_text {
-  char *ptr;
-  size_t len;
-  size_t cap;
-  bool is_failed;
-};
-
-/* Appends printf-formatted text / a view / `count` copies of a character. */
-void wo_text_add(struct wo_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void wo_text_add_view(struct wo_text *text, struct wo_view view);
-void wo_text_repeat(struct wo_text *text, char c, size_t count);
-
-/* Releases a text. */
-void wo_text_done(struct wo_text *text);
-
-/* Columns that UTF-8 text takes on a terminal (combining marks 0, wide East Asian characters 2). */
-size_t wo_text_columns(struct wo_view view);
 
 /* Writes the report as text for people. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);

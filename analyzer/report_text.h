@@ -17,13 +17,6 @@ struct wo__page {
   struct wo_text_style style;
 };
 
-/* Bytes of the first character of a non-empty view (1 for an invalid byte) and the columns it takes. */
-size_t wo__text_char(struct wo_view view, size_t *ret_columns);
-
-/* Takes the next line of at most `columns` columns off *rest: broken at a blank where there is one, else inside the word (after a
- * slash, if possible). Blanks at the break are dropped. `columns` must be at least 2. */
-struct wo_view wo__text_take_line(struct wo_view *rest, size_t columns);
-
 /* Writes a view in a tint; no wrapping. */
 void wo__page_put(const struct wo__page *page, enum wo__tint tint, struct wo_view view);
 

@@ -173,7 +173,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
   struct wo_view rest = w->page.style.is_verbose ? whole : without_advice(whole);
   const bool is_cut = rest.len < whole.len;
   for (size_t lines = 0; rest.len > 0 && lines < lines_max; lines++) {
-    const struct wo_view line = wo__text_take_line(&rest, room);
+    const struct wo_view line = wo_text_take_line(&rest, room);
     put_gutter(w);
     wo__page_put(&w->page, WO__TINT_PLAIN, line);
     wo__end_line(w);

@@ -50,7 +50,7 @@ size_t wo__page_flow(const struct wo__page *page, size_t column, size_t indent, 
     column = indent;
   }
   for (struct wo_view rest = text; rest.len > 0;) {
-    const struct wo_view line = wo__text_take_line(&rest, width - column);
+    const struct wo_view line = wo_text_take_line(&rest, width - column);
     wo__page_put(page, tint, line);
     column += wo_text_columns(line);
     if (rest.len == 0) break;

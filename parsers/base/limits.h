@@ -220,4 +220,24 @@
 #define WO_LIMIT_BUDGET_OPTIONS 96
 #define WO_LIMIT_BUDGET_FIGURES 8
 
+/* ---- Recordings of the allocator (cuda_replay) ---- */
+
+/* Entries of one device, 32 bytes each: protects memory. Later ones are left out and noted. */
+#ifndef WO_LIMIT_TRACE_ENTRIES
+#define WO_LIMIT_TRACE_ENTRIES ((size_t)1 << 27)
+#endif
+
+/* Devices of one recording; notes about it. */
+#ifndef WO_LIMIT_TRACE_DEVICES
+#define WO_LIMIT_TRACE_DEVICES ((size_t)64)
+#endif
+#ifndef WO_LIMIT_TRACE_NOTES
+#define WO_LIMIT_TRACE_NOTES ((size_t)64)
+#endif
+
+/* Texts of one recording (functions, files, annotations, notes), each distinct one kept once: protects memory. */
+#ifndef WO_LIMIT_TRACE_TEXT_BYTES
+#define WO_LIMIT_TRACE_TEXT_BYTES ((size_t)256 * 1024 * 1024)
+#endif
+
 #endif

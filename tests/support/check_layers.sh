@@ -54,6 +54,11 @@ if [ -n "$build" ]; then
   allowed wo_analyzer rules/rule.h
   allowed wo_analyzer analyzer/report.h
   forbidden wo_analyzer tests/support/table.h
+  forbidden wo_analyzer cuda_replay/replay.h
+  allowed wo_replay parsers/base/view.h
+  allowed wo_replay cuda_replay/trace.h
+  forbidden wo_replay parsers/event.h
+  forbidden wo_replay rules/rule.h
 fi
 
 [ "$failures" -eq 0 ] || exit 1

@@ -116,7 +116,7 @@ static void test_characters_are_never_read_past_the_end(void **state) {
     assert_non_null(one);
     *one = (char)lead;
     size_t columns = 9;
-    assert_int_equal(wo__text_char((struct wo_view){one, 1}, &columns), 1);
+    assert_int_equal(wo_text_char((struct wo_view){one, 1}, &columns), 1);
     assert_true(columns <= 1);
     free(one);
   }
@@ -127,30 +127,30 @@ static void test_characters_are_never_read_past_the_end(void **state) {
 static void test_takes_lines_at_blanks(void **state) {
   (void)state;
   struct wo_view rest = WO_VIEW("one two   three");
-  assert_view(wo__text_take_line(&rest, 8), "one two");
-  assert_view(wo__text_take_line(&rest, 8), "three");
+  assert_view(wo_text_take_line(&rest, 8), "one two");
+  assert_view(wo_text_take_line(&rest, 8), "three");
   assert_int_equal(rest.len, 0);
 }
 
 static void test_takes_a_whole_line_that_just_fits(void **state) {
   (void)state;
   struct wo_view rest = WO_VIEW("one two");
-  assert_view(wo__text_take_line(&rest, 7), "one two");
+  assert_view(wo_text_take_line(&rest, 7), "one two");
   assert_int_equal(rest.len, 0);
   rest = WO_VIEW("one two three");
-  assert_view(wo__text_take_line(&rest, 7), "one two");
+  assert_view(wo_text_take_line(&rest, 7), "one two");
   assert_view(rest, "three");
 }
 
 static void test_cuts_long_words(void **state) {
   (void)state;
   struct wo_view rest = WO_VIEW("abcdefghij");
-  assert_view(wo__text_take_line(&rest, 4), "abcd");
+  assert_view(wo_text_take_line(&rest, 4), "abcd");
   rest = WO_VIEW("/scratch/user/log.err");
-  assert_view(wo__text_take_line(&rest, 16), "/scratch/user/");
+  assert_view(wo_text_take_line(&rest, 16), "/scratch/user/");
   assert_view(rest, "log.err");
   rest = WO_VIEW("\xE5\x86\x85\xE5\xAD\x98\xE5\x86\x85");
-  assert_view(wo__text_take_line(&rest, 3), "\xE5\x86\x85"); /* never half a wide character */
+  assert_view(wo_text_take_line(&rest, 3), "\xE5\x86\x85"); /* never half a wide character */
 }
 
 static void test_lines_always_advance(void **state) {
@@ -160,7 +160,7 @@ static void test_lines_always_advance(void **state) {
   struct wo_view rest = {bytes, 256};
   for (size_t lines = 0; rest.len > 0; lines++) {
     const size_t before = rest.len;
-    const struct wo_view line = wo__text_take_line(&rest, 2);
+    const struct wo_view line = wo_text_take_line(&rest, 2);
     assert_true(wo_text_columns(line) <= 2);
     assert_true(rest.len < before);
   }

@@ -2,11 +2,15 @@
  *
  * In: views and formats. Out: bytes in a struct wo_text. This file knows UTF-8 and nothing of reports. A text that cannot grow
  * keeps what fitted and remembers that it failed, so that writers need no check after each call. */
+#include "parsers/base/text.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "analyzer/report_text.h"
 #include "parsers/base/limits.h"
 
 /* Longest text. A report in JSON is longer than its values in memory: escapes, keys and indentation. */
@@ -131,7 +135,7 @@ static size_t read_code(struct wo_view view, uint32_t *ret_code) {
 }
 
 /* Invalid bytes have code 0 and count one column, as the replacement character that terminals show for them. */
-size_t wo__text_char(struct wo_view view, size_t *ret_columns) {
+size_t wo_text_char(struct wo_view view, size_t *ret_columns) {
   assert(ret_columns != NULL);
   uint32_t code = 0;
   const size_t len = read_code(view, &code);
@@ -150,7 +154,7 @@ size_t wo_text_columns(struct wo_view view) {
   size_t columns = 0;
   while (view.len > 0) {
     size_t one = 0;
-    view = wo_view_skip(view, wo__text_char(view, &one));
+    view = wo_view_skip(view, wo_text_char(view, &one));
     columns += one;
   }
   return columns;
@@ -175,7 +179,7 @@ static struct fit fit_line(struct wo_view text, size_t columns) {
   size_t used = 0;
   while (fit.end < text.len) {
     size_t one = 0;
-    const size_t len = wo__text_char(wo_view_skip(text, fit.end), &one);
+    const size_t len = wo_text_char(wo_view_skip(text, fit.end), &one);
     if (text.ptr[fit.end] == ' ') fit.blank = fit.end;
     if (used + one > columns) break;
     used += one;
@@ -186,7 +190,7 @@ static struct fit fit_line(struct wo_view text, size_t columns) {
 }
 
 /* Always takes at least one character, since two columns hold every character: lines cannot go on for ever. */
-struct wo_view wo__text_take_line(struct wo_view *rest, size_t columns) {
+struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns) {
   assert(rest != NULL && columns >= 2);
   const struct wo_view text = *rest;
   const struct fit fit = fit_line(text, columns);

@@ -1,0 +1,47 @@
+/* Growing text: what every writer appends to, and the columns that text takes on a terminal.
+ *
+ * A text that cannot grow (memory, or the cap of WO_LIMIT_REPORT_BYTES) keeps what fitted and remembers that it failed, so that
+ * writers need no check after each call. One text must not be used by two threads at once. */
+#ifndef WO_TEXT_H
+#define WO_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "parsers/base/view.h"
+
+/* How text is laid out. */
+struct wo_text_style {
+  size_t width;    /* columns; at least 40 */
+  bool use_color;  /* ANSI colours */
+  bool use_utf8;   /* box and bar characters; plain ASCII otherwise */
+  bool is_verbose; /* everything in full */
+};
+
+/* A growing text, {0} when empty. When memory is out is_failed is set and the text is what fitted. */
+struct wo_text {
+  char *ptr;
+  size_t len;
+  size_t cap;
+  bool is_failed;
+};
+
+/* Appends printf-formatted text / a view / `count` copies of a character. */
+void wo_text_add(struct wo_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void wo_text_add_view(struct wo_text *text, struct wo_view view);
+void wo_text_repeat(struct wo_text *text, char c, size_t count);
+
+/* Releases a text; NULL allowed. */
+void wo_text_done(struct wo_text *text);
+
+/* Columns that UTF-8 text takes on a terminal (combining marks 0, wide East Asian characters 2). */
+size_t wo_text_columns(struct wo_view view);
+
+/* Bytes of the first character of a non-empty view (1 for an invalid byte) and the columns it takes. */
+size_t wo_text_char(struct wo_view view, size_t *ret_columns);
+
+/* Takes the next line of at most `columns` columns off *rest: broken at a blank where there is one, else inside the word (after a
+ * slash, if possible). Blanks at the break are dropped. `columns` must be at least 2. */
+struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns);
+
+#endif
