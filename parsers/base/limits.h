@@ -214,10 +214,12 @@
 /* Readings of one refused request that are kept. */
 #define WO_LIMIT_SIZE_READINGS 8
 
-/* Frozen models, extras and stated figures of one budget, each; rows of its table; options of one call. */
+/* Options of one call that only its command has. */
+#define WO_LIMIT_COMMAND_OPTIONS 96
+
+/* Frozen models, extras and stated figures of one budget, each; rows of its table. */
 #define WO_LIMIT_BUDGET_ITEMS 16
 #define WO_LIMIT_BUDGET_ROWS 48
-#define WO_LIMIT_BUDGET_OPTIONS 96
 #define WO_LIMIT_BUDGET_FIGURES 8
 
 /* ---- Recordings of the allocator (cuda_replay) ---- */

@@ -1,0 +1,350 @@
+/* The replay for people: verdict first, then the peak, then where the memory is. See replay_report.h.
+ *
+ * The reader may be tired: the first line says what was read, the second what it comes to, and what follows is in the order in
+ * which one would ask. */
+#include "cuda_replay/replay_text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "parsers/base/clean.h"
+#include "parsers/base/units.h"
+
+/* Bytes of a note that are shown; entries of them without --verbose. */
+enum { NOTE_BYTES = 400, NOTES_SHOWN = 3 };
+
+/* ---- Shared ---- */
+
+void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
+  static const char *const codes[] = {[WO_REPLAY_PLAIN] = "\x1b[0m",
+                                      [WO_REPLAY_BOLD] = "\x1b[1m",
+                                      [WO_REPLAY_RED] = "\x1b[1;31m",
+                                      [WO_REPLAY_GREEN] = "\x1b[1;32m",
+                                      [WO_REPLAY_YELLOW] = "\x1b[1;33m"};
+  if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
+}
+
+void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
+  struct wo_view rest = {w->line.ptr, w->line.len};
+  const size_t width = w->style.width;
+  assert(indent + 2 < width && hanging + 2 < width);
+  for (size_t margin = indent; rest.len > 0; margin = hanging) {
+    wo_text_repeat(w->out, ' ', margin);
+    wo_text_add_view(w->out, wo_text_take_line(&rest, width - margin));
+    wo_text_add(w->out, "\n");
+  }
+  if (w->line.is_failed) w->out->is_failed = true;
+  w->line.len = 0;
+}
+
+const char *wo__replay_size(uint64_t bytes, char *buf) {
+  return wo_units_bytes_text((double)bytes, buf, WO_SIZE_TEXT);
+}
+
+void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many) {
+  wo_text_add(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
+void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out) {
+  const size_t before = out->len;
+  wo_alloc_settings_show(settings, report->torch, out);
+  if (out->len == before) wo_text_add(out, "default");
+}
+
+/* ---- First lines ---- */
+
+static void write_title(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  wo_text_add_view(&w->line, report->path);
+  if (report->trace) wo_text_add(&w->line, "  device %d", report->trace->device);
+  wo_text_add(&w->line, "  torch %d.%d%s", report->torch / 100, report->torch % 100,
+              report->is_torch_assumed ? " (assumed)" : "");
+  if (report->trace) {
+    wo_text_add(&w->line, "  ");
+    wo__replay_count(&w->line, report->trace->entries.count, "entry", "entries");
+  }
+  wo_text_add(&w->line, "  settings ");
+  wo__replay_settings(report, &report->recording->settings, &w->line);
+  wo__replay_put(w, 0, 2);
+  wo_text_add(w->out, "\n");
+}
+
+/* What a setting's result needs, as a size or as a range. */
+static void add_reserved(struct wo_text *line, const struct wo_replay_case *result) {
+  char lo[WO_SIZE_TEXT], hi[WO_SIZE_TEXT];
+  wo__replay_size(result->reserved_lo_bytes, lo);
+  wo__replay_size(result->reserved_hi_bytes, hi);
+  if (result->reserved_lo_bytes == result->reserved_hi_bytes) {
+    wo_text_add(line, "%s", hi);
+  } else {
+    wo_text_add(line, "%s to %s", lo, hi);
+  }
+}
+
+static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
+  add_reserved(&w->line, subject);
+  wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity_bytes, capacity),
+              wo__replay_size(wo_replay_margin(w->report, subject), margin));
+}
+
+static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char uncertainty[WO_SIZE_TEXT];
+  wo_text_add(&w->line, "it fits, ");
+  say_fits(w, subject);
+  wo_text_add(&w->line, ": less than the %s that is uncertain", wo__replay_size(w->report->uncertainty_bytes, uncertainty));
+}
+
+static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
+  const struct wo_replay_outcome *const outcome = &subject->outcome;
+  wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
+  if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
+  if (w->report->capacity_bytes > 0)
+    wo_text_add(&w->line, ", of %s that the allocator may take", wo__replay_size(w->report->capacity_bytes, capacity));
+}
+
+static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  wo_text_add(&w->line, "it needs ");
+  add_reserved(&w->line, subject);
+  wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
+}
+
+static void say_diverged(struct wo_replay_writer *w) {
+  wo_text_add(&w->line, "the model and the recording part at entry %" PRIu32 ": ", w->report->check.diverged_at);
+  wo_text_add_view(&w->line, w->report->check.why);
+}
+
+/* The word before the colon, and its colour. */
+static const struct {
+  const char *word;
+  enum wo_replay_color color;
+} heads[WO_REPLAY_VERDICT_COUNT_] = {
+    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_REPLAY_GREEN},  [WO_REPLAY_FITS] = {"fits", WO_REPLAY_GREEN},
+    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
+    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
+    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
+};
+
+static void write_verdict(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_replay_case *const subject = wo_replay_subject(report);
+  wo_text_add(&w->line, "%s: ", heads[report->verdict].word);
+  switch (report->verdict) {
+  case WO_REPLAY_FITS:
+    say_fits(w, subject);
+    break;
+  case WO_REPLAY_NOT_FIT:
+    say_oom(w, subject);
+    break;
+  case WO_REPLAY_CLOSE:
+    say_close(w, subject);
+    break;
+  case WO_REPLAY_NO_CAPACITY:
+    say_needs(w, subject);
+    break;
+  case WO_REPLAY_DIVERGED:
+    say_diverged(w);
+    break;
+  case WO_REPLAY_REPRODUCED:
+    wo_text_add(&w->line, "the model gives every address and every segment of the recording");
+    break;
+  case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_REFUSED:
+  case WO_REPLAY_VERDICT_COUNT_:
+    wo_text_add_view(&w->line, report->why);
+    break;
+  }
+  wo__replay_color(w, heads[report->verdict].color);
+  wo__replay_put(w, 0, 2);
+  wo__replay_color(w, WO_REPLAY_PLAIN);
+}
+
+/* ---- The comparison with the recording ---- */
+
+static void add_equal(struct wo_text *line, const char *what, uint64_t equal, uint64_t all) {
+  if (equal == all) {
+    wo_text_add(line, "%s %" PRIu64 " of %" PRIu64, what, equal, all);
+  } else {
+    wo_text_add(line, "%s only %" PRIu64 " of %" PRIu64, what, equal, all);
+  }
+}
+
+static void write_check(struct wo_replay_writer *w) {
+  const struct wo_replay_check *const check = &w->report->check;
+  if (!w->report->has_check) return;
+  wo_text_add(&w->line, "against the recording: ");
+  wo__replay_count(&w->line, check->entries_compared, "entry", "entries");
+  wo_text_add(&w->line, ", equal: ");
+  add_equal(&w->line, "addresses", check->addresses_equal, check->allocations);
+  add_equal(&w->line, ", segment events", check->segment_events_equal, check->segment_events);
+  if (check->has_final_layout) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "NO");
+  wo__replay_put(w, 2, 4);
+  if (check->has_diverged && w->report->verdict != WO_REPLAY_DIVERGED) {
+    wo_text_add(&w->line, "they part at entry %" PRIu32 ": ", check->diverged_at);
+    wo_text_add_view(&w->line, check->why);
+    wo__replay_put(w, 4, 6);
+  }
+}
+
+static void write_start(struct wo_replay_writer *w) {
+  static const char *const texts[] = {
+      [WO_START_EMPTY] = "the recording begins with an empty allocator",
+      [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
+      [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
+  wo_text_add(&w->line, "start: %s", texts[w->report->start]);
+  if (w->report->ambiguous_count > 0) {
+    wo_text_add(&w->line, "; of ");
+    wo__replay_count(&w->line, w->report->ambiguous_count, "block", "blocks");
+    wo_text_add(&w->line, " the recording does not tell the last 1 MiB");
+  }
+  wo__replay_put(w, 2, 4);
+}
+
+/* ---- The peak ---- */
+
+static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, size_t columns, size_t *used) {
+  size_t count = (size_t)((double)bytes / (double)all * (double)columns + 0.5);
+  if (count > columns - *used) count = columns - *used;
+  wo_text_repeat(out, c, count);
+  *used += count;
+}
+
+/* Allocated, idle, free: of the capacity where it is known, else of what was reserved. */
+static void write_bar(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const uint64_t reserved = subject->outcome.peak.reserved_bytes;
+  const bool has_capacity = w->report->capacity_bytes >= reserved && w->report->capacity_bytes > 0;
+  const uint64_t all = has_capacity ? w->report->capacity_bytes : reserved;
+  if (all == 0) return;
+  const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
+  size_t used = 0;
+  wo_text_add(w->out, "  [");
+  add_bar(w->out, '#', reserved - subject->idle_at_peak_bytes, all, columns, &used);
+  add_bar(w->out, '.', subject->idle_at_peak_bytes, all, columns, &used);
+  wo_text_repeat(w->out, ' ', columns - used);
+  wo_text_add(w->out, "]\n");
+}
+
+static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_replay_peak *const peak = &subject->outcome.peak;
+  char text[5][WO_SIZE_TEXT];
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "peak: reserved %s", wo__replay_size(peak->reserved_bytes, text[0]));
+  if (subject->peak_entry == WO_NO_ENTRY) {
+    wo_text_add(&w->line, " before the first entry");
+  } else {
+    wo_text_add(&w->line, " at entry %" PRIu32, subject->peak_entry);
+  }
+  wo_text_add(&w->line, "; allocated %s, requested %s at most", wo__replay_size(peak->allocated_bytes, text[1]),
+              wo__replay_size(peak->requested_bytes, text[2]));
+  wo__replay_put(w, 2, 4);
+  write_bar(w, subject);
+  const uint64_t in_use = peak->reserved_bytes - subject->idle_at_peak_bytes;
+  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
+              wo__replay_size(subject->idle_at_peak_bytes, text[1]), wo_replay_idle_pct(subject));
+  if (w->report->capacity_bytes > peak->reserved_bytes)
+    wo_text_add(&w->line, "  free %s", wo__replay_size(w->report->capacity_bytes - peak->reserved_bytes, text[2]));
+  wo__replay_put(w, 4, 4);
+}
+
+/* Whether the pieces would have done if they were one, as the message of torch leaves open. */
+static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_allocator_oom *const oom = &subject->outcome.oom;
+  char text[5][WO_SIZE_TEXT];
+  if (!subject->outcome.has_oom) return;
+  const uint64_t idle = oom->cached_free_bytes;
+  const bool has_space = idle + oom->device_free_bytes >= oom->rounded_bytes;
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "the request: %s, for which a segment of %s is wanted%s", wo__replay_size(oom->requested_bytes, text[0]),
+              wo__replay_size(oom->segment_bytes, text[1]), oom->by_fraction ? " (refused by the memory fraction)" : "");
+  wo__replay_put(w, 2, 4);
+  wo_text_add(&w->line, "free on the device %s + idle in segments %s = %s %s %s wanted: %s",
+              wo__replay_size(oom->device_free_bytes, text[0]), wo__replay_size(idle, text[1]),
+              wo__replay_size(idle + oom->device_free_bytes, text[2]), has_space ? ">=" : "<",
+              wo__replay_size(oom->rounded_bytes, text[3]),
+              has_space ? "space enough, in pieces (fragmentation)" : "not enough, even in one piece");
+  wo__replay_put(w, 2, 4);
+  if (oom->largest_free_block_bytes > 0) {
+    wo_text_add(&w->line, "the largest free block that could have served it: %s",
+                wo__replay_size(oom->largest_free_block_bytes, text[4]));
+    wo__replay_put(w, 2, 4);
+  }
+}
+
+/* ---- What if ---- */
+
+static void write_case(struct wo_replay_writer *w, const char *label, const struct wo_replay_case *result) {
+  char idle[WO_SIZE_TEXT];
+  wo_text_add(&w->line, "%s, ", label);
+  wo__replay_settings(w->report, &result->settings, &w->line);
+  wo_text_add(&w->line, ": reserved ");
+  add_reserved(&w->line, result);
+  wo_text_add(&w->line, ", idle %s (%.1f %%)", wo__replay_size(result->idle_at_peak_bytes, idle), wo_replay_idle_pct(result));
+  if (result->oom_count > 0) {
+    wo_text_add(&w->line, ", out of memory");
+    if (result->run_count > 1) wo_text_add(&w->line, " in %u of %u runs", result->oom_count, result->run_count);
+    if (result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, result->oom_entry);
+  }
+  wo__replay_put(w, 4, 6);
+}
+
+static void write_whatif(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  if (!report->has_whatif) return;
+  wo_text_add(w->out, "\n  what if\n");
+  if (report->has_recorded) write_case(w, "recorded", &report->recorded);
+  if (report->has_baseline) write_case(w, "from an empty allocator", &report->baseline);
+  write_case(w, "from an empty allocator", &report->whatif);
+  if (report->has_warm) write_case(w, "from the recorded start", &report->warm);
+  wo_text_add(&w->line,
+              "runs from an empty allocator take first what was live at the start, then the entries, at %u orders of addresses%s",
+              report->whatif.run_count,
+              report->whatif.reserved_lo_bytes == report->whatif.reserved_hi_bytes ? ", all with the same peak" : "");
+  wo__replay_put(w, 4, 6);
+}
+
+/* ---- The whole ---- */
+
+/* Notes say what was skipped or cut in the file: they come last, and matter when a number looks odd. */
+static void write_notes(struct wo_replay_writer *w) {
+  const struct wo_recording *const recording = w->report->recording;
+  const size_t shown = w->style.is_verbose || recording->notes.count <= NOTES_SHOWN ? recording->notes.count : NOTES_SHOWN;
+  if (recording->notes.count > 0) wo_text_add(w->out, "\n");
+  for (size_t i = 0; i < shown; i++) {
+    char note[NOTE_BYTES];
+    wo_text_add(&w->line, "note: ");
+    wo_text_add_view(&w->line, wo_clean_utf8(recording->notes.items[i], note, sizeof note));
+    wo__replay_put(w, 2, 4);
+  }
+  if (shown == recording->notes.count) return;
+  wo_text_add(&w->line, "and %zu more notes; --verbose shows them", recording->notes.count - shown);
+  wo__replay_put(w, 2, 4);
+}
+
+static void write_times(struct wo_replay_writer *w) {
+  if (!w->report->has_times || !w->style.is_verbose || w->report->seconds <= 0) return;
+  wo_text_add(w->out, "\n  replayed in %.3f s, %.1f million operations a second\n", w->report->seconds,
+              w->report->events_per_second / 1e6);
+}
+
+void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style style, struct wo_text *out) {
+  assert(report != NULL && report->recording != NULL && style.width >= 40);
+  struct wo_replay_writer w = {.report = report, .out = out, .style = style};
+  const struct wo_replay_case *const subject = wo_replay_subject(report);
+  write_title(&w);
+  write_verdict(&w);
+  write_check(&w);
+  if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
+  if (subject && !report->is_check) {
+    write_oom(&w, subject);
+    write_peak(&w, subject);
+    write_whatif(&w);
+    wo__replay_text_holders(&w);
+    wo__replay_text_sweep(&w);
+    wo__replay_text_state(&w);
+  }
+  write_notes(&w);
+  write_times(&w);
+  wo_text_done(&w.line);
+}
