@@ -16,7 +16,8 @@
 #define WHYOOM_VERSION "unknown"
 #endif
 
-enum { TEXT_BYTES = 1024 };
+/* Longest text; rows of a list of holders; frames of a stack. */
+enum { TEXT_BYTES = 1024, ROWS_MAX = 50, FRAMES_MAX = 64 };
 
 struct writer {
   const struct wo_replay_report *report;
@@ -91,8 +92,7 @@ static void put_settings(struct writer *w, cJSON *object, const char *key, const
   cJSON *const item = put(w, object, key, cJSON_CreateObject());
   struct wo_text text = {0};
   wo_alloc_settings_show(settings, w->report->torch, &text);
-  put_name(w, item, "text", "");
-  if (text.len > 0) cJSON_ReplaceItemInObjectCaseSensitive(item, "text", text_item((struct wo_view){text.ptr, text.len}));
+  put(w, item, "text", text.len > 0 ? text_item((struct wo_view){text.ptr, text.len}) : cJSON_CreateString(""));
   if (text.is_failed) w->is_failed = true;
   wo_text_done(&text);
   put_bool(w, item, "expandable_segments", settings->expandable_segments);
@@ -223,57 +223,106 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
   if (has_case) put_case(w, object, result);
 }
 
-/* The innermost frame first, as everywhere; `own` is the program's own. */
-static void put_stack(struct writer *w, cJSON *object, const struct wo_replay_stack *stack) {
-  put_text(w, object, "own_frame", stack->own);
+/* ---- Who holds the memory ---- */
+
+/* "dir/train.py:88 step": whole paths, since programs compare them. */
+static cJSON *frame_item(struct writer *w, uint32_t index) {
+  if (index == WO_NO_FRAME) return cJSON_CreateNull();
+  const struct wo_frame *const frame = &w->report->recording->frames.items[index];
+  struct wo_text text = {0};
+  wo_text_add_view(&text, frame->file);
+  wo_text_add(&text, ":%" PRIu32 " ", frame->line);
+  wo_text_add_view(&text, frame->function);
+  cJSON *const item = text_item((struct wo_view){text.ptr, text.len});
+  wo_text_done(&text);
+  return item;
+}
+
+/* The innermost frame first, as everywhere; own_frame is the program's own. */
+static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const struct wo_stack_sites *sites) {
+  const struct wo_recording *const recording = w->report->recording;
+  put(w, object, "own_frame", frame_item(w, sites->user));
   cJSON *const array = put(w, object, "stack", cJSON_CreateArray());
-  for (size_t i = 0; i < stack->frame_count; i++) push(w, array, text_item(stack->frames[i]));
+  if (stack == WO_NO_STACK) return;
+  const struct wo_stack frames = recording->stacks.items[stack];
+  for (uint32_t i = 0; i < frames.count && i < FRAMES_MAX; i++)
+    push(w, array, frame_item(w, recording->stack_frames.items[frames.first + i]));
+}
+
+/* The entry that a request came from; null before the first one. */
+static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
+  const struct wo_pattern *const pattern = w->report->pattern;
+  const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
+  const uint32_t entry = is_known ? pattern->requests.items[request].entry : WO_NO_ENTRY;
+  put_maybe(w, object, "since_entry", entry != WO_NO_ENTRY, entry);
 }
 
 static void put_pins(struct writer *w, cJSON *fragmentation) {
+  const struct wo_pins *const pins = &w->report->pins;
+  put_whole(w, fragmentation, "pinned_idle_bytes", pins->free_bytes);
+  put_whole(w, fragmentation, "pinned_count", pins->pins.count);
   cJSON *const array = put(w, fragmentation, "pinned_segments", cJSON_CreateArray());
-  for (size_t i = 0; i < w->report->pin_count; i++) {
-    const struct wo_replay_pin *const pin = &w->report->pins[i];
+  for (size_t i = 0; i < pins->pins.count && i < ROWS_MAX; i++) {
+    const struct wo_pin *const pin = &pins->pins.items[i];
     cJSON *const object = push(w, array, cJSON_CreateObject());
     put_whole(w, object, "address", pin->address);
-    put_whole(w, object, "bytes", pin->segment_bytes);
-    put_whole(w, object, "held_by_bytes", pin->held_by_bytes);
-    put_whole(w, object, "blocks", pin->block_count);
-    put_name(w, object, "class", wo_alloc_class_name(pin->class_));
-    put_maybe(w, object, "since_entry", !pin->is_older, pin->birth);
-    put_stack(w, object, &pin->stack);
+    put_whole(w, object, "bytes", pin->size_bytes);
+    put_whole(w, object, "idle_bytes", pin->free_bytes);
+    put_whole(w, object, "held_by_bytes", pin->held_bytes);
+    put_whole(w, object, "blocks", pin->holder_count);
+    put_name(w, object, "class", wo_alloc_class_name(pin->holder.class_));
+    put_birth(w, object, pin->holder.born_at);
+    put_stack(w, object, pin->holder.stack, &pin->holder.sites);
   }
 }
 
 static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_segment_use *const use = &report->attribution.use;
+  const uint64_t idle = report->has_course ? use->reserved_bytes - report->attribution.total.block_bytes : 0;
   cJSON *const object = put(w, root, "fragmentation", cJSON_CreateObject());
-  put(w, object, "at_peak_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
-  put_maybe(w, object, "idle_at_peak_bytes", subject != NULL, subject ? subject->idle_at_peak_bytes : 0);
-  put_whole(w, object, "pinned_count", w->report->pins_total);
-  put_whole(w, object, "pinned_idle_bytes", w->report->pins_idle_bytes);
+  put(w, object, "at_peak_pct", report->has_course ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
+  put_maybe(w, object, "idle_at_peak_bytes", report->has_course, idle);
+  put_maybe(w, object, "releasable_at_peak_bytes", report->has_course, use->releasable_bytes);
+  put_maybe(w, object, "largest_free_block_bytes", report->has_course, use->largest_free_bytes);
+  put(w, object, "peaks_apart_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
   put_pins(w, object);
 }
 
+static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class_, const struct wo_share *share) {
+  put_name(w, object, "class", wo_alloc_class_name(class_));
+  put_whole(w, object, "bytes", share->block_bytes);
+  put_whole(w, object, "requested_bytes", share->requested_bytes);
+  put_whole(w, object, "blocks", share->count);
+}
+
 static void put_holders(struct writer *w, cJSON *root) {
-  const struct wo_replay_report *const report = w->report;
+  const struct wo_attribution *const attribution = &w->report->attribution;
+  if (!w->report->has_course) {
+    put(w, root, "holders", cJSON_CreateNull());
+    return;
+  }
   cJSON *const holders = put(w, root, "holders", cJSON_CreateObject());
+  put_name(w, holders, "at", w->report->course.moment == WO_MOMENT_OOM ? "out_of_memory" : "peak_allocated");
+  put_maybe(w, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY, w->report->course.moment_at.entry);
   cJSON *const classes = put(w, holders, "classes", cJSON_CreateArray());
-  for (size_t i = 0; i < report->class_count; i++) {
-    cJSON *const object = push(w, classes, cJSON_CreateObject());
-    put_name(w, object, "class", wo_alloc_class_name(report->classes[i].class_));
-    put_whole(w, object, "bytes", report->classes[i].bytes);
-    put_whole(w, object, "blocks", report->classes[i].block_count);
+  for (int i = 0; i < WO_CLASS_COUNT_; i++) {
+    if (attribution->classes[i].count == 0) continue;
+    put_share(w, push(w, classes, cJSON_CreateObject()), (enum wo_alloc_class)i, &attribution->classes[i]);
   }
   cJSON *const stacks = put(w, holders, "stacks", cJSON_CreateArray());
-  for (size_t i = 0; i < report->stack_count; i++) {
+  uint64_t rest = attribution->total.block_bytes;
+  for (size_t i = 0; i < attribution->stacks.count && i < ROWS_MAX; i++) {
+    const struct wo_attribution_stack *const row = &attribution->stacks.items[i];
     cJSON *const object = push(w, stacks, cJSON_CreateObject());
-    put_name(w, object, "class", wo_alloc_class_name(report->stacks[i].class_));
-    put_whole(w, object, "bytes", report->stacks[i].bytes);
-    put_whole(w, object, "blocks", report->stacks[i].block_count);
-    put_stack(w, object, &report->stacks[i].stack);
+    put_share(w, object, row->class_, &row->share);
+    put_stack(w, object, row->stack, &row->sites);
+    rest -= row->share.block_bytes;
   }
-  put_whole(w, holders, "other_stacks_bytes", report->stacks_rest_bytes);
+  put_whole(w, holders, "other_stacks_bytes", rest);
 }
+
+/* ---- Sweep ---- */
 
 static void put_sweep(struct writer *w, cJSON *root) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "same", [WO_SWEEP_BETTER] = "better", [WO_SWEEP_HARMFUL] = "harmful"};
@@ -286,7 +335,7 @@ static void put_sweep(struct writer *w, cJSON *root) {
   put_text(w, sweep, "advice", report->advice);
   cJSON *const array = put(w, sweep, "rows", cJSON_CreateArray());
   for (size_t i = 0; i < report->sweep_count; i++) {
-    const struct wo_replay_sweep_row *const row = &report->sweep[i];
+    const struct wo_sweep_row *const row = &report->sweep[i];
     cJSON *const object = push(w, array, cJSON_CreateObject());
     put_text(w, object, "text", row->text);
     put_text(w, object, "needs", row->needs);
@@ -298,40 +347,35 @@ static void put_sweep(struct writer *w, cJSON *root) {
 
 /* ---- The state after an entry ---- */
 
-static void put_state_blocks(struct writer *w, cJSON *object, const struct wo_replay_state_segment *segment) {
+static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_block *block) {
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending"};
-  cJSON *const array = put(w, object, "blocks", cJSON_CreateArray());
-  for (size_t i = 0; i < segment->block_count; i++) {
-    const struct wo_replay_state_block *const block = &w->report->state_blocks[segment->first_block + i];
-    cJSON *const item = push(w, array, cJSON_CreateObject());
-    const bool is_used = block->state != WO_BLOCK_FREE;
-    put_whole(w, item, "address", block->address);
-    put_whole(w, item, "bytes", block->size_bytes);
-    put_name(w, item, "state", states[block->state]);
-    if (!is_used) continue;
-    put_maybe(w, item, "requested_bytes", block->requested_bytes > 0, block->requested_bytes);
-    put_maybe(w, item, "since_entry", !block->is_older, block->birth);
-    put_stack(w, item, &block->stack);
-  }
+  const struct wo_pattern *const pattern = w->report->pattern;
+  cJSON *const item = push(w, array, cJSON_CreateObject());
+  put_whole(w, item, "address", block->address);
+  put_whole(w, item, "bytes", block->size_bytes);
+  put_name(w, item, "state", states[block->state]);
+  if (block->state == WO_BLOCK_FREE) return;
+  put_whole(w, item, "requested_bytes", block->requested_bytes);
+  if (block->instance == WO_NO_INSTANCE || !pattern) return;
+  const struct wo_instance *const instance = &pattern->instances.items[block->instance];
+  const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, instance->stack);
+  put_birth(w, item, instance->birth);
+  put_stack(w, item, instance->stack, &sites);
 }
 
 static void put_state(struct writer *w, cJSON *root) {
-  const struct wo_replay_report *const report = w->report;
-  if (!report->has_state) {
+  const struct wo_segment_map *const map = &w->report->state;
+  if (!w->report->has_state) {
     put(w, root, "state", cJSON_CreateNull());
     return;
   }
-  const struct wo_allocator_stats *const stats = &report->state_stats;
   cJSON *const state = put(w, root, "state", cJSON_CreateObject());
-  put_whole(w, state, "after_entry", report->state_at);
-  put_whole(w, state, "reserved_bytes", (uint64_t)stats->reserved_bytes[WO_STAT_ALL].current);
-  put_whole(w, state, "allocated_bytes", (uint64_t)stats->allocated_bytes[WO_STAT_ALL].current);
-  put_whole(w, state, "active_bytes", (uint64_t)stats->active_bytes[WO_STAT_ALL].current);
-  put_whole(w, state, "requested_bytes", (uint64_t)stats->requested_bytes[WO_STAT_ALL].current);
+  put_whole(w, state, "after_entry", w->report->state_at);
+  put_whole(w, state, "reserved_bytes", map->reserved_bytes);
   cJSON *const segments = put(w, state, "segments", cJSON_CreateArray());
-  for (size_t i = 0; i < report->state_segment_count; i++) {
-    const struct wo_replay_state_segment *const segment = &report->state_segments[i];
+  for (size_t i = 0; i < map->segments.count; i++) {
+    const struct wo_map_segment *const segment = &map->segments.items[i];
     cJSON *const object = push(w, segments, cJSON_CreateObject());
     put_whole(w, object, "address", segment->address);
     put_whole(w, object, "bytes", segment->size_bytes);
@@ -341,7 +385,8 @@ static void put_state(struct writer *w, cJSON *root) {
     push(w, pool, whole(segment->pool.second));
     put_bool(w, object, "is_small", segment->is_small);
     put_bool(w, object, "is_expandable", segment->is_expandable);
-    put_state_blocks(w, object, segment);
+    cJSON *const blocks = put(w, object, "blocks", cJSON_CreateArray());
+    for (size_t j = 0; j < segment->block_count; j++) put_state_block(w, blocks, &map->blocks.items[segment->first_block + j]);
   }
 }
 

@@ -21,11 +21,23 @@ const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *re
 }
 
 double wo_replay_idle_pct(const struct wo_replay_case *result) {
-  const uint64_t reserved_bytes = result->outcome.peak.reserved_bytes;
-  return reserved_bytes > 0 ? 100.0 * (double)result->idle_at_peak_bytes / (double)reserved_bytes : 0;
+  const struct wo_replay_peak *const peak = &result->outcome.peak;
+  return peak->reserved_bytes > 0 ? wo_share_pct(peak->reserved_bytes - peak->allocated_bytes, peak->reserved_bytes) : 0;
 }
 
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result) {
   if (result->oom_count > 0 || report->capacity_bytes < result->reserved_hi_bytes) return 0;
   return report->capacity_bytes - result->reserved_hi_bytes;
+}
+
+void wo_replay_report_done(struct wo_replay_report *report) {
+  if (report == NULL) return;
+  if (report->has_course) {
+    wo_course_done(&report->course);
+    wo_attribution_done(&report->attribution);
+    wo_pins_done(&report->pins);
+  }
+  wo_segment_map_done(&report->state);
+  wo_arena_done(&report->arena);
+  *report = (struct wo_replay_report){0};
 }

@@ -9,10 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/attribution.h"
+#include "cuda_replay/course.h"
 #include "cuda_replay/pattern.h"
+#include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
 #include "cuda_replay/settings.h"
+#include "cuda_replay/sweep.h"
 #include "cuda_replay/trace.h"
+#include "cuda_replay/whatif.h"
 #include "parsers/base/arena.h"
 #include "parsers/base/text.h"
 
@@ -52,78 +57,6 @@ struct wo_replay_check {
   struct wo_view why;   /* of a divergence: what was expected, what came */
 };
 
-/* A stack for people: the program's own innermost frame, and where that came from. */
-enum { WO_REPLAY_FRAMES = 12 };
-struct wo_replay_stack {
-  struct wo_view own;                      /* "train.py:88 step"; empty when there is no frame at all */
-  struct wo_view frames[WO_REPLAY_FRAMES]; /* innermost first, the own one included, in the same form */
-  size_t frame_count;
-};
-
-/* Blocks of one class or of one stack that are live at the peak. */
-struct wo_replay_holder {
-  enum wo_alloc_class class_; /* the class of the most bytes */
-  struct wo_replay_stack stack;
-  uint64_t bytes;
-  uint64_t block_count;
-};
-
-/* A segment that is mostly idle and cannot be freed because of the few blocks in it. */
-struct wo_replay_pin {
-  uint64_t address;
-  uint64_t segment_bytes;
-  uint64_t held_by_bytes; /* in all its blocks in use */
-  uint64_t block_count;
-  enum wo_alloc_class class_; /* of the largest of them, and its stack */
-  struct wo_replay_stack stack;
-  bool is_older;  /* the largest was there before the recording began */
-  uint32_t birth; /* else: the entry that made it */
-};
-
-/* A replay at one set of settings, over several address orders. */
-struct wo_replay_case {
-  struct wo_alloc_settings settings;
-  struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as most */
-  uint32_t oom_entry;               /* of that order: the entry whose request failed, or WO_NO_ENTRY */
-  uint32_t peak_entry;              /* at which reserved bytes peaked, or WO_NO_ENTRY (before the first entry) */
-  uint64_t idle_at_peak_bytes;      /* reserved and neither allocated nor pending, when reserved bytes peaked */
-  uint32_t run_count;
-  uint32_t oom_count; /* runs in which a request failed */
-  uint64_t reserved_lo_bytes, reserved_hi_bytes;
-};
-
-/* What a row of the sweep is worth. */
-enum wo_sweep_worth { WO_SWEEP_SAME, WO_SWEEP_BETTER, WO_SWEEP_HARMFUL };
-
-struct wo_replay_sweep_row {
-  struct wo_view text;  /* as PYTORCH_CUDA_ALLOC_CONF spells it; "default" without any */
-  struct wo_view needs; /* what beside the settings string: "a memory fraction of 0.95"; empty for nothing */
-  struct wo_replay_case result;
-  enum wo_sweep_worth worth;
-  bool is_recorded; /* the recorded settings */
-};
-
-/* A block or a segment of the state after an entry. */
-struct wo_replay_state_block {
-  uint64_t address;
-  uint64_t size_bytes;
-  uint64_t requested_bytes;
-  enum wo_block_state state;
-  bool is_older;
-  uint32_t birth;
-  struct wo_replay_stack stack;
-};
-
-struct wo_replay_state_segment {
-  uint64_t address;
-  uint64_t size_bytes;
-  uint64_t stream; /* raw */
-  struct wo_pool_id pool;
-  bool is_small;
-  bool is_expandable;
-  size_t first_block, block_count; /* of wo_replay_report.state_blocks */
-};
-
 struct wo_replay_report {
   struct wo_arena arena; /* of texts and rows made for the report */
 
@@ -159,28 +92,20 @@ struct wo_replay_report {
   bool has_warm; /* at other settings, from the recorded start state */
   struct wo_replay_case warm;
 
-  /* What holds the memory when reserved bytes peak, largest first; of the what-if where there is one. */
-  struct wo_replay_holder *classes;
-  size_t class_count;
-  struct wo_replay_holder *stacks;
-  size_t stack_count;
-  uint64_t stacks_rest_bytes; /* in stacks that are not told */
-  struct wo_replay_pin *pins; /* most idle first */
-  size_t pin_count;
-  uint64_t pins_idle_bytes; /* idle in all pinned segments, also those that are not told */
-  size_t pins_total;
+  /* What holds the memory when a request fails, or when allocated bytes peak: of the what-if where there is one. */
+  const struct wo_pattern *pattern; /* of the run that `course` shows; NULL without one */
+  bool has_course;
+  struct wo_course course;
+  struct wo_attribution attribution;
+  struct wo_pins pins;
 
-  struct wo_replay_sweep_row *sweep; /* best first */
+  const struct wo_sweep_row *sweep; /* best first; owned by the arena */
   size_t sweep_count;
   struct wo_view advice; /* what to paste, or why nothing helps; empty without a sweep */
 
   bool has_state; /* --at */
   uint64_t state_at;
-  struct wo_replay_state_segment *state_segments;
-  size_t state_segment_count;
-  struct wo_replay_state_block *state_blocks;
-  size_t state_block_count;
-  struct wo_allocator_stats state_stats;
+  struct wo_segment_map state;
 
   bool has_times;           /* false: --no-times */
   double seconds;           /* of all replays together */
@@ -190,11 +115,15 @@ struct wo_replay_report {
 /* The result that the verdict is about: the what-if, else the recorded run. NULL when nothing was run. */
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report);
 
-/* Idle bytes as a share of reserved ones at the peak, in percent; 0 when nothing is reserved. */
+/* What is reserved beyond the most that was ever allocated, as a share of the peak of reserved bytes, in percent; 0 when nothing
+ * is reserved. Of the order that needed most. */
 double wo_replay_idle_pct(const struct wo_replay_case *result);
 
 /* Bytes to spare: capacity less the most that was reserved; negative never, since a request then fails: 0 with an OOM. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result);
+
+/* Releases what the report owns (arena, course, attribution, pins, state); NULL allowed. */
+void wo_replay_report_done(struct wo_replay_report *report);
 
 /* Appends the report for people / as one JSON object of schema whyoom.replay/1 (docs/schema/replay-1.schema.json). When memory is
  * out the text says so (is_failed). */

@@ -12,7 +12,7 @@
 #include "parsers/base/units.h"
 
 /* Bytes of a note that are shown; entries of them without --verbose. */
-enum { NOTE_BYTES = 400, NOTES_SHOWN = 3 };
+enum { NOTE_BYTES = 400, NOTES_SHOWN = 3, NAME_BYTES = 200 };
 
 /* ---- Shared ---- */
 
@@ -50,6 +50,25 @@ void wo__replay_settings(const struct wo_replay_report *report, const struct wo_
   const size_t before = out->len;
   wo_alloc_settings_show(settings, report->torch, out);
   if (out->len == before) wo_text_add(out, "default");
+}
+
+static void add_clean(struct wo_text *out, struct wo_view raw) {
+  char text[NAME_BYTES];
+  wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
+}
+
+void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct wo_text *out) {
+  if (index == WO_NO_FRAME) {
+    wo_text_add(out, "(no stack recorded)");
+    return;
+  }
+  assert(index < w->report->recording->frames.count);
+  const struct wo_frame *const frame = &w->report->recording->frames.items[index];
+  if (wo_frame_origin(frame) != WO_FRAME_NATIVE) {
+    add_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
+    wo_text_add(out, ":%" PRIu32 " ", frame->line);
+  }
+  add_clean(out, frame->function);
 }
 
 /* ---- First lines ---- */
@@ -211,41 +230,42 @@ static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, s
   *used += count;
 }
 
-/* Allocated, idle, free: of the capacity where it is known, else of what was reserved. */
-static void write_bar(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  const uint64_t reserved = subject->outcome.peak.reserved_bytes;
+/* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
+static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
   const bool has_capacity = w->report->capacity_bytes >= reserved && w->report->capacity_bytes > 0;
   const uint64_t all = has_capacity ? w->report->capacity_bytes : reserved;
-  if (all == 0) return;
   const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
+  char text[3][WO_SIZE_TEXT];
   size_t used = 0;
+  if (all == 0) return;
   wo_text_add(w->out, "  [");
-  add_bar(w->out, '#', reserved - subject->idle_at_peak_bytes, all, columns, &used);
-  add_bar(w->out, '.', subject->idle_at_peak_bytes, all, columns, &used);
+  add_bar(w->out, '#', in_use, all, columns, &used);
+  add_bar(w->out, '.', reserved - in_use, all, columns, &used);
   wo_text_repeat(w->out, ' ', columns - used);
   wo_text_add(w->out, "]\n");
+  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
+              wo__replay_size(reserved - in_use, text[1]), wo_share_pct(reserved - in_use, reserved));
+  if (has_capacity) wo_text_add(&w->line, "  not taken %s", wo__replay_size(all - reserved, text[2]));
+  wo__replay_put(w, 4, 4);
 }
 
 static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_replay_report *const report = w->report;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
-  char text[5][WO_SIZE_TEXT];
+  char text[3][WO_SIZE_TEXT];
   wo_text_add(w->out, "\n");
-  wo_text_add(&w->line, "peak: reserved %s", wo__replay_size(peak->reserved_bytes, text[0]));
+  wo_text_add(&w->line, "peak: allocated %s (requested %s)", wo__replay_size(peak->allocated_bytes, text[0]),
+              wo__replay_size(peak->requested_bytes, text[1]));
   if (subject->peak_entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, " before the first entry");
   } else {
     wo_text_add(&w->line, " at entry %" PRIu32, subject->peak_entry);
   }
-  wo_text_add(&w->line, "; allocated %s, requested %s at most", wo__replay_size(peak->allocated_bytes, text[1]),
-              wo__replay_size(peak->requested_bytes, text[2]));
+  wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);
-  write_bar(w, subject);
-  const uint64_t in_use = peak->reserved_bytes - subject->idle_at_peak_bytes;
-  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
-              wo__replay_size(subject->idle_at_peak_bytes, text[1]), wo_replay_idle_pct(subject));
-  if (w->report->capacity_bytes > peak->reserved_bytes)
-    wo_text_add(&w->line, "  free %s", wo__replay_size(w->report->capacity_bytes - peak->reserved_bytes, text[2]));
-  wo__replay_put(w, 4, 4);
+  if (!report->has_course) return;
+  if (report->course.moment == WO_MOMENT_OOM) wo_text_add(w->out, "  when the request failed:\n");
+  write_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
 
 /* Whether the pieces would have done if they were one, as the message of torch leaves open. */
@@ -275,12 +295,11 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 /* ---- What if ---- */
 
 static void write_case(struct wo_replay_writer *w, const char *label, const struct wo_replay_case *result) {
-  char idle[WO_SIZE_TEXT];
   wo_text_add(&w->line, "%s, ", label);
   wo__replay_settings(w->report, &result->settings, &w->line);
   wo_text_add(&w->line, ": reserved ");
   add_reserved(&w->line, result);
-  wo_text_add(&w->line, ", idle %s (%.1f %%)", wo__replay_size(result->idle_at_peak_bytes, idle), wo_replay_idle_pct(result));
+  wo_text_add(&w->line, ", %.1f %% of it idle even at the peak", wo_replay_idle_pct(result));
   if (result->oom_count > 0) {
     wo_text_add(&w->line, ", out of memory");
     if (result->run_count > 1) wo_text_add(&w->line, " in %u of %u runs", result->oom_count, result->run_count);

@@ -32,6 +32,9 @@ const char *wo__replay_size(uint64_t bytes, char *buf);
 /* "1 block", "12 blocks". */
 void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many);
 
+/* A frame as "train.py:88 step" (verbose: with the whole path), cleaned; "(no stack recorded)" for WO_NO_FRAME. */
+void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct wo_text *out);
+
 /* The parts: who holds the memory at the peak and what pins segments / the table of the sweep / the state after an entry. */
 void wo__replay_text_holders(struct wo_replay_writer *w);
 void wo__replay_text_sweep(struct wo_replay_writer *w);

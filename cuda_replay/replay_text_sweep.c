@@ -12,7 +12,7 @@ static void add_gib(struct wo_text *out, uint64_t bytes) {
 }
 
 /* Whether it fits, and by how much; without a capacity how much less it reserves than the recorded settings. */
-static void add_result(struct wo_replay_writer *w, const struct wo_replay_sweep_row *row) {
+static void add_result(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
   const struct wo_replay_case *const result = &row->result;
   char text[WO_SIZE_TEXT];
   if (result->oom_count == result->run_count && result->run_count > 0) {
@@ -28,7 +28,7 @@ static void add_result(struct wo_replay_writer *w, const struct wo_replay_sweep_
   }
 }
 
-static void write_row(struct wo_replay_writer *w, const struct wo_replay_sweep_row *row) {
+static void write_row(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "", [WO_SWEEP_BETTER] = "", [WO_SWEEP_HARMFUL] = "  harmful"};
   const enum wo_replay_color color = row->worth == WO_SWEEP_HARMFUL  ? WO_REPLAY_RED
                                      : row->worth == WO_SWEEP_BETTER ? WO_REPLAY_GREEN
