@@ -212,10 +212,10 @@ static void put_case(struct writer *w, cJSON *object, const struct wo_replay_cas
   put_whole(w, object, "runs_out_of_memory", result->oom_count);
   put_whole(w, object, "reserved_lo_bytes", result->reserved_lo_bytes);
   put_whole(w, object, "reserved_hi_bytes", result->reserved_hi_bytes);
-  const bool has_margin = w->report->capacity_bytes > 0 && result->oom_count == 0;
+  const bool has_margin = w->report->capacity.bytes > 0 && result->oom_count == 0;
   put_maybe(w, object, "margin_bytes", has_margin, wo_replay_margin(w->report, result));
   put(w, object, "fits",
-      w->report->capacity_bytes > 0 || result->oom_count > 0 ? cJSON_CreateBool(result->oom_count == 0) : cJSON_CreateNull());
+      w->report->capacity.bytes > 0 || result->oom_count > 0 ? cJSON_CreateBool(result->oom_count == 0) : cJSON_CreateNull());
 }
 
 static void put_named_case(struct writer *w, cJSON *root, const char *key, bool has_case, const struct wo_replay_case *result) {
@@ -327,15 +327,15 @@ static void put_holders(struct writer *w, cJSON *root) {
 static void put_sweep(struct writer *w, cJSON *root) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "same", [WO_SWEEP_BETTER] = "better", [WO_SWEEP_HARMFUL] = "harmful"};
   const struct wo_replay_report *const report = w->report;
-  if (report->sweep_count == 0) {
+  if (!report->has_sweep) {
     put(w, root, "sweep", cJSON_CreateNull());
     return;
   }
   cJSON *const sweep = put(w, root, "sweep", cJSON_CreateObject());
-  put_text(w, sweep, "advice", report->advice);
+  put_text(w, sweep, "advice", report->sweep.advice);
   cJSON *const array = put(w, sweep, "rows", cJSON_CreateArray());
-  for (size_t i = 0; i < report->sweep_count; i++) {
-    const struct wo_sweep_row *const row = &report->sweep[i];
+  for (size_t i = 0; i < report->sweep.count; i++) {
+    const struct wo_sweep_row *const row = &report->sweep.rows[i];
     cJSON *const object = push(w, array, cJSON_CreateObject());
     put_text(w, object, "text", row->text);
     put_text(w, object, "needs", row->needs);
@@ -396,16 +396,17 @@ static void put_capacity(struct writer *w, cJSON *root) {
   static const char *const froms[] = {[WO_CAPACITY_NONE] = NULL,
                                       [WO_CAPACITY_OPTION] = "option",
                                       [WO_CAPACITY_OOM_ENTRY] = "oom_entry",
-                                      [WO_CAPACITY_FILE] = "file"};
+                                      [WO_CAPACITY_FILE] = "file",
+                                      [WO_CAPACITY_FRACTION] = "memory_fraction"};
   const struct wo_replay_report *const report = w->report;
-  const bool is_known = report->capacity_bytes > 0;
-  put_maybe(w, root, "capacity_bytes", is_known, report->capacity_bytes);
-  put_text(w, root, "capacity_from", wo_view_of(froms[report->capacity_from]));
-  put_maybe(w, root, "uncertainty_bytes", is_known, report->uncertainty_bytes);
+  const bool is_known = report->capacity.bytes > 0;
+  put_maybe(w, root, "capacity_bytes", is_known, report->capacity.bytes);
+  put_text(w, root, "capacity_from", wo_view_of(froms[report->capacity.from]));
+  put_maybe(w, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
 }
 
 static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
-  const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity_bytes > 0);
+  const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
   put(w, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
   const bool has_margin = is_known && subject->oom_count == 0;
   put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, subject) : 0);

@@ -26,8 +26,8 @@ double wo_replay_idle_pct(const struct wo_replay_case *result) {
 }
 
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result) {
-  if (result->oom_count > 0 || report->capacity_bytes < result->reserved_hi_bytes) return 0;
-  return report->capacity_bytes - result->reserved_hi_bytes;
+  if (result->oom_count > 0 || report->capacity.bytes < result->reserved_hi_bytes) return 0;
+  return report->capacity.bytes - result->reserved_hi_bytes;
 }
 
 void wo_replay_report_done(struct wo_replay_report *report) {

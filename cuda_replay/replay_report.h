@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/attribution.h"
+#include "cuda_replay/capacity.h"
 #include "cuda_replay/course.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
@@ -36,9 +37,6 @@ enum wo_replay_verdict {
 
 /* The verdict's name in JSON ("does_not_fit"). Never NULL. */
 const char *wo_replay_verdict_name(enum wo_replay_verdict verdict);
-
-/* Where the capacity comes from. */
-enum wo_capacity_from { WO_CAPACITY_NONE, WO_CAPACITY_OPTION, WO_CAPACITY_OOM_ENTRY, WO_CAPACITY_FILE };
 
 /* How the state before the first entry is known. */
 enum wo_start_from { WO_START_EMPTY, WO_START_REBUILT, WO_START_APPROXIMATE };
@@ -74,9 +72,7 @@ struct wo_replay_report {
   struct wo_alloc_settings settings; /* as replayed; the recorded ones unless changed */
   bool is_changed;                   /* settings differ from the recorded ones */
   bool is_check;                     /* --check: nothing below `check` is of interest */
-  uint64_t capacity_bytes;           /* what the allocator may take; 0 = not known */
-  enum wo_capacity_from capacity_from;
-  uint64_t uncertainty_bytes; /* how well that is known */
+  struct wo_capacity capacity;
 
   /* What came out. */
   enum wo_replay_verdict verdict;
@@ -99,9 +95,8 @@ struct wo_replay_report {
   struct wo_attribution attribution;
   struct wo_pins pins;
 
-  const struct wo_sweep_row *sweep; /* best first; owned by the arena */
-  size_t sweep_count;
-  struct wo_view advice; /* what to paste, or why nothing helps; empty without a sweep */
+  bool has_sweep;
+  struct wo_sweep sweep;
 
   bool has_state; /* --at */
   uint64_t state_at;

@@ -104,7 +104,7 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
   add_reserved(&w->line, subject);
-  wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity_bytes, capacity),
+  wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity.bytes, capacity),
               wo__replay_size(wo_replay_margin(w->report, subject), margin));
 }
 
@@ -112,7 +112,8 @@ static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *s
   char uncertainty[WO_SIZE_TEXT];
   wo_text_add(&w->line, "it fits, ");
   say_fits(w, subject);
-  wo_text_add(&w->line, ": less than the %s that is uncertain", wo__replay_size(w->report->uncertainty_bytes, uncertainty));
+  wo_text_add(&w->line, ": less than the %s that is uncertain",
+              wo__replay_size(w->report->capacity.uncertainty_bytes, uncertainty));
 }
 
 static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
@@ -120,8 +121,8 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
   const struct wo_replay_outcome *const outcome = &subject->outcome;
   wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
   if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
-  if (w->report->capacity_bytes > 0)
-    wo_text_add(&w->line, ", of %s that the allocator may take", wo__replay_size(w->report->capacity_bytes, capacity));
+  if (w->report->capacity.bytes > 0)
+    wo_text_add(&w->line, ", of %s that the allocator may take", wo__replay_size(w->report->capacity.bytes, capacity));
 }
 
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
@@ -232,8 +233,8 @@ static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, s
 
 /* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
 static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
-  const bool has_capacity = w->report->capacity_bytes >= reserved && w->report->capacity_bytes > 0;
-  const uint64_t all = has_capacity ? w->report->capacity_bytes : reserved;
+  const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
+  const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
   const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
   char text[3][WO_SIZE_TEXT];
   size_t used = 0;

@@ -19,7 +19,7 @@ static void add_result(struct wo_replay_writer *w, const struct wo_sweep_row *ro
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "OOM");
   } else if (result->oom_count > 0) {
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "OOM at times");
-  } else if (w->report->capacity_bytes > 0) {
+  } else if (w->report->capacity.bytes > 0) {
     wo_units_gib_text((double)wo_replay_margin(w->report, result), 2, text, sizeof text);
     wo_text_add(w->out, "%*s", RESULT_COLUMNS - 5, text);
     wo_text_add(w->out, " left");
@@ -51,11 +51,11 @@ static void write_row(struct wo_replay_writer *w, const struct wo_sweep_row *row
 
 void wo__replay_text_sweep(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
-  if (report->sweep_count == 0) return;
+  if (!report->has_sweep) return;
   wo_text_add(w->out, "\n  settings, best first (GiB reserved at the peak, idle share, result; from an empty allocator)\n");
-  for (size_t i = 0; i < report->sweep_count; i++) write_row(w, &report->sweep[i]);
-  if (report->advice.len == 0) return;
+  for (size_t i = 0; i < report->sweep.count; i++) write_row(w, &report->sweep.rows[i]);
+  if (report->sweep.advice.len == 0) return;
   wo_text_add(w->out, "\n");
-  wo_text_add_view(&w->line, report->advice);
+  wo_text_add_view(&w->line, report->sweep.advice);
   wo__replay_put(w, 2, 4);
 }

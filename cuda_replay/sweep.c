@@ -56,6 +56,7 @@ struct sweeper {
   struct wo_arena *arena;
   struct wo_sweep_row *rows;
   size_t count;
+  uint64_t live_bytes; /* allocated at the peak when there is no limit: what no setting can go below, rounding aside */
   uint64_t *requests_run;
 };
 
@@ -152,28 +153,49 @@ static void sort(struct wo_sweep_row *rows, size_t count) {
   }
 }
 
-static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
+/* What can be pasted. */
+static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const char *const variable = sweeper->base->torch >= TORCH_NEW_VARIABLE ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
-  char live[32], most[32], saved[32];
-  wo_units_bytes_text((double)best->result.outcome.peak.allocated_bytes, live, sizeof live);
-  wo_units_bytes_text((double)sweeper->base->capacity_bytes, most, sizeof most);
+  const struct wo_view value = wo_view_is(best->text, "default") ? (struct wo_view){"", 0} : best->text;
+  const uint64_t before = recorded->reserved_hi_bytes, after = best->result.reserved_hi_bytes;
+  char saved[64];
+  wo_units_bytes_text((double)(before > after ? before - after : 0), saved, sizeof saved);
+  return wo_arena_format(sweeper->arena, "best: export %s=%.*s%s%.*s  (%s%s)", variable, (int)value.len, value.ptr,
+                         best->needs.len > 0 ? " and " : "", (int)best->needs.len, best->needs.len > 0 ? best->needs.ptr : "",
+                         recorded->oom_count > 0 ? "it fits, which the recorded settings do not" : saved,
+                         recorded->oom_count > 0 ? "" : " less reserved");
+}
+
+static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
+  const struct wo_sweep_row *const best = &sweeper->rows[0];
+  const uint64_t capacity_bytes = sweeper->base->capacity_bytes;
+  char live[32], most[32];
+  wo_units_bytes_text((double)sweeper->live_bytes, live, sizeof live);
+  wo_units_bytes_text((double)capacity_bytes, most, sizeof most);
+  if (best->result.oom_count > 0 && sweeper->live_bytes > capacity_bytes)
+    return wo_arena_format(sweeper->arena, "no setting helps: %s are live at the peak, and the allocator may take %s", live,
+                           most);
   if (best->result.oom_count > 0)
     return wo_arena_format(
-        sweeper->arena, "no setting helps: %s are live when the first request fails, and %s is all that the allocator may take",
-        live, most);
+        sweeper->arena, "no setting of these helps: %s are live at the peak, which leaves too little of %s for gaps", live, most);
   if (best->worth != WO_SWEEP_BETTER)
     return wo_arena_format(sweeper->arena,
-                           "no setting helps: %s are live at the peak, and the recorded settings reserve hardly more", live);
-  const bool is_default = wo_view_is(best->text, "default");
-  const uint64_t less = recorded->reserved_hi_bytes > best->result.reserved_hi_bytes
-                            ? recorded->reserved_hi_bytes - best->result.reserved_hi_bytes
-                            : 0;
-  wo_units_bytes_text((double)less, saved, sizeof saved);
-  return wo_arena_format(
-      sweeper->arena, "best: export %s=%.*s%s%.*s  (%s%s)", variable, is_default ? 0 : (int)best->text.len, best->text.ptr,
-      best->needs.len > 0 ? " and " : "", (int)best->needs.len, best->needs.len > 0 ? best->needs.ptr : "",
-      recorded->oom_count > 0 ? "fits, the recorded settings do not" : saved, recorded->oom_count > 0 ? "" : " less reserved");
+                           "no setting helps: %s are live at the peak, and the recorded settings reserve hardly more than needed",
+                           live);
+  return advise_best(sweeper, recorded);
+}
+
+/* What is live at the peak when nothing is refused. */
+static enum wo_status find_live(struct sweeper *sweeper, struct wo_err *err) {
+  struct wo_whatif_options options = *sweeper->base;
+  struct wo_replay_case result;
+  options.capacity_bytes = 0;
+  options.settings.memory_fraction = 0;
+  options.shuffles = 0;
+  const enum wo_status status = wo_whatif_run(sweeper->pattern, &options, &result, sweeper->requests_run, err);
+  if (status == WO_OK) sweeper->live_bytes = result.outcome.peak.allocated_bytes;
+  return status;
 }
 
 enum wo_status wo_sweep_run(const struct wo_pattern *pattern, const struct wo_whatif_options *base, struct wo_arena *arena,
@@ -182,7 +204,8 @@ enum wo_status wo_sweep_run(const struct wo_pattern *pattern, const struct wo_wh
   struct sweeper sweeper = {.pattern = pattern, .base = base, .arena = arena, .requests_run = requests_run};
   sweeper.rows = wo_arena_array(arena, ROWS_MAX, sizeof *sweeper.rows);
   if (!sweeper.rows) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  const enum wo_status status = run_all(&sweeper, err);
+  enum wo_status status = find_live(&sweeper, err);
+  if (status == WO_OK) status = run_all(&sweeper, err);
   if (status != WO_OK) return status;
   judge(&sweeper);
   const struct wo_replay_case recorded = sweeper.rows[0].result;

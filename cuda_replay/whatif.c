@@ -62,6 +62,7 @@ void wo_replay_case_add(struct wo_replay_case *result, const struct wo_pattern *
   if (is_first || reserved > result->reserved_hi_bytes) result->reserved_hi_bytes = reserved;
   if (is_first || is_worse(outcome, &result->outcome)) {
     result->outcome = *outcome;
+    result->worst_order = result->run_count;
     result->oom_entry = outcome->has_oom ? entry_of(pattern, outcome->oom_at) : WO_NO_ENTRY;
     result->peak_entry = entry_of(pattern, outcome->peak.allocated_at);
   }

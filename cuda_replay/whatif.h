@@ -23,6 +23,7 @@ struct wo_replay_case {
   struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as most */
   uint32_t oom_entry;               /* of that order: the entry whose request failed, or WO_NO_ENTRY */
   uint32_t peak_entry;              /* at which allocated bytes peaked, or WO_NO_ENTRY (before the first entry) */
+  uint32_t worst_order;             /* which order that was */
   uint32_t run_count;
   uint32_t oom_count; /* runs in which a request failed */
   uint64_t reserved_lo_bytes, reserved_hi_bytes;
