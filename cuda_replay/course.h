@@ -47,7 +47,7 @@ struct wo_course_bin {
 /* A value and where it was first reached. */
 struct wo_course_place {
   uint64_t bytes;
-  uint32_t request; /* WO_NO_REQUEST: never above 0 */
+  uint32_t request; /* WO_NO_REQUEST: before the first one; with bytes 0: never above 0 */
   uint32_t entry;   /* of the trace, or WO_NO_ENTRY */
   int64_t time_us;  /* or WO_NO_TIME */
 };
@@ -67,6 +67,7 @@ struct wo_course {
   bool has_oom;
   struct wo_allocator_oom oom;                     /* of the first */
   struct wo_course_place ooms[WO_COURSE_OOMS_MAX]; /* bytes = allocated right after */
+  uint32_t oom_kept;                               /* places in ooms */
   uint64_t oom_count;                              /* all, also those whose place is not kept */
   enum wo_course_moment moment;
   struct wo_course_place moment_at; /* bytes = allocated */
@@ -96,6 +97,9 @@ void wo_course_done(struct wo_course *course);
 
 struct wo_course_recorder;
 
+/* For map_at below: the state before the first request; needs a start. */
+#define WO_MAP_AT_START (WO_NO_REQUEST - 1)
+
 /* A recorder for one run of the pattern from `start` (as in wo_replay_options; NULL allowed). map_at: after which request the
  * segment map is taken; WO_NO_REQUEST = none. All is borrowed. NULL when memory is out. */
 struct wo_course_recorder *wo_course_recorder_new(const struct wo_pattern *pattern, const struct wo_trace *trace,
@@ -110,6 +114,9 @@ struct wo_allocator_observer wo_course_recorder_events(struct wo_course_recorder
 enum wo_status wo_course_recorder_finish(struct wo_course_recorder *recorder, struct wo_course *ret_course);
 
 /* ---- Looking ---- */
+
+/* A place that is none: 0 bytes, nothing known. */
+struct wo_course_place wo_course_no_place(void);
 
 /* Joins b, which follows a, into a. */
 void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b);

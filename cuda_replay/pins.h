@@ -12,6 +12,7 @@
 #include "cuda_replay/course.h"
 #include "cuda_replay/segment_map.h"
 #include "cuda_replay/user_frame.h"
+#include "parsers/base/text.h"
 
 /* A unit counts as pinned when at least this share of it is free. */
 enum { WO_PIN_FREE_PCT = 75 };
@@ -50,7 +51,8 @@ struct wo_contiguity {
   uint64_t largest_free_bytes;        /* the largest free block of the whole map */
   uint64_t usable_largest_free_bytes; /* in the pool and stream that would have served it */
   uint64_t free_bytes;                /* all free blocks of the map */
-  bool is_fragmentation;              /* free_bytes >= request_bytes: it failed for want of one piece */
+  uint64_t usable_free_bytes;         /* those in the pool and stream that would have served it */
+  bool is_fragmentation;              /* usable_free_bytes >= request_bytes: it failed for want of one piece */
 };
 
 struct wo_pins {

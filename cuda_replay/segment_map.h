@@ -51,14 +51,19 @@ struct wo_segment_map {
 /* Copies the allocator's segments into an empty map ({0}). Instances are WO_NO_INSTANCE. WO_E_NOMEM: the map is empty then. */
 enum wo_status wo_segment_map_take(const struct wo_allocator *allocator, struct wo_segment_map *ret_map);
 
+/* Adds a segment above those in the map, with its blocks by rising address, which fill it. False when memory is out. */
+bool wo_segment_map_add(struct wo_segment_map *map, const struct wo_allocator_segment *segment,
+                        const struct wo_allocator_block *blocks, size_t count);
+
 /* Where an allocation lies. */
 struct wo_map_place {
   uint64_t address;
   uint32_t instance;
+  uint32_t order; /* used by wo_segment_map_name; need not be set */
 };
 
-/* Gives blocks in use the instances of `places` by address, and sorts places for that. Places where no block in use begins are
- * left out; of several at one address the one that comes last in `places` counts. */
+/* Gives blocks in use the instances of `places` by address; sorts places for that (count at most UINT32_MAX). Places where no
+ * block in use begins are left out; of several at one address the one that comes last in `places` counts. */
 void wo_segment_map_name(struct wo_segment_map *map, struct wo_map_place *places, size_t count);
 
 /* Releases what it owns; NULL allowed. */

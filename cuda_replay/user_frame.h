@@ -30,7 +30,7 @@ struct wo_stack_sites {
   uint32_t asker;
   uint32_t user;
 };
-struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint32_t stack);
+struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8_t *known, uint32_t stack);
 
 /* The last part of a file's path ("train.py"). */
 struct wo_view wo_frame_file_name(const struct wo_frame *frame);
