@@ -240,4 +240,19 @@
 #define WO_LIMIT_TRACE_TEXT_BYTES ((size_t)256 * 1024 * 1024)
 #endif
 
+/* Nesting of JSON that is read, depth of what is passed over unlimited: protects memory. Deeper files are refused. */
+#ifndef WO_LIMIT_JSON_DEPTH
+#define WO_LIMIT_JSON_DEPTH 256
+#endif
+
+/* One string of JSON. Longer ones are cut, which their reader is told. */
+#ifndef WO_LIMIT_JSON_STRING_BYTES
+#define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Digits of one number of JSON. Longer ones are refused. */
+#ifndef WO_LIMIT_JSON_NUMBER_BYTES
+#define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
+#endif
+
 #endif
