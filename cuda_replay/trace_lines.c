@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/trace_intern.h"
 #include "cuda_replay/trace_lines_private.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -42,6 +43,7 @@ enum naming { NAMING_OPEN, NAMING_ADDRESSES, NAMING_IDS };
 struct reader {
   struct wo_json json;
   struct wo_recording *recording;
+  struct wo_intern intern; /* of streams and pools */
   struct wo_err *err;
   struct wo__line line;
   struct wo_alloc_settings settings; /* of the header's object */
@@ -65,12 +67,11 @@ static enum wo_status no_memory(struct reader *reader) {
   return FAIL(reader, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
-/* Room in a growing array: a full one and memory that is out are two things. */
-#define RESERVE(reader, vec, more)                                                                                               \
-  (WO_VEC_RESERVE((vec), (more), WO_LIMIT_TRACE_ENTRIES) ? WO_OK                                                                 \
-   : (vec)->count + (more) > WO_LIMIT_TRACE_ENTRIES                                                                              \
-       ? FAIL((reader), WO_E_LIMIT, "has more lines of this kind than %zu", WO_LIMIT_TRACE_ENTRIES)                              \
-       : no_memory(reader))
+/* Room for one more in a growing array: a full one and memory that is out are two things. */
+#define RESERVE(reader, vec, cap)                                                                                                \
+  (WO_VEC_RESERVE((vec), 1, (cap)) ? WO_OK                                                                                       \
+   : (vec)->count >= (cap)         ? FAIL((reader), WO_E_LIMIT, "is one of more than %zu lines of its kind", (size_t)(cap))      \
+                                   : no_memory(reader))
 
 /* A lasting copy of a text. */
 static enum wo_status copy_text(struct reader *reader, struct wo_view text, struct wo_view *ret) {
@@ -133,7 +134,7 @@ static enum wo_status read_pool(struct reader *reader, int key, const struct wo_
     if (!is_right) return mistyped(reader, key, "a pair of numbers, such as [0, 1]");
   }
   uint32_t pool = 0;
-  status = wo_recording_pool(reader->recording, (struct wo_pool_id){numbers[0], numbers[1]}, &pool);
+  status = wo_intern_pool(&reader->intern, (struct wo_pool_id){numbers[0], numbers[1]}, &pool);
   if (status == WO_E_NOMEM) return no_memory(reader);
   if (status != WO_OK) return FAIL(reader, status, "has more than %d pools", WO_TRACE_POOLS_MAX);
   *ret_pool = pool;
@@ -141,7 +142,7 @@ static enum wo_status read_pool(struct reader *reader, int key, const struct wo_
 }
 
 static enum wo_status find_stream(struct reader *reader, uint64_t raw, uint32_t *ret_stream) {
-  const enum wo_status status = wo_recording_stream(reader->recording, raw, ret_stream);
+  const enum wo_status status = wo_intern_stream(&reader->intern, raw, ret_stream);
   if (status == WO_E_NOMEM) return no_memory(reader);
   return status == WO_OK ? WO_OK : FAIL(reader, status, "has more than %d streams", WO_TRACE_STREAMS_MAX);
 }
@@ -155,7 +156,7 @@ static enum wo_status read_item(struct reader *reader, int key, const struct wo_
   if (token->kind != WO_JSON_NUMBER || !wo_json_u64(token->text, &value)) return mistyped(reader, key, "a list of numbers");
   if (keys[key].type == STREAMS) return find_stream(reader, value, &stream);
   if (value >= recording->frames.count) return FAIL(reader, WO_E_RANGE, "frame %" PRIu64 " is not defined above", value);
-  const enum wo_status status = RESERVE(reader, &recording->stack_frames, 1);
+  const enum wo_status status = RESERVE(reader, &recording->stack_frames, WO_LIMIT_TRACE_STACK_FRAMES);
   if (status == WO_OK) recording->stack_frames.items[recording->stack_frames.count++] = (uint32_t)value;
   return status;
 }
@@ -278,23 +279,13 @@ static enum wo_status need(struct reader *reader, int key, const char *what) {
 
 /* ---- Entries ---- */
 
-static bool names_block(enum wo_action action) {
-  return action == WO_ACTION_ALLOC || action == WO_ACTION_FREE_REQUESTED || action == WO_ACTION_FREE_COMPLETED ||
-         action == WO_ACTION_RECORD_STREAM;
-}
-
-static bool names_segment(enum wo_action action) {
-  return action == WO_ACTION_SEGMENT_ALLOC || action == WO_ACTION_SEGMENT_FREE || action == WO_ACTION_SEGMENT_MAP ||
-         action == WO_ACTION_SEGMENT_UNMAP;
-}
-
 /* The address of an entry; a block may have a plain number in its place. */
 static enum wo_status get_address(struct reader *reader, enum wo_action action, uint64_t *ret_address) {
   const struct wo__line *const line = &reader->line;
   const bool has_id = wo__line_has(line, WO__LINE_ID), has_address = wo__line_has(line, WO__LINE_ADDR);
   *ret_address = wo__line_number(line, has_id ? WO__LINE_ID : action == WO_ACTION_OOM ? WO__LINE_DEVICE_FREE : WO__LINE_ADDR, 0);
-  if (names_segment(action)) return need(reader, WO__LINE_ADDR, wo_action_name(action));
-  if (!names_block(action)) return WO_OK;
+  if (wo__line_names_segment(action)) return need(reader, WO__LINE_ADDR, wo_action_name(action));
+  if (!wo__line_names_block(action)) return WO_OK;
   if (!has_id && !has_address) return FAIL(reader, WO_E_SYNTAX, "%s needs \"addr\" or \"id\"", wo_action_name(action));
   const enum naming naming = has_id ? NAMING_IDS : NAMING_ADDRESSES;
   if ((has_id && has_address) || (reader->naming != NAMING_OPEN && reader->naming != naming))
@@ -311,7 +302,7 @@ static enum wo_status add_entry(struct reader *reader, struct wo_trace *trace, s
 
 /* Remembers that the entry to come has the size of its allocation. */
 static enum wo_status add_short_free(struct reader *reader, const struct wo_trace *trace) {
-  const enum wo_status status = RESERVE(reader, &reader->short_frees, 1);
+  const enum wo_status status = RESERVE(reader, &reader->short_frees, WO_LIMIT_TRACE_ENTRIES);
   if (status != WO_OK) return status;
   reader->short_frees.items[reader->short_frees.count++] =
       (struct wo__short_free){.device = trace->device, .entry = trace->entries.count, .line = reader->json.line};
@@ -326,7 +317,7 @@ static enum wo_status add_settings(struct reader *reader, uint64_t *ret_index) {
   if (reader->has_settings_object) return FAIL(reader, WO_E_TYPE, "\"settings\" must be a text here");
   if (count == 0 || !wo_view_equal(recording->settings_texts.items[count - 1], text)) {
     struct wo_view kept;
-    enum wo_status status = RESERVE(reader, &recording->settings_texts, 1);
+    enum wo_status status = RESERVE(reader, &recording->settings_texts, WO_LIMIT_TRACE_BLOCKS);
     if (status == WO_OK) status = copy_text(reader, text, &kept);
     if (status != WO_OK) return status;
     recording->settings_texts.items[recording->settings_texts.count++] = kept;
@@ -366,7 +357,7 @@ static enum wo_status take_entry(struct reader *reader, enum wo_action action) {
     status = add_settings(reader, &entry.size_bytes);
   } else if (has_no_size && (action == WO_ACTION_FREE_REQUESTED || action == WO_ACTION_FREE_COMPLETED)) {
     status = add_short_free(reader, trace);
-  } else if (has_no_size && (names_segment(action) || action == WO_ACTION_ALLOC)) {
+  } else if (has_no_size && (wo__line_names_segment(action) || action == WO_ACTION_ALLOC)) {
     status = mistyped(reader, key, "a number of bytes");
   }
   return status == WO_OK ? add_entry(reader, trace, entry) : status;
@@ -401,7 +392,7 @@ static enum wo_status take_frame(struct reader *reader) {
   struct wo_frame frame = {.line = (uint32_t)line};
   enum wo_status status = check_count(reader, WO__LINE_FRAME, recording->frames.count);
   if (status == WO_OK && line > UINT32_MAX) status = mistyped(reader, WO__LINE_LINE, "a line number");
-  if (status == WO_OK) status = RESERVE(reader, &recording->frames, 1);
+  if (status == WO_OK) status = RESERVE(reader, &recording->frames, WO_LIMIT_TRACE_FRAMES);
   if (status == WO_OK) status = copy_text(reader, wo__line_text(&reader->line, WO__LINE_FUNCTION), &frame.function);
   const struct wo_view file = wo__line_text(&reader->line, WO__LINE_FILE);
   const size_t count = recording->frames.count;
@@ -418,7 +409,7 @@ static enum wo_status take_stack(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
   enum wo_status status = need(reader, WO__LINE_STACK, "a list of frames");
   if (status == WO_OK) status = check_count(reader, WO__LINE_STACK, recording->stacks.count);
-  if (status == WO_OK) status = RESERVE(reader, &recording->stacks, 1);
+  if (status == WO_OK) status = RESERVE(reader, &recording->stacks, WO_LIMIT_TRACE_FRAMES);
   if (status != WO_OK) return status;
   recording->stacks.items[recording->stacks.count++] = (struct wo_stack){
       .first = (uint32_t)reader->line.numbers[WO__LINE_FRAMES], .count = (uint32_t)reader->line.lengths[WO__LINE_FRAMES]};
@@ -434,7 +425,7 @@ static enum wo_status close_segment(struct reader *reader) {
   assert(trace != NULL); /* made when the segment was opened */
   reader->segment.block_count = (uint32_t)(trace->blocks.count - reader->segment.first_block);
   reader->is_segment_open = false;
-  const enum wo_status status = RESERVE(reader, &trace->segments, 1);
+  const enum wo_status status = RESERVE(reader, &trace->segments, WO_LIMIT_TRACE_BLOCKS);
   if (status == WO_OK) trace->segments.items[trace->segments.count++] = reader->segment;
   return status;
 }
@@ -498,7 +489,7 @@ static enum wo_status take_block(struct reader *reader) {
   struct wo_trace *const trace = wo_recording_trace(reader->recording, reader->segment_device);
   enum wo_status status = get_state(reader, &block.state);
   if (status == WO_OK) status = get_stack(reader, &block.stack);
-  if (status == WO_OK) status = RESERVE(reader, &trace->blocks, 1);
+  if (status == WO_OK) status = RESERVE(reader, &trace->blocks, WO_LIMIT_TRACE_BLOCKS);
   if (status != WO_OK) return status;
   trace->blocks.items[trace->blocks.count++] = block;
   reader->filled_bytes += block.size_bytes;
@@ -517,7 +508,7 @@ static enum wo_status take_annotation(struct reader *reader) {
   if (!annotation.is_start && !wo_view_is(stage, "end"))
     return FAIL(reader, WO_E_UNKNOWN, "\"stage\" of an annotation must be \"start\" or \"end\"");
   if (device < INT32_MIN || device > INT32_MAX) return mistyped(reader, WO__LINE_DEVICE, "an ordinal");
-  enum wo_status status = RESERVE(reader, &recording->annotations, 1);
+  enum wo_status status = RESERVE(reader, &recording->annotations, WO_LIMIT_TRACE_BLOCKS);
   if (status == WO_OK) status = copy_text(reader, wo__line_text(line, WO__LINE_ANNOTATION), &annotation.name);
   if (status == WO_OK) recording->annotations.items[recording->annotations.count++] = annotation;
   return status;
@@ -653,9 +644,11 @@ enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_rec
   reader->recording = recording;
   reader->err = err;
   wo_json_init(&reader->json, source, true);
+  wo_intern_init(&reader->intern, recording);
   enum wo_status status = read_lines(reader);
   if (status == WO_OK) status = finish(reader);
   wo_json_done(&reader->json);
+  wo_intern_done(&reader->intern);
   WO_VEC_DONE(&reader->line.text);
   WO_VEC_DONE(&reader->short_frees);
   free(reader);

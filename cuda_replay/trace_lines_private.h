@@ -63,6 +63,10 @@ static inline struct wo_view wo__line_text(const struct wo__line *line, int key)
   return (struct wo_view){line->text.items + line->numbers[key], line->lengths[key]};
 }
 
+/* Actions whose address is a block's / a segment's. */
+bool wo__line_names_block(enum wo_action action);
+bool wo__line_names_segment(enum wo_action action);
+
 /* A free whose size stands at its allocation. */
 struct wo__short_free {
   int device;

@@ -294,18 +294,13 @@ static void put_size(struct writer *writer, const struct wo_recording *recording
   }
 }
 
-/* Whether an entry's address is always said, as it names a block or a segment. */
-static bool has_address(enum wo_action action) {
-  return action <= WO_ACTION_SEGMENT_UNMAP || action == WO_ACTION_RECORD_STREAM;
-}
-
 static void add_address(struct writer *writer, const struct wo_recording *recording, const struct wo_trace_entry *entry) {
   const enum wo_action action = (enum wo_action)entry->action;
-  const bool is_segment = action >= WO_ACTION_SEGMENT_ALLOC && action <= WO_ACTION_SEGMENT_UNMAP;
+  const bool is_block = wo__line_names_block(action);
   if (action == WO_ACTION_OOM) {
     add_u64(writer, "device_free", entry->address);
-  } else if (has_address(action)) {
-    add_u64(writer, recording->has_only_ids && !is_segment ? "id" : "addr", entry->address);
+  } else if (is_block || wo__line_names_segment(action)) {
+    add_u64(writer, recording->has_only_ids && is_block ? "id" : "addr", entry->address);
   } else if (entry->address != 0) {
     add_u64(writer, "addr", entry->address);
   }
