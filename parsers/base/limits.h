@@ -286,4 +286,21 @@
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
 #endif
 
+/* ---- JSON (cuda_replay/json_stream.h) ---- */
+
+/* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
+#ifndef WO_LIMIT_JSON_DEPTH
+#define WO_LIMIT_JSON_DEPTH 256
+#endif
+
+/* One string of JSON. Longer ones are cut, which their reader is told. */
+#ifndef WO_LIMIT_JSON_STRING_BYTES
+#define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Digits of one number of JSON. Longer ones are refused. */
+#ifndef WO_LIMIT_JSON_NUMBER_BYTES
+#define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
+#endif
+
 #endif
