@@ -144,8 +144,8 @@ static void put_trace(struct writer *w, cJSON *root) {
   put_maybe(w, trace, "frees", report->trace != NULL, report->free_count);
   put_torch(w, trace);
   put_settings(w, trace, "settings", &report->recording->settings);
-  put_name(w, trace, "start", starts[report->start]);
-  put_whole(w, trace, "start_ambiguous", report->ambiguous_count);
+  put_name(w, trace, "start", starts[report->start_from]);
+  put_whole(w, trace, "start_ambiguous", report->start.ambiguous_count);
   put_bool(w, trace, "truncated", report->recording->is_truncated);
   cJSON *const notes = put(w, trace, "notes", cJSON_CreateArray());
   for (size_t i = 0; i < report->recording->notes.count; i++) push(w, notes, text_item(report->recording->notes.items[i]));

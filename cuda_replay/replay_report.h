@@ -57,6 +57,8 @@ struct wo_replay_check {
 
 struct wo_replay_report {
   struct wo_arena arena; /* of texts and rows made for the report */
+  struct wo_start start; /* owned: the rebuilt state, empty where it could not be */
+  struct wo_pattern recorded_pattern; /* owned: what the recording asked for */
 
   /* The recording. */
   struct wo_view path;
@@ -65,8 +67,7 @@ struct wo_replay_report {
   uint64_t alloc_count, free_count;
   uint16_t torch;        /* whose rules were followed */
   bool is_torch_assumed; /* the file leaves it open and the command line does, too */
-  enum wo_start_from start;
-  size_t ambiguous_count; /* of the start state: blocks whose slack stayed open */
+  enum wo_start_from start_from;
 
   /* What was asked. */
   struct wo_alloc_settings settings; /* as replayed; the recorded ones unless changed */
@@ -103,7 +104,8 @@ struct wo_replay_report {
   struct wo_segment_map state;
 
   bool has_times;           /* false: --no-times */
-  double seconds;           /* of all replays together */
+  uint64_t operation_count; /* requests and segment events of all replays together */
+  double seconds;           /* that they took, reading excluded */
   double events_per_second; /* of the model: requests and segment events */
 };
 
@@ -117,7 +119,7 @@ double wo_replay_idle_pct(const struct wo_replay_case *result);
 /* Bytes to spare: capacity less the most that was reserved; negative never, since a request then fails: 0 with an OOM. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result);
 
-/* Releases what the report owns (arena, course, attribution, pins, state); NULL allowed. */
+/* Releases what the report owns; the recording is not its own. NULL allowed. */
 void wo_replay_report_done(struct wo_replay_report *report);
 
 /* Appends the report for people / as one JSON object of schema whyoom.replay/1 (docs/schema/replay-1.schema.json). When memory is

@@ -213,10 +213,10 @@ static void write_start(struct wo_replay_writer *w) {
       [WO_START_EMPTY] = "the recording begins with an empty allocator",
       [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
       [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
-  wo_text_add(&w->line, "start: %s", texts[w->report->start]);
-  if (w->report->ambiguous_count > 0) {
+  wo_text_add(&w->line, "start: %s", texts[w->report->start_from]);
+  if (w->report->start.ambiguous_count > 0) {
     wo_text_add(&w->line, "; of ");
-    wo__replay_count(&w->line, w->report->ambiguous_count, "block", "blocks");
+    wo__replay_count(&w->line, w->report->start.ambiguous_count, "block", "blocks");
     wo_text_add(&w->line, " the recording does not tell the last 1 MiB");
   }
   wo__replay_put(w, 2, 4);
