@@ -10,7 +10,8 @@ static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  const bool has_fraction = a->settings.memory_fraction > 0;
+  const bool is_full = a->settings.memory_fraction >= 1 && wo_torch_has(a->torch, WO_TORCH_FULL_FRACTION_IS_NONE);
+  const bool has_fraction = a->settings.memory_fraction > 0 && !is_full;
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
   const bool has_limit = has_fraction && total_bytes != UINT64_MAX && allowed < (double)INT64_MAX;
   a->allowed_bytes = has_limit ? (uint64_t)allowed : UINT64_MAX;

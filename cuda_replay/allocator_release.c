@@ -69,18 +69,12 @@ static uint64_t age(const struct wo_allocator *a, const struct wo__block *block)
   return a->pools.items[0].large.call_count - block->calls_at_free;
 }
 
-/* Whether garbage collection counts a block; up to 2.4 it then fails on those of ranges that have no neighbours. */
-static bool is_collectable(const struct wo_allocator *a, const struct wo__block *block) {
-  if (block->range != WO__NONE && wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE)) return false;
-  return !wo__is_split(block);
-}
-
 static struct garbage count_garbage(const struct wo_allocator *a) {
   struct garbage garbage = {0};
   struct walk walk = {.bin = &a->pools.items[0].large};
   for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
     const struct wo__block *const block = wo__block(a, id);
-    if (!is_collectable(a, block)) continue;
+    if (wo__is_split(block)) continue;
     garbage.age_sum += age(a, block);
     garbage.block_count++;
   }
@@ -90,12 +84,14 @@ static struct garbage count_garbage(const struct wo_allocator *a) {
 /* Releases all blocks of at least the mean age. *ret_has_freed: there were some. */
 static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garbage, bool *ret_has_freed) {
   const double mean_age = (double)garbage->age_sum / (double)garbage->block_count;
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
   struct walk walk = {.bin = &a->pools.items[0].large};
   *ret_has_freed = false;
   for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
     const struct wo__block *const block = wo__block(a, id);
     const uint64_t block_age = age(a, block);
-    if (!is_collectable(a, block) || (double)block_age < mean_age) continue;
+    if (wo__is_split(block) || (block->range != WO__NONE && skips_expandable)) continue;
+    if ((double)block_age < mean_age) continue;
     *ret_has_freed = true;
     garbage->reclaimed_bytes += block->size_bytes;
     garbage->age_sum -= block_age;
