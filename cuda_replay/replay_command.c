@@ -53,10 +53,8 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
 }
 
 static void join_exit(struct call *call, enum wo_replay_exit exit) {
-  static const int gravity[] = {[WO_REPLAY_EXIT_FINE] = 0,
-                                [WO_REPLAY_EXIT_NOT_PROVEN] = 1,
-                                [WO_REPLAY_EXIT_FAILS] = 2,
-                                [WO_REPLAY_EXIT_ERROR] = 3};
+  static const int gravity[] = {
+      [WO_REPLAY_EXIT_FINE] = 0, [WO_REPLAY_EXIT_NOT_PROVEN] = 1, [WO_REPLAY_EXIT_FAILS] = 2, [WO_REPLAY_EXIT_ERROR] = 3};
   if (exit == WO_REPLAY_EXIT_FAILS && call->wanted->exit_zero) exit = WO_REPLAY_EXIT_FINE;
   if (gravity[exit] > gravity[call->exit]) call->exit = exit;
 }

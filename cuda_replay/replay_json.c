@@ -359,7 +359,7 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
   put_whole(w, item, "requested_bytes", block->requested_bytes);
   if (block->instance == WO_NO_INSTANCE || !pattern) return;
   const struct wo_instance *const instance = &pattern->instances.items[block->instance];
-  const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, instance->stack);
+  const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, NULL, instance->stack);
   put_birth(w, item, instance->birth);
   put_stack(w, item, instance->stack, &sites);
 }

@@ -60,8 +60,9 @@ static enum wo_status choose_settings(struct maker *maker) {
   wo_text_done(&text);
   if (status != WO_OK) return status;
   if (!settings.is_native)
-    return wo_err_set(maker->err, WO_E_USAGE, "--set backend:cudaMallocAsync: that allocator keeps no blocks of its own, the "
-                                              "driver does, and cannot be modelled");
+    return wo_err_set(maker->err, WO_E_USAGE,
+                      "--set backend:cudaMallocAsync: that allocator keeps no blocks of its own, the "
+                      "driver does, and cannot be modelled");
   report->settings = settings;
   report->is_changed = true;
   return WO_OK;
@@ -100,8 +101,8 @@ static enum wo_status refuse(struct maker *maker, enum wo_status status) {
 
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  enum wo_status status = wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch,
-                                           &report->start, maker->err);
+  enum wo_status status =
+      wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch, &report->start, maker->err);
   if (status == WO_OK) status = wo_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
@@ -152,8 +153,8 @@ static enum wo_status run_sweep(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   struct wo_whatif_options options = whatif_options(maker, &maker->recording->settings);
   options.shuffles = 1;
-  const enum wo_status status = wo_sweep_run(&report->recorded_pattern, &options, &report->arena, &report->sweep,
-                                             &report->operation_count, maker->err);
+  const enum wo_status status =
+      wo_sweep_run(&report->recorded_pattern, &options, &report->arena, &report->sweep, &report->operation_count, maker->err);
   report->has_sweep = status == WO_OK;
   return status;
 }
@@ -193,7 +194,8 @@ static enum wo_status explain_course(struct maker *maker) {
   report->pattern = &report->recorded_pattern;
   enum wo_status status = wo_attribution_make(report->pattern, &report->course.map, &report->attribution);
   if (status == WO_OK)
-    status = wo_pins_find(report->pattern, &report->course.map, report->course.has_oom ? &report->course.oom : NULL, &report->pins);
+    status =
+        wo_pins_find(report->pattern, &report->course.map, report->course.has_oom ? &report->course.oom : NULL, &report->pins);
   return status == WO_OK ? WO_OK : out_of_memory(maker);
 }
 
@@ -205,7 +207,8 @@ static enum wo_status run_state(struct maker *maker) {
   if (at >= maker->trace->entries.count)
     return wo_err_set(maker->err, WO_E_USAGE, "--at %" PRIu64 ": the recording has %zu entries, counted from 0", at,
                       maker->trace->entries.count);
-  const enum wo_status status = wo_replay_recorded_state(maker->recording, maker->trace, report, (uint32_t)at, &report->state, maker->err);
+  const enum wo_status status =
+      wo_replay_recorded_state(maker->recording, maker->trace, report, (uint32_t)at, &report->state, maker->err);
   if (status != WO_OK) return status;
   report->has_state = true;
   report->state_at = at;
@@ -221,7 +224,9 @@ static bool doubt(const struct maker *maker, char *buf, size_t cap) {
   if (maker->recording->fidelity == WO_TRACE_APPROXIMATE) {
     snprintf(buf, cap, "the recording has no addresses: lives of allocations were paired by size");
   } else if (maker->recording->fidelity == WO_TRACE_BLOCK_SIZES) {
-    snprintf(buf, cap, "the recording is a profiler's: it has no segments, no streams, and rounded sizes; a memory snapshot would prove it");
+    snprintf(
+        buf, cap,
+        "the recording is a profiler's: it has no segments, no streams, and rounded sizes; a memory snapshot would prove it");
   } else if (report->has_check && report->check.has_diverged) {
     snprintf(buf, cap, "the model does not reproduce the recording beyond entry %" PRIu32, report->check.diverged_at);
   } else {
@@ -242,8 +247,7 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
 /* Of a sweep the best row counts: "is there a setting with which it fits". */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  const struct wo_replay_case *const subject =
-      report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
+  const struct wo_replay_case *const subject = report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
   char text[256];
   if (report->has_check && report->check.has_diverged && !report->has_whatif && !report->has_sweep) {
     report->verdict = WO_REPLAY_DIVERGED;

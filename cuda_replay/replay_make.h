@@ -1,4 +1,5 @@
-/* From a recording and the wishes of the command line to the report: every step of `whyoom replay` between reading and writing. */
+/* From a recording and the wishes of the command line to the report: every step of `whyoom replay` between reading and writing.
+ */
 #ifndef WO_REPLAY_MAKE_H
 #define WO_REPLAY_MAKE_H
 

@@ -12,9 +12,10 @@ enum wo_status wo_replay_recorded_run(const struct wo_recording *recording, cons
                                       struct wo_replay_report *report, struct wo_err *err);
 
 /* The allocator's segments and blocks after an entry: after the last request that the entry or an earlier one made. The map is
- * released with wo_segment_map_done after WO_OK only. Failures as above; WO_E_USAGE also when no request has been made by then. */
+ * released with wo_segment_map_done after WO_OK only. Failures as above; WO_E_USAGE also when no request has been made by then.
+ */
 enum wo_status wo_replay_recorded_state(const struct wo_recording *recording, const struct wo_trace *trace,
-                                        const struct wo_replay_report *report, uint32_t at_entry,
-                                        struct wo_segment_map *ret_map, struct wo_err *err);
+                                        const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
+                                        struct wo_err *err);
 
 #endif

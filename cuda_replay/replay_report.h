@@ -56,8 +56,8 @@ struct wo_replay_check {
 };
 
 struct wo_replay_report {
-  struct wo_arena arena; /* of texts and rows made for the report */
-  struct wo_start start; /* owned: the rebuilt state, empty where it could not be */
+  struct wo_arena arena;              /* of texts and rows made for the report */
+  struct wo_start start;              /* owned: the rebuilt state, empty where it could not be */
   struct wo_pattern recorded_pattern; /* owned: what the recording asked for */
 
   /* The recording. */

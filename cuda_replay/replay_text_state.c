@@ -38,7 +38,7 @@ static void add_owner(struct wo_replay_writer *w, uint32_t index) {
   } else {
     wo_text_add(&w->line, "  entry %" PRIu32, pattern->requests.items[instance->birth].entry);
   }
-  const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, instance->stack);
+  const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, NULL, instance->stack);
   if (sites.asker == WO_NO_FRAME) return;
   wo_text_add(&w->line, "  ");
   wo__replay_frame(w, sites.user != WO_NO_FRAME ? sites.user : sites.asker, &w->line);
