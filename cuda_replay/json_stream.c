@@ -26,7 +26,7 @@ void wo_json_init(struct wo_json *json, struct wo_trace_source *source, bool end
   json->line_offset = json->offset = wo_trace_source_offset(source);
 }
 
-void wo_json_done(struct wo_json *json) {
+void wo_json_stream_done(struct wo_json *json) {
   WO_VEC_DONE(&json->scratch);
 }
 

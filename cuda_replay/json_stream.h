@@ -63,7 +63,7 @@ struct wo_json {
 void wo_json_init(struct wo_json *json, struct wo_trace_source *source, bool ends_at_newline);
 
 /* Releases what it owns, not the source. */
-void wo_json_done(struct wo_json *json);
+void wo_json_stream_done(struct wo_json *json);
 
 /* The next token. WO_E_SYNTAX: this is no JSON; WO_E_LIMIT: nested deeper than WO_LIMIT_JSON_DEPTH, or a number of more than
  * WO_LIMIT_JSON_NUMBER_BYTES; WO_E_NOMEM. *err gets the message with line, column and offset; the stream is at an end then. */

@@ -152,21 +152,26 @@ static void put_trace(struct writer *w, cJSON *root) {
 }
 
 static void put_check(struct writer *w, cJSON *root) {
-  const struct wo_replay_check *const check = &w->report->check;
-  if (!w->report->has_check) {
+  const struct wo_check *const check = &w->report->check;
+  if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) {
     put(w, root, "check", cJSON_CreateNull());
     return;
   }
+  const bool has_diverged = check->verdict == WO_CHECK_DIVERGED;
   cJSON *const object = put(w, root, "check", cJSON_CreateObject());
   put_whole(w, object, "entries_compared", check->entries_compared);
   put_whole(w, object, "allocations", check->allocations);
   put_whole(w, object, "addresses_equal", check->addresses_equal);
   put_whole(w, object, "segment_events", check->segment_events);
   put_whole(w, object, "segment_events_equal", check->segment_events_equal);
+  put_whole(w, object, "refusals", check->refusals);
+  put_whole(w, object, "refusals_equal", check->refusals_equal);
   put(w, object, "final_layout_equal",
-      check->has_final_layout ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
-  put_maybe(w, object, "diverged_at", check->has_diverged, check->diverged_at);
-  put_text(w, object, "why", check->has_diverged ? check->why : (struct wo_view){0});
+      w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
+  put_maybe(w, object, "diverged_at", has_diverged, check->diverged_at);
+  put_text(w, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});
+  put_text(w, object, "got", has_diverged ? wo_view_of(check->got) : (struct wo_view){0});
+  put_text(w, object, "why", has_diverged ? wo_view_of(check->why) : (struct wo_view){0});
 }
 
 /* ---- Results ---- */
@@ -333,6 +338,7 @@ static void put_sweep(struct writer *w, cJSON *root) {
   }
   cJSON *const sweep = put(w, root, "sweep", cJSON_CreateObject());
   put_text(w, sweep, "advice", report->sweep.advice);
+  put_text(w, sweep, "paste", report->sweep.paste);
   cJSON *const array = put(w, sweep, "rows", cJSON_CreateArray());
   for (size_t i = 0; i < report->sweep.count; i++) {
     const struct wo_sweep_row *const row = &report->sweep.rows[i];
@@ -422,6 +428,7 @@ static void put_times(struct writer *w, cJSON *root) {
 static void put_replay(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
+  const struct wo_replay_case *const shown = wo_replay_shown(report);
   put_name(w, root, "schema", "whyoom.replay/1");
   cJSON *const tool = put(w, root, "tool", cJSON_CreateObject());
   put_name(w, tool, "name", "whyoom");
@@ -438,9 +445,9 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_capacity(w, root);
   put_check(w, root);
   put_fits(w, root, subject);
-  put_oom(w, root, subject);
-  put_peak(w, root, subject);
-  put_fragmentation(w, root, subject);
+  put_oom(w, root, shown);
+  put_peak(w, root, shown);
+  put_fragmentation(w, root, shown);
   put(w, root, "gpu", cJSON_CreateNull());
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);

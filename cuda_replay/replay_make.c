@@ -207,8 +207,7 @@ static enum wo_status run_state(struct maker *maker) {
   if (at >= maker->trace->entries.count)
     return wo_err_set(maker->err, WO_E_USAGE, "--at %" PRIu64 ": the recording has %zu entries, counted from 0", at,
                       maker->trace->entries.count);
-  const enum wo_status status =
-      wo_replay_recorded_state(maker->recording, maker->trace, report, (uint32_t)at, &report->state, maker->err);
+  const enum wo_status status = wo_replay_recorded_state(report, (uint32_t)at, &report->state, maker->err);
   if (status != WO_OK) return status;
   report->has_state = true;
   report->state_at = at;
@@ -227,8 +226,8 @@ static bool doubt(const struct maker *maker, char *buf, size_t cap) {
     snprintf(
         buf, cap,
         "the recording is a profiler's: it has no segments, no streams, and rounded sizes; a memory snapshot would prove it");
-  } else if (report->has_check && report->check.has_diverged) {
-    snprintf(buf, cap, "the model does not reproduce the recording beyond entry %" PRIu32, report->check.diverged_at);
+  } else if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED) {
+    snprintf(buf, cap, "the model does not reproduce the recording beyond entry %zu", report->check.diverged_at);
   } else {
     return false;
   }
@@ -244,12 +243,12 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
-/* Of a sweep the best row counts: "is there a setting with which it fits". */
+/* The one place where the verdict is drawn. */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const struct wo_replay_case *const subject = report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
   char text[256];
-  if (report->has_check && report->check.has_diverged && !report->has_whatif && !report->has_sweep) {
+  if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED && !report->has_whatif && !report->has_sweep) {
     report->verdict = WO_REPLAY_DIVERGED;
     return WO_OK;
   }
@@ -267,7 +266,7 @@ static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status = prepare(maker);
   if (status != WO_OK || report->verdict == WO_REPLAY_REFUSED) return status;
-  status = wo_replay_recorded_run(maker->recording, maker->trace, report, maker->err);
+  status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
   const bool has_whatif = maker->args->set_count > 0 || (maker->args->capacity_bytes > 0 && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);

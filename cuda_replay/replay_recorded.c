@@ -5,41 +5,75 @@
 #include <inttypes.h>
 
 #include "cuda_replay/device_model.h"
+#include "cuda_replay/device_recorded.h"
 
-/* A device for one run: the recorded addresses, or invented ones. */
+/* A device for one run: the recorded addresses, or (is_free) invented ones without a limit. */
 struct fresh {
   const struct wo_replay_report *report;
+  bool is_free;
   struct wo_device_model *model;
+  struct wo_device_recorded *recorded;
   struct wo_device device;
 };
 
-static const struct wo_device *make_fresh(void *state) {
-  struct fresh *const fresh = state;
+static void drop(struct fresh *fresh) {
+  fresh->model = wo_device_model_free(fresh->model);
+  fresh->recorded = wo_device_recorded_free(fresh->recorded);
+}
+
+static bool make_model(struct fresh *fresh) {
   const struct wo_start *const start = &fresh->report->start;
   const struct wo_device_model_options options = {.capacity_bytes = UINT64_MAX};
-  wo_device_model_free(fresh->model);
   fresh->model = wo_device_model_new(&options, &fresh->device);
   for (size_t i = 0; fresh->model && i < start->segments.count; i++) {
     const struct wo_allocator_segment *const segment = &start->segments.items[i];
-    wo_device_model_take(fresh->model, segment->address, segment->size_bytes);
+    if (wo_device_model_take(fresh->model, segment->address, segment->size_bytes) == WO_E_NOMEM) return false;
   }
-  return fresh->model ? &fresh->device : NULL;
+  return fresh->model != NULL;
 }
 
-static struct wo_replay_options options_of(const struct wo_recording *recording, const struct wo_replay_report *report) {
-  return (struct wo_replay_options){.settings = recording->settings, .torch = report->torch, .start = &report->start};
+static const struct wo_device *make_fresh(void *state) {
+  struct fresh *const fresh = state;
+  const struct wo_replay_report *const report = fresh->report;
+  drop(fresh);
+  if (fresh->is_free) return make_model(fresh) ? &fresh->device : NULL;
+  fresh->recorded = wo_device_recorded_new(report->recording, report->trace, &report->start, &fresh->device);
+  return fresh->recorded ? &fresh->device : NULL;
 }
 
-enum wo_status wo_replay_recorded_run(const struct wo_recording *recording, const struct wo_trace *trace,
-                                      struct wo_replay_report *report, struct wo_err *err) {
+static struct wo_replay_options options_of(const struct wo_replay_report *report) {
+  return (struct wo_replay_options){.settings = report->recording->settings, .torch = report->torch, .start = &report->start};
+}
+
+/* The recording is compared where it has addresses. Its version of torch is then the one that agrees. */
+static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
+  const struct wo_check_options options = {.torch = report->is_torch_assumed ? 0 : report->torch};
+  if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
+  const enum wo_status status = wo_check_run(report->recording, report->trace, &options, &report->check, err);
+  if (status != WO_OK) return status;
+  report->has_check = true;
+  if (report->check.verdict == WO_CHECK_REFUSED) return wo_err_set(err, WO_E_RANGE, "%s", report->check.why);
+  if (report->is_torch_assumed && report->check.torch != 0) report->torch = report->check.torch;
+  return WO_OK;
+}
+
+enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
   struct fresh fresh = {.report = report};
   const struct wo_course_devices devices = {&fresh, make_fresh};
-  const struct wo_replay_options options = options_of(recording, report);
-  const enum wo_status status = wo_course_record(&report->recorded_pattern, trace, &options, &devices, &report->course, err);
-  wo_device_model_free(fresh.model);
+  enum wo_status status = run_check(report, err);
+  if (status != WO_OK) return status;
+  const struct wo_replay_options options = options_of(report);
+  /* Where the model leaves the recording its addresses end: the figures are then those of the model alone. */
+  fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
+  status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+  if (status != WO_OK && status != WO_E_NOMEM && !fresh.is_free) {
+    fresh.is_free = true;
+    status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+  }
+  drop(&fresh);
   if (status != WO_OK) return status;
   report->has_course = true;
-  report->recorded.settings = recording->settings;
+  report->recorded.settings = report->recording->settings;
   wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->course.outcome);
   report->operation_count += report->course.outcome.requests_run + report->course.outcome.segment_events;
   report->has_recorded = true;
@@ -56,34 +90,43 @@ static uint32_t request_before(const struct wo_pattern *pattern, uint32_t at_ent
   return found;
 }
 
-enum wo_status wo_replay_recorded_state(const struct wo_recording *recording, const struct wo_trace *trace,
-                                        const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
-                                        struct wo_err *err) {
-  const uint32_t request = request_before(&report->recorded_pattern, at_entry);
-  const uint32_t map_at = request == WO_NO_REQUEST ? WO_MAP_AT_START : request;
-  struct fresh fresh = {.report = report};
-  struct wo_replay_options options = options_of(recording, report);
+/* One run with a recorder that takes the map after a request. */
+static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options options, uint32_t map_at,
+                                 struct wo_segment_map *ret_map, struct wo_err *err) {
+  const struct wo_replay_report *const report = fresh->report;
   struct wo_replay_outcome outcome;
   struct wo_course course = {0};
-  struct wo_course_recorder *const recorder = wo_course_recorder_new(&report->recorded_pattern, trace, options.start, map_at);
-  options.device = make_fresh(&fresh);
+  struct wo_course_recorder *const recorder =
+      wo_course_recorder_new(&report->recorded_pattern, report->trace, options.start, map_at);
+  options.device = make_fresh(fresh);
   enum wo_status status = WO_E_NOMEM;
   if (recorder && options.device) {
     options.on_step = wo_course_recorder_steps(recorder);
     options.on_event = wo_course_recorder_events(recorder);
     status = wo_replay_run(&report->recorded_pattern, &options, &outcome, err);
   }
-  if (recorder) {
-    const enum wo_status finish = wo_course_recorder_finish(recorder, &course);
-    if (status == WO_OK) status = finish;
-  }
-  wo_device_model_free(fresh.model);
+  const enum wo_status finish = recorder ? wo_course_recorder_finish(recorder, &course) : WO_E_NOMEM;
+  if (status == WO_OK) status = finish;
+  drop(fresh);
   if (status == WO_OK) {
     *ret_map = course.map;
     course.map = (struct wo_segment_map){0};
   } else if (status == WO_E_NOMEM) {
     wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   }
-  wo_course_done(&course);
+  if (finish == WO_OK) wo_course_done(&course);
   return status;
+}
+
+enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
+                                        struct wo_err *err) {
+  const uint32_t request = request_before(&report->recorded_pattern, at_entry);
+  const uint32_t map_at = request == WO_NO_REQUEST ? WO_MAP_AT_START : request;
+  const struct wo_replay_options options = options_of(report);
+  struct fresh fresh = {.report = report};
+  fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
+  const enum wo_status status = run_to_map(&fresh, options, map_at, ret_map, err);
+  if (status == WO_OK || status == WO_E_NOMEM || fresh.is_free) return status;
+  fresh.is_free = true;
+  return run_to_map(&fresh, options, map_at, ret_map, err);
 }

@@ -16,6 +16,11 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
 
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report) {
   assert(report != NULL);
+  if (report->has_sweep && report->sweep.count > 0) return &report->sweep.rows[0].result;
+  return wo_replay_shown(report);
+}
+
+const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *report) {
   if (report->has_whatif) return &report->whatif;
   return report->has_recorded ? &report->recorded : NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "cuda_replay/attribution.h"
 #include "cuda_replay/capacity.h"
+#include "cuda_replay/check.h"
 #include "cuda_replay/course.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
@@ -41,20 +42,6 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict);
 /* How the state before the first entry is known. */
 enum wo_start_from { WO_START_EMPTY, WO_START_REBUILT, WO_START_APPROXIMATE };
 
-/* The comparison of a replay at the recorded settings with the recording. Counts of what was compared and of what was equal. */
-struct wo_replay_check {
-  uint64_t entries_compared;
-  uint64_t allocations;
-  uint64_t addresses_equal;
-  uint64_t segment_events;
-  uint64_t segment_events_equal;
-  bool has_final_layout; /* the file states the segments at the end */
-  bool final_layout_equal;
-  bool has_diverged;
-  uint32_t diverged_at; /* entry */
-  struct wo_view why;   /* of a divergence: what was expected, what came */
-};
-
 struct wo_replay_report {
   struct wo_arena arena;              /* of texts and rows made for the report */
   struct wo_start start;              /* owned: the rebuilt state, empty where it could not be */
@@ -79,7 +66,7 @@ struct wo_replay_report {
   enum wo_replay_verdict verdict;
   struct wo_view why; /* of a refusal, an approximation: one sentence; else empty */
   bool has_check;
-  struct wo_replay_check check;
+  struct wo_check check;
   bool has_recorded; /* the replay at the recorded settings from the recorded start */
   struct wo_replay_case recorded;
   bool has_whatif; /* at other settings, from an empty allocator */
@@ -109,8 +96,12 @@ struct wo_replay_report {
   double events_per_second; /* of the model: requests and segment events */
 };
 
-/* The result that the verdict is about: the what-if, else the recorded run. NULL when nothing was run. */
+/* The result that the verdict is about: the what-if, or the best row of the sweep, else the recorded run. NULL when nothing was
+ * run. */
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report);
+
+/* The result whose peak and holders are shown: the what-if, else the recorded run. NULL when nothing was run. */
+const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *report);
 
 /* What is reserved beyond the most that was ever allocated, as a share of the peak of reserved bytes, in percent; 0 when nothing
  * is reserved. Of the order that needed most. */

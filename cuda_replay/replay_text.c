@@ -38,6 +38,25 @@ void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
   w->line.len = 0;
 }
 
+/* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
+void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
+  struct wo_view rest = {w->line.ptr, w->line.len};
+  size_t at = 0;
+  while (rest.len > 0) {
+    const struct wo_view word = wo_view_cut(&rest, ' ');
+    const size_t columns = wo_text_columns(word);
+    const bool is_full = at > column && at + 1 + columns > w->style.width;
+    if (columns == 0) continue;
+    if (is_full) wo_text_add(w->out, "\n");
+    wo_text_repeat(w->out, ' ', is_full ? column : at == 0 ? 2 : 1);
+    wo_text_add_view(w->out, word);
+    at = (is_full || at == 0 ? column : at + 1) + columns;
+  }
+  wo_text_add(w->out, "\n");
+  if (w->line.is_failed) w->out->is_failed = true;
+  w->line.len = 0;
+}
+
 const char *wo__replay_size(uint64_t bytes, char *buf) {
   return wo_units_bytes_text((double)bytes, buf, WO_SIZE_TEXT);
 }
@@ -132,8 +151,12 @@ static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *s
 }
 
 static void say_diverged(struct wo_replay_writer *w) {
-  wo_text_add(&w->line, "the model and the recording part at entry %" PRIu32 ": ", w->report->check.diverged_at);
-  wo_text_add_view(&w->line, w->report->check.why);
+  const struct wo_check *const check = &w->report->check;
+  if (check->diverged_at >= w->report->trace->entries.count) {
+    wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
+  } else {
+    wo_text_add(&w->line, "the model and the recording part at entry %zu", check->diverged_at);
+  }
 }
 
 /* The word before the colon, and its colour. */
@@ -151,6 +174,11 @@ static void write_verdict(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
   wo_text_add(&w->line, "%s: ", heads[report->verdict].word);
+  if (report->has_sweep && subject && report->verdict != WO_REPLAY_REPRODUCED && report->verdict != WO_REPLAY_APPROXIMATE) {
+    wo_text_add(&w->line, "at best, with ");
+    wo_text_add_view(&w->line, report->sweep.rows[0].text);
+    wo_text_add(&w->line, ", ");
+  }
   switch (report->verdict) {
   case WO_REPLAY_FITS:
     say_fits(w, subject);
@@ -191,21 +219,46 @@ static void add_equal(struct wo_text *line, const char *what, uint64_t equal, ui
   }
 }
 
+static void write_difference(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  const struct {
+    const char *head;
+    const char *text;
+  } rows[] = {{"recorded", check->expected}, {"model", check->got}, {"why", check->why}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (rows[i].text[0] == '\0') continue;
+    wo_text_add(&w->line, "%s: ", rows[i].head);
+    add_clean(&w->line, wo_view_of(rows[i].text));
+    wo__replay_put(w, 4, 6);
+  }
+}
+
+/* Which versions were tried, where the file leaves it open and the rules differ. */
+static void write_versions(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  if (check->version_count < 2) return;
+  wo_text_add(&w->line, "rules of torch");
+  for (size_t i = 0; i < check->version_count; i++) {
+    const unsigned torch = check->versions_tried[i];
+    wo_text_add(&w->line, "%s %u.%u %s", i > 0 ? "," : "", torch / 100, torch % 100,
+                check->versions_agree[i] ? "agree" : "do not");
+  }
+  wo__replay_put(w, 4, 6);
+}
+
 static void write_check(struct wo_replay_writer *w) {
-  const struct wo_replay_check *const check = &w->report->check;
-  if (!w->report->has_check) return;
+  const struct wo_check *const check = &w->report->check;
+  if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
   wo_text_add(&w->line, "against the recording: ");
   wo__replay_count(&w->line, check->entries_compared, "entry", "entries");
   wo_text_add(&w->line, ", equal: ");
   add_equal(&w->line, "addresses", check->addresses_equal, check->allocations);
   add_equal(&w->line, ", segment events", check->segment_events_equal, check->segment_events);
-  if (check->has_final_layout) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "NO");
+  if (check->refusals > 0) add_equal(&w->line, ", refused requests", check->refusals_equal, check->refusals);
+  if (w->report->trace->has_segments) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
   wo__replay_put(w, 2, 4);
-  if (check->has_diverged && w->report->verdict != WO_REPLAY_DIVERGED) {
-    wo_text_add(&w->line, "they part at entry %" PRIu32 ": ", check->diverged_at);
-    wo_text_add_view(&w->line, check->why);
-    wo__replay_put(w, 4, 6);
-  }
+  if (check->verdict == WO_CHECK_DIVERGED) write_difference(w);
+  write_versions(w);
 }
 
 static void write_start(struct wo_replay_writer *w) {
@@ -250,6 +303,19 @@ static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t rese
   wo__replay_put(w, 4, 4);
 }
 
+/* A request that failed when it was recorded and is served here is given back at once: it counts in the peak and is in no map. */
+static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_course_place *const at = &w->report->course.moment_at;
+  const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
+  if (!is_oom && at->bytes == subject->outcome.peak.allocated_bytes) return;
+  if (at->entry == WO_NO_ENTRY) {
+    wo_text_add(&w->line, "before the first entry:");
+  } else {
+    wo_text_add(&w->line, "%s entry %" PRIu32 ":", is_oom ? "when the request failed, at" : "after", at->entry);
+  }
+  wo__replay_put(w, 2, 4);
+}
+
 static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
@@ -265,7 +331,7 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);
   if (!report->has_course) return;
-  if (report->course.moment == WO_MOMENT_OOM) wo_text_add(w->out, "  when the request failed:\n");
+  write_moment(w, subject);
   write_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
 
@@ -291,37 +357,6 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
                 wo__replay_size(oom->largest_free_block_bytes, text[4]));
     wo__replay_put(w, 2, 4);
   }
-}
-
-/* ---- What if ---- */
-
-static void write_case(struct wo_replay_writer *w, const char *label, const struct wo_replay_case *result) {
-  wo_text_add(&w->line, "%s, ", label);
-  wo__replay_settings(w->report, &result->settings, &w->line);
-  wo_text_add(&w->line, ": reserved ");
-  add_reserved(&w->line, result);
-  wo_text_add(&w->line, ", %.1f %% of it idle even at the peak", wo_replay_idle_pct(result));
-  if (result->oom_count > 0) {
-    wo_text_add(&w->line, ", out of memory");
-    if (result->run_count > 1) wo_text_add(&w->line, " in %u of %u runs", result->oom_count, result->run_count);
-    if (result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, result->oom_entry);
-  }
-  wo__replay_put(w, 4, 6);
-}
-
-static void write_whatif(struct wo_replay_writer *w) {
-  const struct wo_replay_report *const report = w->report;
-  if (!report->has_whatif) return;
-  wo_text_add(w->out, "\n  what if\n");
-  if (report->has_recorded) write_case(w, "recorded", &report->recorded);
-  if (report->has_baseline) write_case(w, "from an empty allocator", &report->baseline);
-  write_case(w, "from an empty allocator", &report->whatif);
-  if (report->has_warm) write_case(w, "from the recorded start", &report->warm);
-  wo_text_add(&w->line,
-              "runs from an empty allocator take first what was live at the start, then the entries, at %u orders of addresses%s",
-              report->whatif.run_count,
-              report->whatif.reserved_lo_bytes == report->whatif.reserved_hi_bytes ? ", all with the same peak" : "");
-  wo__replay_put(w, 4, 6);
 }
 
 /* ---- The whole ---- */
@@ -351,17 +386,17 @@ static void write_times(struct wo_replay_writer *w) {
 void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style style, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && style.width >= 40);
   struct wo_replay_writer w = {.report = report, .out = out, .style = style};
-  const struct wo_replay_case *const subject = wo_replay_subject(report);
+  const struct wo_replay_case *const subject = wo_replay_shown(report);
   write_title(&w);
   write_verdict(&w);
   write_check(&w);
   if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
+  wo__replay_text_sweep(&w);
   if (subject && !report->is_check) {
     write_oom(&w, subject);
     write_peak(&w, subject);
-    write_whatif(&w);
+    wo__replay_text_whatif(&w);
     wo__replay_text_holders(&w);
-    wo__replay_text_sweep(&w);
     wo__replay_text_state(&w);
   }
   write_notes(&w);

@@ -26,6 +26,9 @@ void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color);
  * `hanging`. Empties it. */
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging);
 
+/* The same behind what stands on the output's last line: `column` columns, which further lines are indented by. */
+void wo__replay_put_behind(struct wo_replay_writer *w, size_t column);
+
 /* "24.21 GiB" into a buffer of WO_SIZE_TEXT bytes, which is returned. */
 const char *wo__replay_size(uint64_t bytes, char *buf);
 
@@ -35,8 +38,10 @@ void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, cons
 /* A frame as "train.py:88 step" (verbose: with the whole path), cleaned; "(no stack recorded)" for WO_NO_FRAME. */
 void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct wo_text *out);
 
-/* The parts: who holds the memory at the peak and what pins segments / the table of the sweep / the state after an entry. */
+/* The parts: who holds the memory at the peak and what pins segments / the what-if beside what was recorded / the table of the
+ * sweep / the state after an entry. */
 void wo__replay_text_holders(struct wo_replay_writer *w);
+void wo__replay_text_whatif(struct wo_replay_writer *w);
 void wo__replay_text_sweep(struct wo_replay_writer *w);
 void wo__replay_text_state(struct wo_replay_writer *w);
 

@@ -29,7 +29,7 @@ static const struct {
     {"roundup_power2_divisions:2", WO_TORCH_OLDEST, 0},
     {"roundup_power2_divisions:4", WO_TORCH_OLDEST, 0},
     {"roundup_power2_divisions:8", WO_TORCH_OLDEST, 0},
-    {"roundup_power2_divisions:[64:8,128:4,256:2,>:1]", 200, 0},
+    {"roundup_power2_divisions:[64:8,128:4,256:2,512:1,>:1]", 200, 0},
     {"max_split_size_mb:128,roundup_power2_divisions:8", WO_TORCH_OLDEST, 0},
     {"max_split_size_mb:512,roundup_power2_divisions:8", WO_TORCH_OLDEST, 0},
     {"expandable_segments:True,roundup_power2_divisions:8", 201, 0},
@@ -69,31 +69,36 @@ static bool is_same_settings(const struct wo_alloc_settings *a, const struct wo_
          a->memory_fraction == b->memory_fraction && a->expandable_segments == b->expandable_segments;
 }
 
-static enum wo_status add_row(struct sweeper *sweeper, const struct wo_alloc_settings *settings, const char *needs,
-                              struct wo_err *err) {
+static enum wo_status add_row(struct sweeper *sweeper, const struct wo_alloc_settings *settings, struct wo_view name,
+                              const char *needs, struct wo_err *err) {
   assert(sweeper->count < ROWS_MAX);
   struct wo_sweep_row *const row = &sweeper->rows[sweeper->count];
   struct wo_whatif_options options = *sweeper->base;
-  struct wo_text text = {0};
   options.settings = *settings;
-  /* The fraction is no part of the string that can be pasted on all versions. */
-  struct wo_alloc_settings shown = *settings;
-  shown.memory_fraction = 0;
-  wo_alloc_settings_show(&shown, options.torch, &text);
-  *row = (struct wo_sweep_row){.needs = wo_view_of(needs)};
-  row->text = text.len > 0 ? wo_arena_copy(sweeper->arena, (struct wo_view){text.ptr, text.len}) : WO_VIEW("default");
-  const bool is_failed = text.is_failed || row->text.ptr == NULL;
-  wo_text_done(&text);
-  if (is_failed) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  *row = (struct wo_sweep_row){.text = name.len > 0 ? name : WO_VIEW("default"), .needs = wo_view_of(needs)};
   row->is_recorded = sweeper->count == 0;
   const enum wo_status status = wo_whatif_run(sweeper->pattern, &options, &row->result, sweeper->requests_run, err);
   if (status == WO_OK) sweeper->count++;
   return status;
 }
 
+/* The recorded settings are spelled out, as nobody knows how they were written. The fraction is no part of the string: programs
+ * set it by a call. */
+static enum wo_status add_recorded(struct sweeper *sweeper, struct wo_err *err) {
+  struct wo_alloc_settings shown = sweeper->base->settings;
+  struct wo_text text = {0};
+  shown.memory_fraction = 0;
+  wo_alloc_settings_show(&shown, sweeper->base->torch, &text);
+  const struct wo_view name = wo_arena_copy(sweeper->arena, (struct wo_view){text.ptr, text.len});
+  const bool is_failed = text.is_failed || name.ptr == NULL;
+  wo_text_done(&text);
+  if (is_failed) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  return add_row(sweeper, &sweeper->base->settings, name, "", err);
+}
+
 /* The recorded settings are the first row; a candidate that says the same is not tried again. */
 static enum wo_status run_all(struct sweeper *sweeper, struct wo_err *err) {
-  enum wo_status status = add_row(sweeper, &sweeper->base->settings, "", err);
+  enum wo_status status = add_recorded(sweeper, err);
   for (size_t i = 0; i < CANDIDATES && status == WO_OK; i++) {
     const uint16_t torch = sweeper->base->torch;
     struct wo_alloc_settings settings = wo_alloc_settings_default(torch);
@@ -105,7 +110,8 @@ static enum wo_status run_all(struct sweeper *sweeper, struct wo_err *err) {
         candidates[i].memory_fraction > 0 ? candidates[i].memory_fraction : sweeper->base->settings.memory_fraction;
     if (is_same_settings(&settings, &sweeper->base->settings)) continue;
     const bool needs_fraction = candidates[i].memory_fraction > 0 && sweeper->base->settings.memory_fraction == 0;
-    status = add_row(sweeper, &settings, needs_fraction ? "set_per_process_memory_fraction(1.0)" : "", err);
+    status = add_row(sweeper, &settings, wo_view_of(candidates[i].text),
+                     needs_fraction ? "set_per_process_memory_fraction(1.0)" : "", err);
   }
   return status;
 }
@@ -153,18 +159,27 @@ static void sort(struct wo_sweep_row *rows, size_t count) {
   }
 }
 
-/* What can be pasted. */
-static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
+/* The environment variable, and the call that belongs to it. */
+static struct wo_view write_paste(const struct sweeper *sweeper) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const char *const variable = sweeper->base->torch >= TORCH_NEW_VARIABLE ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
   const struct wo_view value = wo_view_is(best->text, "default") ? (struct wo_view){"", 0} : best->text;
+  if (best->worth != WO_SWEEP_BETTER || best->result.oom_count > 0) return (struct wo_view){"", 0};
+  return wo_arena_format(sweeper->arena, "export %s=%.*s%s%.*s", variable, (int)value.len, value.ptr,
+                         best->needs.len > 0 ? "   # and " : "", (int)best->needs.len,
+                         best->needs.len > 0 ? best->needs.ptr : "");
+}
+
+static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
+  const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t before = recorded->reserved_hi_bytes, after = best->result.reserved_hi_bytes;
-  char saved[64];
+  char saved[32], needed[32];
   wo_units_bytes_text((double)(before > after ? before - after : 0), saved, sizeof saved);
-  return wo_arena_format(sweeper->arena, "best: export %s=%.*s%s%.*s  (%s%s)", variable, (int)value.len, value.ptr,
-                         best->needs.len > 0 ? " and " : "", (int)best->needs.len, best->needs.len > 0 ? best->needs.ptr : "",
-                         recorded->oom_count > 0 ? "it fits, which the recorded settings do not" : saved,
-                         recorded->oom_count > 0 ? "" : " less reserved");
+  wo_units_bytes_text((double)after, needed, sizeof needed);
+  if (recorded->oom_count > 0)
+    return wo_arena_format(sweeper->arena, "%.*s fits, with %s, and the recorded settings do not", (int)best->text.len,
+                           best->text.ptr, needed);
+  return wo_arena_format(sweeper->arena, "%.*s reserves %s less: %s", (int)best->text.len, best->text.ptr, saved, needed);
 }
 
 static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
@@ -213,5 +228,6 @@ enum wo_status wo_sweep_run(const struct wo_pattern *pattern, const struct wo_wh
   ret_sweep->rows = sweeper.rows;
   ret_sweep->count = sweeper.count;
   ret_sweep->advice = advise(&sweeper, &recorded);
-  return ret_sweep->advice.ptr ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  ret_sweep->paste = write_paste(&sweeper);
+  return ret_sweep->advice.ptr && ret_sweep->paste.ptr ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }

@@ -32,7 +32,8 @@ struct wo_sweep_row {
 struct wo_sweep {
   struct wo_sweep_row *rows; /* best first; in the arena, with their texts */
   size_t count;
-  struct wo_view advice; /* one sentence: what to paste, or why no setting helps */
+  struct wo_view advice; /* one sentence: what helps by how much, or why no setting does */
+  struct wo_view paste;  /* the line for the job's script; empty when no setting helps */
 };
 
 /* Runs all settings that the version has; base->settings are the recorded ones, which are a row, too. Rows that need a capacity

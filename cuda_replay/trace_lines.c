@@ -647,7 +647,7 @@ enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_rec
   wo_intern_init(&reader->intern, recording);
   enum wo_status status = read_lines(reader);
   if (status == WO_OK) status = finish(reader);
-  wo_json_done(&reader->json);
+  wo_json_stream_done(&reader->json);
   wo_intern_done(&reader->intern);
   WO_VEC_DONE(&reader->line.text);
   WO_VEC_DONE(&reader->short_frees);
