@@ -194,7 +194,7 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "  --on model           where it runs; the model is the only place so far\n"
                                   "  --no-times           leave out how long it took: equal bytes on every run\n"
                                   "\n"
-                                  "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or it is not as\n"
+                                  "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
                                   "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n";
 
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"

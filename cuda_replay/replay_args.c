@@ -114,14 +114,11 @@ enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_repla
   return wo_err_set(err, WO_E_USAGE, "replay has no option --%.*s", (int)shown.len, shown.len > 0 ? shown.ptr : "");
 }
 
-/* --check and --at look at the recording as it is; the others change it. */
+/* --at looks at the recording as it is; --sweep and --set change it. --check takes --set for recordings that do not tell their
+ * settings. */
 static enum wo_status check_together(const struct wo_replay_args *args, struct wo_err *err) {
   if (args->is_check && args->is_sweep)
-    return wo_err_set(err, WO_E_USAGE, "--check looks at the recorded settings and --sweep at others: give one of them");
-  if (args->is_check && args->set_count > 0)
-    return wo_err_set(err, WO_E_USAGE,
-                      "--check looks at the recorded settings and --set changes them: give one of them "
-                      "(--set checks the recording first anyway)");
+    return wo_err_set(err, WO_E_USAGE, "--check compares at one set of settings and --sweep tries many: give one of them");
   if (args->is_sweep && args->set_count > 0)
     return wo_err_set(err, WO_E_USAGE, "--sweep tries settings of its own: give --sweep or --set");
   if (args->has_at && (args->is_sweep || args->set_count > 0 || args->is_check))

@@ -143,7 +143,7 @@ static void put_trace(struct writer *w, cJSON *root) {
   put_maybe(w, trace, "allocs", report->trace != NULL, report->alloc_count);
   put_maybe(w, trace, "frees", report->trace != NULL, report->free_count);
   put_torch(w, trace);
-  put_settings(w, trace, "settings", &report->recording->settings);
+  put_settings(w, trace, "settings", &report->recorded_settings);
   put_name(w, trace, "start", starts[report->start_from]);
   put_whole(w, trace, "start_ambiguous", report->start.ambiguous_count);
   put_bool(w, trace, "truncated", report->recording->is_truncated);

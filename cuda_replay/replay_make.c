@@ -48,7 +48,7 @@ static void choose_torch(struct maker *maker) {
  * and stays. */
 static enum wo_status choose_settings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  report->settings = maker->recording->settings;
+  report->recorded_settings = report->settings = maker->recording->settings;
   if (maker->args->set_count == 0) return WO_OK;
   struct wo_text text = {0};
   struct wo_alloc_settings settings = wo_alloc_settings_default(report->torch);
@@ -64,7 +64,8 @@ static enum wo_status choose_settings(struct maker *maker) {
                       "--set backend:cudaMallocAsync: that allocator keeps no blocks of its own, the "
                       "driver does, and cannot be modelled");
   report->settings = settings;
-  report->is_changed = true;
+  report->is_changed = !maker->args->is_check;
+  if (maker->args->is_check) report->recorded_settings = settings;
   return WO_OK;
 }
 
@@ -141,7 +142,7 @@ static enum wo_status run_whatif(struct maker *maker) {
   if (status != WO_OK) return status;
   report->has_whatif = true;
   if (report->is_changed) {
-    const struct wo_whatif_options recorded = whatif_options(maker, &maker->recording->settings);
+    const struct wo_whatif_options recorded = whatif_options(maker, &report->recorded_settings);
     status = wo_whatif_run(&report->recorded_pattern, &recorded, &report->baseline, &report->operation_count, maker->err);
     if (status != WO_OK) return status;
     report->has_baseline = true;
@@ -151,7 +152,7 @@ static enum wo_status run_whatif(struct maker *maker) {
 
 static enum wo_status run_sweep(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  struct wo_whatif_options options = whatif_options(maker, &maker->recording->settings);
+  struct wo_whatif_options options = whatif_options(maker, &report->recorded_settings);
   options.shuffles = 1;
   const enum wo_status status =
       wo_sweep_run(&report->recorded_pattern, &options, &report->arena, &report->sweep, &report->operation_count, maker->err);
@@ -266,9 +267,11 @@ static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status = prepare(maker);
   if (status != WO_OK || report->verdict == WO_REPLAY_REFUSED) return status;
-  status = wo_replay_recorded_run(report, maker->err);
+  /* A file that says only what was asked has nothing to compare and no place to look at: every answer is a what-if. */
+  const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
+  if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
-  const bool has_whatif = maker->args->set_count > 0 || (maker->args->capacity_bytes > 0 && !maker->args->is_sweep);
+  const bool has_whatif = report->is_changed || ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
   if (status == WO_OK && has_whatif && !report->is_check) status = run_whatif(maker);
   if (status == WO_OK && maker->args->is_sweep) status = run_sweep(maker);

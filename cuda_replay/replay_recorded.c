@@ -42,12 +42,13 @@ static const struct wo_device *make_fresh(void *state) {
 }
 
 static struct wo_replay_options options_of(const struct wo_replay_report *report) {
-  return (struct wo_replay_options){.settings = report->recording->settings, .torch = report->torch, .start = &report->start};
+  return (struct wo_replay_options){.settings = report->recorded_settings, .torch = report->torch, .start = &report->start};
 }
 
 /* The recording is compared where it has addresses. Its version of torch is then the one that agrees. */
 static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
-  const struct wo_check_options options = {.torch = report->is_torch_assumed ? 0 : report->torch};
+  const struct wo_check_options options = {.settings = &report->recorded_settings,
+                                           .torch = report->is_torch_assumed ? 0 : report->torch};
   if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
   const enum wo_status status = wo_check_run(report->recording, report->trace, &options, &report->check, err);
   if (status != WO_OK) return status;
@@ -73,7 +74,7 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   drop(&fresh);
   if (status != WO_OK) return status;
   report->has_course = true;
-  report->recorded.settings = report->recording->settings;
+  report->recorded.settings = report->recorded_settings;
   wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->course.outcome);
   report->operation_count += report->course.outcome.requests_run + report->course.outcome.segment_events;
   report->has_recorded = true;

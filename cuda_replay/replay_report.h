@@ -57,9 +57,10 @@ struct wo_replay_report {
   enum wo_start_from start_from;
 
   /* What was asked. */
-  struct wo_alloc_settings settings; /* as replayed; the recorded ones unless changed */
-  bool is_changed;                   /* settings differ from the recorded ones */
-  bool is_check;                     /* --check: nothing below `check` is of interest */
+  struct wo_alloc_settings recorded_settings; /* as recorded; with --check those that were given, if any */
+  struct wo_alloc_settings settings;          /* as replayed; the recorded ones unless changed */
+  bool is_changed;                            /* --set was given, and is a what-if */
+  bool is_check;                              /* --check: nothing below `check` is of interest */
   struct wo_capacity capacity;
 
   /* What came out. */

@@ -92,18 +92,31 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct w
 
 /* ---- First lines ---- */
 
+/* The versions that the file's layout allows, and the one whose rules were followed. */
+static void write_torch(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const unsigned from = report->recording->torch_from, to = report->recording->torch_to, used = report->torch;
+  if (!report->is_torch_assumed || from == 0) {
+    wo_text_add(&w->line, "  torch %u.%u%s", used / 100, used % 100, report->is_torch_assumed ? " (assumed)" : "");
+  } else if (to == 0) {
+    wo_text_add(&w->line, "  torch %u.%u or later (rules of %u.%u)", from / 100, from % 100, used / 100, used % 100);
+  } else {
+    wo_text_add(&w->line, "  torch %u.%u to %u.%u (rules of %u.%u)", from / 100, from % 100, to / 100, to % 100, used / 100,
+                used % 100);
+  }
+}
+
 static void write_title(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   wo_text_add_view(&w->line, report->path);
   if (report->trace) wo_text_add(&w->line, "  device %d", report->trace->device);
-  wo_text_add(&w->line, "  torch %d.%d%s", report->torch / 100, report->torch % 100,
-              report->is_torch_assumed ? " (assumed)" : "");
+  write_torch(w);
   if (report->trace) {
     wo_text_add(&w->line, "  ");
     wo__replay_count(&w->line, report->trace->entries.count, "entry", "entries");
   }
   wo_text_add(&w->line, "  settings ");
-  wo__replay_settings(report, &report->recording->settings, &w->line);
+  wo__replay_settings(report, &report->recorded_settings, &w->line);
   wo__replay_put(w, 0, 2);
   wo_text_add(w->out, "\n");
 }
@@ -248,6 +261,8 @@ static void write_versions(struct wo_replay_writer *w) {
 
 static void write_check(struct wo_replay_writer *w) {
   const struct wo_check *const check = &w->report->check;
+  if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
+    wo_text_add(w->out, "  the file says what was asked and not what came of it: nothing to compare\n");
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
   wo_text_add(&w->line, "against the recording: ");
   wo__replay_count(&w->line, check->entries_compared, "entry", "entries");
@@ -261,11 +276,14 @@ static void write_check(struct wo_replay_writer *w) {
   write_versions(w);
 }
 
+/* Worth a line when it is in question, or when the recording itself is the question. */
 static void write_start(struct wo_replay_writer *w) {
   static const char *const texts[] = {
       [WO_START_EMPTY] = "the recording begins with an empty allocator",
       [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
       [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
+  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->start.ambiguous_count == 0;
+  if (is_plain && !w->report->is_check && !w->style.is_verbose) return;
   wo_text_add(&w->line, "start: %s", texts[w->report->start_from]);
   if (w->report->start.ambiguous_count > 0) {
     wo_text_add(&w->line, "; of ");
@@ -377,6 +395,15 @@ static void write_notes(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
+/* What to ask next, when the answer so far is only that it failed. */
+static void write_next(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  if (report->verdict != WO_REPLAY_NOT_FIT || report->has_whatif || report->has_sweep) return;
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");
+  wo__replay_put(w, 2, 4);
+}
+
 static void write_times(struct wo_replay_writer *w) {
   if (!w->report->has_times || !w->style.is_verbose || w->report->seconds <= 0) return;
   wo_text_add(w->out, "\n  replayed in %.3f s, %.1f million operations a second\n", w->report->seconds,
@@ -392,13 +419,14 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
   write_check(&w);
   if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
   wo__replay_text_sweep(&w);
-  if (subject && !report->is_check) {
+  wo__replay_text_state(&w);
+  if (subject && !report->is_check && !report->has_state) {
     write_oom(&w, subject);
     write_peak(&w, subject);
     wo__replay_text_whatif(&w);
     wo__replay_text_holders(&w);
-    wo__replay_text_state(&w);
   }
+  write_next(&w);
   write_notes(&w);
   write_times(&w);
   wo_text_done(&w.line);

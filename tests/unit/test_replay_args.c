@@ -108,9 +108,9 @@ static void test_together(void **state) {
     const char *names[3];
     bool is_taken;
   } rows[] = {
-      {{"check"}, true},         {{"set"}, true},           {{"set", "set"}, true},        {{"check", "sweep"}, false},
-      {{"check", "set"}, false}, {{"sweep", "set"}, false}, {{"at", "sweep"}, false},      {{"at", "set"}, false},
-      {{"at", "check"}, false},  {{"at", "device"}, true},  {{"capacity", "sweep"}, true},
+      {{"check"}, true},        {{"set"}, true},           {{"set", "set"}, true},        {{"check", "sweep"}, false},
+      {{"check", "set"}, true}, {{"sweep", "set"}, false}, {{"at", "sweep"}, false},      {{"at", "set"}, false},
+      {{"at", "check"}, false}, {{"at", "device"}, true},  {{"capacity", "sweep"}, true},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_replay_option options[3];
