@@ -97,7 +97,7 @@ static const struct {
     {"sweep", read_sweep, "no value"},
     {"at", read_at, "the number of an entry, counted from 0"},
     {"device", read_device, "the number of a device, such as 0"},
-    {"on", read_on, "model: this version replays on its model only, a GPU is not supported yet"},
+    {"on", read_on, "model, the only place so far (a GPU is not supported yet)"},
     {"no-times", read_no_times, "no value"},
 };
 

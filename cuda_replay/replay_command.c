@@ -76,7 +76,8 @@ static void fail(struct call *call, const char *path, const struct wo_err *err) 
 
 /* ---- One recording ---- */
 
-static void replay_device(struct call *call, const char *path, const struct wo_recording *recording,
+/* One report; false when there is none, which has been told. */
+static bool replay_device(struct call *call, const char *path, const struct wo_recording *recording,
                           const struct wo_trace *trace) {
   struct wo_replay_report report;
   struct wo_err err = {0};
@@ -85,7 +86,7 @@ static void replay_device(struct call *call, const char *path, const struct wo_r
   if (status != WO_OK) {
     if (err.code == WO_OK) err.code = status;
     fail(call, path, &err);
-    return;
+    return false;
   }
   report.has_times = !call->args.no_times;
   report.seconds = seconds_now() - begin;
@@ -98,6 +99,7 @@ static void replay_device(struct call *call, const char *path, const struct wo_r
   }
   join_exit(call, exit_of(&call->args, report.verdict));
   wo_replay_report_done(&report);
+  return true;
 }
 
 /* Which devices there are, when the one that was asked for is none of them. */
@@ -129,8 +131,9 @@ static void replay_path(struct call *call, const char *path) {
   for (size_t i = 0; i < recording->traces.count; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];
     if (call->args.has_device && trace->device != call->args.device) continue;
-    replay_device(call, path, recording, trace);
     count++;
+    /* A wish that cannot be met is told once for a file. */
+    if (!replay_device(call, path, recording, trace)) break;
   }
   if (count == 0) fail_device(call, path, recording);
   wo_recording_free(recording);

@@ -187,11 +187,11 @@ static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *
   put_whole(w, object, "requested_bytes", oom->requested_bytes);
   put_whole(w, object, "rounded_bytes", oom->rounded_bytes);
   put_whole(w, object, "segment_bytes", oom->segment_bytes);
-  put_whole(w, object, "free_bytes", oom->device_free_bytes);
+  put_maybe(w, object, "free_bytes", oom->device_free_bytes != UINT64_MAX, oom->device_free_bytes);
   put_whole(w, object, "idle_bytes", oom->cached_free_bytes);
   put_whole(w, object, "largest_free_block_bytes", oom->largest_free_block_bytes);
   put_bool(w, object, "by_fraction", oom->by_fraction);
-  put_bool(w, object, "would_fit_unfragmented", oom->cached_free_bytes + oom->device_free_bytes >= oom->rounded_bytes);
+  put_bool(w, object, "would_fit_unfragmented", wo_replay_room(oom) >= oom->rounded_bytes);
 }
 
 static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {

@@ -30,6 +30,12 @@ double wo_replay_idle_pct(const struct wo_replay_case *result) {
   return peak->reserved_bytes > 0 ? wo_share_pct(peak->reserved_bytes - peak->allocated_bytes, peak->reserved_bytes) : 0;
 }
 
+uint64_t wo_replay_room(const struct wo_allocator_oom *oom) {
+  uint64_t room = 0;
+  if (oom->by_fraction) return oom->cached_free_bytes;
+  return __builtin_add_overflow(oom->cached_free_bytes, oom->device_free_bytes, &room) ? UINT64_MAX : room;
+}
+
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result) {
   if (result->oom_count > 0 || report->capacity.bytes < result->reserved_hi_bytes) return 0;
   return report->capacity.bytes - result->reserved_hi_bytes;

@@ -108,6 +108,10 @@ const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *repo
  * is reserved. Of the order that needed most. */
 double wo_replay_idle_pct(const struct wo_replay_case *result);
 
+/* What a request that failed could have had in one piece at best: idle in segments, and free on the device unless a memory
+ * fraction forbids to take it. At most UINT64_MAX. */
+uint64_t wo_replay_room(const struct wo_allocator_oom *oom);
+
 /* Bytes to spare: capacity less the most that was reserved; negative never, since a request then fails: 0 with an OOM. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result);
 

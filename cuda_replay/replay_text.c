@@ -154,7 +154,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
   wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
   if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
   if (w->report->capacity.bytes > 0)
-    wo_text_add(&w->line, ", of %s that the allocator may take", wo__replay_size(w->report->capacity.bytes, capacity));
+    wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
 }
 
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
@@ -339,8 +339,11 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
   char text[3][WO_SIZE_TEXT];
   wo_text_add(w->out, "\n");
-  wo_text_add(&w->line, "peak: allocated %s (requested %s)", wo__replay_size(peak->allocated_bytes, text[0]),
-              wo__replay_size(peak->requested_bytes, text[1]));
+  wo_text_add(&w->line, "peak%s: allocated %s (requested %s)",
+              report->has_sweep    ? " as recorded"
+              : report->has_whatif ? " of the what-if"
+                                   : "",
+              wo__replay_size(peak->allocated_bytes, text[0]), wo__replay_size(peak->requested_bytes, text[1]));
   if (subject->peak_entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, " before the first entry");
   } else {
@@ -353,28 +356,30 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   write_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
 
-/* Whether the pieces would have done if they were one, as the message of torch leaves open. */
+/* Whether the pieces would have done if they were one, as the message of torch leaves open. What the device has left is out of
+ * reach where a memory fraction refused. */
 static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
-  char text[5][WO_SIZE_TEXT];
+  char text[WO_SIZE_TEXT];
   if (!subject->outcome.has_oom) return;
-  const uint64_t idle = oom->cached_free_bytes;
-  const bool has_space = idle + oom->device_free_bytes >= oom->rounded_bytes;
   wo_text_add(w->out, "\n");
-  wo_text_add(&w->line, "the request: %s, for which a segment of %s is wanted%s", wo__replay_size(oom->requested_bytes, text[0]),
-              wo__replay_size(oom->segment_bytes, text[1]), oom->by_fraction ? " (refused by the memory fraction)" : "");
+  wo_text_add(&w->line, "the request: %s", wo__replay_size(oom->requested_bytes, text));
+  if (oom->segment_bytes > oom->rounded_bytes)
+    wo_text_add(&w->line, ", for which a segment of %s was wanted", wo__replay_size(oom->segment_bytes, text));
+  if (oom->by_fraction) wo_text_add(&w->line, " (refused by the memory fraction)");
   wo__replay_put(w, 2, 4);
-  wo_text_add(&w->line, "free on the device %s + idle in segments %s = %s %s %s wanted: %s",
-              wo__replay_size(oom->device_free_bytes, text[0]), wo__replay_size(idle, text[1]),
-              wo__replay_size(idle + oom->device_free_bytes, text[2]), has_space ? ">=" : "<",
-              wo__replay_size(oom->rounded_bytes, text[3]),
+  const uint64_t room = wo_replay_room(oom);
+  const bool has_space = room >= oom->rounded_bytes;
+  if (!oom->by_fraction) wo_text_add(&w->line, "free on the device %s + ", wo__replay_size(oom->device_free_bytes, text));
+  wo_text_add(&w->line, "idle in segments %s", wo__replay_size(oom->cached_free_bytes, text));
+  if (!oom->by_fraction) wo_text_add(&w->line, " = %s", wo__replay_size(room, text));
+  wo_text_add(&w->line, " %s %s wanted: %s", has_space ? ">=" : "<", wo__replay_size(oom->rounded_bytes, text),
               has_space ? "space enough, in pieces (fragmentation)" : "not enough, even in one piece");
   wo__replay_put(w, 2, 4);
-  if (oom->largest_free_block_bytes > 0) {
-    wo_text_add(&w->line, "the largest free block that could have served it: %s",
-                wo__replay_size(oom->largest_free_block_bytes, text[4]));
-    wo__replay_put(w, 2, 4);
-  }
+  if (oom->largest_free_block_bytes == 0) return;
+  wo_text_add(&w->line, "the largest free block that could have served it: %s",
+              wo__replay_size(oom->largest_free_block_bytes, text));
+  wo__replay_put(w, 2, 4);
 }
 
 /* ---- The whole ---- */

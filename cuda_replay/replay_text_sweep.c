@@ -6,27 +6,39 @@
 #include "parsers/base/units.h"
 
 enum {
-  GIB_COLUMNS = 10,
+  SIZE_COLUMNS = 10,
   IDLE_COLUMNS = 8,
   RESULT_COLUMNS = 14,
-  LABEL_COLUMN = 2 + GIB_COLUMNS + IDLE_COLUMNS + RESULT_COLUMNS + 2
+  LABEL_COLUMN = 2 + SIZE_COLUMNS + IDLE_COLUMNS + RESULT_COLUMNS + 2
 };
 
-static void add_gib(struct wo_text *out, uint64_t bytes) {
-  char text[WO_SIZE_TEXT];
-  wo_text_add(out, "%*s", GIB_COLUMNS, wo_units_gib_text((double)bytes, 2, text, sizeof text));
+/* One unit for a whole table: GiB, or MiB where all of it is small. */
+static bool is_small(const struct wo_replay_report *report) {
+  uint64_t most = report->has_whatif ? report->whatif.reserved_hi_bytes : 0;
+  for (size_t i = 0; report->has_sweep && i < report->sweep.count; i++) {
+    const uint64_t bytes = report->sweep.rows[i].result.reserved_hi_bytes;
+    if (bytes > most) most = bytes;
+  }
+  return most < (uint64_t)WO_GIB;
 }
 
-/* Whether it fits, and by how much. */
+static void add_size(struct wo_replay_writer *w, uint64_t bytes, int columns) {
+  wo_text_add(w->out, "%*.2f", columns, (double)bytes / (is_small(w->report) ? WO_MIB : WO_GIB));
+}
+
+static void write_head(struct wo_replay_writer *w, const char *what) {
+  wo_text_add(w->out, "\n  %s (%s reserved at the peak, idle share of it, result)\n", what, is_small(w->report) ? "MiB" : "GiB");
+}
+
+/* Whether it fits, and by how much; what was recorded ran on a card of its own. */
 static void add_result(struct wo_replay_writer *w, const struct wo_replay_case *result) {
-  char text[WO_SIZE_TEXT];
   if (result->oom_count == result->run_count && result->run_count > 0) {
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "out of memory");
   } else if (result->oom_count > 0) {
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "OOM at times");
-  } else if (w->report->capacity.bytes > 0) {
-    wo_units_gib_text((double)wo_replay_margin(w->report, result), 2, text, sizeof text);
-    wo_text_add(w->out, "%*s left", RESULT_COLUMNS - 5, text);
+  } else if (w->report->capacity.bytes > 0 && result != &w->report->recorded) {
+    add_size(w, wo_replay_margin(w->report, result), RESULT_COLUMNS - 5);
+    wo_text_add(w->out, " left");
   } else {
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "");
   }
@@ -37,7 +49,7 @@ static void add_result(struct wo_replay_writer *w, const struct wo_replay_case *
 static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *result, enum wo_replay_color color) {
   if (color != WO_REPLAY_PLAIN) wo__replay_color(w, color);
   wo_text_add(w->out, "  ");
-  add_gib(w->out, result->reserved_hi_bytes);
+  add_size(w, result->reserved_hi_bytes, SIZE_COLUMNS);
   wo_text_add(w->out, "%*.1f %%", IDLE_COLUMNS - 2, wo_replay_idle_pct(result));
   add_result(w, result);
   if (color != WO_REPLAY_PLAIN) wo__replay_color(w, WO_REPLAY_PLAIN);
@@ -73,7 +85,7 @@ static void write_end(struct wo_replay_writer *w) {
 void wo__replay_text_whatif(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   if (!report->has_whatif) return;
-  wo_text_add(w->out, "\n  what if (GiB reserved at the peak, idle share of it, result)\n");
+  write_head(w, "what if");
   write_case(w, report->has_recorded, &report->recorded, "as recorded");
   write_case(w, report->has_baseline, &report->baseline, "from an empty allocator");
   write_case(w, true, &report->whatif, "from an empty allocator");
@@ -112,7 +124,7 @@ void wo__replay_text_sweep(struct wo_replay_writer *w) {
     wo_text_add_view(w->out, report->sweep.paste);
     wo_text_add(w->out, "\n");
   }
-  wo_text_add(w->out, "\n  settings, best first (GiB reserved at the peak, idle share of it, result)\n");
+  write_head(w, "settings, best first");
   for (size_t i = 0; i < report->sweep.count; i++) write_setting(w, &report->sweep.rows[i]);
   write_end(w);
 }
