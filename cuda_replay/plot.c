@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "parsers/base/units.h"
 
@@ -45,6 +46,42 @@ bool wo_plot_has_classes(const struct wo_course *course) {
     if (i != WO_CLASS_UNKNOWN && wo_plot_has_class(course, (enum wo_alloc_class)i)) return true;
   }
   return false;
+}
+
+/* ---- Segments ---- */
+
+/* A segment as it is sorted. */
+struct ranked {
+  uint64_t size_bytes;
+  uint32_t segment;
+  bool is_small;
+};
+
+static int compare_ranked(const void *left, const void *right) {
+  const struct ranked *const a = left;
+  const struct ranked *const b = right;
+  if (a->is_small != b->is_small) return a->is_small ? 1 : -1;
+  if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes ? -1 : 1;
+  return a->segment < b->segment ? -1 : a->segment > b->segment;
+}
+
+uint32_t *wo_plot_segment_order(const struct wo_segment_map *map) {
+  const size_t count = map->segments.count;
+  struct ranked *const ranked = calloc(count + 1, sizeof *ranked);
+  uint32_t *const order = calloc(count + 1, sizeof *order);
+  if (!ranked || !order) {
+    free(ranked);
+    free(order);
+    return NULL;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_map_segment *const segment = &map->segments.items[i];
+    ranked[i] = (struct ranked){segment->size_bytes, (uint32_t)i, segment->is_small};
+  }
+  qsort(ranked, count, sizeof *ranked, compare_ranked);
+  for (size_t i = 0; i < count; i++) order[i] = ranked[i].segment;
+  free(ranked);
+  return order;
 }
 
 /* ---- Axes ---- */

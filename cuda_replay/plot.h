@@ -29,6 +29,10 @@ const char *wo_plot_class_label(enum wo_alloc_class class_, bool is_only);
 bool wo_plot_has_class(const struct wo_course *course, enum wo_alloc_class class_);
 bool wo_plot_has_classes(const struct wo_course *course);
 
+/* The map's segments in the order in which they are drawn: large pool first, then by size, largest first. count of them; the
+ * caller frees. NULL when memory is out (never for an empty map: that gives one unused element). */
+uint32_t *wo_plot_segment_order(const struct wo_segment_map *map);
+
 /* An axis from 0 to at least `most` in round steps: 1, 2 or 5 times a power of ten of its unit. */
 struct wo_plot_axis {
   double step;      /* between two ticks; > 0 */

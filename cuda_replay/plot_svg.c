@@ -57,8 +57,8 @@ static void add_style(struct wo_text *out) {
                    ".h1{font-size:19px;font-weight:600}.h2{font-size:13px;font-weight:600}.s{font-size:11px}\n"
                    ".r{text-anchor:end}.mid{text-anchor:middle}\n"
                    ".halo{stroke-width:4;stroke-linejoin:round;paint-order:stroke}\n"
-                   ".grid,.axis,.edge{fill:none;stroke-width:1}.hatch{fill:none;stroke-width:1}\n"
-                   ".reserved{fill:none;stroke-width:1.5}.fragline{fill:none;stroke-width:1}\n"
+                   ".grid,.axis,.edge{fill:none;stroke-width:1}.grid{stroke-opacity:.7}.hatch{fill:none;stroke-width:1}\n"
+                   ".reserved{fill:none;stroke-width:1.5}.leader{stroke-width:1}.fragline{fill:none;stroke-width:1}\n"
                    ".bad{fill:none;stroke-width:1.5}.dash{stroke-dasharray:6 4}.thin{stroke-width:1;stroke-opacity:.5}\n"
                    ".part{fill:none;stroke-width:1;stroke-opacity:.55}.tip{fill-opacity:0}.b{font-weight:600}\n");
   add_colours(out, false);

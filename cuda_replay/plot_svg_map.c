@@ -58,24 +58,9 @@ struct packing {
 
 /* ---- Packing ---- */
 
-/* A segment in the order of packing: large pool first, large segments first. */
-struct order {
-  uint64_t size_bytes;
-  uint32_t segment;
-  bool is_small;
-};
-
-static int compare_order(const void *left, const void *right) {
-  const struct order *const a = left;
-  const struct order *const b = right;
-  if (a->is_small != b->is_small) return a->is_small ? 1 : -1;
-  if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes ? -1 : 1;
-  return a->segment < b->segment ? -1 : a->segment > b->segment;
-}
-
-static bool add_piece(struct packing *packing, const struct order *order, size_t row, uint64_t start, uint64_t size_bytes) {
+static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uint64_t start, uint64_t size_bytes) {
   if (!WO_VEC_RESERVE(&packing->pieces, 1, UINT32_MAX)) return false;
-  packing->pieces.items[packing->pieces.count++] = (struct piece){.segment = order->segment,
+  packing->pieces.items[packing->pieces.count++] = (struct piece){.segment = segment,
                                                                   .row = (uint32_t)row,
                                                                   .offset_bytes = packing->rows.items[row].used_bytes,
                                                                   .start = start,
@@ -85,21 +70,22 @@ static bool add_piece(struct packing *packing, const struct order *order, size_t
 }
 
 /* The first row of its pool with enough room; a new one otherwise. Segments longer than a row begin a new one each time. */
-static bool pack_segment(struct packing *packing, const struct order *order) {
-  uint64_t start = packing->map->segments.items[order->segment].address;
-  uint64_t left_bytes = order->size_bytes;
+static bool pack_segment(struct packing *packing, uint32_t index) {
+  const struct wo_map_segment *const segment = &packing->map->segments.items[index];
+  uint64_t start = segment->address;
+  uint64_t left_bytes = segment->size_bytes;
   while (left_bytes > 0) {
     const uint64_t size_bytes = left_bytes < packing->row_bytes ? left_bytes : packing->row_bytes;
-    size_t row = order->size_bytes > packing->row_bytes ? packing->rows.count : 0;
+    size_t row = segment->size_bytes > packing->row_bytes ? packing->rows.count : 0;
     for (; row < packing->rows.count; row++) {
       const struct row *const known = &packing->rows.items[row];
-      if (known->is_small == order->is_small && packing->row_bytes - known->used_bytes >= size_bytes) break;
+      if (known->is_small == segment->is_small && packing->row_bytes - known->used_bytes >= size_bytes) break;
     }
     if (row == packing->rows.count) {
       if (!WO_VEC_RESERVE(&packing->rows, 1, UINT32_MAX)) return false;
-      packing->rows.items[packing->rows.count++] = (struct row){.is_small = order->is_small};
+      packing->rows.items[packing->rows.count++] = (struct row){.is_small = segment->is_small};
     }
-    if (!add_piece(packing, order, row, start, size_bytes)) return false;
+    if (!add_piece(packing, index, row, start, size_bytes)) return false;
     start += size_bytes;
     left_bytes -= size_bytes;
   }
@@ -114,19 +100,13 @@ static int compare_pieces(const void *left, const void *right) {
 }
 
 static bool pack(struct packing *packing) {
-  const size_t count = packing->map->segments.count;
-  struct order *const orders = calloc(count, sizeof *orders);
-  bool is_whole = orders != NULL;
+  uint32_t *const order = wo_plot_segment_order(packing->map);
+  bool is_whole = order != NULL;
   packing->row_bytes = FIRST_ROW_BYTES;
   while (packing->map->reserved_bytes / packing->row_bytes >= ROWS_FULL) packing->row_bytes *= 2;
-  for (size_t i = 0; i < count && is_whole; i++) {
-    const struct wo_map_segment *const segment = &packing->map->segments.items[i];
-    orders[i] = (struct order){segment->size_bytes, (uint32_t)i, segment->is_small};
-  }
-  if (is_whole) qsort(orders, count, sizeof *orders, compare_order);
-  for (size_t i = 0; i < count && is_whole; i++) is_whole = pack_segment(packing, &orders[i]);
+  for (size_t i = 0; i < packing->map->segments.count && is_whole; i++) is_whole = pack_segment(packing, order[i]);
   if (is_whole) qsort(packing->pieces.items, packing->pieces.count, sizeof *packing->pieces.items, compare_pieces);
-  free(orders);
+  free(order);
   return is_whole;
 }
 
@@ -211,7 +191,7 @@ static void tell_block(struct drawing *drawing, const struct wo_map_block *block
   if (sites.asker == WO_NO_FRAME) return;
   const struct wo_frame *const frame = &pattern->recording->frames.items[sites.asker];
   wo_text_add(out, ": ");
-  wo_svg_escape(out, frame->function, 60);
+  wo_svg_escape(out, wo_frame_function_name(frame), 60);
   wo_text_add(out, " ");
   wo_svg_escape(out, wo_frame_file_name(frame), 60);
   wo_text_add(out, ":%u", frame->line);
@@ -374,7 +354,8 @@ static void add_heading(struct wo_svg_page *page, const struct packing *packing)
   snprintf(heading, sizeof heading, "Segments %s %s",
            course->moment == WO_MOMENT_OOM ? "when memory ran out, at" : "at the peak,", place);
   wo_units_bytes_text((double)packing->map->reserved_bytes, reserved, sizeof reserved);
-  wo_units_bytes_text((double)packing->row_bytes, row, sizeof row);
+  const bool is_gib = packing->row_bytes >= UINT64_C(1) << 30; /* a power of two */
+  snprintf(row, sizeof row, "%llu %s", (unsigned long long)(packing->row_bytes >> (is_gib ? 30 : 20)), is_gib ? "GiB" : "MiB");
   snprintf(more, sizeof more, "%zu segments, %s; a full row is %s; hatched is free", packing->map->segments.count, reserved, row);
   wo__svg_heading(page, wo_view_of(heading), wo_view_of(more));
 }

@@ -11,7 +11,7 @@ enum { ROWS_MAX = 12, ROW_HEIGHT = 20, BYTES_X = 96, PCT_X = 146, BAR_X = 158, B
 static void add_frame(struct wo_text *out, const struct wo_recording *recording, uint32_t index) {
   const struct wo_frame *const frame = &recording->frames.items[index];
   const struct wo_view file = wo_frame_file_name(frame);
-  wo_svg_escape(out, frame->function, NAME_CHARS);
+  wo_svg_escape(out, wo_frame_function_name(frame), NAME_CHARS);
   if (file.len == 0 || wo_view_is(file, "??")) return;
   wo_text_add(out, "<tspan class=\"m\" dx=\"6\">");
   wo_svg_escape(out, file, NAME_CHARS);

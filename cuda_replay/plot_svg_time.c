@@ -26,6 +26,11 @@ static double x_of(const struct chart *chart, double request) {
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
+/* Where a place is drawn; what happened before the first request stands at the left edge. */
+static double x_of_place(const struct chart *chart, const struct wo_course_place *place) {
+  return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
+}
+
 static double y_of(const struct chart *chart, double value) {
   return chart->bottom - (chart->bottom - chart->top) * (value < chart->most ? value / chart->most : 1);
 }
@@ -78,8 +83,15 @@ static void add_classes(struct chart *chart) {
   }
 }
 
+/* Whether the peak stands in the left half: labels of lines then stand in the right one. */
+static bool is_peak_left(const struct chart *chart) {
+  const struct wo_course_place *const peak = &chart->page->plot->course->peak[WO_COURSE_ALLOCATED];
+  return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
+}
+
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
+  const bool is_right = is_peak_left(chart);
   char bytes[32];
   char text[48];
   if (!wo_plot_shows_capacity(plot)) return;
@@ -87,7 +99,8 @@ static void add_capacity(struct chart *chart) {
   wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);
   snprintf(text, sizeof text, "capacity %s", bytes);
   wo_svg_line(chart->page->out, WO_SVG_LEFT, y, WO_SVG_RIGHT, y, "bad dash");
-  wo_svg_text(chart->page->out, WO_SVG_LEFT + 6, y - 5, "s halo", wo_view_of(text), 40);
+  wo_svg_text(chart->page->out, is_right ? WO_SVG_RIGHT - 6 : WO_SVG_LEFT + 6, y - 5, is_right ? "s halo r" : "s halo",
+              wo_view_of(text), 40);
 }
 
 /* A text beside a mark, on the side where there is room. */
@@ -103,10 +116,10 @@ static void add_ooms(struct chart *chart) {
   char more[48] = "";
   if (course->oom_kept == 0) return;
   for (uint32_t i = course->oom_kept; i > 0; i--) {
-    const double x = x_of(chart, course->ooms[i - 1].request + 1.0);
+    const double x = x_of_place(chart, &course->ooms[i - 1]);
     wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, i == 1 ? "bad" : "bad thin");
   }
-  const double x = x_of(chart, course->ooms[0].request + 1.0);
+  const double x = x_of_place(chart, &course->ooms[0]);
   wo_text_add(chart->page->out, "<path class=\"badfill\" d=\"M");
   wo_svg_number(chart->page->out, x - 6);
   wo_text_add(chart->page->out, ",");
@@ -118,14 +131,25 @@ static void add_ooms(struct chart *chart) {
   add_label_beside(chart, x, chart->top - 3, wo_view_of(text));
 }
 
-/* The highest point of the areas. */
+/* Where a label stands clear of the lines of reserved bytes and of the capacity. */
+static double clear_y(const struct chart *chart) {
+  const struct wo_plot *const plot = chart->page->plot;
+  const double reserved_y = y_of(chart, (double)plot->course->peak[WO_COURSE_RESERVED].bytes);
+  const double capacity_y = y_of(chart, (double)plot->capacity_bytes);
+  const bool is_close = wo_plot_shows_capacity(plot) && capacity_y <= reserved_y && capacity_y > reserved_y - 20;
+  return (is_close ? capacity_y : reserved_y) - 6;
+}
+
+/* The highest point of the areas, with a leader up to its label. */
 static void add_peak(struct chart *chart) {
   const struct wo_course_place *const peak = &chart->page->plot->course->peak[WO_COURSE_ALLOCATED];
   char bytes[32];
   char text[64];
   if (peak->bytes == 0 || chart->page->plot->course->has_oom) return;
-  const double x = x_of(chart, peak->request == WO_NO_REQUEST ? 0 : peak->request + 0.5);
+  const double x = x_of_place(chart, peak);
   const double y = y_of(chart, (double)peak->bytes);
+  const double label_y = clear_y(chart);
+  wo_svg_line(chart->page->out, x, y, x, label_y - 8, "reserved leader");
   wo_text_add(chart->page->out, "<circle class=\"pending\" r=\"3\" cx=\"");
   wo_svg_number(chart->page->out, x);
   wo_text_add(chart->page->out, "\" cy=\"");
@@ -133,7 +157,7 @@ static void add_peak(struct chart *chart) {
   wo_text_add(chart->page->out, "\"/>\n");
   wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
   snprintf(text, sizeof text, "peak allocated %s", bytes);
-  add_label_beside(chart, x, y - 6, wo_view_of(text));
+  add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
 static void add_memory(struct chart *chart) {

@@ -77,7 +77,7 @@ double wo_svg_text_width(struct wo_view text) {
     const bool is_narrow =
         c == 'i' || c == 'l' || c == 'j' || c == 't' || c == 'f' || c == '.' || c == ',' || c == ' ' || c == ':';
     const bool is_wide = c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == 'G' || c == 'O';
-    width += is_narrow ? 3.6 : is_wide ? 9.6 : 6.8;
+    width += is_narrow ? 4.0 : is_wide ? 10.0 : 7.2;
   }
   return width;
 }
