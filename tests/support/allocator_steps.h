@@ -11,6 +11,7 @@ enum { STEPS_LIVE = 96, STEPS_MAX = 4000 };
 
 struct steps_live {
   wo_block_id id;
+  uint64_t serial; /* pointers are used again */
   struct plain_block *plain;
 };
 
@@ -182,7 +183,7 @@ static void steps_drop_completed(struct steps *s) {
   size_t kept = 0;
   for (size_t i = 0; i < s->live_count; i++) {
     const struct plain_block *b = s->plain.blocks;
-    while (b != NULL && (b != s->live[i].plain || plain_is_free(b) || !b->is_mapped)) b = b->list_next;
+    while (b != NULL && (b->serial != s->live[i].serial || !(b->is_allocated || b->is_pending))) b = b->list_next;
     if (b != NULL) s->live[kept++] = s->live[i];
   }
   s->live_count = kept;
@@ -202,6 +203,7 @@ static const char *steps_malloc(struct steps *s) {
     return fast == WO_E_LIMIT || fast == WO_E_USAGE ? NULL : "malloc: an unexpected result";
   }
   steps_drop_completed(s);
+  live.serial = live.plain->serial;
   s->live[s->live_count++] = live;
   if (wo_allocator_address(s->fast, live.id) != live.plain->address) return "malloc: different addresses";
   return wo_allocator_block_bytes(s->fast, live.id) == live.plain->size ? NULL : "malloc: different sizes";
@@ -279,7 +281,7 @@ static const char *steps_one(struct steps *s) {
 /* ---- A whole sequence ---- */
 
 static bool steps_open(struct steps *s) {
-  static const uint16_t versions[] = {113, 200, 201, 204, 205, 206, 207, 208, 209, 210, 211, 212};
+  static const uint16_t versions[] = {113, 200, 201, 204, 205, 206, 207, 208, 209, 210, 211, 212, 213, 215};
   s->torch = versions[steps_byte(s) % (sizeof versions / sizeof versions[0])];
   const unsigned device = steps_byte(s);
   const struct wo_device_model_options options = {

@@ -23,7 +23,7 @@ struct plain_block {
   struct plain_block *list_next; /* all blocks, in no order */
   struct plain_block *prev, *next;
   struct plain_range *range; /* owned by whoever drops the last block */
-  uint64_t address, size, requested, stream, calls, freed_at;
+  uint64_t address, size, requested, stream, calls, freed_at, age, serial;
   int pool; /* index; 0 = default */
   bool is_small, is_allocated, is_pending, is_mapped, waits;
   unsigned uses, capture_uses; /* sets of streams */
@@ -47,7 +47,7 @@ struct plain {
     uint64_t stream;
   } captures[PLAIN_CAPTURES];
   int capture_count;
-  uint64_t clock;
+  uint64_t clock, last_age, last_serial;
   bool has_fraction;
   uint64_t allowed;
   struct wo_allocator_stats stats;
@@ -86,6 +86,7 @@ static bool plain_is_split(const struct plain_block *b) {
 static bool plain_is_before(const struct plain_block *a, const struct plain_block *b) {
   if (a->stream != b->stream) return a->stream < b->stream;
   if (a->size != b->size) return a->size < b->size;
+  if (a->age != b->age) return a->age < b->age;
   return a->address < b->address;
 }
 
@@ -133,6 +134,12 @@ static void plain_set_free(struct plain *p, struct plain_block *b) {
   b->calls = p->pools[b->pool].calls[b->is_small];
 }
 
+/* 2.12 counts every block that it makes, later versions every segment and range, earlier ones nothing. */
+static uint64_t plain_age(struct plain *p, const struct plain_block *of, bool is_segment) {
+  if (p->torch < 212 || (p->torch > 212 && !is_segment)) return of == NULL ? 0 : of->age;
+  return ++p->last_age;
+}
+
 /* Cuts a block; returns the new right part. */
 static struct plain_block *plain_cut(struct plain *p, struct plain_block *b, uint64_t left) {
   struct plain_block like = *b;
@@ -162,11 +169,13 @@ static bool plain_is_alike(const struct plain_block *a, const struct plain_block
 
 /* Merges an open block with open neighbours of its kind. Returns what holds it. */
 static struct plain_block *plain_merge(struct plain *p, struct plain_block *b) {
+  const uint64_t age = b->age;
   if (plain_is_alike(b->prev, b)) {
     b = b->prev;
     plain_swallow(p, b);
   }
   if (plain_is_alike(b, b->next)) plain_swallow(p, b);
+  b->age = age;
   return b;
 }
 
@@ -178,6 +187,7 @@ static uint64_t plain_round(const struct plain *p, uint64_t size) {
   while (slot < 15 && size >> (21 + slot) != 0) slot++;
   const uint64_t divisions = p->settings.roundup_divisions[slot];
   uint64_t multiple = 512;
+  if (divisions == 1 && size > 512 && p->torch < 202) return size;
   if (divisions > 1 && size > 512 * divisions) {
     uint64_t power = 1;
     while (2 * power <= size) power *= 2;
@@ -271,7 +281,7 @@ static void plain_settle(struct plain *p) {
     after = b->freed_at;
     if (!b->waits) continue;
     b->waits = false;
-    b->uses &= ~b->capture_uses;
+    if (p->torch >= 204) b->uses &= ~b->capture_uses;
     if (b->uses == 0) plain_complete(p, b);
   }
 }
@@ -307,9 +317,14 @@ static enum wo_status plain_unmap(struct plain *p, struct plain_block *b) {
   if (start > b->address) {
     struct plain_block *const front = b;
     b = plain_cut(p, b, start - b->address);
+    front->age = plain_age(p, front, false);
     plain_set_free(p, front);
   }
-  if (end < b->address + b->size) plain_set_free(p, plain_cut(p, b, end - b->address));
+  if (end < b->address + b->size) {
+    struct plain_block *const back = plain_cut(p, b, end - b->address);
+    back->age = plain_age(p, back, false);
+    plain_set_free(p, back);
+  }
   b->is_mapped = false;
   b = plain_merge(p, b);
   plain_count(p->stats.reserved_bytes, &was, -(int64_t)(end - start));
@@ -395,6 +410,7 @@ static enum wo_status plain_release_large(struct plain *p, const struct plain_bl
   if (max_split == WO_SPLIT_UNLIMITED) return WO_OK;
   struct plain_block key = *want;
   key.address = 0;
+  key.age = 0;
   if (key.size < max_split) key.size = max_split;
   struct plain_block *b = plain_after(p, key.pool, key.is_small, &key);
   if (b != NULL && b->stream == key.stream && (b->range == NULL || p->torch < 205)) {
@@ -424,7 +440,10 @@ static enum wo_status plain_map(struct plain *p, struct plain_block **block, uin
   const uint64_t address = b->address;
   const enum wo_status status = p->device->map(p->device->state, address, mapped, handle);
   if (status != WO_OK) return status;
-  if (mapped < b->size) (void)plain_cut(p, b, mapped);
+  if (mapped < b->size) {
+    struct plain_block *const back = plain_cut(p, b, mapped);
+    back->age = plain_age(p, back, false);
+  }
   b->is_mapped = true;
   plain_count(p->stats.reserved_bytes, b, (int64_t)mapped);
   p->stats.num_device_alloc++;
@@ -460,11 +479,17 @@ static enum wo_status plain_expand(struct plain *p, const struct plain_block *wa
     range->handle = want->is_small ? 2 * PLAIN_MIB : p->settings.large_segment_bytes;
     range->size = (total + total / 8 + range->handle - 1) / range->handle * range->handle;
     if (p->device->range_reserve(p->device->state, range->size, &range->address) != WO_OK) abort();
+    if (range->size < want->size && p->torch >= 215) {
+      if (p->device->range_free(p->device->state, range->address, range->size) != WO_OK) abort();
+      free(range);
+      return WO_E_LIMIT;
+    }
     struct plain_block like = *want;
     like.address = range->address;
     like.size = range->size;
     like.range = range;
     like.is_mapped = false;
+    like.age = plain_age(p, NULL, true);
     place = plain_new(p, like);
   }
   if (!place->is_mapped) {
@@ -495,6 +520,7 @@ static enum wo_status plain_try(struct plain *p, const struct plain_block *want,
   like.size = segment;
   const enum wo_status status = p->device->segment_alloc(p->device->state, segment, &like.address);
   if (status != WO_OK) return status;
+  like.age = plain_age(p, NULL, true);
   *ret_block = plain_new(p, like);
   p->pools[want->pool].segments++;
   plain_count(p->stats.segment, &like, 1);
@@ -556,6 +582,7 @@ static void plain_hand_out(struct plain *p, struct plain_block *b, uint64_t roun
   if (splits) {
     struct plain_block *const tail = plain_cut(p, b, rounded);
     plain_set_free(p, tail);
+    b->age = plain_age(p, b, false);
     if (b->range == NULL && was_split) plain_count(p->stats.inactive_split_bytes, b, -(int64_t)rounded);
     if (b->range == NULL && !was_split) plain_count(p->stats.inactive_split_bytes, b, (int64_t)rest);
     if (b->range == NULL && !was_split) plain_count(p->stats.inactive_split, b, 1);
@@ -565,6 +592,7 @@ static void plain_hand_out(struct plain *p, struct plain_block *b, uint64_t roun
   }
   b->is_allocated = true;
   b->requested = requested;
+  b->serial = ++p->last_serial;
   b->uses = 0;
   b->capture_uses = 0;
   plain_tell(p, WO_ACTION_ALLOC, b->address, requested, b->stream, b->pool);
