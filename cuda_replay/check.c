@@ -6,13 +6,19 @@
 #include <stdarg.h>
 
 #include "cuda_replay/pattern.h"
+#include "cuda_replay/release.h"
 #include "cuda_replay/settle.h"
 #include "cuda_replay/start.h"
 #include "cuda_replay/torch_rules.h"
+#include "parsers/base/vec.h"
 
 #define MIB ((uint64_t)1024 * 1024)
 /* The first version that records. */
 #define TORCH_RECORDS 200
+
+/* How often the reading of unsure releases is turned (release.h). */
+enum { TURNS_MAX = 32 };
+
 /* The first with expandable segments. */
 #define TORCH_MAPS 201
 
@@ -24,6 +30,7 @@ struct checker {
   struct wo_err *err;
   struct wo_alloc_settings settings;
   struct wo_pattern pattern;
+  struct wo__readings readings;
   struct wo_start start;
   bool has_maps, has_plain_segments; /* among the entries */
 };
@@ -188,18 +195,19 @@ static void explain(const struct checker *checker) {
   struct wo_check *const check = checker->check;
   const struct wo_alloc_settings *const settings = &checker->settings;
   const struct wo_recording *const recording = checker->recording;
-  const bool has_both = checker->has_maps && checker->has_plain_segments;
+  const bool has_pools = recording->pools.count > 1;
+  const bool has_plain = checker->has_plain_segments && settings->expandable_segments && !has_pools;
   if (recording->is_truncated) add_why(check, "the file ends early, so entries may be missing; ");
-  if (has_both || checker->has_maps != settings->expandable_segments) {
+  if (has_plain || (checker->has_maps && !settings->expandable_segments)) {
     add_why(check,
             "settings were changed during the run, as segments were %s although expandable_segments is %s in the snapshot, "
             "which tells the last settings only; ",
-            checker->has_maps ? "mapped" : "allocated whole", settings->expandable_segments ? "on" : "off");
+            has_plain ? "allocated whole" : "mapped", settings->expandable_segments ? "on" : "off");
   }
   if (settings->garbage_collection_threshold > 0 && settings->memory_fraction <= 0) {
     add_why(check, "garbage collection acts with a memory fraction, which snapshots do not tell: give it with --set; ");
   }
-  if (recording->pools.count > 1) {
+  if (has_pools) {
     add_why(check, "private pools are only known from the segments that are left at the end; ");
   }
   if (check->open_blocks > 0) {
@@ -236,6 +244,57 @@ static void take_trial(const struct checker *checker, const struct wo__trial *tr
   snprintf(check->got, sizeof check->got, "%s", trial->is_equal ? "" : trial->got);
 }
 
+static enum wo_status run_once(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
+  const struct wo__trial_input input = {.recording = checker->recording,
+                                        .trace = checker->trace,
+                                        .pattern = &checker->pattern,
+                                        .start = &checker->start,
+                                        .settings = checker->settings,
+                                        .torch = torch};
+  size_t runs = 0;
+  const enum wo_status status = wo__settle_run(&input, &checker->start, ret_trial, &runs, checker->err);
+  checker->check->layouts_tried += runs;
+  return status;
+}
+
+static enum wo_status make_pattern(struct checker *checker) {
+  wo_pattern_done(&checker->pattern);
+  checker->readings.unsure.count = 0;
+  return wo__pattern_read(checker->recording, checker->trace, &checker->readings, &checker->pattern, checker->err);
+}
+
+/* Turns the reading of the last unsure release before a divergence and of those behind it. False when there is none that was not
+ * turned yet. */
+static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
+  size_t run = readings->unsure.count;
+  while (run > 0 && readings->unsure.items[run - 1] > diverged_at) run--;
+  if (run == 0 || readings->turns.count >= TURNS_MAX) return false;
+  const size_t entry = readings->unsure.items[run - 1];
+  if (readings->turns.count > 0 && readings->turns.items[readings->turns.count - 1] >= entry) return false;
+  if (!WO_VEC_RESERVE(&readings->turns, 1, TURNS_MAX)) return false;
+  readings->turns.items[readings->turns.count++] = entry;
+  return true;
+}
+
+/* Runs one version; as long as it comes farther by that, releases whose reason is not sure are read the other way. */
+static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
+  enum wo_status status = run_once(checker, torch, ret_trial);
+  while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
+    struct wo__trial trial;
+    status = make_pattern(checker);
+    if (status == WO_OK) status = run_once(checker, torch, &trial);
+    if (status != WO_OK) return status;
+    const bool is_better = trial.is_equal || trial.cursor > ret_trial->cursor;
+    if (is_better) {
+      *ret_trial = trial;
+      continue;
+    }
+    checker->readings.turns.count--;
+    return make_pattern(checker);
+  }
+  return status;
+}
+
 /* Runs all versions; the newest that agrees is told, else the one that came farthest. */
 static enum wo_status run_versions(struct checker *checker) {
   struct wo_check *const check = checker->check;
@@ -243,18 +302,10 @@ static enum wo_status run_versions(struct checker *checker) {
   uint16_t best_torch = 0;
   for (size_t i = check->version_count; i > 0; i--) {
     const uint16_t torch = check->versions_tried[i - 1];
-    const struct wo__trial_input input = {.recording = checker->recording,
-                                          .trace = checker->trace,
-                                          .pattern = &checker->pattern,
-                                          .start = &checker->start,
-                                          .settings = checker->settings,
-                                          .torch = torch};
     struct wo__trial trial;
-    size_t runs = 0;
-    const enum wo_status status = wo__settle_run(&input, &checker->start, &trial, &runs, checker->err);
-    check->layouts_tried += runs;
-    if (status != WO_OK && status != WO_E_USAGE) return status;
-    if (status != WO_OK) continue; /* this version cannot run with the settings or the start */
+    const enum wo_status status = run_version(checker, torch, &trial);
+    if (status == WO_E_USAGE) continue; /* this version cannot run with the settings or the start */
+    if (status != WO_OK) return status;
     check->versions_agree[i - 1] = trial.is_equal;
     const bool is_better =
         best_torch == 0 || (trial.is_equal && !best.is_equal) || (!best.is_equal && trial.cursor > best.cursor);
@@ -280,7 +331,7 @@ static enum wo_status check_trace(struct checker *checker) {
   enum wo_status status =
       wo_start_rebuild(checker->recording, checker->trace, &checker->settings, WO_TORCH_DEFAULT, &checker->start, checker->err);
   if (status != WO_OK) return contradiction(checker, status);
-  status = wo_pattern_make(checker->recording, checker->trace, &checker->pattern, checker->err);
+  status = make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
   describe_start(checker);
   choose_versions(checker);
@@ -300,5 +351,7 @@ enum wo_status wo_check_run(const struct wo_recording *recording, const struct w
   const enum wo_status status = check_trace(&checker);
   wo_pattern_done(&checker.pattern);
   wo_start_done(&checker.start);
+  WO_VEC_DONE(&checker.readings.turns);
+  WO_VEC_DONE(&checker.readings.unsure);
   return status;
 }

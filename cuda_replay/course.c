@@ -56,23 +56,23 @@ void wo_course_done(struct wo_course *course) {
 
 /* ---- Runs ---- */
 
-/* The recorder's observers and the caller's, called one after the other. */
-struct both {
-  struct wo_replay_observer step[2];
+/* The observers of the recorder, the device and the caller, called one after the other. */
+struct all {
+  struct wo_replay_observer step[3];
   struct wo_allocator_observer event[2];
 };
 
-static void on_both_steps(void *state, size_t request, const struct wo_allocator *allocator) {
-  const struct both *const both = state;
-  for (int i = 0; i < 2; i++) {
-    if (both->step[i].on_step) both->step[i].on_step(both->step[i].state, request, allocator);
+static void on_all_steps(void *state, size_t request, const struct wo_allocator *allocator) {
+  const struct all *const all = state;
+  for (int i = 0; i < 3; i++) {
+    if (all->step[i].on_step) all->step[i].on_step(all->step[i].state, request, allocator);
   }
 }
 
-static void on_both_events(void *state, const struct wo_allocator_event *event) {
-  const struct both *const both = state;
+static void on_all_events(void *state, const struct wo_allocator_event *event) {
+  const struct all *const all = state;
   for (int i = 0; i < 2; i++) {
-    if (both->event[i].on_event) both->event[i].on_event(both->event[i].state, event);
+    if (all->event[i].on_event) all->event[i].on_event(all->event[i].state, event);
   }
 }
 
@@ -97,10 +97,10 @@ static enum wo_status run(const struct recording_run *run, const struct wo_patte
     wo_course_done(&course);
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the course of the replay");
   }
-  struct both both = {.step = {wo_course_recorder_steps(recorder), options.on_step},
-                      .event = {wo_course_recorder_events(recorder), options.on_event}};
-  options.on_step = (struct wo_replay_observer){.state = &both, .on_step = on_both_steps};
-  options.on_event = (struct wo_allocator_observer){.state = &both, .on_event = on_both_events};
+  struct all all = {.step = {wo_course_recorder_steps(recorder), run->devices->on_step, options.on_step},
+                    .event = {wo_course_recorder_events(recorder), options.on_event}};
+  options.on_step = (struct wo_replay_observer){.state = &all, .on_step = on_all_steps};
+  options.on_event = (struct wo_allocator_observer){.state = &all, .on_event = on_all_events};
   const enum wo_status status = wo_replay_run(pattern, &options, &outcome, err);
   const enum wo_status finished = wo_course_recorder_finish(recorder, &course);
   if (status != WO_OK) {
@@ -131,6 +131,26 @@ static enum wo_status take_map(const struct recording_run *first, uint32_t at, s
   return WO_OK;
 }
 
+/* Chooses what the map shows; returns after which request it is to be taken. */
+static uint32_t choose_moment(struct wo_course *course, bool has_start) {
+  if (course->outcome.has_oom && course->outcome.oom_at == WO_NO_REQUEST) {
+    /* What was alive at the start did not fit: no request stands for it. */
+    course->has_oom = true;
+    course->oom = course->outcome.oom;
+    course->oom_count = course->outcome.oom_count;
+    course->oom_kept = 1;
+    course->ooms[0] = wo_course_no_place();
+  }
+  const struct wo_course_place peak = course->peak[WO_COURSE_ALLOCATED];
+  course->moment_at = course->has_oom ? course->ooms[0] : peak;
+  course->moment = course->has_oom ? WO_MOMENT_OOM : peak.bytes > 0 ? WO_MOMENT_PEAK : WO_MOMENT_NONE;
+  if (course->moment_at.request != WO_NO_REQUEST) return course->moment_at.request;
+  if (has_start) return WO_MAP_AT_START;
+  /* Without a start the first state that anybody sees is the one after the first request. */
+  if (course->request_count == 0) course->moment = WO_MOMENT_NONE;
+  return 0;
+}
+
 enum wo_status wo_course_record(const struct wo_pattern *pattern, const struct wo_trace *trace,
                                 const struct wo_replay_options *options, const struct wo_course_devices *devices,
                                 struct wo_course *ret_course, struct wo_err *err) {
@@ -138,13 +158,8 @@ enum wo_status wo_course_record(const struct wo_pattern *pattern, const struct w
   struct wo_course course = {0};
   enum wo_status status = run(&first, pattern, WO_NO_REQUEST, &course, err);
   if (status != WO_OK) return status;
-  const struct wo_course_place peak = course.peak[WO_COURSE_ALLOCATED];
-  course.moment_at = course.has_oom ? course.ooms[0] : peak;
-  course.moment = course.has_oom ? WO_MOMENT_OOM : peak.bytes > 0 ? WO_MOMENT_PEAK : WO_MOMENT_NONE;
-  if (course.moment != WO_MOMENT_NONE) {
-    const uint32_t at = course.moment_at.request;
-    status = take_map(&first, at == WO_NO_REQUEST ? WO_MAP_AT_START : at, &course, err);
-  }
+  const uint32_t at = choose_moment(&course, options->start != NULL);
+  if (course.moment != WO_MOMENT_NONE) status = take_map(&first, at, &course, err);
   if (status != WO_OK) {
     wo_course_done(&course);
     return status;

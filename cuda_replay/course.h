@@ -77,10 +77,12 @@ struct wo_course {
 
 /* ---- All in one ---- */
 
-/* Gives a device in its first state; the one given before is not used any more. NULL when memory is out. */
+/* fresh gives a device in its first state; the one given before is not used any more. NULL when memory is out. on_step is called
+ * in both runs, for devices that must know where the run is ({0} for none). */
 struct wo_course_devices {
   void *state;
   const struct wo_device *(*fresh)(void *state);
+  struct wo_replay_observer on_step;
 };
 
 /* Runs the pattern (options->device is not used; observers in options are called during the first run) and records its course

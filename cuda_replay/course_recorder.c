@@ -35,6 +35,8 @@ struct sample {
   uint32_t entry;
   int64_t time_us;
   uint64_t bytes[WO_COURSE_SERIES_COUNT_];
+  uint64_t high_bytes[WO_COURSE_SERIES_COUNT_]; /* during the step: above bytes where a request was served and given back */
+  enum wo_alloc_class class_;                   /* whose bytes rose to the highest */
 };
 
 /* ---- Classes ---- */
@@ -95,9 +97,11 @@ static double fragmentation(const struct sample *sample) {
 static struct wo_course_bin bin_of(const struct wo_course_recorder *recorder, const struct sample *sample) {
   struct wo_course_bin bin = {.count = 1, .first_us = sample->time_us, .last_us = sample->time_us};
   for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
-    bin.low_bytes[i] = bin.high_bytes[i] = bin.last_bytes[i] = sample->bytes[i];
+    bin.low_bytes[i] = bin.last_bytes[i] = sample->bytes[i];
+    bin.high_bytes[i] = sample->high_bytes[i];
   }
   for (int i = 0; i < WO_CLASS_COUNT_; i++) bin.top_class_bytes[i] = bin.last_class_bytes[i] = recorder->class_bytes[i];
+  bin.top_class_bytes[sample->class_] += sample->high_bytes[WO_COURSE_ALLOCATED] - sample->bytes[WO_COURSE_ALLOCATED];
   bin.low_fragmentation = bin.high_fragmentation = bin.last_fragmentation = fragmentation(sample);
   return bin;
 }
@@ -143,10 +147,11 @@ static struct wo_course_place place_of(const struct sample *sample, uint64_t byt
 static void follow_peaks(struct wo_course_recorder *recorder, const struct sample *sample) {
   struct wo_course *const course = &recorder->course;
   for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
-    if (sample->bytes[i] > course->peak[i].bytes) course->peak[i] = place_of(sample, sample->bytes[i]);
+    if (sample->high_bytes[i] > course->peak[i].bytes) course->peak[i] = place_of(sample, sample->high_bytes[i]);
   }
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
-    const uint64_t bytes = recorder->class_bytes[i];
+    uint64_t bytes = recorder->class_bytes[i];
+    if (i == (int)sample->class_) bytes += sample->high_bytes[WO_COURSE_ALLOCATED] - sample->bytes[WO_COURSE_ALLOCATED];
     if (bytes > course->class_peak[i].bytes) course->class_peak[i] = place_of(sample, bytes);
   }
 }
@@ -216,25 +221,28 @@ static void keep_places_alive(struct wo_course_recorder *recorder) {
   recorder->places.count = kept;
 }
 
+/* Follows one of torch's statistics. Its highest value rises in a step only when that step reached it. */
+static void follow_stat(const struct wo_course_recorder *recorder, struct sample *sample, enum wo_course_series series,
+                        const struct wo_stat *stat) {
+  assert(stat->current >= 0 && stat->peak >= stat->current);
+  sample->bytes[series] = sample->high_bytes[series] = (uint64_t)stat->current;
+  if ((uint64_t)stat->peak > recorder->course.peak[series].bytes) sample->high_bytes[series] = (uint64_t)stat->peak;
+}
+
 static struct sample sample_of(const struct wo_course_recorder *recorder, size_t request, const struct wo_allocator *allocator) {
   const struct wo_allocator_stats *const stats = wo_allocator_stats(allocator);
-  const uint64_t reserved = (uint64_t)stats->reserved_bytes[WO_STAT_ALL].current;
-  const uint64_t allocated = (uint64_t)stats->allocated_bytes[WO_STAT_ALL].current;
-  const uint32_t entry = recorder->pattern->requests.items[request].entry;
-  assert(allocated <= reserved);
-  return (struct sample){
-      .request = (uint32_t)request,
-      .entry = entry,
-      .time_us = time_of(recorder, entry),
-      .bytes =
-          {
-              [WO_COURSE_RESERVED] = reserved,
-              [WO_COURSE_ALLOCATED] = allocated,
-              [WO_COURSE_ACTIVE] = (uint64_t)stats->active_bytes[WO_STAT_ALL].current,
-              [WO_COURSE_REQUESTED] = (uint64_t)stats->requested_bytes[WO_STAT_ALL].current,
-              [WO_COURSE_UNUSED] = reserved - allocated,
-          },
-  };
+  const struct wo_request *const asked = &recorder->pattern->requests.items[request];
+  const bool has_instance = asked->kind <= WO_REQUEST_COMPLETE;
+  struct sample sample = {.request = (uint32_t)request, .entry = asked->entry, .time_us = time_of(recorder, asked->entry)};
+  sample.class_ = has_instance ? class_of(recorder, asked->subject) : WO_CLASS_UNKNOWN;
+  follow_stat(recorder, &sample, WO_COURSE_RESERVED, &stats->reserved_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_COURSE_ALLOCATED, &stats->allocated_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_COURSE_ACTIVE, &stats->active_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_COURSE_REQUESTED, &stats->requested_bytes[WO_STAT_ALL]);
+  assert(sample.bytes[WO_COURSE_ALLOCATED] <= sample.bytes[WO_COURSE_RESERVED]);
+  const uint64_t unused = sample.bytes[WO_COURSE_RESERVED] - sample.bytes[WO_COURSE_ALLOCATED];
+  sample.bytes[WO_COURSE_UNUSED] = sample.high_bytes[WO_COURSE_UNUSED] = unused;
+  return sample;
 }
 
 static void add_sample(struct wo_course_recorder *recorder, const struct sample *sample) {
@@ -260,9 +268,7 @@ static void on_step(void *state, size_t request, const struct wo_allocator *allo
     begin(recorder, allocator);
     keep_places_alive(recorder);
   }
-  const bool has_instance = asked->kind <= WO_REQUEST_COMPLETE;
-  const enum wo_alloc_class class_ = has_instance ? class_of(recorder, asked->subject) : WO_CLASS_UNKNOWN;
-  follow_classes(recorder, is_first ? WO_CLASS_UNKNOWN : class_, sample.bytes[WO_COURSE_ALLOCATED]);
+  follow_classes(recorder, sample.class_, sample.bytes[WO_COURSE_ALLOCATED]);
   add_sample(recorder, &sample);
   follow_ooms(recorder, &sample, allocator);
   if (request != recorder->map_at || recorder->course.map.segments.count > 0) return;
@@ -311,6 +317,7 @@ static void add_start(struct wo_course_recorder *recorder) {
   sample.bytes[WO_COURSE_RESERVED] = map.reserved_bytes;
   sample.bytes[WO_COURSE_ALLOCATED] = recorder->allocated_bytes;
   sample.bytes[WO_COURSE_UNUSED] = map.reserved_bytes - recorder->allocated_bytes;
+  memcpy(sample.high_bytes, sample.bytes, sizeof sample.high_bytes);
   add_to_bins(recorder, &sample);
   sample.request = WO_NO_REQUEST;
   follow_peaks(recorder, &sample);
@@ -333,7 +340,9 @@ static bool mark_alive(struct wo_course_recorder *recorder) {
     const struct wo_request request = pattern->requests.items[i];
     const uint64_t bit = UINT64_C(1) << (request.subject % 64);
     if (request.kind > WO_REQUEST_COMPLETE || request.subject >= pattern->instances.count) continue;
-    if (request.kind == WO_REQUEST_ALLOC) recorder->is_alive[request.subject / 64] |= bit;
+    /* A request that was refused when it was recorded dies in its own step. */
+    const bool is_refused = pattern->instances.items[request.subject].death == i;
+    if (request.kind == WO_REQUEST_ALLOC && !is_refused) recorder->is_alive[request.subject / 64] |= bit;
     if (request.kind == WO_REQUEST_FREE || request.kind == WO_REQUEST_COMPLETE) recorder->is_alive[request.subject / 64] &= ~bit;
   }
   return true;

@@ -58,9 +58,12 @@ struct maker {
     uint32_t *items; /* completions that a retry brought about: instances, and their entries */
     size_t count, capacity;
   } held;
+  struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
+  size_t turns;                  /* of the readings, that were passed */
   struct wo__release release;
   struct wo__private_pools pools;
   bool has_completed;  /* the recording tells when frees complete */
+  bool has_deferred;   /* some complete later than they were requested */
   bool is_run_settled; /* it is known why the segments of the run under way are released */
 };
 
@@ -147,16 +150,6 @@ static enum wo_status on_alloc(struct maker *maker, size_t index) {
   return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
 }
 
-static enum wo_status on_oom(struct maker *maker, size_t index) {
-  uint32_t instance = 0;
-  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
-  const uint32_t at = next_request(maker);
-  const enum wo_status status = add_instance(maker, index, at, &instance);
-  if (status != WO_OK) return status;
-  maker->pattern->instances.items[instance].death = at;
-  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
-}
-
 /* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
  * lock. Recordings without completions do not tell. */
 static bool completes_at_once(const struct maker *maker, size_t index) {
@@ -215,17 +208,37 @@ static bool keeps_run(const struct wo_trace_entry *entry) {
   }
 }
 
-/* Takes the completions that stand right before a retry off the requests, to be put behind it. */
-static enum wo_status hold_completions(struct maker *maker) {
-  size_t first = maker->pattern->requests.count;
-  while (first > 0 && maker->pattern->requests.items[first - 1].kind == WO_REQUEST_COMPLETE) first--;
-  for (size_t i = first; i < maker->pattern->requests.count; i++) {
-    if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
-    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].subject;
-    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].entry;
-  }
-  maker->pattern->requests.count = first;
+/* The free right before a retry may have completed because of it, as its completion stands right behind its request either way.
+ * Where the program uses several streams it is taken to have: then nothing keeps the request from having missed that memory. */
+static enum wo_status hold_free(struct maker *maker, size_t run) {
+  const size_t count = maker->pattern->requests.count;
+  struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
+  if (!maker->has_deferred || !last || last->kind != WO_REQUEST_FREE || last->entry + 2 != run) return WO_OK;
+  if (maker->trace->entries.items[last->entry].action != WO_ACTION_FREE_REQUESTED) return WO_OK;
+  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+  last->kind = WO_REQUEST_DEFER;
+  maker->held.items[maker->held.count++] = last->subject;
+  maker->held.items[maker->held.count++] = last->entry + 1;
   return WO_OK;
+}
+
+/* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
+ * retry completes all that is pending, and the request did not get their memory. */
+static enum wo_status hold_completions(struct maker *maker, size_t run) {
+  const struct wo_pattern *const pattern = maker->pattern;
+  while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
+    const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
+    const bool is_completion = last->kind == WO_REQUEST_COMPLETE && last->entry == run - 1;
+    const bool is_nothing = maker->trace->entries.items[run - 1].action != WO_ACTION_FREE_COMPLETED;
+    if (!is_completion && !is_nothing) break;
+    run--;
+    if (!is_completion) continue;
+    if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+    maker->held.items[maker->held.count++] = last->subject;
+    maker->held.items[maker->held.count++] = last->entry;
+    maker->pattern->requests.count--;
+  }
+  return hold_free(maker, run);
 }
 
 static enum wo_status release_completions(struct maker *maker) {
@@ -237,22 +250,59 @@ static enum wo_status release_completions(struct maker *maker) {
   return WO_OK;
 }
 
-/* The first release of a run settles why the run is there. Segments of a private pool are only released by empty_cache() once the
- * pool's last user is gone. */
-static enum wo_status on_release(struct maker *maker, size_t index) {
+/* Whether the run at entry `index` is read as a retry, with the turns that the readings take. */
+static enum wo_status read_run(struct maker *maker, size_t index, bool *ret_is_retry) {
+  bool is_sure = true;
+  *ret_is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
+  struct wo__readings *const readings = maker->readings;
+  if (is_sure || !readings) return WO_OK;
+  while (maker->turns < readings->turns.count && readings->turns.items[maker->turns] <= index) maker->turns++;
+  if (maker->turns % 2 == 1) *ret_is_retry = !*ret_is_retry;
+  if (!WO_VEC_RESERVE(&readings->unsure, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  readings->unsure.items[readings->unsure.count++] = index;
+  return WO_OK;
+}
+
+/* Segments of a private pool are released for others once the pool's last user is gone; within the pool, a request may release
+ * them for itself. */
+static enum wo_status add_pool_releases(struct maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
+  size_t end = index;
+  while (end < trace->entries.count && keeps_run(&trace->entries.items[end])) end++;
+  const uint32_t own = end < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, end) : WO_POOL_DEFAULT;
+  uint32_t pool = WO_POOL_DEFAULT;
   enum wo_status status = WO_OK;
+  for (size_t i = index; i < end && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    const bool is_release = entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
+    if (!is_release || entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
+    pool = entry->pool;
+    status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
+  }
+  return status;
+}
+
+/* The first release of a run settles why the run is there. */
+static enum wo_status on_release(struct maker *maker, size_t index) {
+  bool is_retry = false;
   if (maker->is_run_settled) return WO_OK;
   maker->is_run_settled = true;
-  if (wo__release_is_retry(&maker->release, index)) return hold_completions(maker);
-  uint32_t pool = WO_POOL_DEFAULT;
-  for (size_t i = index; i < trace->entries.count && keeps_run(&trace->entries.items[i]) && status == WO_OK; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->action != WO_ACTION_SEGMENT_FREE && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
-    if (entry->pool != WO_POOL_DEFAULT && entry->pool != pool) status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
-    pool = entry->pool;
-  }
-  return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+  enum wo_status status = read_run(maker, index, &is_retry);
+  if (status == WO_OK && is_retry) status = hold_completions(maker, index);
+  if (status == WO_OK && !maker->release.has_instructions) status = add_pool_releases(maker, index);
+  return status == WO_OK && !is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+}
+
+static enum wo_status on_oom(struct maker *maker, size_t index) {
+  uint32_t instance = 0;
+  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
+  enum wo_status status = hold_completions(maker, index);
+  if (status != WO_OK) return status;
+  const uint32_t at = next_request(maker);
+  status = add_instance(maker, index, at, &instance);
+  if (status != WO_OK) return status;
+  maker->pattern->instances.items[instance].death = at;
+  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
 }
 
 static enum wo_status on_record_stream(struct maker *maker, size_t index) {
@@ -458,22 +508,28 @@ static enum wo_status put_in_order(struct maker *maker) {
 
 /* ---- Whole ---- */
 
-static bool has_completions(const struct wo_trace *trace) {
+/* Looks for completions, and for some that stand apart from their requests. */
+static void look_for_completions(struct maker *maker) {
+  const struct wo_trace *const trace = maker->trace;
   for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_FREE_COMPLETED) return true;
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
+    maker->has_completed = true;
+    const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
+    if (!is_near) maker->has_deferred = true;
   }
-  return false;
 }
 
-enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
-                               struct wo_err *err) {
+enum wo_status wo__pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
+                                struct wo_pattern *ret_pattern, struct wo_err *err) {
   *ret_pattern = (struct wo_pattern){.recording = recording};
   struct maker maker = {.recording = recording,
                         .trace = trace,
                         .pattern = ret_pattern,
                         .err = err,
-                        .release = wo__release_begin(recording, trace),
-                        .has_completed = has_completions(trace)};
+                        .readings = readings,
+                        .release = wo__release_begin(recording, trace)};
+  look_for_completions(&maker);
   enum wo_status status = wo__private_pools_find(&maker.pools, trace);
   if (status == WO_OK) status = make_entries(&maker);
   if (status == WO_OK) status = make_untouched(&maker);
@@ -484,6 +540,11 @@ enum wo_status wo_pattern_make(const struct wo_recording *recording, const struc
   WO_VEC_DONE(&maker.held);
   wo__private_pools_done(&maker.pools);
   return status;
+}
+
+enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
+                               struct wo_err *err) {
+  return wo__pattern_read(recording, trace, NULL, ret_pattern, err);
 }
 
 void wo_pattern_done(struct wo_pattern *pattern) {

@@ -85,25 +85,64 @@ static enum wo_frame_origin origin_at(const struct wo_recording *recording, uint
   return origin;
 }
 
+/* How much a frame tells people who look for what asked: higher is better. */
+enum telling { TELLS_NOTHING, TELLS_OPERATOR, TELLS_NODE, TELLS_TORCH, TELLS_CODE };
+
+/* Threads of the autograd engine have no Python frame. Their operator, and better the node of the graph, is what people know. */
+static const struct {
+  const char *start;
+  const char *part;
+  enum telling telling;
+} native_names[] = {
+    {"torch::autograd::generated::", "Backward", TELLS_NODE},
+    {"torch::autograd::AccumulateGrad", "", TELLS_NODE},
+    {"c10d::", "", TELLS_NODE},
+    {"at::_ops::", "", TELLS_OPERATOR},
+};
+
+static enum telling native_telling(const struct wo_frame *frame) {
+  for (size_t i = 0; i < sizeof native_names / sizeof *native_names; i++) {
+    if (!wo_view_starts(frame->function, native_names[i].start)) continue;
+    if (wo_view_has(frame->function, native_names[i].part)) return native_names[i].telling;
+  }
+  return TELLS_NOTHING;
+}
+
+static enum telling telling_of(const struct wo_frame *frame, enum wo_frame_origin origin) {
+  if (origin == WO_FRAME_NATIVE) return native_telling(frame);
+  return origin >= WO_FRAME_LIBRARY ? TELLS_CODE : TELLS_TORCH;
+}
+
 struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8_t *known, uint32_t stack) {
   struct wo_stack_sites sites = {WO_NO_FRAME, WO_NO_FRAME};
   if (stack == WO_NO_STACK) return sites;
   assert(stack < recording->stacks.count);
   const struct wo_stack range = recording->stacks.items[stack];
-  enum wo_frame_origin asker_origin = WO_FRAME_NATIVE;
+  enum telling best = TELLS_NOTHING;
   for (uint32_t i = 0; i < range.count && sites.user == WO_NO_FRAME; i++) {
     const uint32_t index = recording->stack_frames.items[range.first + i];
     const enum wo_frame_origin origin = origin_at(recording, known, index);
-    /* Python's frames and torch's are better than native ones, an installed package's or the user's best. */
-    const bool is_better = (asker_origin == WO_FRAME_NATIVE && origin > WO_FRAME_NATIVE) ||
-                           (asker_origin < WO_FRAME_LIBRARY && origin >= WO_FRAME_LIBRARY);
-    if (sites.asker == WO_NO_FRAME || is_better) {
+    const enum telling telling = telling_of(&recording->frames.items[index], origin);
+    /* Operators call each other: the outermost is the one that was asked for. */
+    const bool is_outer = telling == best && (telling == TELLS_OPERATOR || telling == TELLS_NODE);
+    if (sites.asker == WO_NO_FRAME || telling > best || is_outer) {
       sites.asker = index;
-      asker_origin = origin;
+      best = telling;
     }
     if (origin == WO_FRAME_USER) sites.user = index;
   }
   return sites;
+}
+
+/* Arguments of C++ begin at the first bracket that follows a name: "(anonymous namespace)" follows "::". */
+struct wo_view wo_frame_function_name(const struct wo_frame *frame) {
+  static const char generated[] = "torch::autograd::generated::";
+  const bool is_node = wo_view_starts(frame->function, generated);
+  const struct wo_view name = wo_view_skip(frame->function, is_node ? sizeof generated - 1 : 0);
+  for (size_t i = 1; i < name.len; i++) {
+    if (name.ptr[i] == '(' && wo_is_word(name.ptr[i - 1])) return wo_view_sub(name, 0, i);
+  }
+  return name;
 }
 
 struct wo_view wo_frame_file_name(const struct wo_frame *frame) {

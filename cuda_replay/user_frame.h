@@ -24,13 +24,16 @@ enum wo_frame_origin {
 enum wo_frame_origin wo_frame_origin(const struct wo_frame *frame);
 
 /* The frames to show for a stack, as indices into recording->frames. asker: the innermost that is neither native, torch nor
- * Python's own, or else the innermost Python one, or else the innermost. user: the innermost of the user's program, or
- * WO_NO_FRAME. Both are WO_NO_FRAME for WO_NO_STACK and for empty stacks. */
+ * Python's own; else the innermost Python one; else the node of the autograd graph, the operator, or the innermost. user: the
+ * innermost of the user's program, or WO_NO_FRAME. Both are WO_NO_FRAME for WO_NO_STACK and for empty stacks. */
 struct wo_stack_sites {
   uint32_t asker;
   uint32_t user;
 };
 struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8_t *known, uint32_t stack);
+
+/* The function without what makes C++ frames long: arguments, and the namespace of nodes ("BmmBackward0::apply"). */
+struct wo_view wo_frame_function_name(const struct wo_frame *frame);
 
 /* The last part of a file's path ("train.py"). */
 struct wo_view wo_frame_file_name(const struct wo_frame *frame);
