@@ -180,7 +180,7 @@ static const struct wo_device *make_fresh(void *state) {
 static enum wo_status look_at_whatif(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   struct fresh_model fresh = {.options = whatif_options(maker, &report->settings), .order = report->whatif.worst_order};
-  const struct wo_course_devices devices = {&fresh, make_fresh};
+  const struct wo_course_devices devices = {&fresh, make_fresh, {0}};
   const struct wo_replay_options options = {.settings = report->settings, .torch = report->torch};
   const enum wo_status status =
       wo_course_record(&report->recorded_pattern, maker->trace, &options, &devices, &report->course, maker->err);

@@ -14,6 +14,7 @@ struct fresh {
   struct wo_device_model *model;
   struct wo_device_recorded *recorded;
   struct wo_device device;
+  struct wo_replay_observer chained; /* {0}, or who else wants to see each step */
 };
 
 static void drop(struct fresh *fresh) {
@@ -32,12 +33,27 @@ static bool make_model(struct fresh *fresh) {
   return fresh->model != NULL;
 }
 
+/* Tells the recorded device which request comes next: only segment events around its entry can be part of it. */
+static void seek(struct fresh *fresh, size_t request) {
+  const struct wo_pattern *const pattern = &fresh->report->recorded_pattern;
+  if (!fresh->recorded || request >= pattern->requests.count) return;
+  const struct wo_request *const next = &pattern->requests.items[request];
+  if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
+}
+
+static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
+  struct fresh *const fresh = state;
+  seek(fresh, request + 1);
+  if (fresh->chained.on_step) fresh->chained.on_step(fresh->chained.state, request, allocator);
+}
+
 static const struct wo_device *make_fresh(void *state) {
   struct fresh *const fresh = state;
   const struct wo_replay_report *const report = fresh->report;
   drop(fresh);
   if (fresh->is_free) return make_model(fresh) ? &fresh->device : NULL;
   fresh->recorded = wo_device_recorded_new(report->recording, report->trace, &report->start, &fresh->device);
+  seek(fresh, 0);
   return fresh->recorded ? &fresh->device : NULL;
 }
 
@@ -60,7 +76,7 @@ static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *
 
 enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
   struct fresh fresh = {.report = report};
-  const struct wo_course_devices devices = {&fresh, make_fresh};
+  const struct wo_course_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
   enum wo_status status = run_check(report, err);
   if (status != WO_OK) return status;
   const struct wo_replay_options options = options_of(report);
@@ -102,7 +118,8 @@ static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options o
   options.device = make_fresh(fresh);
   enum wo_status status = WO_E_NOMEM;
   if (recorder && options.device) {
-    options.on_step = wo_course_recorder_steps(recorder);
+    fresh->chained = wo_course_recorder_steps(recorder);
+    options.on_step = (struct wo_replay_observer){fresh, on_step};
     options.on_event = wo_course_recorder_events(recorder);
     status = wo_replay_run(&report->recorded_pattern, &options, &outcome, err);
   }

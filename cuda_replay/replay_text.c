@@ -87,7 +87,7 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct w
     add_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
     wo_text_add(out, ":%" PRIu32 " ", frame->line);
   }
-  add_clean(out, frame->function);
+  add_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
 }
 
 /* ---- First lines ---- */

@@ -21,11 +21,31 @@ static uint32_t first_frame(const struct wo_stack_sites *sites) {
   return sites->user != WO_NO_FRAME ? sites->user : sites->asker;
 }
 
-/* What the library did for that line, where it is another one. */
-static void write_asker(struct wo_replay_writer *w, const struct wo_stack_sites *sites, size_t indent) {
-  if (sites->user == WO_NO_FRAME || sites->asker == WO_NO_FRAME || sites->asker == sites->user) return;
-  wo_text_add(&w->line, "in ");
-  wo__replay_frame(w, sites->asker, &w->line);
+/* The program's frame that called its own innermost one, or WO_NO_FRAME. */
+static uint32_t find_caller(const struct wo_recording *recording, uint32_t stack, uint32_t own) {
+  if (stack == WO_NO_STACK || own == WO_NO_FRAME) return WO_NO_FRAME;
+  const struct wo_stack range = recording->stacks.items[stack];
+  bool is_behind = false;
+  for (uint32_t i = 0; i < range.count; i++) {
+    const uint32_t index = recording->stack_frames.items[range.first + i];
+    if (is_behind && index != own && wo_frame_origin(&recording->frames.items[index]) == WO_FRAME_USER) return index;
+    is_behind = is_behind || index == own;
+  }
+  return WO_NO_FRAME;
+}
+
+/* What the library did for that line, and who called it: one line for both. */
+static void write_context(struct wo_replay_writer *w, uint32_t stack, const struct wo_stack_sites *sites, size_t indent) {
+  if (sites->user == WO_NO_FRAME || w->style.is_verbose) return;
+  const uint32_t caller = find_caller(w->report->recording, stack, sites->user);
+  if (sites->asker != WO_NO_FRAME && sites->asker != sites->user) {
+    wo_text_add(&w->line, "in ");
+    wo__replay_frame(w, sites->asker, &w->line);
+  }
+  if (caller != WO_NO_FRAME) {
+    wo_text_add(&w->line, "%sfrom ", w->line.len > 0 ? ", " : "");
+    wo__replay_frame(w, caller, &w->line);
+  }
   wo__replay_put(w, indent, indent + 3);
 }
 
@@ -79,7 +99,7 @@ static void write_stacks(struct wo_replay_writer *w) {
     wo__replay_count(&w->line, row->share.count, "block", "blocks");
     wo_text_add(&w->line, ", %s)", class_text(row->class_));
     wo__replay_put(w, 2, SITE_COLUMN);
-    write_asker(w, &row->sites, SITE_COLUMN);
+    write_context(w, row->stack, &row->sites, SITE_COLUMN);
     write_frames(w, row->stack, SITE_COLUMN);
   }
   if (rest == 0) return;
@@ -113,7 +133,7 @@ static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   }
   wo_text_add(&w->line, "  0x%" PRIx64, pin->address);
   wo__replay_put(w, 4, 6);
-  write_asker(w, &pin->holder.sites, 6);
+  write_context(w, pin->holder.stack, &pin->holder.sites, 6);
   write_frames(w, pin->holder.stack, 6);
 }
 

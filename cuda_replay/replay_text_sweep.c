@@ -53,9 +53,10 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
   wo_text_add(w->out, "%*.1f %%", IDLE_COLUMNS - 2, wo_replay_idle_pct(result));
   add_result(w, result);
   if (color != WO_REPLAY_PLAIN) wo__replay_color(w, WO_REPLAY_PLAIN);
-  if (result->reserved_lo_bytes != result->reserved_hi_bytes) {
-    char lo[WO_SIZE_TEXT];
-    wo_text_add(&w->line, "  (from %s, by order of addresses)", wo__replay_size(result->reserved_lo_bytes, lo));
+  if (result->reserved_lo_bytes != result->reserved_hi_bytes && result->oom_count == 0) {
+    char less[WO_SIZE_TEXT];
+    wo_text_add(&w->line, " (up to %s less, by the order of addresses)",
+                wo__replay_size(result->reserved_hi_bytes - result->reserved_lo_bytes, less));
   }
   wo__replay_put_behind(w, LABEL_COLUMN);
 }
