@@ -105,7 +105,7 @@ static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
 }
 
-/* "peak reserved 25.19 GiB at request 4,711 - ...": also what a screen reader is told. */
+/* "peak allocated 22.55 GiB at request 2,747; ...": also what a screen reader is told. */
 static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
   static const struct {
     enum wo_course_series series;
@@ -118,27 +118,36 @@ static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
     wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
     wo_text_add(out, "%s%s %s at %s", i > 0 ? "; " : "", shown[i].name, bytes, wo__svg_place_text(peak, place, sizeof place));
   }
-  if (wo_plot_has_capacity(plot)) {
-    wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);
-    wo_text_add(out, "; capacity %s", bytes);
-  }
-  if (plot->course->has_oom) {
-    wo_units_bytes_text((double)plot->course->oom.requested_bytes, bytes, sizeof bytes);
-    wo__svg_place_text(&plot->course->ooms[0], place, sizeof place);
-    wo_text_add(out, "; out of memory at %s (%s asked for)", place, bytes);
-  }
+  if (!wo_plot_has_capacity(plot)) return;
+  wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);
+  wo_text_add(out, "; capacity %s", bytes);
 }
 
-static void add_head(struct wo_svg_page *page, const struct wo_text *figures) {
-  const struct wo_view line = {figures->ptr, figures->len};
+/* The first request that failed, in words; nothing when none did. */
+static void add_failure(const struct wo_plot *plot, struct wo_text *out) {
+  char bytes[32];
+  char place[80];
+  if (!plot->course->has_oom) return;
+  wo_units_bytes_text((double)plot->course->oom.requested_bytes, bytes, sizeof bytes);
+  wo__svg_place_text(&plot->course->ooms[0], place, sizeof place);
+  wo_text_add(out, "out of memory at %s: %s asked for", place, bytes);
+}
+
+static void add_head_line(struct wo_svg_page *page, const char *classes, const struct wo_text *text) {
+  if (text->len == 0) return;
+  page->y += 20;
+  wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, SUBTITLE_CHARS);
+}
+
+static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
   wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), TITLE_CHARS);
   if (page->plot->subtitle.len > 0) {
     page->y += 20;
     wo_svg_text(page->out, 16, page->y, "m", page->plot->subtitle, SUBTITLE_CHARS);
   }
-  page->y += 20;
-  wo_svg_text(page->out, 16, page->y, "", line, SUBTITLE_CHARS + 50);
+  add_head_line(page, "", figures);
+  add_head_line(page, "b badfill", failure);
   page->y += 10;
 }
 
@@ -179,13 +188,34 @@ static void add_legend(struct wo_svg_page *page) {
 
 /* ---- The document ---- */
 
+static void add_opening(const struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure,
+                        struct wo_text *out) {
+  wo_text_add(out,
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" role=\"img\" "
+              "aria-labelledby=\"title desc\">\n<title id=\"title\">",
+              WO_SVG_WIDTH, page->y, WO_SVG_WIDTH, page->y);
+  wo_svg_escape(out, title_of(page->plot), TITLE_CHARS);
+  wo_text_add(out, "</title>\n<desc id=\"desc\">");
+  wo_text_add_view(out, (struct wo_view){figures->ptr, figures->len});
+  if (failure->len > 0) wo_text_add(out, "; ");
+  wo_text_add_view(out, (struct wo_view){failure->ptr, failure->len});
+  wo_text_add(out, "</desc>\n");
+  add_style(out);
+  wo_text_add(out, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
+                   "<rect class=\"free\" width=\"6\" height=\"6\"/>"
+                   "<path class=\"hatch\" d=\"M-1,1l2,-2M0,6l6,-6M5,7l2,-2\"/></pattern></defs>\n");
+  wo_svg_rect(out, 0, 0, WO_SVG_WIDTH, page->y, "bg");
+}
+
 void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out) {
   struct wo_text body = {0};
   struct wo_text figures = {0};
+  struct wo_text failure = {0};
   struct wo_svg_page page = {.plot = plot, .out = &body};
   assert(plot->course != NULL && plot->pattern != NULL);
   add_figures(plot, &figures);
-  add_head(&page, &figures);
+  add_failure(plot, &failure);
+  add_head(&page, &figures, &failure);
   if (plot->course->bin_count > 0) {
     add_legend(&page);
     wo__svg_time_panels(&page);
@@ -193,23 +223,12 @@ void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out) {
   wo__svg_map_panel(&page);
   wo__svg_sites_panel(&page);
   page.y += 20;
-
-  wo_text_add(out,
-              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" role=\"img\" "
-              "aria-labelledby=\"title desc\">\n<title id=\"title\">",
-              WO_SVG_WIDTH, page.y, WO_SVG_WIDTH, page.y);
-  wo_svg_escape(out, title_of(plot), TITLE_CHARS);
-  wo_text_add(out, "</title>\n<desc id=\"desc\">");
-  wo_svg_escape(out, (struct wo_view){figures.ptr, figures.len}, 1000);
-  wo_text_add(out, "</desc>\n");
-  add_style(out);
-  wo_text_add(out, "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-                   "<rect class=\"free\" width=\"6\" height=\"6\"/>"
-                   "<path class=\"hatch\" d=\"M-1,1l2,-2M0,6l6,-6M5,7l2,-2\"/></pattern></defs>\n");
-  wo_svg_rect(out, 0, 0, WO_SVG_WIDTH, page.y, "bg");
+  /* The height is known only now: the opening tag is written last. */
+  add_opening(&page, &figures, &failure, out);
   wo_text_add_view(out, (struct wo_view){body.ptr, body.len});
   wo_text_add(out, "</svg>\n");
-  out->is_failed = out->is_failed || body.is_failed || figures.is_failed;
+  out->is_failed = out->is_failed || body.is_failed || figures.is_failed || failure.is_failed;
   wo_text_done(&body);
   wo_text_done(&figures);
+  wo_text_done(&failure);
 }

@@ -128,7 +128,7 @@ static void add_ooms(struct chart *chart) {
   wo_units_bytes_text((double)course->oom.requested_bytes, bytes, sizeof bytes);
   if (course->oom_count > 1) snprintf(more, sizeof more, ", and %llu more", (unsigned long long)(course->oom_count - 1));
   snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
-  add_label_beside(chart, x, chart->top - 3, wo_view_of(text));
+  add_label_beside(chart, x, chart->top - 6, wo_view_of(text));
 }
 
 /* Where a label stands clear of the lines of reserved bytes and of the capacity. */
