@@ -78,6 +78,7 @@ static const struct {
     {"check", WO_CLI_TAKES_NOTHING}, {"set", WO_CLI_TAKES_VALUE},     {"capacity", WO_CLI_TAKES_VALUE},
     {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING}, {"at", WO_CLI_TAKES_VALUE},
     {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},      {"no-times", WO_CLI_TAKES_NOTHING},
+    {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},
 };
 
 enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
@@ -191,6 +192,8 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "  --torch VERSION      follow the rules of that version: 2.6\n"
                                   "  --at ENTRY           every segment and block after that entry\n"
                                   "  --device N           only that device of the recording\n"
+                                  "  --plot FILE.svg      memory over time by class, fragmentation, segments\n"
+                                  "  --chart              memory over time in the text report\n"
                                   "  --on model           where it runs; the model is the only place so far\n"
                                   "  --no-times           leave out how long it took: equal bytes on every run\n"
                                   "\n"

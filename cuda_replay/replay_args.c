@@ -78,6 +78,19 @@ static bool read_device(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+static bool read_chart(struct wo_replay_args *args, struct wo_view value) {
+  (void)value;
+  args->has_chart = true;
+  return true;
+}
+
+/* An empty name comes from an unset shell variable. */
+static bool read_plot(struct wo_replay_args *args, struct wo_view value) {
+  if (value.len == 0) return false;
+  args->plot = value;
+  return true;
+}
+
 static bool read_on(struct wo_replay_args *args, struct wo_view value) {
   (void)args;
   return wo_view_is(value, "model");
@@ -99,6 +112,8 @@ static const struct {
     {"device", read_device, "the number of a device, such as 0"},
     {"on", read_on, "model, the only place so far (a GPU is not supported yet)"},
     {"no-times", read_no_times, "no value"},
+    {"plot", read_plot, "the name of a file to write, such as memory.svg"},
+    {"chart", read_chart, "no value"},
 };
 
 enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err) {

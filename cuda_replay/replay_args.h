@@ -26,12 +26,14 @@ struct wo_replay_args {
   bool has_at;
   bool has_device;
   bool no_times;
+  bool has_chart;
   uint64_t at_entry;                       /* entries count from 0 */
   int device;                              /* ordinal in the program that was recorded */
   uint64_t capacity_bytes;                 /* 0 = not given */
   uint16_t torch;                          /* settings.h; 0 = not given */
   struct wo_view sets[WO_REPLAY_SETS_MAX]; /* KEY:VALUE lists, as given */
   size_t set_count;
+  struct wo_view plot; /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
 /* Reads one option into *args; views point into the option's value. WO_E_USAGE with a message that names the option and what it

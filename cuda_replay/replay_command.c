@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cuda_replay/replay_make.h"
+#include "cuda_replay/replay_plot.h"
 #include "cuda_replay/trace_open.h"
 #include "parsers/base/clean.h"
 
@@ -18,6 +19,7 @@ struct call {
   struct wo_text *errors;
   enum wo_replay_exit exit;
   size_t report_count;
+  size_t plot_count;
 };
 
 static double seconds_now(void) {
@@ -76,6 +78,21 @@ static void fail(struct call *call, const char *path, const struct wo_err *err) 
 
 /* ---- One recording ---- */
 
+/* One plot is one file: further reports would overwrite it. */
+static void plot(struct call *call, const char *path, const struct wo_replay_report *report) {
+  struct wo_err err = {0};
+  if (call->args.plot.len == 0) return;
+  if (call->plot_count++ > 0) {
+    wo_err_set(&err, WO_E_USAGE, "--plot shows the first report only: give one recording, and --device");
+    fail(call, path, &err);
+  } else if (!report->has_course) {
+    wo_err_set(&err, WO_E_USAGE, "--plot: nothing was replayed, so there is nothing to draw");
+    fail(call, path, &err);
+  } else if (wo_replay_plot_file(report, call->args.plot.ptr, &err) != WO_OK) {
+    fail(call, NULL, &err);
+  }
+}
+
 /* One report; false when there is none, which has been told. */
 static bool replay_device(struct call *call, const char *path, const struct wo_recording *recording,
                           const struct wo_trace *trace) {
@@ -97,6 +114,7 @@ static bool replay_device(struct call *call, const char *path, const struct wo_r
   } else {
     wo_replay_text(&report, call->wanted->style, call->out);
   }
+  plot(call, path, &report);
   join_exit(call, exit_of(&call->args, report.verdict));
   wo_replay_report_done(&report);
   return true;

@@ -83,6 +83,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->recording = maker->recording;
   report->trace = maker->trace;
   report->is_check = maker->args->is_check;
+  report->has_chart = maker->args->has_chart;
   report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
   if (!report->path.ptr) return out_of_memory(maker);
   report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->capacity_bytes);

@@ -60,6 +60,7 @@ struct wo_replay_report {
   struct wo_alloc_settings recorded_settings; /* as recorded; with --check those that were given, if any */
   struct wo_alloc_settings settings;          /* as replayed; the recorded ones unless changed */
   bool is_changed;                            /* --set was given, and is a what-if */
+  bool has_chart;                             /* --chart: memory over time in the text */
   bool is_check;                              /* --check: nothing below `check` is of interest */
   struct wo_capacity capacity;
 

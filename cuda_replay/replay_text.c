@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cuda_replay/plot_term.h"
+#include "cuda_replay/replay_plot.h"
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
@@ -384,6 +386,16 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 
 /* ---- The whole ---- */
 
+static void write_chart(struct wo_replay_writer *w) {
+  struct wo_text subtitle = {0};
+  if (!w->report->has_chart || !w->report->has_course) return;
+  const struct wo_plot plot = wo_replay_plot(w->report, &subtitle);
+  wo_text_add(w->out, "\n");
+  wo_plot_term(&plot, w->style, w->out);
+  if (subtitle.is_failed) w->out->is_failed = true;
+  wo_text_done(&subtitle);
+}
+
 /* Notes say what was skipped or cut in the file: they come last, and matter when a number looks odd. */
 static void write_notes(struct wo_replay_writer *w) {
   const struct wo_recording *const recording = w->report->recording;
@@ -428,6 +440,7 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
   if (subject && !report->is_check && !report->has_state) {
     write_oom(&w, subject);
     write_peak(&w, subject);
+    write_chart(&w);
     wo__replay_text_whatif(&w);
     wo__replay_text_holders(&w);
   }

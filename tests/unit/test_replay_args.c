@@ -56,6 +56,9 @@ static void test_values(void **state) {
       {"on", "model", true},
       {"on", "gpu", false},
       {"on", "gpu:0", false},
+      {"plot", "memory.svg", true},
+      {"plot", "", false},
+      {"chart", "", true},
       {"colour", "red", false},
       {"", "", false},
   };
@@ -132,8 +135,8 @@ static void test_together(void **state) {
 /* The command line knows which options take a value; here they get their meaning. The two lists are one. */
 static void test_same_as_the_command_line(void **state) {
   (void)state;
-  static const char *const words[] = {"check", "set",   "capacity", "torch",     "sweep", "at",   "device",   "on",
-                                      "plot",  "scale", "pair",     "transform", "help",  "zero", "no-times", "nothing"};
+  static const char *const words[] = {"check", "set",  "capacity",  "torch", "sweep", "at",       "device",  "on",   "plot",
+                                      "scale", "pair", "transform", "help",  "zero",  "no-times", "nothing", "chart"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     struct wo_replay_args args = {0};
     struct wo_err err;

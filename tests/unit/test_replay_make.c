@@ -291,6 +291,34 @@ static void test_several_files(void **state) {
   }
 }
 
+/* One SVG file for one report; what stands in the way is told, and the report comes all the same. */
+static void test_plot(void **state) {
+  (void)state;
+  static char small[] = RECORDINGS "small.jsonl";
+  char folder[256], file[300];
+  char *paths[] = {small};
+  struct wo_text out = {0}, errors = {0};
+  size_t len = 0;
+  assert_true(wo_files_scratch(folder, sizeof folder));
+  snprintf(file, sizeof file, "%s/memory.svg", folder);
+  struct wo_replay_option options[] = {{WO_VIEW("plot"), wo_view_of(file)}, {WO_VIEW("device"), WO_VIEW("0")}};
+  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_REPLAY_EXIT_FINE);
+  char *svg = wo_files_read(file, &len);
+  assert_non_null(svg);
+  assert_true(wo_view_has((struct wo_view){svg, len}, "<svg") && wo_view_has((struct wo_view){svg, len}, "</svg>"));
+  free(svg);
+  /* Two devices, one file. */
+  assert_int_equal(run(paths, 1, options, 1, &out, &errors), WO_REPLAY_EXIT_ERROR);
+  assert_true(wo_view_has((struct wo_view){errors.ptr, errors.len}, "--device"));
+  options[0].value = WO_VIEW("/nowhere/memory.svg");
+  errors.len = 0;
+  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_REPLAY_EXIT_ERROR);
+  assert_true(wo_view_has((struct wo_view){errors.ptr, errors.len}, "/nowhere/memory.svg"));
+  wo_files_remove_scratch(folder);
+  wo_text_done(&out);
+  wo_text_done(&errors);
+}
+
 /* Real recordings, where they lie beside the tree: those that hold enough are reproduced byte for byte, the others are refused
  * with a reason; and a what-if of each comes to an end. */
 static void test_corpus(void **state) {
@@ -328,7 +356,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_verdicts),         cmocka_unit_test(test_refused_wishes), cmocka_unit_test(test_figures),
       cmocka_unit_test(test_state_at_the_end), cmocka_unit_test(test_capacity),       cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_several_files),    cmocka_unit_test(test_corpus),
+      cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_corpus),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static void test_sweep(void **state) {
        .worth = WO_SWEEP_HARMFUL},
   };
   struct wo_text text = {0};
-  rows[1].result.reserved_lo_bytes -= GIB;
+  rows[1].result.reserved_lo_bytes -= 2 * GIB;
   report->verdict = WO_REPLAY_FITS;
   report->capacity = (struct wo_capacity){WO_CAPACITY_OPTION, 24 * GIB, GIB, UINT32_MAX};
   report->has_sweep = true;
@@ -171,7 +171,7 @@ static void test_sweep(void **state) {
   assert_non_null(strstr(shown, "at best, with expandable_segments:True"));
   assert_non_null(strstr(shown, "\n    export A=expandable_segments:True\n"));
   assert_non_null(strstr(shown, "20.00   5.0 %     4.00 left  expandable_segments:True\n"));
-  assert_non_null(strstr(shown, "default (as recorded) (up to 1.00 GiB less, by the order of addresses)"));
+  assert_non_null(strstr(shown, "default (as recorded) (up to 2.00 GiB less, by the order of addresses)"));
   assert_non_null(strstr(shown, "OOM at times  harmful: a:1 with a call"));
   cJSON *json = json_of(report);
   const cJSON *const list = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "sweep"), "rows");
