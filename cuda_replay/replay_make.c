@@ -183,6 +183,9 @@ static enum wo_status look_at_whatif(struct maker *maker) {
   struct fresh_model fresh = {.options = whatif_options(maker, &report->settings), .order = report->whatif.worst_order};
   const struct wo_course_devices devices = {&fresh, make_fresh, {0}};
   const struct wo_replay_options options = {.settings = report->settings, .torch = report->torch};
+  /* The recorded run's course gives way: a report shows one. */
+  if (report->has_course) wo_course_done(&report->course);
+  report->has_course = false;
   const enum wo_status status =
       wo_course_record(&report->recorded_pattern, maker->trace, &options, &devices, &report->course, maker->err);
   wo_device_model_free(fresh.model);
