@@ -65,6 +65,8 @@ struct maker {
   bool has_completed;  /* the recording tells when frees complete */
   bool has_deferred;   /* some complete later than they were requested */
   bool is_run_settled; /* it is known why the segments of the run under way are released */
+  bool is_retry;       /* by the retry of the request that follows */
+  size_t pending_count;
 };
 
 /* ---- Adding ---- */
@@ -172,9 +174,20 @@ static enum wo_status on_free_requested(struct maker *maker, size_t index) {
     freed->size_bytes = entry->size_bytes;
     freed->stream = entry->stream;
   }
-  if (!completes_at_once(maker, index)) return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  if (!completes_at_once(maker, index)) {
+    maker->pending_count++;
+    return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  }
   status = wo_address_map_put(&maker->live, entry->address, GONE);
   return status == WO_OK ? add_request(maker, WO_REQUEST_FREE, instance, index) : status;
+}
+
+/* Keeps a completion back until the retry that brought it about is done. */
+static enum wo_status hold(struct maker *maker, uint32_t instance, size_t index) {
+  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->held.items[maker->held.count++] = instance;
+  maker->held.items[maker->held.count++] = (uint32_t)index;
+  return WO_OK;
 }
 
 /* A completion right behind its request is part of that free. One without any request frees at once. */
@@ -187,7 +200,10 @@ static enum wo_status on_free_completed(struct maker *maker, size_t index) {
   if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, GONE);
   if (status != WO_OK) return status;
   if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
-  if (!freed || freed->death != WO_NO_REQUEST) return add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  if (freed && freed->death != WO_NO_REQUEST) maker->pending_count--;
+  if (!freed || freed->death != WO_NO_REQUEST) {
+    return maker->is_retry ? hold(maker, instance, index) : add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  }
   freed->death = next_request(maker);
   return add_request(maker, WO_REQUEST_FREE, instance, index);
 }
@@ -215,17 +231,16 @@ static enum wo_status hold_free(struct maker *maker, size_t run) {
   struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
   if (!maker->has_deferred || !last || last->kind != WO_REQUEST_FREE || last->entry + 2 != run) return WO_OK;
   if (maker->trace->entries.items[last->entry].action != WO_ACTION_FREE_REQUESTED) return WO_OK;
-  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
   last->kind = WO_REQUEST_DEFER;
-  maker->held.items[maker->held.count++] = last->subject;
-  maker->held.items[maker->held.count++] = last->entry + 1;
-  return WO_OK;
+  return hold(maker, last->subject, last->entry + 1);
 }
 
 /* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
  * retry completes all that is pending, and the request did not get their memory. */
 static enum wo_status hold_completions(struct maker *maker, size_t run) {
   const struct wo_pattern *const pattern = maker->pattern;
+  /* A retry waits for all streams. Where something stays pending, memory was released without that. */
+  if (maker->pending_count > 0) return WO_OK;
   while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
     const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
     const bool is_completion = last->kind == WO_REQUEST_COMPLETE && last->entry == run - 1;
@@ -233,9 +248,8 @@ static enum wo_status hold_completions(struct maker *maker, size_t run) {
     if (!is_completion && !is_nothing) break;
     run--;
     if (!is_completion) continue;
-    if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
-    maker->held.items[maker->held.count++] = last->subject;
-    maker->held.items[maker->held.count++] = last->entry;
+    const enum wo_status status = hold(maker, last->subject, last->entry);
+    if (status != WO_OK) return status;
     maker->pattern->requests.count--;
   }
   return hold_free(maker, run);
@@ -288,6 +302,7 @@ static enum wo_status on_release(struct maker *maker, size_t index) {
   if (maker->is_run_settled) return WO_OK;
   maker->is_run_settled = true;
   enum wo_status status = read_run(maker, index, &is_retry);
+  maker->is_retry = is_retry;
   if (status == WO_OK && is_retry) status = hold_completions(maker, index);
   if (status == WO_OK && !maker->release.has_instructions) status = add_pool_releases(maker, index);
   return status == WO_OK && !is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
@@ -363,7 +378,10 @@ static enum wo_status make_entries(struct maker *maker) {
     const bool ends_call = entry->action == WO_ACTION_ALLOC || entry->action == WO_ACTION_OOM;
     if (status == WO_OK && maker->held.count > 0 && ends_call) status = release_completions(maker);
     if (status != WO_OK) return status;
-    if (!keeps_run(entry)) maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+    if (!keeps_run(entry)) {
+      maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+      maker->is_retry = false;
+    }
     wo__release_step(&maker->release, entry);
   }
   return release_completions(maker);
