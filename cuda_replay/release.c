@@ -103,3 +103,8 @@ bool wo__release_is_retry(const struct wo__release *release, size_t first, bool 
   if (release->capacity_bytes == UINT64_MAX) return false;
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
 }
+
+bool wo__release_can_collect(const struct wo__release *release) {
+  const struct wo_alloc_settings *const settings = &release->recording->settings;
+  return settings->garbage_collection_threshold > 0;
+}

@@ -314,7 +314,7 @@ struct wo_recording *wo_random_program_record(const struct wo_random_program *op
 
 struct wo_random_program wo_random_program_of(uint64_t seed) {
   static const uint16_t versions[] = {200, 201, 204, 205, 206, 208, 209, 211};
-  static const uint32_t divisions[] = {0, 0, 0, 1, 2, 4, 8};
+  static const uint32_t divisions[] = {0, 0, 0, 0, 2, 4, 8};
   uint64_t random = seed * 977 + 1;
   struct wo_random_program program = {.seed = seed};
   program.torch = versions[wo_random_next(&random) % 8];
@@ -345,6 +345,14 @@ struct wo_random_program wo_random_program_of(uint64_t seed) {
   program.tells_instructions = wo_random_next(&random) % 3 == 0;
   program.tells_card = wo_random_next(&random) % 2 == 0 || program.settings.memory_fraction > 0;
   /* How long a range is decides between free blocks where hardly anything of it is left; a guess is always long enough. */
-  if (!program.tells_card) program.total_bytes = 16384 * MIB;
+  if (!program.tells_card || program.settings.expandable_segments) {
+    const double share = (double)program.total_bytes / (double)(16384 * MIB);
+    program.total_bytes = 16384 * MIB;
+    program.settings.memory_fraction *= share;
+  }
+  /* A capture that began before the start is not known. */
+  if (program.has_pools && program.tells_instructions) program.cut = 0;
+  /* The ages of free blocks at the start cannot be rebuilt, and they decide what garbage collection releases. */
+  if (program.settings.garbage_collection_threshold > 0) program.cut = 0;
   return program;
 }
