@@ -204,6 +204,7 @@ struct ranges {
   const struct wo_alloc_settings *settings;
   uint64_t card_bytes;
   uint32_t *heads;  /* of each segment: the first run of its range */
+  uint64_t *begins; /* of each first run: where its range begins */
   uint64_t *mapped; /* of each first run: bytes mapped in its range; 0 once the range was given back */
 };
 
@@ -235,8 +236,13 @@ static void find_ranges(const struct ranges *ranges) {
     const bool goes_on = i > 0 && is_same_range(&segment[-1], segment, range_bytes(ranges, segment->is_small));
     if (goes_on) segment->range_address = segment[-1].range_address;
     if (goes_on) ranges->heads[i] = ranges->heads[i - 1];
+    ranges->begins[i] = segment->range_address;
     ranges->mapped[ranges->heads[i]] += segment->size_bytes;
   }
+}
+
+static uint64_t range_begin(const struct ranges *ranges, size_t segment) {
+  return ranges->begins[ranges->heads[segment]];
 }
 
 /* The number of segments below an address. */
@@ -253,19 +259,19 @@ static size_t segments_below(const struct wo_start *start, uint64_t address) {
   return low;
 }
 
-/* Whether an entry can map or unmap memory of the range that a run is part of. */
-static bool can_be_of(const struct ranges *ranges, const struct wo_allocator_segment *run, const struct wo_trace_entry *entry) {
-  return run->is_expandable && run->stream == ranges->recording->streams.items[entry->stream] &&
-         entry->address >= run->range_address && entry->address - run->range_address < range_bytes(ranges, run->is_small);
+/* Whether an entry can map or unmap memory of the range that a segment is part of. */
+static bool can_be_of(const struct ranges *ranges, size_t segment, const struct wo_trace_entry *entry) {
+  const struct wo_allocator_segment *const run = &ranges->start->segments.items[segment];
+  if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return false;
+  if (entry->action == WO_ACTION_SEGMENT_MAP && run->is_small != wo__is_small_map(entry)) return false;
+  const uint64_t begin = range_begin(ranges, segment);
+  return entry->address >= begin && entry->address - begin < range_bytes(ranges, run->is_small);
 }
 
 /* Counts what is mapped: a range that is unmapped wholly is given back, and what is mapped there later is another one. */
 static void count_mapped(const struct ranges *ranges, const struct wo_trace_entry *entry) {
   const size_t below = segments_below(ranges->start, entry->address + 1);
-  if (below == 0) return;
-  const struct wo_allocator_segment *const run = &ranges->start->segments.items[below - 1];
-  const bool is_of_kind = entry->action == WO_ACTION_SEGMENT_UNMAP || run->is_small == wo__is_small_map(entry);
-  if (!can_be_of(ranges, run, entry) || !is_of_kind) return;
+  if (below == 0 || !can_be_of(ranges, below - 1, entry)) return;
   uint64_t *const mapped = &ranges->mapped[ranges->heads[below - 1]];
   if (*mapped == 0) return;
   if (entry->action == WO_ACTION_SEGMENT_MAP) {
@@ -277,24 +283,24 @@ static void count_mapped(const struct ranges *ranges, const struct wo_trace_entr
 
 /* A range whose front is unmapped at the start shows when that front is mapped later: whole handles below the first run. */
 static void lower_range(const struct ranges *ranges, const struct wo_trace_entry *entry) {
-  const size_t below = segments_below(ranges->start, entry->address);
-  if (below == ranges->start->segments.count) return;
-  struct wo_allocator_segment *const run = &ranges->start->segments.items[below];
+  const struct wo_start *const start = ranges->start;
+  const size_t above = segments_below(start, entry->address);
+  if (above == start->segments.count) return;
+  const struct wo_allocator_segment *const run = &start->segments.items[above];
   if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return;
-  if (run->range_address <= entry->address || run->is_small != wo__is_small_map(entry)) return;
-  if (ranges->mapped[ranges->heads[below]] == 0) return;
-  const uint64_t distance = run->range_address - entry->address;
+  if (run->is_small != wo__is_small_map(entry) || ranges->mapped[ranges->heads[above]] == 0) return;
+  const uint64_t begin = range_begin(ranges, above);
+  if (begin <= entry->address) return;
+  const uint64_t distance = begin - entry->address;
   if (distance % handle_bytes(ranges, run->is_small) != 0 || distance > range_bytes(ranges, run->is_small) / 2) return;
-  if (below > 0) {
+  if (above > 0) {
     const struct wo_allocator_segment *const before = run - 1;
     if (before->address + before->size_bytes > entry->address) return;
     /* It may as well go on the range below. */
-    if (before->is_small == run->is_small && can_be_of(ranges, before, entry)) return;
+    if (can_be_of(ranges, above - 1, entry)) return;
   }
-  ranges->mapped[ranges->heads[below]] += entry->size_bytes;
-  for (size_t i = below; i < ranges->start->segments.count && ranges->heads[i] == ranges->heads[below]; i++) {
-    ranges->start->segments.items[i].range_address = entry->address;
-  }
+  ranges->mapped[ranges->heads[above]] += entry->size_bytes;
+  ranges->begins[ranges->heads[above]] = entry->address;
 }
 
 /* Ranges end where torch would end them, or where the next one begins; in whole handles. */
@@ -302,20 +308,23 @@ static void end_ranges(const struct ranges *ranges) {
   uint64_t next = INT64_MAX;
   for (size_t i = ranges->start->segments.count; i > 0; i--) {
     struct wo_allocator_segment *const segment = &ranges->start->segments.items[i - 1];
-    const bool is_last = i == ranges->start->segments.count;
+    const bool is_last = i == ranges->start->segments.count || ranges->heads[i] != ranges->heads[i - 1];
     if (!segment->is_expandable) {
       next = segment->address;
-    } else if (!is_last && segment[1].is_expandable && segment[1].range_address == segment->range_address) {
-      segment->range_bytes = segment[1].range_bytes;
-    } else {
+      continue;
+    }
+    segment->range_address = range_begin(ranges, i - 1);
+    if (is_last) {
       const uint64_t handle = handle_bytes(ranges, segment->is_small);
       const uint64_t mapped = (segment->address + segment->size_bytes - segment->range_address + handle - 1) / handle * handle;
       const uint64_t usual = range_bytes(ranges, segment->is_small);
       const uint64_t size = usual > mapped ? usual : mapped;
       const uint64_t room = (next - segment->range_address) / handle * handle;
       segment->range_bytes = size < room ? size : room;
+    } else {
+      segment->range_bytes = segment[1].range_bytes;
     }
-    if (segment->is_expandable) next = segment->range_address;
+    next = segment->range_address;
   }
 }
 
@@ -336,10 +345,12 @@ static enum wo_status settle_ranges(struct wo_start *start, const struct wo_reco
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
   enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
   ranges.heads = calloc(count, sizeof *ranges.heads);
+  ranges.begins = calloc(count, sizeof *ranges.begins);
   ranges.mapped = calloc(count, sizeof *ranges.mapped);
-  if (!ranges.heads || !ranges.mapped) status = WO_E_NOMEM;
+  if (!ranges.heads || !ranges.begins || !ranges.mapped) status = WO_E_NOMEM;
   if (status == WO_OK) walk_ranges(&ranges, trace);
   free(ranges.heads);
+  free(ranges.begins);
   free(ranges.mapped);
   return status;
 }
