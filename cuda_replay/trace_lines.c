@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/trace_front.h"
 #include "cuda_replay/trace_intern.h"
 #include "cuda_replay/trace_lines_private.h"
 #include "parsers/base/limits.h"
@@ -634,7 +635,7 @@ static enum wo_status finish(struct reader *reader) {
                       WO_LIMIT_TRACE_ENTRIES);
   recording->has_only_ids = reader->naming == NAMING_IDS;
   enum wo_status status = wo__lines_size_frees(&reader->json, &reader->short_frees, recording, reader->err);
-  if (status == WO_OK && !wo__lines_sort_annotations(recording)) status = no_memory(reader);
+  if (status == WO_OK && !wo_trace_sort_annotations(recording)) status = no_memory(reader);
   return status;
 }
 

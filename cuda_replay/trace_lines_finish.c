@@ -1,11 +1,9 @@
-/* What the reader of the line form does once all lines are there: sizes of short frees, and annotations in the order of time. */
+/* What the reader of the line form does once all lines are there: the sizes of short frees. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "cuda_replay/trace_lines_private.h"
-
-/* ---- Short frees ---- */
 
 /* An allocation, by where it was and when. */
 struct place {
@@ -87,32 +85,4 @@ enum wo_status wo__lines_size_frees(const struct wo_json *json, const struct wo_
   for (size_t i = 0; i < recording->traces.count && status == WO_OK; i++)
     status = size_frees_of(json, frees, &recording->traces.items[i], err);
   return status;
-}
-
-/* ---- Annotations ---- */
-
-struct timed {
-  struct wo_annotation annotation;
-  size_t place;
-};
-
-static int compare_times(const void *left, const void *right) {
-  const struct timed *const a = left, *const b = right;
-  if (a->annotation.time_us != b->annotation.time_us) return a->annotation.time_us < b->annotation.time_us ? -1 : 1;
-  return a->place < b->place ? -1 : a->place > b->place;
-}
-
-bool wo__lines_sort_annotations(struct wo_recording *recording) {
-  struct wo_annotation *const items = recording->annotations.items;
-  const size_t count = recording->annotations.count;
-  size_t sorted = 1;
-  while (sorted < count && items[sorted - 1].time_us <= items[sorted].time_us) sorted++;
-  if (sorted >= count) return true;
-  struct timed *const timed = malloc(count * sizeof *timed);
-  if (timed == NULL) return false;
-  for (size_t i = 0; i < count; i++) timed[i] = (struct timed){items[i], i};
-  qsort(timed, count, sizeof *timed, compare_times);
-  for (size_t i = 0; i < count; i++) items[i] = timed[i].annotation;
-  free(timed);
-  return true;
 }

@@ -84,9 +84,6 @@ struct wo__short_frees {
 enum wo_status wo__lines_size_frees(const struct wo_json *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err);
 
-/* Puts annotations into the order of their times; equal ones keep theirs. False when memory is out. */
-bool wo__lines_sort_annotations(struct wo_recording *recording);
-
 /* Reads the object behind "settings" into *settings; members that are missing keep their value. Failures as the reader's. */
 enum wo_status wo__line_read_settings(struct wo_json *json, struct wo_alloc_settings *settings, struct wo_err *err);
 
