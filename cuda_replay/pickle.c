@@ -41,6 +41,29 @@ static enum wo_status underflow(struct wo_pickle *pickle) {
   return wo__pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: an instruction takes more than there is");
 }
 
+/* ---- Bytes ---- */
+
+static inline uint64_t little_endian(const char *bytes, size_t count) {
+  uint64_t number = 0;
+  switch (count) { /* copies of fixed length are one load each */
+  case 1:
+    return (unsigned char)bytes[0];
+  case 2:
+    memcpy(&number, bytes, 2);
+    break;
+  case 4:
+    memcpy(&number, bytes, 4);
+    break;
+  default:
+    assert(count == 8);
+    memcpy(&number, bytes, 8);
+    break;
+  }
+  return number;
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arguments are copied as they stand");
+
 /* ---- Stack ---- */
 
 enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo_value value) {
@@ -152,6 +175,10 @@ static enum wo_status get(struct wo_pickle *pickle, uint64_t slot) {
 static enum wo_status grow_memo(struct wo_pickle *pickle, uint64_t slot) {
   const size_t count = pickle->memo.count;
   if (slot < count) return WO_OK;
+  if (slot == count && count < pickle->memo.capacity) {
+    pickle->memo.count++;
+    return WO_OK;
+  }
   if (slot > pickle->offset + 1) return wo__pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: stores out of order");
   if (slot >= WO_LIMIT_PICKLE_MEMO) return wo__pickle_fail(pickle, WO_E_LIMIT, "stores too many values for later use");
   const size_t more = (size_t)slot + 1 - count;
@@ -302,8 +329,14 @@ static enum wo_status push_long(struct wo_pickle *pickle, uint64_t count) {
   return wo__pickle_push_number(pickle, number);
 }
 
+/* Addresses come here: short ones are one load. */
 static enum wo_status op_long1(struct wo_pickle *pickle, uint64_t argument) {
-  return push_long(pickle, argument);
+  struct wo_trace_source *const source = pickle->source;
+  if (argument == 0 || argument > 7 || source->end - source->at < 8) return push_long(pickle, argument);
+  const unsigned unused_bits = 64 - 8 * (unsigned)argument;
+  const int64_t shifted = (int64_t)(little_endian(source->at, 8) << unused_bits);
+  source->at += argument;
+  return wo__pickle_push(pickle, wo_value_int(shifted / ((int64_t)1 << unused_bits)));
 }
 
 static enum wo_status op_long4(struct wo_pickle *pickle, uint64_t argument) {
@@ -476,8 +509,8 @@ static enum wo_status op_list(struct wo_pickle *pickle, uint64_t argument) {
 /* Of tuples only the pair of small numbers has a meaning: a pool's name. */
 static enum wo_status make_tuple(struct wo_pickle *pickle, size_t start) {
   struct wo_value tuple = wo_value(WO_VALUE_OPAQUE, 0);
-  const struct wo_value *const items = pickle->stack.items + start;
   if (pickle->stack.count - start == 2) {
+    const struct wo_value *const items = pickle->stack.items + start;
     uint64_t first = 0;
     uint64_t second = 0;
     const bool is_pair = wo_pickle_u64(pickle, items[0], &first) && wo_pickle_u64(pickle, items[1], &second);
@@ -588,23 +621,15 @@ static const char *op_name(uint8_t code) {
   return ops[code].name == NULL ? "?" : ops[code].name;
 }
 
-static uint64_t little_endian(const char *bytes, size_t count) {
-  uint64_t number = 0;
-  memcpy(&number, bytes, count); /* the machine is little-endian, too */
-  return number;
-}
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arguments are copied as they stand");
-
 /* Pushes what a row of BINGET and LONG_BINGET refers to, as far as that is simple. */
 static void run_gets(struct wo_pickle *pickle) {
   const char *at = pickle->source->at;
-  const char *const end = pickle->source->end;
+  const char *const end = pickle->source->end - OP_BYTES_MAX;
   const struct wo_value *const memo = pickle->memo.items;
   const size_t memo_count = pickle->memo.count;
   struct wo_value *out = pickle->stack.items + pickle->stack.count;
   const struct wo_value *const out_end = pickle->stack.items + pickle->stack.capacity;
-  while (end - at >= OP_BYTES_MAX && out < out_end) {
+  while (at <= end && out < out_end) {
     const bool is_long = *at == OP_LONG_BINGET;
     if (!is_long && *at != OP_BINGET) break;
     const size_t slot = is_long ? (size_t)little_endian(at + 1, 4) : (size_t)(unsigned char)at[1];
@@ -616,33 +641,35 @@ static void run_gets(struct wo_pickle *pickle) {
   pickle->stack.count = (size_t)(out - pickle->stack.items);
 }
 
+static enum wo_status unknown_op(struct wo_pickle *pickle) {
+  wo_err_set(pickle->err, WO_E_SYNTAX, "is no valid pickle: unknown instruction 0x%02x at byte %" PRIu64, pickle->opcode,
+             pickle->offset);
+  wo_err_place(pickle->err, NULL, 0, 0, pickle->offset);
+  return WO_E_SYNTAX;
+}
+
 static enum wo_status step(struct wo_pickle *pickle) {
   struct wo_trace_source *const source = pickle->source;
   if (source->end - source->at < OP_BYTES_MAX) wo_trace_source_peek(source, OP_BYTES_MAX);
   const size_t there = (size_t)(source->end - source->at);
   if (there == 0) return wo__pickle_cut(pickle);
   pickle->opcode = (uint8_t)*source->at;
-  pickle->offset = wo_trace_source_offset(source);
+  pickle->offset = source->end_offset - there;
   const struct op *const op = &ops[pickle->opcode];
-  if (op->run == NULL) {
-    wo_err_set(pickle->err, WO_E_SYNTAX, "is no valid pickle: unknown instruction 0x%02x at byte %" PRIu64, pickle->opcode,
-               pickle->offset);
-    wo_err_place(pickle->err, NULL, 0, 0, pickle->offset);
-    return WO_E_SYNTAX;
-  }
+  if (op->run == NULL) return unknown_op(pickle);
   if (there < (size_t)op->argument_bytes + 1) return wo__pickle_cut(pickle);
-  const uint64_t argument = little_endian(source->at + 1, op->argument_bytes);
+  const uint64_t argument = op->argument_bytes == 0 ? 0 : little_endian(source->at + 1, op->argument_bytes);
   source->at += op->argument_bytes + 1;
-  return op->run(pickle, argument);
+  const enum wo_status status = op->run(pickle, argument);
+  if (pickle->memo.count > 0 && source->at < source->end && (*source->at == OP_BINGET || *source->at == OP_LONG_BINGET))
+    run_gets(pickle);
+  return status;
 }
 
 enum wo_pickle_end wo_pickle_run(struct wo_pickle *pickle) {
   assert(pickle->source != NULL && pickle->intern != NULL && pickle->err != NULL && pickle->builder.set != NULL);
   enum wo_status status = WO_OK;
-  while (status == WO_OK && !pickle->is_stopped) {
-    if (pickle->memo.count > 0 && pickle->stack.count > 0) run_gets(pickle);
-    status = step(pickle);
-  }
+  while (status == WO_OK && !pickle->is_stopped) status = step(pickle);
   if (status == WO_OK) return WO_PICKLE_STOP;
   if (status == WO_E_NOMEM) return WO_PICKLE_FAILED;
   if (pickle->is_refused) return WO_PICKLE_REFUSED;

@@ -82,8 +82,9 @@ static enum wo_status give_entries(struct wo_snapshot *snapshot, struct wo_trace
 }
 
 static enum wo_status place_entries(struct wo_snapshot *snapshot) {
-  const struct wo_record_range *const traces = snapshot->traces.items + snapshot->found_traces.first;
   const uint32_t count = snapshot->found_traces.count;
+  if (count == 0) return WO_OK;
+  const struct wo_record_range *const traces = snapshot->traces.items + snapshot->found_traces.first;
   uint32_t with_entries = 0;
   for (uint32_t i = 0; i < count; i++) with_entries += traces[i].count > 0;
   for (uint32_t i = 0; i < count; i++) {

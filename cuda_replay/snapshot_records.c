@@ -158,7 +158,7 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
   }
   entry.stream = stream & (WO_TRACE_STREAMS_MAX - 1);
   entry.pool = pool & (WO_TRACE_POOLS_MAX - 1);
-  if (!WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
+  if (snapshot->entries.count == snapshot->entries.capacity && !WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
     if (snapshot->entries.count < WO_LIMIT_TRACE_ENTRIES) return WO_E_NOMEM;
     return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
   }
