@@ -45,6 +45,7 @@ struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t requested_bytes; /* allocated and pending ones only */
+  uint64_t age;             /* ties of size go to the lowest: 0 up to 2.11, so that the address decides */
   uint64_t calls_at_free;   /* free ones: the call count of its bin when it became free */
   uint32_t prev, next;      /* neighbours in the chain */
   uint32_t shelf;
@@ -109,6 +110,7 @@ struct wo_allocator {
   struct wo_device device;
   struct wo_allocator_observer observer;
   uint16_t torch;
+  uint64_t last_age;      /* given so far */
   bool collects_garbage;  /* a threshold and a memory fraction are set */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
   struct {
@@ -174,11 +176,11 @@ static inline struct wo__bin *wo__bin(const struct wo_allocator *a, const struct
 }
 
 static inline struct wo_block_key wo__key(const struct wo__block *block) {
-  return (struct wo_block_key){block->size_bytes, block->address};
+  return (struct wo_block_key){block->size_bytes, block->age, block->address};
 }
 
 static inline struct wo_block_key wo__address_key(uint64_t address) {
-  return (struct wo_block_key){0, address};
+  return (struct wo_block_key){0, 0, address};
 }
 
 /* Whether a block has a neighbour; a block without is a whole segment. */
@@ -249,6 +251,9 @@ void wo__pending_remove(struct wo_allocator *a, uint32_t block);
 /* Forgets the uses of a block by other streams; those during a capture only. */
 void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in_capture);
 
+/* After a capture: blocks that other streams used only during it go back, as a capture leaves no work behind. */
+void wo__settle_waiting(struct wo_allocator *a);
+
 /* ---- allocator_search.c ---- */
 
 /* Takes the best fit out of the free order into request->block. False when there is none. */
@@ -260,12 +265,16 @@ uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request)
 /* A block's free completes: it merges with free neighbours and goes into the free order. */
 void wo__put_back(struct wo_allocator *a, uint32_t block);
 
+/* The age of new memory. / Gives a new age to a block that torch makes a new object for, in the version that counts objects. */
+uint64_t wo__age_of_segment(struct wo_allocator *a);
+void wo__age_of_part(struct wo_allocator *a, uint32_t block);
+
 /* Puts a mapped block into / out of the free order. */
 void wo__free_insert(struct wo_allocator *a, uint32_t block);
 void wo__free_erase(struct wo_allocator *a, uint32_t block);
 
-/* Makes one of two neighbours, both out of the orders; `left` survives. / Cuts a block in two; returns the right part, in the
- * state of the left one. Room must have been made. */
+/* Makes one of two neighbours, both out of the orders; `left` survives, with its age. / Cuts a block in two; returns the right
+ * part, in the state of the left one. Room must have been made. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right);
 uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_bytes);
 
@@ -278,6 +287,18 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
 
 enum wo_status wo__collect_garbage(struct wo_allocator *a);
 
+/* Torch would stop with an internal error: keeps the reason, returns WO_E_USAGE. */
+static inline enum wo_status wo__refuse(struct wo_allocator *a, const char *message) {
+  a->message = message;
+  return WO_E_USAGE;
+}
+
+/* The device failed: keeps its message. Returns status. */
+static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_status status) {
+  a->message = a->device.message(a->device.state);
+  return status;
+}
+
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
@@ -286,7 +307,7 @@ enum wo_status wo__release_cached(struct wo_allocator *a);
 
 /* ---- allocator_expandable.c ---- */
 
-/* Whether requests of a shelf are served from ranges now. */
+/* Whether a shelf gets its new memory from ranges now. */
 bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf);
 
 /* Maps memory for a request. WO_E_LIMIT: the device has no room; what was mapped before stays, free. */
