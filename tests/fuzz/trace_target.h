@@ -14,7 +14,7 @@ struct trace_chunks {
   size_t chunk_bytes;
 };
 
-static enum wo_status trace_fill(void *context, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
+static inline enum wo_status trace_fill(void *context, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   struct trace_chunks *const chunks = context;
   size_t len = chunks->left.len < cap ? chunks->left.len : cap;
   (void)err;
@@ -26,8 +26,9 @@ static enum wo_status trace_fill(void *context, char *buf, size_t cap, size_t *r
 }
 
 /* The recording of some bytes, NULL when they are refused, with a message. */
-static struct wo_recording *trace_read(enum wo_status (*read)(struct wo_trace_source *, struct wo_recording *, struct wo_err *),
-                                       struct wo_view bytes, size_t chunk_bytes) {
+static inline struct wo_recording *trace_read(enum wo_status (*read)(struct wo_trace_source *, struct wo_recording *,
+                                                                     struct wo_err *),
+                                              struct wo_view bytes, size_t chunk_bytes) {
   struct trace_chunks chunks = {bytes, chunk_bytes};
   struct wo_trace_source source;
   struct wo_err err = {0};
@@ -43,20 +44,21 @@ static struct wo_recording *trace_read(enum wo_status (*read)(struct wo_trace_so
   return recording;
 }
 
-static enum wo_status trace_put(void *context, struct wo_view bytes, struct wo_err *err) {
+static inline enum wo_status trace_put(void *context, struct wo_view bytes, struct wo_err *err) {
   struct wo_text *const text = context;
   wo_text_add_view(text, bytes);
   return text->is_failed ? wo_err_set(err, WO_E_LIMIT, "the text is full") : WO_OK;
 }
 
 /* The line form of a recording; false when it is longer than a text may be. */
-static bool trace_write(const struct wo_recording *recording, struct wo_text *out) {
+static inline bool trace_write(const struct wo_recording *recording, struct wo_text *out) {
   return wo_trace_lines_write(recording, &(struct wo_trace_sink){out, trace_put}, NULL) == WO_OK;
 }
 
-/* Reads bytes twice, whole and chopped, and requires the same; then writes the line form, reads that and writes it again: the same
- * bytes. */
-static void trace_check(enum wo_status (*read)(struct wo_trace_source *, struct wo_recording *, struct wo_err *), struct wo_view bytes) {
+/* Reads bytes twice, whole and chopped, and requires the same; then writes the line form, reads that and writes it again: the
+ * same bytes. */
+static inline void trace_check(enum wo_status (*read)(struct wo_trace_source *, struct wo_recording *, struct wo_err *),
+                               struct wo_view bytes) {
   struct wo_recording *whole = trace_read(read, bytes, SIZE_MAX), *chopped = trace_read(read, bytes, 1 + bytes.len % 7);
   struct wo_text first = {0}, second = {0}, third = {0};
   require((whole == NULL) == (chopped == NULL));
