@@ -38,7 +38,7 @@ struct event {
 };
 
 struct reader {
-  struct wo_json json;
+  struct wo_json_stream json;
   struct wo_recording *recording;
   struct wo_err *err;
   struct wo_intern intern;
@@ -57,11 +57,11 @@ static bool is_cut(const struct reader *reader) {
 }
 
 static enum wo_status next(struct reader *reader, struct wo_json_token *token) {
-  return wo_json_next(&reader->json, token, reader->err);
+  return wo_json_stream_next(&reader->json, token, reader->err);
 }
 
 static enum wo_status no_memory(struct reader *reader) {
-  return wo_json_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  return wo_json_stream_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
 /* Reads a value that is a number into *ret, other scalars are ignored; true when it was one. Objects and lists are passed over.
@@ -71,8 +71,8 @@ static enum wo_status read_number(struct reader *reader, unsigned decimals, int6
   *ret_is_read = false;
   const enum wo_status status = next(reader, &token);
   if (status != WO_OK) return status;
-  if (token.kind == WO_JSON_NUMBER) *ret_is_read = wo_json_fixed(token.text, decimals, ret);
-  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+  if (token.kind == WO_JSON_NUMBER) *ret_is_read = wo_json_number_fixed(token.text, decimals, ret);
+  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
   return WO_OK;
 }
 
@@ -94,8 +94,8 @@ static enum wo_status read_address(struct reader *reader, struct event *event) {
   struct wo_json_token token;
   const enum wo_status status = next(reader, &token);
   if (status != WO_OK) return status;
-  event->has_address = token.kind == WO_JSON_NUMBER && wo_json_u64(token.text, &event->memory.address);
-  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+  event->has_address = token.kind == WO_JSON_NUMBER && wo_json_number_u64(token.text, &event->memory.address);
+  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
   return WO_OK;
 }
 
@@ -110,14 +110,14 @@ static enum wo_status read_arg(struct reader *reader, struct wo_view key, struct
     if (is_read && i == 0) event->has_bytes = true;
     return status;
   }
-  return wo_json_skip(&reader->json, reader->err);
+  return wo_json_stream_skip(&reader->json, reader->err);
 }
 
 static enum wo_status read_args(struct reader *reader, struct event *event) {
   struct wo_json_token token;
   enum wo_status status = next(reader, &token);
   if (status != WO_OK || token.kind != WO_JSON_OBJECT) {
-    if (status == WO_OK && token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+    if (status == WO_OK && token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     return status;
   }
   for (;;) {
@@ -174,10 +174,10 @@ static void take_text(struct event *event, enum text_key key, struct wo_view tex
     event->thread = hash_text(text);
     break;
   case KEY_START:
-    event->has_start = wo_json_fixed(text, 3, &event->start_ns);
+    event->has_start = wo_json_number_fixed(text, 3, &event->start_ns);
     break;
   case KEY_DURATION:
-    event->has_duration = wo_json_fixed(text, 3, &event->duration_ns);
+    event->has_duration = wo_json_number_fixed(text, 3, &event->duration_ns);
     break;
   case KEY_COUNT_:
     assert(false);
@@ -201,7 +201,7 @@ static bool is_settled(const struct event *event) {
 static enum wo_status read_key(struct reader *reader, struct wo_view key, struct event *event) {
   if (wo_view_is(key, "args")) {
     const bool may_matter = event->by_name == EVENT_OPEN || is_memory(event);
-    return may_matter ? read_args(reader, event) : wo_json_skip(&reader->json, reader->err);
+    return may_matter ? read_args(reader, event) : wo_json_stream_skip(&reader->json, reader->err);
   }
   for (int i = 0; i < KEY_COUNT_; i++) {
     if (!wo_view_is(key, text_keys[i])) continue;
@@ -209,10 +209,10 @@ static enum wo_status read_key(struct reader *reader, struct wo_view key, struct
     const enum wo_status status = next(reader, &token);
     if (status != WO_OK) return status;
     if (token.kind == WO_JSON_STRING || token.kind == WO_JSON_NUMBER) take_text(event, (enum text_key)i, token.text);
-    if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+    if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     return WO_OK;
   }
-  return wo_json_skip(&reader->json, reader->err);
+  return wo_json_stream_skip(&reader->json, reader->err);
 }
 
 /* Reads an event behind its opening bracket, as far as it matters. */
@@ -227,7 +227,7 @@ static enum wo_status read_event(struct reader *reader, struct event *event) {
     status = read_key(reader, token.text, event);
     if (status != WO_OK) return status;
     if (is_settled(event)) {
-      wo_json_leave(&reader->json);
+      wo_json_stream_leave(&reader->json);
       return WO_OK;
     }
   }
@@ -311,7 +311,7 @@ static enum wo_status read_events(struct reader *reader) {
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind == WO_JSON_ARRAY_END || token.kind == WO_JSON_CUT) return status;
     reader->event_count++;
-    if (token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+    if (token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     if (token.kind != WO_JSON_OBJECT) continue;
     status = read_event(reader, &event);
     if (status == WO_OK && !is_cut(reader)) status = take_event(reader, &event);
@@ -335,7 +335,7 @@ static enum wo_status read_pair(struct reader *reader, const char *first, int64_
     } else if (second != NULL && wo_view_is(token.text, second)) {
       status = read_number(reader, 0, ret_second, &is_read);
     } else {
-      status = wo_json_skip(&reader->json, reader->err);
+      status = wo_json_stream_skip(&reader->json, reader->err);
     }
     if (status != WO_OK) return status;
   }
@@ -349,7 +349,7 @@ static enum wo_status read_devices(struct reader *reader) {
     struct wo_json_token token;
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind == WO_JSON_ARRAY_END || token.kind == WO_JSON_CUT) return status;
-    if (token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+    if (token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     if (token.kind != WO_JSON_OBJECT) continue;
     status = read_pair(reader, "totalGlobalMem", &capacity_bytes, NULL, NULL);
     if (status != WO_OK) return status;
@@ -369,7 +369,7 @@ static enum wo_status read_top(struct reader *reader, struct wo_view key) {
     if (is_read && base_ns > 0) reader->base_us = base_ns / 1000;
     return status;
   }
-  if (!is_events && !is_devices && !is_ranks) return wo_json_skip(&reader->json, reader->err);
+  if (!is_events && !is_devices && !is_ranks) return wo_json_stream_skip(&reader->json, reader->err);
   struct wo_json_token token;
   const enum wo_status status = next(reader, &token);
   if (status != WO_OK) return status;
@@ -377,7 +377,7 @@ static enum wo_status read_top(struct reader *reader, struct wo_view key) {
   if (token.kind == WO_JSON_ARRAY && is_devices) return read_devices(reader);
   if (token.kind == WO_JSON_OBJECT && is_ranks)
     return read_pair(reader, "rank", &reader->rank, "world_size", &reader->world_size);
-  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_leave(&reader->json);
+  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
   return WO_OK;
 }
 
@@ -386,7 +386,7 @@ static enum wo_status read_file(struct reader *reader) {
   enum wo_status status = next(reader, &token);
   if (status != WO_OK || token.kind == WO_JSON_CUT || token.kind == WO_JSON_END) return status;
   if (token.kind == WO_JSON_ARRAY) return read_events(reader);
-  if (token.kind != WO_JSON_OBJECT) return wo_json_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no profiler trace");
+  if (token.kind != WO_JSON_OBJECT) return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no profiler trace");
   while (!is_cut(reader)) {
     status = next(reader, &token);
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
@@ -401,16 +401,16 @@ static enum wo_status read_file(struct reader *reader) {
 static enum wo_status refuse_empty(struct reader *reader) {
   assert(reader->events.count == 0);
   if (reader->no_address_count > 0)
-    return wo_json_fail(
+    return wo_json_stream_fail(
         &reader->json, reader->err, WO_E_SYNTAX,
         "holds %zu memory events without address or size, as torch before 1.12 wrote them: record a memory snapshot "
         "(torch.cuda.memory._record_memory_history) instead",
         reader->no_address_count);
-  return wo_json_fail(&reader->json, reader->err, WO_E_SYNTAX,
-                      "holds no memory event of a GPU among %" PRIu64
-                      " events (%zu of CPU memory): profile with profile_memory=True, "
-                      "or record a memory snapshot (torch.cuda.memory._record_memory_history)",
-                      reader->event_count, reader->cpu_count);
+  return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX,
+                             "holds no memory event of a GPU among %" PRIu64
+                             " events (%zu of CPU memory): profile with profile_memory=True, "
+                             "or record a memory snapshot (torch.cuda.memory._record_memory_history)",
+                             reader->event_count, reader->cpu_count);
 }
 
 static void note_file(struct reader *reader) {
@@ -469,10 +469,10 @@ enum wo_status wo_chrome_trace_read(struct wo_trace_source *source, struct wo_re
   recording->fidelity = WO_TRACE_BLOCK_SIZES;
   reader->recording = recording;
   reader->err = err;
-  wo_json_init(&reader->json, source, false);
+  wo_json_stream_init(&reader->json, source, false);
   wo_intern_init(&reader->intern, recording);
   const enum wo_status status = read_all(reader);
-  wo_json_done(&reader->json);
+  wo_json_stream_done(&reader->json);
   wo_intern_done(&reader->intern);
   wo__chrome_ops_done(&reader->ops);
   WO_VEC_DONE(&reader->events);

@@ -69,7 +69,7 @@ static bool scale(const struct decimal *decimal, uint64_t *ret, bool *ret_is_who
   return true;
 }
 
-bool wo_json_u64(struct wo_view number, uint64_t *ret_value) {
+bool wo_json_number_u64(struct wo_view number, uint64_t *ret_value) {
   struct wo_view rest = number;
   struct decimal decimal;
   bool is_whole = false;
@@ -81,17 +81,17 @@ bool wo_json_u64(struct wo_view number, uint64_t *ret_value) {
   return true;
 }
 
-bool wo_json_i64(struct wo_view number, int64_t *ret_value) {
+bool wo_json_number_i64(struct wo_view number, int64_t *ret_value) {
   const uint64_t lowest = UINT64_C(1) << 63;
   const bool is_negative = number.len > 0 && number.ptr[0] == '-';
   uint64_t magnitude = 0;
-  if (!wo_json_u64(wo_view_skip(number, is_negative ? 1 : 0), &magnitude)) return false;
+  if (!wo_json_number_u64(wo_view_skip(number, is_negative ? 1 : 0), &magnitude)) return false;
   if (magnitude > (is_negative ? lowest : lowest - 1)) return false;
   *ret_value = !is_negative ? (int64_t)magnitude : magnitude == lowest ? INT64_MIN : -(int64_t)magnitude;
   return true;
 }
 
-bool wo_json_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value) {
+bool wo_json_number_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value) {
   struct decimal decimal;
   bool is_whole = false;
   uint64_t value = 0;
@@ -104,7 +104,7 @@ bool wo_json_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value)
 }
 
 /* Long doubles keep the whole mantissa, and powers of ten up to 10^27 exactly. */
-bool wo_json_double(struct wo_view number, double *ret_value) {
+bool wo_json_number_double(struct wo_view number, double *ret_value) {
   struct decimal decimal;
   if (!read_decimal(number, &decimal)) return false;
   const int exponent = decimal.exponent < -5000 ? -5000 : decimal.exponent > 5000 ? 5000 : decimal.exponent;

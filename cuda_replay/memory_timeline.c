@@ -41,7 +41,7 @@ struct moving {
 };
 
 struct reader {
-  struct wo_json json;
+  struct wo_json_stream json;
   struct wo_recording *recording;
   struct wo_trace *trace;
   struct wo_err *err;
@@ -61,7 +61,7 @@ struct reader {
 };
 
 static enum wo_status no_memory(struct reader *reader) {
-  return wo_json_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  return wo_json_stream_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
 /* ---- Blocks that are alive ---- */
@@ -195,14 +195,14 @@ static enum wo_status read_numbers(struct reader *reader, int64_t *numbers, size
   *ret_has_list = false;
   for (;;) {
     struct wo_json_token token;
-    const enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    const enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_ARRAY_END || token.kind == WO_JSON_CUT) return status;
     *ret_has_list = token.kind == WO_JSON_ARRAY;
     if (*ret_has_list) return WO_OK;
     int64_t value = 0;
     if (token.kind != WO_JSON_NUMBER)
-      return wo_json_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: lists of numbers are expected");
-    if (!wo_json_fixed(token.text, 0, &value)) value = -1;
+      return wo_json_stream_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: lists of numbers are expected");
+    if (!wo_json_number_fixed(token.text, 0, &value)) value = -1;
     if (*ret_count < cap) numbers[*ret_count] = value;
     ++*ret_count;
   }
@@ -227,11 +227,12 @@ static enum wo_status read_events(struct reader *reader) {
     int64_t numbers[EVENT_NUMBERS] = {0};
     size_t count = 0;
     bool has_list = false;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind != WO_JSON_ARRAY) return status;
     status = read_numbers(reader, numbers, EVENT_NUMBERS, &count, &has_list);
     if (status != WO_OK || is_cut(reader)) return status;
-    if (has_list) return wo_json_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: a list stands in an event");
+    if (has_list)
+      return wo_json_stream_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: a list stands in an event");
     status = take_numbers(reader, numbers, count);
     if (status != WO_OK) return status;
   }
@@ -260,10 +261,10 @@ static void show_peaks(const int64_t peaks[DRAWN_NUMBERS], char *buf, size_t cap
 static enum wo_status refuse_drawn(struct reader *reader, const int64_t peaks[DRAWN_NUMBERS]) {
   char shown[160];
   show_peaks(peaks, shown, sizeof shown);
-  return wo_json_fail(&reader->json, reader->err, WO_E_KIND,
-                      "is a drawn memory timeline, which holds sums and no allocations: record a memory snapshot "
-                      "(_record_memory_history), or export to .raw.json.gz. It peaks at %.1f MiB%s",
-                      (double)peaks[0] / (1024.0 * 1024.0), shown);
+  return wo_json_stream_fail(&reader->json, reader->err, WO_E_KIND,
+                             "is a drawn memory timeline, which holds sums and no allocations: record a memory snapshot "
+                             "(_record_memory_history), or export to .raw.json.gz. It peaks at %.1f MiB%s",
+                             (double)peaks[0] / (1024.0 * 1024.0), shown);
 }
 
 /* The sums of a drawn timeline, behind the bracket of their first row; always ends in a refusal. */
@@ -282,7 +283,7 @@ static enum wo_status read_drawn(struct reader *reader, bool is_row_open) {
       if (__builtin_add_overflow(sum, row[i], &sum)) sum = 0;
     }
     if (sum > peaks[0]) peaks[0] = sum;
-    status = has_list ? WO_OK : wo_json_next(&reader->json, &token, reader->err);
+    status = has_list ? WO_OK : wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK) return status;
     is_row_open = !has_list && token.kind == WO_JSON_ARRAY;
   }
@@ -298,14 +299,14 @@ static enum wo_status read_file(struct reader *reader) {
   size_t first_count = 0, second_count = 0;
   bool has_list = false;
   for (int i = 0; i < 2; i++) {
-    const enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    const enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK) return status;
-    if (token.kind != WO_JSON_ARRAY) return wo_json_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no memory timeline");
+    if (token.kind != WO_JSON_ARRAY) return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "is no memory timeline");
   }
   enum wo_status status = read_numbers(reader, first, EVENT_NUMBERS, &first_count, &has_list);
   if (status != WO_OK || is_cut(reader)) return status;
-  if (has_list) return wo_json_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: lists lie too deep");
-  status = wo_json_next(&reader->json, &token, reader->err);
+  if (has_list) return wo_json_stream_fail(&reader->json, reader->err, WO_E_TYPE, "is no memory timeline: lists lie too deep");
+  status = wo_json_stream_next(&reader->json, &token, reader->err);
   const bool has_second = status == WO_OK && token.kind == WO_JSON_ARRAY;
   if (has_second) status = read_numbers(reader, second, EVENT_NUMBERS, &second_count, &has_list);
   if (status != WO_OK) return status;
@@ -358,7 +359,7 @@ static enum wo_status read_all(struct reader *reader) {
   enum wo_status status = make_stacks(reader);
   if (status == WO_OK) status = read_file(reader);
   if (status == WO_OK && is_cut(reader) && reader->event_count == 0)
-    return wo_json_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
+    return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
   if (status == WO_OK) note_file(reader);
   if (status == WO_OK) status = wo_trace_front_put(&reader->front, reader->trace);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
@@ -373,11 +374,11 @@ enum wo_status wo_memory_timeline_read(struct wo_trace_source *source, struct wo
   reader->recording = recording;
   reader->err = err;
   reader->moving.block = NONE;
-  wo_json_init(&reader->json, source, false);
+  wo_json_stream_init(&reader->json, source, false);
   wo_intern_init(&reader->intern, recording);
   reader->trace = wo_recording_trace(recording, 0);
   const enum wo_status status = reader->trace == NULL ? no_memory(reader) : read_all(reader);
-  wo_json_done(&reader->json);
+  wo_json_stream_done(&reader->json);
   wo_intern_done(&reader->intern);
   wo_address_map_done(&reader->newest);
   WO_VEC_DONE(&reader->front);

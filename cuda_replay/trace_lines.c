@@ -42,7 +42,7 @@ static const struct key_row keys[WO__LINE_COUNT_] = {
 enum naming { NAMING_OPEN, NAMING_ADDRESSES, NAMING_IDS };
 
 struct reader {
-  struct wo_json json;
+  struct wo_json_stream json;
   struct wo_recording *recording;
   struct wo_intern intern; /* of streams and pools */
   struct wo_err *err;
@@ -62,7 +62,7 @@ struct reader {
   struct wo__short_frees short_frees;
 };
 
-#define FAIL(reader, code, ...) wo_json_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
+#define FAIL(reader, code, ...) wo_json_stream_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
 
 static enum wo_status no_memory(struct reader *reader) {
   return FAIL(reader, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
@@ -128,10 +128,10 @@ static enum wo_status read_pool(struct reader *reader, int key, const struct wo_
   enum wo_status status = WO_OK;
   if (token.kind != WO_JSON_ARRAY) return mistyped(reader, key, "a pair of numbers, such as [0, 1]");
   for (int i = 0; i < 3; i++) {
-    status = wo_json_next(&reader->json, &token, reader->err);
+    status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     const bool is_right =
-        i == 2 ? token.kind == WO_JSON_ARRAY_END : token.kind == WO_JSON_NUMBER && wo_json_u64(token.text, &numbers[i]);
+        i == 2 ? token.kind == WO_JSON_ARRAY_END : token.kind == WO_JSON_NUMBER && wo_json_number_u64(token.text, &numbers[i]);
     if (!is_right) return mistyped(reader, key, "a pair of numbers, such as [0, 1]");
   }
   uint32_t pool = 0;
@@ -154,7 +154,8 @@ static enum wo_status read_item(struct reader *reader, int key, const struct wo_
   uint64_t value = 0;
   uint32_t stream = 0;
   if (keys[key].type == POOLS) return read_pool(reader, key, token, &value);
-  if (token->kind != WO_JSON_NUMBER || !wo_json_u64(token->text, &value)) return mistyped(reader, key, "a list of numbers");
+  if (token->kind != WO_JSON_NUMBER || !wo_json_number_u64(token->text, &value))
+    return mistyped(reader, key, "a list of numbers");
   if (keys[key].type == STREAMS) return find_stream(reader, value, &stream);
   if (value >= recording->frames.count) return FAIL(reader, WO_E_RANGE, "frame %" PRIu64 " is not defined above", value);
   const enum wo_status status = RESERVE(reader, &recording->stack_frames, WO_LIMIT_TRACE_STACK_FRAMES);
@@ -167,7 +168,7 @@ static enum wo_status read_list(struct reader *reader, int key, const struct wo_
   if (first->kind != WO_JSON_ARRAY) return mistyped(reader, key, "a list");
   for (;;) {
     struct wo_json_token token;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     if (token.kind == WO_JSON_ARRAY_END) break;
     status = read_item(reader, key, &token);
@@ -184,14 +185,15 @@ static enum wo_status read_value(struct reader *reader, int key, const struct wo
   int64_t value = 0;
   switch (keys[key].type) {
   case NUMBER:
-    return is_number && wo_json_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
+    return is_number && wo_json_number_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
   case SIZE:
     reader->line.lengths[key] = token->kind == WO_JSON_TRUE; /* no size of its own */
     if (token->kind == WO_JSON_TRUE) return *number = 0, WO_OK;
-    return is_number && wo_json_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
+    return is_number && wo_json_number_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
   case SIGNED:
   case PARTS:
-    if (!is_number || (keys[key].type == SIGNED ? !wo_json_i64(token->text, &value) : !wo_json_fixed(token->text, 6, &value)) ||
+    if (!is_number ||
+        (keys[key].type == SIGNED ? !wo_json_number_i64(token->text, &value) : !wo_json_number_fixed(token->text, 6, &value)) ||
         (keys[key].type == PARTS && value < 0))
       return mistyped(reader, key, keys[key].type == SIGNED ? "a whole number" : "a fraction, such as 0.5");
     *number = (uint64_t)value;
@@ -219,7 +221,7 @@ static enum wo_status pass_unknown(struct reader *reader, struct wo_view name) {
     wo_recording_note(reader->recording, "line %" PRIu64 ": the key \"%.*s\" is not known; it and all like it are passed over",
                       reader->json.line, (int)(name.len < 80 ? name.len : 80), name.ptr);
   reader->has_unknown_key = true;
-  return wo_json_skip(&reader->json, reader->err);
+  return wo_json_stream_skip(&reader->json, reader->err);
 }
 
 /* Reads an object whose opening bracket has been read. *ret_is_whole: the input does not end inside. */
@@ -230,7 +232,7 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
   reader->has_settings_object = false;
   for (;;) {
     struct wo_json_token token;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     *ret_is_whole = token.kind == WO_JSON_OBJECT_END;
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
     const int key = find_key(line, token.text);
@@ -240,7 +242,7 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
       continue;
     }
     if (wo__line_has(line, key)) return FAIL(reader, WO_E_SYNTAX, "has the key \"%s\" twice", keys[key].name);
-    status = wo_json_next(&reader->json, &token, reader->err);
+    status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     if (token.kind == WO_JSON_NULL) continue; /* as if it were not there */
     status = read_value(reader, key, &token);
@@ -602,7 +604,7 @@ static enum wo_status read_lines(struct reader *reader) {
   for (;;) {
     struct wo_json_token token;
     bool is_whole = false;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_END) return status;
     if (token.kind != WO_JSON_CUT) {
       if (token.kind != WO_JSON_OBJECT) return FAIL(reader, WO_E_SYNTAX, "expected an object: one line is one thing");
@@ -644,11 +646,11 @@ enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_rec
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   reader->recording = recording;
   reader->err = err;
-  wo_json_init(&reader->json, source, true);
+  wo_json_stream_init(&reader->json, source, true);
   wo_intern_init(&reader->intern, recording);
   enum wo_status status = read_lines(reader);
   if (status == WO_OK) status = finish(reader);
-  wo_json_done(&reader->json);
+  wo_json_stream_done(&reader->json);
   wo_intern_done(&reader->intern);
   WO_VEC_DONE(&reader->line.text);
   WO_VEC_DONE(&reader->short_frees);

@@ -44,15 +44,15 @@ static const struct place *find_before(const struct place *places, size_t count,
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 
-static enum wo_status size_free(const struct wo_json *json, const struct wo__short_free *item, struct wo_trace *trace,
+static enum wo_status size_free(const struct wo_json_stream *json, const struct wo__short_free *item, struct wo_trace *trace,
                                 const struct place *places, size_t count, struct wo_err *err) {
   struct wo_trace_entry *const entry = &trace->entries.items[item->entry];
   const struct place *const place = find_before(places, count, (struct place){entry->address, item->entry});
   if (place == NULL) {
-    wo_json_fail(json, err, WO_E_RANGE,
-                 "no line above allocates %" PRIu64
-                 ": say \"free_requested\" and \"free_completed\" with the size that was freed",
-                 entry->address);
+    wo_json_stream_fail(json, err, WO_E_RANGE,
+                        "no line above allocates %" PRIu64
+                        ": say \"free_requested\" and \"free_completed\" with the size that was freed",
+                        entry->address);
     wo_err_place(err, NULL, item->line, 0, 0);
     return WO_E_RANGE;
   }
@@ -64,11 +64,11 @@ static enum wo_status size_free(const struct wo_json *json, const struct wo__sho
 }
 
 /* The frees of one device; those beyond the last entry that was kept are left out with it. */
-static enum wo_status size_frees_of(const struct wo_json *json, const struct wo__short_frees *frees, struct wo_trace *trace,
-                                    struct wo_err *err) {
+static enum wo_status size_frees_of(const struct wo_json_stream *json, const struct wo__short_frees *frees,
+                                    struct wo_trace *trace, struct wo_err *err) {
   size_t count = 0;
   struct place *const places = sort_allocations(trace, &count);
-  enum wo_status status = places == NULL ? wo_json_fail(json, err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : WO_OK;
+  enum wo_status status = places == NULL ? wo_json_stream_fail(json, err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : WO_OK;
   for (size_t i = 0; i < frees->count && status == WO_OK; i++) {
     const struct wo__short_free *const item = &frees->items[i];
     if (item->device != trace->device || item->entry >= trace->entries.count) continue;
@@ -78,7 +78,7 @@ static enum wo_status size_frees_of(const struct wo_json *json, const struct wo_
   return status;
 }
 
-enum wo_status wo__lines_size_frees(const struct wo_json *json, const struct wo__short_frees *frees,
+enum wo_status wo__lines_size_frees(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err) {
   enum wo_status status = WO_OK;
   if (frees->count == 0) return WO_OK;

@@ -8,17 +8,17 @@ enum { TOKENS_MAX = 1 << 16 };
 struct stream {
   struct trace_chunks chunks;
   struct wo_trace_source source;
-  struct wo_json json;
+  struct wo_json_stream json;
 };
 
 static void start(struct stream *stream, struct wo_view bytes, size_t chunk_bytes, bool ends_at_newline) {
   stream->chunks = (struct trace_chunks){bytes, chunk_bytes};
   require(wo_trace_source_init(&stream->source, (struct wo_trace_feed){&stream->chunks, trace_fill}, "fuzz") == WO_OK);
-  wo_json_init(&stream->json, &stream->source, ends_at_newline);
+  wo_json_stream_init(&stream->json, &stream->source, ends_at_newline);
 }
 
 static void end(struct stream *stream) {
-  wo_json_done(&stream->json);
+  wo_json_stream_done(&stream->json);
   wo_trace_source_done(&stream->source);
 }
 
@@ -27,10 +27,10 @@ static void check_number(struct wo_view text) {
   uint64_t natural = 0;
   int64_t whole = 0, fixed = 0;
   double real = 0;
-  const bool is_natural = wo_json_u64(text, &natural), is_whole = wo_json_i64(text, &whole);
+  const bool is_natural = wo_json_number_u64(text, &natural), is_whole = wo_json_number_i64(text, &whole);
   if (is_natural && natural <= INT64_MAX) require(is_whole && (uint64_t)whole == natural);
-  if (is_whole && whole < INT64_MAX && whole > -INT64_MAX) require(wo_json_fixed(text, 0, &fixed) && fixed == whole);
-  if (is_whole) require(wo_json_double(text, &real) && (double)whole - real <= 2048 && real - (double)whole <= 2048);
+  if (is_whole && whole < INT64_MAX && whole > -INT64_MAX) require(wo_json_number_fixed(text, 0, &fixed) && fixed == whole);
+  if (is_whole) require(wo_json_number_double(text, &real) && (double)whole - real <= 2048 && real - (double)whole <= 2048);
 }
 
 static void check_pieces(struct wo_view bytes, bool ends_at_newline) {
@@ -41,8 +41,8 @@ static void check_pieces(struct wo_view bytes, bool ends_at_newline) {
   for (int i = 0; i < TOKENS_MAX; i++) {
     struct wo_json_token a, b;
     struct wo_err a_err = {0}, b_err = {0};
-    const enum wo_status status = wo_json_next(&whole.json, &a, &a_err);
-    require(status == wo_json_next(&pieces.json, &b, &b_err));
+    const enum wo_status status = wo_json_stream_next(&whole.json, &a, &a_err);
+    require(status == wo_json_stream_next(&pieces.json, &b, &b_err));
     require(whole.json.offset == pieces.json.offset && whole.json.line == pieces.json.line &&
             whole.json.depth == pieces.json.depth);
     require(whole.json.offset >= last && whole.json.offset <= bytes.len);
@@ -63,10 +63,10 @@ static void check_skip(struct wo_view bytes) {
   enum wo_status status = WO_OK;
   start(&read, bytes, SIZE_MAX, false);
   start(&skipped, bytes, 3, false);
-  do status = wo_json_next(&read.json, &token, NULL);
+  do status = wo_json_stream_next(&read.json, &token, NULL);
   while (status == WO_OK && read.json.depth > 0 && !read.json.is_cut);
   if (status == WO_OK && !read.json.is_cut && token.kind != WO_JSON_END) {
-    require(wo_json_skip(&skipped.json, NULL) == WO_OK && !skipped.json.is_cut && skipped.json.depth == 0);
+    require(wo_json_stream_skip(&skipped.json, NULL) == WO_OK && !skipped.json.is_cut && skipped.json.depth == 0);
     require(wo_trace_source_offset(&read.source) == wo_trace_source_offset(&skipped.source));
   }
   end(&read);

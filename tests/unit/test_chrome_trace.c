@@ -20,36 +20,73 @@
   ",\"args\":{\"External id\":5,\"Input Dims\":[[2,3],[],\"]}\\\"\"]}}"
 
 /* As PyTorch writes it: other events before, between and after. */
-static const char
-    sample[] =
-        "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\"id\": 0, \"name\": \"NVIDIA A100\", \"totalGlobalMem\": "
-        "42285268992}\n  ],\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8, \"pg_config\": "
-        "[{\"a\": "
-        "1}]},\n  \"traceEvents\": [\n" SPAN("python_function", "train.py(12): step", "99.5", "50.25") ",\n" SPAN(
-            "user_annotation", "ProfilerStep#2", "99.75",
-            "40") ",\n" SPAN("cpu_op", "aten::empty", "100.001",
-                             "2.5") ",\n" MEMORY("101.5", "1024", "4096", "0", "5120",
-                                                 "2097152") ",\n"
-                                                            "{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":101.6,\"args\":{"
-                                                            "\"Bytes\":64,\"Device Id\":-1,\"Device "
-                                                            "Type\":0,\"Addr\":1}},\n" SPAN("kernel", "[memory]x", "101.7", "1") ",\n" MEMORY(
-                                                                "103", "2097152",
-                                                                "2097152", "0", "2102272",
-                                                                "23068672") ",\n" MEMORY("104.2509", "-1024", "4096", "0",
-                                                                                         "2101248",
-                                                                                         "23068672") ",\n" MEMORY("105", "-2048",
-                                                                                                                  "8192", "0",
-                                                                                                                  "2099200",
-                                                                                                                  "2097152") ","
-                                                                                                                             "\n" MEMORY("106",
-                                                                                                                                         "512",
-                                                                                                                                         "18446744073709551104",
-                                                                                                                                         "1",
-                                                                                                                                         "512",
-                                                                                                                                         "2097152") ",\n"
-                                                                                                                                                    "{\"ph\":\"i\",\"s\":\"t\",\"name\":\"[OutOfMemory]\",\"pid\":7,\"tid\":8,\"ts\":107,\"args\":{\"Bytes\":1073741824,\"Total "
-                                                                                                                                                    "Allocated\":2099200,\"Total Reserved\":2097152,\"Device Id\":0,\"Device Type\":1}}\n"
-                                                                                                                                                    "  ],\n  \"traceName\": \"x.json\",\n  \"baseTimeNanoseconds\": 1700000000000000000\n}\n";
+static const char sample[] =
+    "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\"id\": 0, \"name\": \"NVIDIA A100\", \"totalGlobalMem\": "
+    "42285268992}\n  ],\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8, \"pg_config\": "
+    "[{\"a\": "
+    "1}]},\n  \"traceEvents\": [\n" SPAN("python_function", "train.py(12): step", "99.5", "50.25") ",\n" SPAN("user_annotation", "ProfilerStep#2", "99.75", "40") ",\n" SPAN(
+        "cpu_op", "aten::empty",
+        "100.001",
+        "2.5") ",\n" MEMORY("101.5", "1024", "4096", "0", "5120",
+                            "2097152") ",\n"
+                                       "{\"ph\":\"i\",\"name\":\"[memory]\",\"ts\":101.6,\"args\":{"
+                                       "\"Bytes\":64,\"Device Id\":-1,\"Device "
+                                       "Type\":0,\"Addr\":1}},\n" SPAN("kernel", "[memory]x", "101.7", "1") ",\n" MEMORY(
+                                           "103", "2097152", "2097152",
+                                           "0", "2102272",
+                                           "23068672") ",\n" MEMORY("104.2509", "-1024", "4096", "0", "2101248",
+                                                                    "23068672") ",\n" MEMORY("105", "-2048", "8192", "0",
+                                                                                             "2099200",
+                                                                                             "2097152") ","
+                                                                                                        "\n" MEMORY(
+                                                                                                            "106", "512",
+                                                                                                            "1844674407370955110"
+                                                                                                            "4",
+                                                                                                            "1", "512",
+                                                                                                            "2097152") ",\n"
+                                                                                                                       "{\"ph\":"
+                                                                                                                       "\"i\","
+                                                                                                                       "\"s\":"
+                                                                                                                       "\"t\","
+                                                                                                                       "\"name\":"
+                                                                                                                       "\"["
+                                                                                                                       "OutOfMemo"
+                                                                                                                       "ry]\","
+                                                                                                                       "\"pid\":"
+                                                                                                                       "7,"
+                                                                                                                       "\"tid\":"
+                                                                                                                       "8,\"ts\":"
+                                                                                                                       "107,"
+                                                                                                                       "\"args\":"
+                                                                                                                       "{\"Bytes"
+                                                                                                                       "\":"
+                                                                                                                       "107374182"
+                                                                                                                       "4,"
+                                                                                                                       "\"Total "
+                                                                                                                       "Allocated"
+                                                                                                                       "\":"
+                                                                                                                       "2099200,"
+                                                                                                                       "\"Total "
+                                                                                                                       "Reserved"
+                                                                                                                       "\":"
+                                                                                                                       "2097152,"
+                                                                                                                       "\"Device "
+                                                                                                                       "Id\":0,"
+                                                                                                                       "\"Device "
+                                                                                                                       "Type\":1}"
+                                                                                                                       "}\n"
+                                                                                                                       "  ],\n  "
+                                                                                                                       "\"traceNa"
+                                                                                                                       "me\": "
+                                                                                                                       "\"x."
+                                                                                                                       "json\","
+                                                                                                                       "\n  "
+                                                                                                                       "\"baseTim"
+                                                                                                                       "eNanoseco"
+                                                                                                                       "nds\": "
+                                                                                                                       "170000000"
+                                                                                                                       "000000000"
+                                                                                                                       "0\n}\n";
 
 static const char sample_lines[] = "{\"device\":0}\n"
                                    "{\"alloc\":2048,\"addr\":8192}\n"

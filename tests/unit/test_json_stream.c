@@ -16,17 +16,17 @@
 struct stream {
   struct wo_test_bytes bytes;
   struct wo_trace_source source;
-  struct wo_json json;
+  struct wo_json_stream json;
 };
 
 static void start(struct stream *stream, struct wo_view text, size_t piece, bool ends_at_newline) {
   stream->bytes = (struct wo_test_bytes){text.ptr, text.len, 0, piece, SIZE_MAX};
   assert_int_equal(wo_trace_source_init(&stream->source, wo_test_feed(&stream->bytes), "text"), WO_OK);
-  wo_json_init(&stream->json, &stream->source, ends_at_newline);
+  wo_json_stream_init(&stream->json, &stream->source, ends_at_newline);
 }
 
 static void end(struct stream *stream) {
-  wo_json_done(&stream->json);
+  wo_json_stream_done(&stream->json);
   wo_trace_source_done(&stream->source);
 }
 
@@ -46,7 +46,7 @@ static void tokens_of(struct wo_view text, size_t piece, bool ends_at_newline, s
   for (;;) {
     struct wo_json_token token;
     struct wo_err err = {0};
-    if (wo_json_next(&stream.json, &token, &err) != WO_OK) {
+    if (wo_json_stream_next(&stream.json, &token, &err) != WO_OK) {
       wo_text_add(out, " %s:%u:%u:%u: %s", wo_status_name(err.code), (unsigned)err.line, err.column, (unsigned)err.offset,
                   err.message);
       break;
@@ -148,13 +148,13 @@ static void test_stays_ended(void **state) {
   struct stream stream;
   struct wo_json_token token;
   start(&stream, WO_VIEW("[}"), SIZE_MAX, false);
-  assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
-  assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_E_SYNTAX);
+  assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
+  assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_E_SYNTAX);
   for (int i = 0; i < 3; i++) {
-    assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+    assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
     assert_int_equal(token.kind, WO_JSON_CUT);
-    assert_int_equal(wo_json_skip(&stream.json, NULL), WO_OK);
-    wo_json_leave(&stream.json);
+    assert_int_equal(wo_json_stream_skip(&stream.json, NULL), WO_OK);
+    wo_json_stream_leave(&stream.json);
   }
   end(&stream);
 }
@@ -174,16 +174,16 @@ static void test_long_strings(void **state) {
     wo_text_repeat(&text, 'v', lengths[i]);
     wo_text_add(&text, "\"}");
     start(&stream, (struct wo_view){text.ptr, text.len}, 100000, false);
-    assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+    assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
     for (int j = 0; j < 2; j++) {
       const size_t kept = lengths[i] < WO_LIMIT_JSON_STRING_BYTES ? lengths[i] : WO_LIMIT_JSON_STRING_BYTES;
-      assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+      assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
       assert_int_equal(token.kind, j == 0 ? WO_JSON_KEY : WO_JSON_STRING);
       assert_int_equal(token.text.len, kept);
       assert_int_equal(token.is_cut, lengths[i] > kept);
       assert_true(kept == 0 || token.text.ptr[kept - 1] == (j == 0 ? 'k' : 'v'));
     }
-    assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+    assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
     assert_int_equal(token.kind, WO_JSON_OBJECT_END);
     end(&stream);
     wo_text_done(&text);
@@ -201,7 +201,7 @@ static void test_depth(void **state) {
     wo_text_repeat(&text, '[', depth);
     wo_text_repeat(&text, ']', depth);
     start(&stream, (struct wo_view){text.ptr, text.len}, SIZE_MAX, false);
-    for (size_t i = 0; i < 2 * depth && status == WO_OK; i++) status = wo_json_next(&stream.json, &token, &err);
+    for (size_t i = 0; i < 2 * depth && status == WO_OK; i++) status = wo_json_stream_next(&stream.json, &token, &err);
     assert_int_equal(status, depth <= WO_LIMIT_JSON_DEPTH ? WO_OK : WO_E_LIMIT);
     if (status != WO_OK) assert_int_equal(err.offset, WO_LIMIT_JSON_DEPTH);
     end(&stream);
@@ -247,10 +247,10 @@ static void test_skip(void **state) {
       struct wo_json_token token;
       struct wo_text out = {0};
       start(&stream, wo_view_of(skips[i].text), piece, false);
-      assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
-      assert_int_equal(wo_json_skip(&stream.json, NULL), WO_OK);
+      assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
+      assert_int_equal(wo_json_stream_skip(&stream.json, NULL), WO_OK);
       do {
-        assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+        assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
         show(&out, &token);
       } while (token.kind != WO_JSON_END && token.kind != WO_JSON_CUT);
       if (!wo_view_is((struct wo_view){out.ptr, out.len}, skips[i].rest)) fail_msg("row %zu: %.*s", i, (int)out.len, out.ptr);
@@ -265,10 +265,10 @@ static void test_leave(void **state) {
   struct stream stream;
   struct wo_json_token token;
   start(&stream, WO_VIEW("[{\"a\":{\"b\":[1,\"}\"]},\"c\":[{}]},\n7]"), 1, false);
-  for (int i = 0; i < 3; i++) assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK); /* behind "a": */
-  wo_json_leave(&stream.json);
+  for (int i = 0; i < 3; i++) assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK); /* behind "a": */
+  wo_json_stream_leave(&stream.json);
   assert_int_equal(stream.json.depth, 1);
-  assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+  assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
   assert_true(token.kind == WO_JSON_NUMBER && wo_view_is(token.text, "7") && stream.json.line == 2);
   end(&stream);
 }
@@ -325,7 +325,8 @@ static void test_numbers(void **state) {
     const struct wo_view text = wo_view_of(numbers[i].text);
     uint64_t u64 = 0;
     int64_t i64 = 0, fixed = 0;
-    const bool is_u64 = wo_json_u64(text, &u64), is_i64 = wo_json_i64(text, &i64), is_fixed = wo_json_fixed(text, 3, &fixed);
+    const bool is_u64 = wo_json_number_u64(text, &u64), is_i64 = wo_json_number_i64(text, &i64),
+               is_fixed = wo_json_number_fixed(text, 3, &fixed);
     if (is_u64 != numbers[i].is_u64 || u64 != numbers[i].u64) fail_msg("u64 of %s", numbers[i].text);
     if (is_i64 != numbers[i].is_i64 || i64 != numbers[i].i64) fail_msg("i64 of %s", numbers[i].text);
     if (is_fixed != numbers[i].is_fixed || fixed != numbers[i].fixed)
@@ -342,10 +343,10 @@ static void test_doubles(void **state) {
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
     char digits[40];
     snprintf(digits, sizeof digits, "%.17g", plain[i]);
-    assert_true(wo_json_double(wo_view_of(digits), &back));
+    assert_true(wo_json_number_double(wo_view_of(digits), &back));
     assert_true(back == plain[i]);
     snprintf(digits, sizeof digits, "-%.17g", plain[i]);
-    assert_true(wo_json_double(wo_view_of(digits), &back));
+    assert_true(wo_json_number_double(wo_view_of(digits), &back));
     assert_true(back == -plain[i]);
   }
   uint64_t bits = 88172645463325252;
@@ -359,12 +360,12 @@ static void test_doubles(void **state) {
     memcpy(&value, &sign_free, sizeof value);
     if (!(value < 1e300)) continue;
     snprintf(digits, sizeof digits, "%.19g", value);
-    assert_true(wo_json_double(wo_view_of(digits), &back));
+    assert_true(wo_json_number_double(wo_view_of(digits), &back));
     assert_true(back == value);
   }
-  assert_false(wo_json_double(WO_VIEW("1e309"), &back));
-  assert_false(wo_json_double(WO_VIEW("NaN"), &back));
-  assert_false(wo_json_double(WO_VIEW(""), &back));
+  assert_false(wo_json_number_double(WO_VIEW("1e309"), &back));
+  assert_false(wo_json_number_double(WO_VIEW("NaN"), &back));
+  assert_false(wo_json_number_double(WO_VIEW(""), &back));
 }
 
 static void test_out_of_memory(void **state) {
@@ -372,9 +373,9 @@ static void test_out_of_memory(void **state) {
   struct stream stream;
   struct wo_json_token token;
   start(&stream, WO_VIEW("[\"a\\nb\"]"), SIZE_MAX, false);
-  assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_OK);
+  assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_OK);
   wo_fail_alloc_at(1);
-  assert_int_equal(wo_json_next(&stream.json, &token, NULL), WO_E_NOMEM);
+  assert_int_equal(wo_json_stream_next(&stream.json, &token, NULL), WO_E_NOMEM);
   wo_fail_alloc_off();
   end(&stream);
 }
