@@ -69,11 +69,25 @@ static bool scale(const struct decimal *decimal, uint64_t *ret, bool *ret_is_who
   return true;
 }
 
+/* Digits and nothing else, few enough for 64 bits: nearly all numbers. */
+static bool read_plain(struct wo_view number, uint64_t *ret_value) {
+  uint64_t value = 0;
+  if (number.len == 0 || number.len > MANTISSA_DIGITS) return false;
+  for (size_t i = 0; i < number.len; i++) {
+    const unsigned digit = (unsigned char)number.ptr[i] - (unsigned)'0';
+    if (digit > 9) return false;
+    value = value * 10 + digit;
+  }
+  *ret_value = value;
+  return true;
+}
+
 bool wo_json_number_u64(struct wo_view number, uint64_t *ret_value) {
   struct wo_view rest = number;
   struct decimal decimal;
   bool is_whole = false;
   uint64_t value = 0;
+  if (read_plain(number, ret_value)) return true;
   if (wo_number_u64(&rest, UINT64_MAX, &value) == WO_OK && rest.len == 0) return *ret_value = value, true;
   if (!read_decimal(number, &decimal) || !scale(&decimal, &value, &is_whole) || !is_whole) return false;
   if (decimal.is_negative && value > 0) return false;

@@ -52,7 +52,7 @@ static bool has_byte(struct wo_json_stream *json) {
 /* Moves to the next byte that is no white space and notes its place; false at the end of the input. */
 static bool find_token(struct wo_json_stream *json) {
   struct wo_trace_source *const source = json->source;
-  for (;;) {
+  while (source->at == source->end || (unsigned char)*source->at <= ' ') {
     if (!has_byte(json)) return false;
     const char c = *source->at;
     if (c == '\n') {
@@ -64,7 +64,7 @@ static bool find_token(struct wo_json_stream *json) {
     source->at++;
   }
   if ((size_t)(source->end - source->at) < WINDOW_BYTES && !source->is_at_end) wo_trace_source_peek(source, WINDOW_BYTES);
-  json->offset = wo_trace_source_offset(source);
+  json->offset = source->end_offset - (uint64_t)(source->end - source->at);
   return true;
 }
 
@@ -124,17 +124,20 @@ static enum wo_status close_level(struct wo_json_stream *json, struct wo_json_to
 
 /* ---- Strings ---- */
 
-/* Bytes before the first one of `view` that is not simply a part of a string. */
+/* The high bit of each byte of `word` that is `c`, and maybe of bytes above the lowest such. */
+static uint64_t find_byte(uint64_t word, char c) {
+  const uint64_t ones = UINT64_C(0x0101010101010101), zeros = word ^ (ones * (unsigned char)c);
+  return (zeros - ones) & ~zeros & (ones << 7);
+}
+
+/* Bytes before the first one of `view` that is not simply a part of a string; eight at a time, where the lowest is the first. */
 static size_t plain_length(struct wo_view view, bool ends_at_newline) {
-  const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
   size_t len = 0;
-  /* Eight at a time: a byte of (x ^ c) is 0 where x holds c, and the subtraction finds zeros. False alarms only cost time. */
-  while (view.len - len >= 8) {
+  while (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && view.len - len >= 8) {
     uint64_t word = 0;
     memcpy(&word, view.ptr + len, 8);
-    const uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\'), newline = word ^ (ones * '\n');
-    const uint64_t found = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((newline - ones) & ~newline);
-    if ((found & highs) != 0) break;
+    const uint64_t found = find_byte(word, '"') | find_byte(word, '\\') | (ends_at_newline ? find_byte(word, '\n') : 0);
+    if (found != 0) return len + (size_t)__builtin_ctzll(found) / 8;
     len += 8;
   }
   for (; len < view.len; len++) {
@@ -263,26 +266,30 @@ static enum wo_status read_key(struct wo_json_stream *json, struct wo_json_token
 
 /* ---- Numbers and words ---- */
 
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 static bool is_number_byte(char c) {
-  return wo_is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+  return is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
 /* Whether text is a number as JSON writes it. Zeros in front are let pass. */
 static bool is_number(struct wo_view text) {
   size_t at = text.len > 0 && text.ptr[0] == '-' ? 1 : 0;
   const size_t digits = at;
-  while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+  while (at < text.len && is_digit(text.ptr[at])) at++;
   if (at == digits) return false;
   if (at < text.len && text.ptr[at] == '.') {
     const size_t fraction = ++at;
-    while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+    while (at < text.len && is_digit(text.ptr[at])) at++;
     if (at == fraction) return false;
   }
   if (at < text.len && wo_lower(text.ptr[at]) == 'e') {
     at++;
     if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+')) at++;
     const size_t exponent = at;
-    while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+    while (at < text.len && is_digit(text.ptr[at])) at++;
     if (at == exponent) return false;
   }
   return at == text.len;
@@ -290,15 +297,18 @@ static bool is_number(struct wo_view text) {
 
 static enum wo_status read_number(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const struct wo_view at = window(json);
+  const size_t cap = at.len < WO_LIMIT_JSON_NUMBER_BYTES + 1 ? at.len : WO_LIMIT_JSON_NUMBER_BYTES + 1;
   size_t len = 0;
-  while (len < at.len && len <= WO_LIMIT_JSON_NUMBER_BYTES && is_number_byte(at.ptr[len])) len++;
+  while (len < cap && is_digit(at.ptr[len])) len++;
+  const size_t digits = len; /* most numbers are nothing else */
+  while (len < cap && is_number_byte(at.ptr[len])) len++;
   if (len > WO_LIMIT_JSON_NUMBER_BYTES) {
     json->is_cut = true;
     return wo_json_stream_fail(json, err, WO_E_LIMIT, "has a number of more than %zu digits", WO_LIMIT_JSON_NUMBER_BYTES);
   }
   if (len == at.len && json->depth > 0) return cut(json, token);
   *token = (struct wo_json_token){.kind = WO_JSON_NUMBER, .text = {at.ptr, len}};
-  if (!is_number(token->text)) return refuse(json, err, "a number");
+  if (len > digits && !is_number(token->text)) return refuse(json, err, "a number");
   json->source->at += len;
   end_value(json);
   return WO_OK;
@@ -335,7 +345,7 @@ static enum wo_status read_value(struct wo_json_stream *json, struct wo_json_tok
   const char c = *json->source->at;
   if (c == '{' || c == '[') return open_level(json, c == '{', token, err);
   if (c == ']' && json->depth > 0 && !in_object(json)) return close_level(json, token);
-  if (wo_is_digit(c)) return read_number(json, token, err);
+  if (is_digit(c)) return read_number(json, token, err);
   if (c == '-') {
     const struct wo_view at = window(json);
     return at.len > 1 && at.ptr[1] == 'I' ? read_word(json, token, err) : read_number(json, token, err);
