@@ -40,6 +40,12 @@ static enum wo_status fold(struct wo_pickle *pickle, size_t start, size_t end) {
   return status;
 }
 
+/* The place on the stack is kept: further marks may stand above it. */
+static void forget(struct wo_pickle *pickle, struct wo_value *value) {
+  pickle->builder.drop(pickle->builder.context, *value);
+  *value = wo_value(WO_VALUE_OPAQUE, 0);
+}
+
 /* Gives the values from `start` on to the container below them. */
 static enum wo_status close_at(struct wo_pickle *pickle, size_t start) {
   assert(start > 0 && start <= pickle->stack.count);
@@ -51,7 +57,7 @@ static enum wo_status close_at(struct wo_pickle *pickle, size_t start) {
   if (status != WO_OK) return status;
   if (is_dict(*container)) {
     status = wo__pickle_set(pickle, container, start, false);
-    if (status == WO_OK && start > 1) wo__pickle_drop_from(pickle, start - 1);
+    if (status == WO_OK && start > 1) forget(pickle, container);
   } else if (is_list(*container)) {
     status = wo__pickle_append(pickle, container, start);
   }
@@ -63,7 +69,6 @@ enum wo_status wo_pickle_close_all(struct wo_pickle *pickle) {
   enum wo_status status = WO_OK;
   size_t start = 0;
   while (status == WO_OK && wo__pickle_take_mark(pickle, &start)) {
-    if (start > pickle->stack.count) continue; /* what stood below the mark is gone */
     if (start > 0) {
       status = close_at(pickle, start);
     } else {
