@@ -28,6 +28,9 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   struct wo_allocator *const a = calloc(1, sizeof *a);
   if (a == NULL) return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
   a->torch = options->torch;
+  a->ties = WO__TIES_BY_ADDRESS;
+  if (wo_torch_has(a->torch, WO_TORCH_TIES_BY_AGE)) a->ties = WO__TIES_BY_BLOCK;
+  if (wo_torch_has(a->torch, WO_TORCH_AGE_OF_SEGMENT)) a->ties = WO__TIES_BY_SEGMENT;
   a->device = *options->device;
   a->observer = options->observer;
   a->unused_block = WO__NONE;
@@ -91,7 +94,7 @@ static enum wo_status fail(struct wo_allocator *a, const struct wo__request *req
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX, UINT64_MAX});
+  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX});
   a->oom = (struct wo_allocator_oom){
       .requested_bytes = request->requested_bytes,
       .rounded_bytes = request->rounded_bytes,
