@@ -114,7 +114,7 @@ enum wo_status wo_allocator_malloc(struct wo_allocator *a, uint64_t size_bytes, 
     a->message = "a request of no bytes, or of 2^60 and more";
     return WO_E_RANGE;
   }
-  if (a->waiting_count > 0 && a->captures.count == 0) wo__settle_waiting(a);
+  if (a->waiting_count > 0 && !wo__is_captured(a, stream)) wo__settle_waiting(a);
   struct wo__request request = {.requested_bytes = size_bytes, .block = WO__NONE};
   request.rounded_bytes = wo_alloc_round(&a->settings, size_bytes);
   const uint32_t pool = a->captures.count == 0 ? 0 : wo__pool_of_stream(a, stream);
@@ -147,7 +147,7 @@ void wo_allocator_free_block(struct wo_allocator *a, wo_block_id id, bool is_def
     return;
   }
   wo__pending_add(a, id);
-  if (block->uses != WO__NONE && a->captures.count > 0) {
+  if (block->uses != WO__NONE && wo__has_capture(a)) {
     block->waits_for_capture = true;
     a->waiting_count++;
   }
@@ -160,7 +160,7 @@ void wo_allocator_complete(struct wo_allocator *a, wo_block_id id) {
 }
 
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *a) {
-  return wo__release_cached(a);
+  return wo__release_cached(a, wo__has_capture(a));
 }
 
 /* ---- Looking ---- */

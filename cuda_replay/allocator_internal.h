@@ -107,6 +107,7 @@ struct wo__pool {
 struct wo__capture {
   uint32_t pool;
   uint64_t stream;
+  bool is_graph; /* of a CUDA graph, not a MemPool */
 };
 
 /* A reserved range of addresses. */
@@ -243,6 +244,10 @@ enum wo_status wo__shelf_find(struct wo_allocator *a, uint32_t pool, bool is_sma
 /* The pool that serves a stream's requests now. */
 uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream);
 
+/* Whether a request on a stream is part of a capture; whether any capture is under way. */
+bool wo__is_captured(const struct wo_allocator *a, uint64_t stream);
+bool wo__has_capture(const struct wo_allocator *a);
+
 /* The private pool (or the default pool) of an id, made when it is not there. WO_E_NOMEM. */
 enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool);
 
@@ -314,8 +319,8 @@ static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_s
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
-/* Completes what is pending and releases what is wholly free. */
-enum wo_status wo__release_cached(struct wo_allocator *a);
+/* Completes what is pending and releases what is wholly free; in a capture, private pools that nobody uses only. */
+enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
 
 /* ---- allocator_expandable.c ---- */
 

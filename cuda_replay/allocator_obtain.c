@@ -45,8 +45,8 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || a->captures.count > 0) return status;
-  status = wo__release_cached(a);
+  if (status != WO_E_LIMIT || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;
   return try_once(a, request);
