@@ -49,7 +49,7 @@ static enum wo_status judge_end(struct wo_snapshot *snapshot, enum wo_pickle_end
   enum wo_status status = recording->is_truncated ? wo_pickle_close_all(&snapshot->pickle) : WO_OK;
   if (status == WO_OK) status = find_whole(snapshot);
   if (status == WO_E_NOMEM) return status;
-  const uint64_t offset = wo_trace_source_offset(snapshot->pickle.source);
+  const uint64_t offset = snapshot->pickle.source->end_offset;
   if (end == WO_PICKLE_CUT) {
     wo_recording_note(recording, "the file ends in the middle, at byte %" PRIu64 ": what came before is kept", offset);
     if (!is_worth_keeping(snapshot))

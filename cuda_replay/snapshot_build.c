@@ -33,7 +33,7 @@ static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct 
 
 static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) {
   if (count < WO_LIMIT_PICKLE_OPEN) return WO_E_NOMEM;
-  return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
+  return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
 }
 
 /* Makes a draft of a NEW_LIST. */
@@ -200,7 +200,7 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_valu
   if (count > recording->stack_frames.capacity - recording->stack_frames.count &&
       !WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
     if (count <= WO_LIMIT_TRACE_STACK_FRAMES - recording->stack_frames.count) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
   }
   uint32_t *const out = recording->stack_frames.items + recording->stack_frames.count;
   for (size_t i = 0; i < count; i++) out[i] = wo_value_index(frames[i]);

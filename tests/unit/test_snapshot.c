@@ -271,6 +271,28 @@ static void test_cut(void **state) {
   }
 }
 
+/* Traces longer than a batch, of one device (whose list has no mark of its own) and of several. */
+static void test_cut_batches(void **state) {
+  (void)state;
+  for (int devices = 1; devices <= 3; devices += 2) {
+    struct wo_snapshot_sample sample = wo_snapshot_sample_small(206);
+    sample.entry_count = 3500;
+    sample.has_other_devices = devices > 1;
+    for (int protocol = 0; protocol <= CPP; protocol++) {
+      const struct wo_view bytes = pickle_of(&sample, protocol);
+      struct wo_recording *const whole = read_bytes(bytes, SIZE_MAX);
+      size_t entries = 0;
+      for (size_t part = 0; part < 100; part++) {
+        const size_t now = check_cut(bytes, bytes.len * part / 100, whole);
+        assert_true(now >= entries);
+        entries = now;
+      }
+      assert_true(entries > 3400);
+      wo_recording_free(whole);
+    }
+  }
+}
+
 /* A stream that breaks: what came before is kept, and the reason told. */
 static void test_broken_stream(void **state) {
   struct wo_snapshot_sample sample = wo_snapshot_sample_small(206);
@@ -341,10 +363,19 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_protocols),     cmocka_unit_test(test_content), cmocka_unit_test(test_settings),
-      cmocka_unit_test(test_versions),      cmocka_unit_test(test_history), cmocka_unit_test(test_segments_only),
-      cmocka_unit_test(test_many_entries),  cmocka_unit_test(test_chopped), cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_broken_stream), cmocka_unit_test(test_gzip),    cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_protocols),
+      cmocka_unit_test(test_content),
+      cmocka_unit_test(test_settings),
+      cmocka_unit_test(test_versions),
+      cmocka_unit_test(test_history),
+      cmocka_unit_test(test_segments_only),
+      cmocka_unit_test(test_many_entries),
+      cmocka_unit_test(test_chopped),
+      cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_cut_batches),
+      cmocka_unit_test(test_broken_stream),
+      cmocka_unit_test(test_gzip),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, done_writer);
 }
