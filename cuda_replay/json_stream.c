@@ -314,6 +314,23 @@ static enum wo_status read_number(struct wo_json_stream *json, struct wo_json_to
   return WO_OK;
 }
 
+bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value) {
+  enum { DIGITS_MAX = 18 };
+  struct wo_trace_source *const source = json->source;
+  const char *at = source->at;
+  uint64_t value = 0;
+  if (json->is_cut || json->state != WO__JSON_VALUE || source->end - at < DIGITS_MAX + 3) return false;
+  if (*at == ' ') at++;
+  const char *const first = at;
+  while (is_digit(*at) && at - first <= DIGITS_MAX) value = value * 10 + (uint64_t)(*at++ - '0');
+  if (at == first || at - first > DIGITS_MAX || is_number_byte(*at)) return false;
+  json->offset = source->end_offset - (uint64_t)(source->end - first);
+  source->at = at;
+  *ret_value = value;
+  end_value(json);
+  return true;
+}
+
 static const struct {
   const char *word;
   enum wo_json_kind kind;

@@ -69,6 +69,10 @@ void wo_json_stream_done(struct wo_json_stream *json);
  * WO_LIMIT_JSON_NUMBER_BYTES; WO_E_NOMEM. *err gets the message with line, column and offset; the stream is at an end then. */
 enum wo_status wo_json_stream_next(struct wo_json_stream *json, struct wo_json_token *ret_token, struct wo_err *err);
 
+/* Takes the value that comes when it is a plain whole number of at most 18 digits that lies in the window: what
+ * wo_json_stream_next and wo_json_number_u64 would give, in one step. False for everything else, and nothing is taken then. */
+bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value);
+
 /* Passes over the value that comes (after a key, or in an array), whatever its depth, without looking at more than its brackets
  * and quotes. WO_OK also when the input ends inside: the next token is WO_JSON_CUT then. Failures as wo_json_stream_next. */
 enum wo_status wo_json_stream_skip(struct wo_json_stream *json, struct wo_err *err);

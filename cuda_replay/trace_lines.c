@@ -17,7 +17,19 @@
 
 /* What may stand behind a key. SIZE: a number, or true for "none of its own". PARTS: a fraction, kept in parts per million.
  * SETTINGS: a text, or an object in the header. */
-enum key_type { NUMBER, SIGNED, SIZE, PARTS, FLAG, TEXT, SETTINGS, POOL, FRAMES, STREAMS, POOLS };
+enum key_type {
+  NUMBER,
+  SIGNED,
+  SIZE /* up to here a plain whole number will do */,
+  PARTS,
+  FLAG,
+  TEXT,
+  SETTINGS,
+  POOL,
+  FRAMES,
+  STREAMS,
+  POOLS
+};
 
 struct key_row {
   const char *name;
@@ -242,6 +254,11 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
       continue;
     }
     if (wo__line_has(line, key)) return FAIL(reader, WO_E_SYNTAX, "has the key \"%s\" twice", keys[key].name);
+    if (keys[key].type <= SIZE && wo_json_stream_take_u64(&reader->json, &line->numbers[key])) {
+      line->lengths[key] = 0;
+      line->seen |= UINT64_C(1) << key;
+      continue;
+    }
     status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     if (token.kind == WO_JSON_NULL) continue; /* as if it were not there */

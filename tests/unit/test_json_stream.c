@@ -334,6 +334,37 @@ static void test_numbers(void **state) {
   }
 }
 
+/* Taken in one step or not at all; what is not taken is the next token. */
+static void test_take(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool is_taken;
+    uint64_t value;
+  } takes[] = {
+      {"12,                         ", true, 12},
+      {" 0]                          ", true, 0},
+      {"999999999999999999}           ", true, 999999999999999999},
+      {"9999999999999999999}          ", false, 0},
+      {"12.5                          ", false, 0},
+      {"12e1                          ", false, 0},
+      {"-1                            ", false, 0},
+      {"\"12\"                          ", false, 0},
+      {"  12                          ", false, 0},
+      {"12,", false, 0},
+  };
+  for (size_t i = 0; i < sizeof takes / sizeof takes[0]; i++) {
+    struct stream stream;
+    uint64_t value = 0;
+    start(&stream, wo_view_of(takes[i].text), SIZE_MAX, false);
+    wo_trace_source_peek(&stream.source, 1);
+    assert_int_equal(wo_json_stream_take_u64(&stream.json, &value), takes[i].is_taken);
+    assert_true(value == takes[i].value);
+    assert_true(takes[i].is_taken == (wo_trace_source_offset(&stream.source) > 0));
+    end(&stream);
+  }
+}
+
 /* Doubles come back from what printf makes of them; the bits walk through all exponents. */
 static void test_doubles(void **state) {
   (void)state;
@@ -382,10 +413,10 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tokens),       cmocka_unit_test(test_lines),         cmocka_unit_test(test_stays_ended),
-      cmocka_unit_test(test_long_strings), cmocka_unit_test(test_depth),         cmocka_unit_test(test_long_number),
-      cmocka_unit_test(test_skip),         cmocka_unit_test(test_leave),         cmocka_unit_test(test_numbers),
-      cmocka_unit_test(test_doubles),      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_tokens),       cmocka_unit_test(test_lines), cmocka_unit_test(test_stays_ended),
+      cmocka_unit_test(test_long_strings), cmocka_unit_test(test_depth), cmocka_unit_test(test_long_number),
+      cmocka_unit_test(test_skip),         cmocka_unit_test(test_leave), cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_doubles),      cmocka_unit_test(test_take),  cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
