@@ -136,30 +136,35 @@ static uint64_t hash_text(struct wo_view text) {
   return hash;
 }
 
+/* As wo_view_is, without a look at what has another length. */
+#define IS(view, literal) ((view).len == sizeof(literal) - 1 && memcmp((view).ptr, (literal), sizeof(literal) - 1) == 0)
+
 static void classify_name(struct event *event, struct wo_view name) {
   event->name_len = name.len < sizeof event->name ? name.len : sizeof event->name;
   if (event->name_len > 0) memcpy(event->name, name.ptr, event->name_len);
-  event->by_name = wo_view_is(name, "[memory]") ? EVENT_MEMORY : wo_view_is(name, "[OutOfMemory]") ? EVENT_OOM : EVENT_OTHER;
+  event->by_name = IS(name, "[memory]") ? EVENT_MEMORY : IS(name, "[OutOfMemory]") ? EVENT_OOM : EVENT_OTHER;
 }
 
 static void classify_category(struct event *event, struct wo_view category) {
-  event->by_category = wo_view_is(category, "cpu_op")            ? EVENT_OP
-                       : wo_view_is(category, "python_function") ? EVENT_PYTHON
-                       : wo_view_is(category, "user_annotation") ? EVENT_MARK
-                                                                 : EVENT_OTHER;
+  event->by_category = IS(category, "cpu_op")            ? EVENT_OP
+                       : IS(category, "python_function") ? EVENT_PYTHON
+                       : IS(category, "user_annotation") ? EVENT_MARK
+                                                         : EVENT_OTHER;
 }
 
 /* Keys whose value is a text or a number. */
 enum text_key { KEY_PHASE, KEY_CATEGORY, KEY_NAME, KEY_PROCESS, KEY_THREAD, KEY_START, KEY_DURATION, KEY_COUNT_ };
 
-static const char *const text_keys[KEY_COUNT_] = {"ph", "cat", "name", "pid", "tid", "ts", "dur"};
+static const struct wo_view text_keys[KEY_COUNT_] = {
+    {"ph", 2}, {"cat", 3}, {"name", 4}, {"pid", 3}, {"tid", 3}, {"ts", 2}, {"dur", 3},
+};
 
 static void take_text(struct event *event, enum text_key key, struct wo_view text) {
   switch (key) {
   case KEY_PHASE:
     event->has_phase = true;
-    event->is_span = wo_view_is(text, "X");
-    event->is_instant = wo_view_is(text, "i") || wo_view_is(text, "I");
+    event->is_span = IS(text, "X");
+    event->is_instant = IS(text, "i") || IS(text, "I");
     break;
   case KEY_CATEGORY:
     classify_category(event, text);
@@ -191,6 +196,7 @@ static bool is_memory(const struct event *event) {
 /* Whether nothing that could still come makes the event matter, or nothing is missing of an operator. */
 static bool is_settled(const struct event *event) {
   if (event->has_phase && !event->is_span && !event->is_instant) return true;
+  if (event->is_span && event->by_category == EVENT_OTHER) return true; /* memory events are instants */
   if (event->by_name == EVENT_OPEN || is_memory(event)) return false;
   if (event->has_phase && event->is_instant) return true;
   if (event->by_category == EVENT_OPEN) return false;
@@ -199,12 +205,12 @@ static bool is_settled(const struct event *event) {
 }
 
 static enum wo_status read_key(struct reader *reader, struct wo_view key, struct event *event) {
-  if (wo_view_is(key, "args")) {
+  if (IS(key, "args")) {
     const bool may_matter = event->by_name == EVENT_OPEN || is_memory(event);
     return may_matter ? read_args(reader, event) : wo_json_stream_skip(&reader->json, reader->err);
   }
   for (int i = 0; i < KEY_COUNT_; i++) {
-    if (!wo_view_is(key, text_keys[i])) continue;
+    if (key.len != text_keys[i].len || memcmp(key.ptr, text_keys[i].ptr, key.len) != 0) continue;
     struct wo_json_token token;
     const enum wo_status status = next(reader, &token);
     if (status != WO_OK) return status;
