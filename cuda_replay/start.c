@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cuda_replay/ranges.h"
 #include "cuda_replay/undo.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -17,9 +18,6 @@
 /* A block of the large pool is split only when more than this would remain: what is handed out unsplit exceeds its request by at
  * most this, and free blocks are larger. */
 #define SLACK_MAX_BYTES MIB
-
-/* The card's size is seldom known. It only says how far a range of expandable segments reaches. */
-#define CARD_BYTES_DEFAULT ((uint64_t)80 * 1024 * MIB)
 
 struct layout {
   const struct wo__undo *undo;
@@ -53,8 +51,11 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__undo_s
                             const struct wo__undo_block *block, uint64_t room, uint64_t *ret_max) {
   const uint64_t known = block->block_bytes > 0 ? block->block_bytes : wo_alloc_round(layout->settings, block->requested_bytes);
   *ret_max = known;
-  if (block->block_bytes > 0 || segment->is_small || segment->is_expandable || known >= room) return known;
+  if (block->block_bytes > 0 || known >= room) return known;
   const uint64_t gap = room - known;
+  /* What is smaller than the smallest block goes with the block before it (older versions can make odd sizes). */
+  if (gap < UNIT_BYTES) return *ret_max = room;
+  if (segment->is_small || segment->is_expandable) return known;
   /* Requests from max_split_size on get whole segments. */
   const bool is_whole = known >= layout->settings->max_split_bytes && room == segment->size_bytes;
   if (gap <= SLACK_MAX_BYTES || is_whole) return *ret_max = room;
@@ -197,12 +198,24 @@ void wo_start_resize(struct wo_start *start, const struct wo_start_open *open, u
 
 /* ---- Ranges of expandable segments ---- */
 
+struct ranges {
+  struct wo_start *start;
+  const struct wo_recording *recording;
+  const struct wo_alloc_settings *settings;
+  uint64_t card_bytes;
+  uint32_t *heads;  /* of each segment: the first run of its range */
+  uint64_t *mapped; /* of each first run: bytes mapped in its range; 0 once the range was given back */
+};
+
+static uint64_t handle_bytes(const struct ranges *ranges, bool is_small) {
+  if (is_small) return 2 * MIB;
+  return ranges->settings->large_segment_bytes > 0 ? ranges->settings->large_segment_bytes : 20 * MIB;
+}
+
 /* The size of a range as torch reserves it: the card's memory and an eighth more, in whole handles. */
-static uint64_t range_bytes(const struct wo_recording *recording, const struct wo_alloc_settings *settings, bool is_small) {
-  const uint64_t card = recording->capacity_bytes > 0 ? recording->capacity_bytes : CARD_BYTES_DEFAULT;
-  const uint64_t handle = is_small ? 2 * MIB : settings->large_segment_bytes;
-  if (handle == 0) return card;
-  return (card + card / 8 + handle - 1) / handle * handle;
+static uint64_t range_bytes(const struct ranges *ranges, bool is_small) {
+  const uint64_t handle = handle_bytes(ranges, is_small);
+  return (ranges->card_bytes + ranges->card_bytes / 8 + handle - 1) / handle * handle;
 }
 
 static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_allocator_segment *b, uint64_t size_bytes) {
@@ -213,18 +226,21 @@ static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_
 
 /* Runs of one stream and pool with nothing else between them are parts of one range. Its beginning is the lowest address that is
  * ever mapped; here the lowest that is mapped at the start (see lower_range). */
-static void find_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings) {
-  for (size_t i = 0; i < start->segments.count; i++) {
-    struct wo_allocator_segment *const segment = &start->segments.items[i];
+static void find_ranges(const struct ranges *ranges) {
+  for (size_t i = 0; i < ranges->start->segments.count; i++) {
+    struct wo_allocator_segment *const segment = &ranges->start->segments.items[i];
+    ranges->heads[i] = (uint32_t)i;
     if (!segment->is_expandable) continue;
-    const uint64_t size = range_bytes(recording, settings, segment->is_small);
     segment->range_address = segment->address;
-    if (i > 0 && is_same_range(&segment[-1], segment, size)) segment->range_address = segment[-1].range_address;
+    const bool goes_on = i > 0 && is_same_range(&segment[-1], segment, range_bytes(ranges, segment->is_small));
+    if (goes_on) segment->range_address = segment[-1].range_address;
+    if (goes_on) ranges->heads[i] = ranges->heads[i - 1];
+    ranges->mapped[ranges->heads[i]] += segment->size_bytes;
   }
 }
 
-/* The first run at or above an address; NULL when there is none or when it is a plain segment. */
-static struct wo_allocator_segment *run_above(const struct wo_start *start, uint64_t address) {
+/* The number of segments below an address. */
+static size_t segments_below(const struct wo_start *start, uint64_t address) {
   size_t low = 0, high = start->segments.count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -234,49 +250,98 @@ static struct wo_allocator_segment *run_above(const struct wo_start *start, uint
       high = middle;
     }
   }
-  return low < start->segments.count && start->segments.items[low].is_expandable ? &start->segments.items[low] : NULL;
+  return low;
+}
+
+/* Whether an entry can map or unmap memory of the range that a run is part of. */
+static bool can_be_of(const struct ranges *ranges, const struct wo_allocator_segment *run, const struct wo_trace_entry *entry) {
+  return run->is_expandable && run->stream == ranges->recording->streams.items[entry->stream] &&
+         entry->address >= run->range_address && entry->address - run->range_address < range_bytes(ranges, run->is_small);
+}
+
+/* Counts what is mapped: a range that is unmapped wholly is given back, and what is mapped there later is another one. */
+static void count_mapped(const struct ranges *ranges, const struct wo_trace_entry *entry) {
+  const size_t below = segments_below(ranges->start, entry->address + 1);
+  if (below == 0) return;
+  const struct wo_allocator_segment *const run = &ranges->start->segments.items[below - 1];
+  const bool is_of_kind = entry->action == WO_ACTION_SEGMENT_UNMAP || run->is_small == wo__is_small_map(entry);
+  if (!can_be_of(ranges, run, entry) || !is_of_kind) return;
+  uint64_t *const mapped = &ranges->mapped[ranges->heads[below - 1]];
+  if (*mapped == 0) return;
+  if (entry->action == WO_ACTION_SEGMENT_MAP) {
+    *mapped += entry->size_bytes;
+  } else {
+    *mapped -= entry->size_bytes < *mapped ? entry->size_bytes : *mapped;
+  }
 }
 
 /* A range whose front is unmapped at the start shows when that front is mapped later: whole handles below the first run. */
-static void lower_range(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings,
-                        const struct wo_trace_entry *entry) {
-  struct wo_allocator_segment *const run = run_above(start, entry->address);
-  if (!run || run->stream != recording->streams.items[entry->stream] || run->range_address <= entry->address) return;
-  const uint64_t handle = run->is_small ? 2 * MIB : settings->large_segment_bytes;
-  const uint64_t below = run->range_address - entry->address;
-  if (handle == 0 || below % handle != 0 || below > range_bytes(recording, settings, run->is_small) / 2) return;
-  if (run > start->segments.items && run[-1].address + run[-1].size_bytes > entry->address) return;
-  const uint64_t old = run->range_address;
-  const struct wo_allocator_segment *const end = start->segments.items + start->segments.count;
-  for (struct wo_allocator_segment *part = run; part < end && part->is_expandable && part->range_address == old; part++) {
-    part->range_address = entry->address;
+static void lower_range(const struct ranges *ranges, const struct wo_trace_entry *entry) {
+  const size_t below = segments_below(ranges->start, entry->address);
+  if (below == ranges->start->segments.count) return;
+  struct wo_allocator_segment *const run = &ranges->start->segments.items[below];
+  if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return;
+  if (run->range_address <= entry->address || run->is_small != wo__is_small_map(entry)) return;
+  if (ranges->mapped[ranges->heads[below]] == 0) return;
+  const uint64_t distance = run->range_address - entry->address;
+  if (distance % handle_bytes(ranges, run->is_small) != 0 || distance > range_bytes(ranges, run->is_small) / 2) return;
+  if (below > 0) {
+    const struct wo_allocator_segment *const before = run - 1;
+    if (before->address + before->size_bytes > entry->address) return;
+    /* It may as well go on the range below. */
+    if (before->is_small == run->is_small && can_be_of(ranges, before, entry)) return;
+  }
+  ranges->mapped[ranges->heads[below]] += entry->size_bytes;
+  for (size_t i = below; i < ranges->start->segments.count && ranges->heads[i] == ranges->heads[below]; i++) {
+    ranges->start->segments.items[i].range_address = entry->address;
   }
 }
 
-/* Ranges end where torch would end them, or where the next one begins. */
-static void end_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings) {
-  uint64_t next = UINT64_MAX, next_range = 0;
-  for (size_t i = start->segments.count; i > 0; i--) {
-    struct wo_allocator_segment *const segment = &start->segments.items[i - 1];
-    const bool is_inside = segment->is_expandable && i < start->segments.count && next_range == segment->range_address;
-    if (segment->is_expandable) {
-      const uint64_t size = range_bytes(recording, settings, segment->is_small);
-      const uint64_t room = next - segment->range_address;
-      segment->range_bytes = is_inside ? segment[1].range_bytes : size < room ? size : room;
+/* Ranges end where torch would end them, or where the next one begins; in whole handles. */
+static void end_ranges(const struct ranges *ranges) {
+  uint64_t next = INT64_MAX;
+  for (size_t i = ranges->start->segments.count; i > 0; i--) {
+    struct wo_allocator_segment *const segment = &ranges->start->segments.items[i - 1];
+    const bool is_last = i == ranges->start->segments.count;
+    if (!segment->is_expandable) {
+      next = segment->address;
+    } else if (!is_last && segment[1].is_expandable && segment[1].range_address == segment->range_address) {
+      segment->range_bytes = segment[1].range_bytes;
+    } else {
+      const uint64_t handle = handle_bytes(ranges, segment->is_small);
+      const uint64_t mapped = (segment->address + segment->size_bytes - segment->range_address + handle - 1) / handle * handle;
+      const uint64_t usual = range_bytes(ranges, segment->is_small);
+      const uint64_t size = usual > mapped ? usual : mapped;
+      const uint64_t room = (next - segment->range_address) / handle * handle;
+      segment->range_bytes = size < room ? size : room;
     }
-    next_range = segment->is_expandable ? segment->range_address : 0;
-    next = segment->is_expandable ? segment->range_address : segment->address;
+    if (segment->is_expandable) next = segment->range_address;
   }
 }
 
-static void settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
-                          const struct wo_alloc_settings *settings) {
-  find_ranges(start, recording, settings);
+static void walk_ranges(const struct ranges *ranges, const struct wo_trace *trace) {
+  find_ranges(ranges);
   for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_SEGMENT_MAP)
-      lower_range(start, recording, settings, &trace->entries.items[i]);
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_SEGMENT_MAP && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
+    count_mapped(ranges, entry);
+    if (entry->action == WO_ACTION_SEGMENT_MAP) lower_range(ranges, entry);
   }
-  end_ranges(start, recording, settings);
+  end_ranges(ranges);
+}
+
+static enum wo_status settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
+                                    const struct wo_alloc_settings *settings) {
+  const size_t count = start->segments.count + 1;
+  struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
+  enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
+  ranges.heads = calloc(count, sizeof *ranges.heads);
+  ranges.mapped = calloc(count, sizeof *ranges.mapped);
+  if (!ranges.heads || !ranges.mapped) status = WO_E_NOMEM;
+  if (status == WO_OK) walk_ranges(&ranges, trace);
+  free(ranges.heads);
+  free(ranges.mapped);
+  return status;
 }
 
 /* ---- Whole ---- */
@@ -334,7 +399,7 @@ enum wo_status wo_start_rebuild(const struct wo_recording *recording, const stru
     const struct layout layout = {&undo, settings, ret_start, err};
     status = lay_out(&layout);
     if (status == WO_OK) status = look_ahead(ret_start, trace);
-    if (status == WO_OK) settle_ranges(ret_start, recording, trace, settings);
+    if (status == WO_OK) status = settle_ranges(ret_start, recording, trace, settings);
     if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the start of the trace is laid out");
     move_strangers(&undo, ret_start);
   }
