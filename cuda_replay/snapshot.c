@@ -148,6 +148,7 @@ static enum wo_status assemble(struct wo_snapshot *snapshot) {
   } else {
     if (status == WO_OK) status = wo__snapshot_place_segments(snapshot);
     wo__snapshot_date(snapshot);
+    wo__snapshot_read_text(snapshot);
   }
   if (status != WO_OK) return status;
   for (size_t i = 0; i < recording->traces.count; i++) recording->traces.items[i].has_segments = snapshot->has_segments;
@@ -172,7 +173,7 @@ static void done(struct wo_snapshot *snapshot) {
 
 enum wo_status wo_snapshot_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
   struct wo_err own_err = {0};
-  struct wo_snapshot snapshot = {.recording = recording, .every_entry_keys = UINT64_MAX};
+  struct wo_snapshot snapshot = {.recording = recording};
   wo_intern_init(&snapshot.intern, recording);
   snapshot.pickle = (struct wo_pickle){.source = source, .intern = &snapshot.intern, .err = &own_err};
   snapshot.pickle.builder = wo__snapshot_builder(&snapshot);

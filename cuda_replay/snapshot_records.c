@@ -163,7 +163,6 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
     return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
   }
   snapshot->entry_keys |= draft->mask;
-  snapshot->every_entry_keys &= draft->mask;
   *ret_value = wo_value(WO_VALUE_ENTRY, snapshot->entries.count);
   snapshot->entries.items[snapshot->entries.count++] = entry;
   return WO_OK;

@@ -150,6 +150,24 @@ static void test_settings(void **state) {
   wo_recording_free(recording);
 }
 
+/* The string tells what the snapshot does not state by itself; what is stated counts more. */
+static void test_settings_text(void **state) {
+  struct wo_snapshot_sample sample = wo_snapshot_sample_small(206);
+  (void)state;
+  sample.alloc_conf = "max_non_split_rounding_mb:64,max_split_size_mb:128,backend:cudaMallocAsync";
+  struct wo_recording *recording = read_bytes(pickle_of(&sample, 4), SIZE_MAX);
+  assert_int_equal(recording->settings.max_non_split_rounding_bytes, 64 * MIB);
+  assert_int_equal(recording->settings.max_split_bytes, 64 * MIB);
+  assert_false(recording->settings.is_native);
+  wo_recording_free(recording);
+  sample.alloc_conf = "what_is_this:1";
+  recording = read_bytes(pickle_of(&sample, 4), SIZE_MAX);
+  assert_true(wo_test_has_note(recording, "the recorded settings 'what_is_this:1' cannot be read"));
+  assert_int_equal(recording->settings.max_split_bytes, 64 * MIB);
+  assert_true(recording->settings.is_native);
+  wo_recording_free(recording);
+}
+
 /* The version, from the keys that are there. */
 static void test_versions(void **state) {
   static const struct {
@@ -363,19 +381,13 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_protocols),
-      cmocka_unit_test(test_content),
-      cmocka_unit_test(test_settings),
-      cmocka_unit_test(test_versions),
-      cmocka_unit_test(test_history),
-      cmocka_unit_test(test_segments_only),
-      cmocka_unit_test(test_many_entries),
-      cmocka_unit_test(test_chopped),
-      cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_cut_batches),
-      cmocka_unit_test(test_broken_stream),
-      cmocka_unit_test(test_gzip),
-      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_protocols),     cmocka_unit_test(test_content),
+      cmocka_unit_test(test_settings),      cmocka_unit_test(test_settings_text),
+      cmocka_unit_test(test_versions),      cmocka_unit_test(test_history),
+      cmocka_unit_test(test_segments_only), cmocka_unit_test(test_many_entries),
+      cmocka_unit_test(test_chopped),       cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_cut_batches),   cmocka_unit_test(test_broken_stream),
+      cmocka_unit_test(test_gzip),          cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, done_writer);
 }
