@@ -69,11 +69,25 @@ static bool scale(const struct decimal *decimal, uint64_t *ret, bool *ret_is_who
   return true;
 }
 
-bool wo_json_u64(struct wo_view number, uint64_t *ret_value) {
+/* Digits and nothing else, few enough for 64 bits: nearly all numbers. */
+static bool read_plain(struct wo_view number, uint64_t *ret_value) {
+  uint64_t value = 0;
+  if (number.len == 0 || number.len > MANTISSA_DIGITS) return false;
+  for (size_t i = 0; i < number.len; i++) {
+    const unsigned digit = (unsigned char)number.ptr[i] - (unsigned)'0';
+    if (digit > 9) return false;
+    value = value * 10 + digit;
+  }
+  *ret_value = value;
+  return true;
+}
+
+bool wo_json_number_u64(struct wo_view number, uint64_t *ret_value) {
   struct wo_view rest = number;
   struct decimal decimal;
   bool is_whole = false;
   uint64_t value = 0;
+  if (read_plain(number, ret_value)) return true;
   if (wo_number_u64(&rest, UINT64_MAX, &value) == WO_OK && rest.len == 0) return *ret_value = value, true;
   if (!read_decimal(number, &decimal) || !scale(&decimal, &value, &is_whole) || !is_whole) return false;
   if (decimal.is_negative && value > 0) return false;
@@ -81,17 +95,17 @@ bool wo_json_u64(struct wo_view number, uint64_t *ret_value) {
   return true;
 }
 
-bool wo_json_i64(struct wo_view number, int64_t *ret_value) {
+bool wo_json_number_i64(struct wo_view number, int64_t *ret_value) {
   const uint64_t lowest = UINT64_C(1) << 63;
   const bool is_negative = number.len > 0 && number.ptr[0] == '-';
   uint64_t magnitude = 0;
-  if (!wo_json_u64(wo_view_skip(number, is_negative ? 1 : 0), &magnitude)) return false;
+  if (!wo_json_number_u64(wo_view_skip(number, is_negative ? 1 : 0), &magnitude)) return false;
   if (magnitude > (is_negative ? lowest : lowest - 1)) return false;
   *ret_value = !is_negative ? (int64_t)magnitude : magnitude == lowest ? INT64_MIN : -(int64_t)magnitude;
   return true;
 }
 
-bool wo_json_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value) {
+bool wo_json_number_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value) {
   struct decimal decimal;
   bool is_whole = false;
   uint64_t value = 0;
@@ -104,7 +118,7 @@ bool wo_json_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value)
 }
 
 /* Long doubles keep the whole mantissa, and powers of ten up to 10^27 exactly. */
-bool wo_json_double(struct wo_view number, double *ret_value) {
+bool wo_json_number_double(struct wo_view number, double *ret_value) {
   struct decimal decimal;
   if (!read_decimal(number, &decimal)) return false;
   const int exponent = decimal.exponent < -5000 ? -5000 : decimal.exponent > 5000 ? 5000 : decimal.exponent;

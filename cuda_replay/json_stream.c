@@ -17,20 +17,21 @@
 
 _Static_assert(WINDOW_BYTES <= WO_LIMIT_READ_BYTES, "a window is one read");
 
-void wo_json_init(struct wo_json *json, struct wo_trace_source *source, bool ends_at_newline) {
+void wo_json_stream_init(struct wo_json_stream *json, struct wo_trace_source *source, bool ends_at_newline) {
   assert(source != NULL);
-  *json = (struct wo_json){.source = source, .ends_at_newline = ends_at_newline, .line = 1};
+  *json = (struct wo_json_stream){.source = source, .ends_at_newline = ends_at_newline, .line = 1};
   /* Some editors put a byte order mark at the front. */
   if (wo_trace_source_offset(source) == 0 && wo_view_starts(wo_trace_source_peek(source, 3), "\xEF\xBB\xBF"))
     wo_trace_source_skip(source, 3);
   json->line_offset = json->offset = wo_trace_source_offset(source);
 }
 
-void wo_json_stream_done(struct wo_json *json) {
+void wo_json_stream_done(struct wo_json_stream *json) {
   WO_VEC_DONE(&json->scratch);
 }
 
-enum wo_status wo_json_fail(const struct wo_json *json, struct wo_err *err, enum wo_status code, const char *format, ...) {
+enum wo_status wo_json_stream_fail(const struct wo_json_stream *json, struct wo_err *err, enum wo_status code, const char *format,
+                                   ...) {
   char message[sizeof err->message];
   va_list args;
   va_start(args, format);
@@ -44,14 +45,14 @@ enum wo_status wo_json_fail(const struct wo_json *json, struct wo_err *err, enum
 
 /* ---- Bytes ---- */
 
-static bool has_byte(struct wo_json *json) {
+static bool has_byte(struct wo_json_stream *json) {
   return json->source->at < json->source->end || wo_trace_source_peek(json->source, 1).len > 0;
 }
 
 /* Moves to the next byte that is no white space and notes its place; false at the end of the input. */
-static bool find_token(struct wo_json *json) {
+static bool find_token(struct wo_json_stream *json) {
   struct wo_trace_source *const source = json->source;
-  for (;;) {
+  while (source->at == source->end || (unsigned char)*source->at <= ' ') {
     if (!has_byte(json)) return false;
     const char c = *source->at;
     if (c == '\n') {
@@ -63,39 +64,40 @@ static bool find_token(struct wo_json *json) {
     source->at++;
   }
   if ((size_t)(source->end - source->at) < WINDOW_BYTES && !source->is_at_end) wo_trace_source_peek(source, WINDOW_BYTES);
-  json->offset = wo_trace_source_offset(source);
+  json->offset = source->end_offset - (uint64_t)(source->end - source->at);
   return true;
 }
 
-static struct wo_view window(const struct wo_json *json) {
+static struct wo_view window(const struct wo_json_stream *json) {
   return (struct wo_view){json->source->at, (size_t)(json->source->end - json->source->at)};
 }
 
-static enum wo_status cut(struct wo_json *json, struct wo_json_token *token) {
+static enum wo_status cut(struct wo_json_stream *json, struct wo_json_token *token) {
   json->is_cut = true;
   json->source->at = json->source->end;
   *token = (struct wo_json_token){.kind = WO_JSON_CUT};
   return WO_OK;
 }
 
-static enum wo_status refuse(struct wo_json *json, struct wo_err *err, const char *expected) {
+static enum wo_status refuse(struct wo_json_stream *json, struct wo_err *err, const char *expected) {
   const unsigned char c = (unsigned char)*json->source->at;
   json->is_cut = true;
-  if (c > ' ' && c < 127) return wo_json_fail(json, err, WO_E_SYNTAX, "is no JSON here: expected %s, found '%c'", expected, c);
-  return wo_json_fail(json, err, WO_E_SYNTAX, "is no JSON here: expected %s, found the byte 0x%02x", expected, c);
+  if (c > ' ' && c < 127)
+    return wo_json_stream_fail(json, err, WO_E_SYNTAX, "is no JSON here: expected %s, found '%c'", expected, c);
+  return wo_json_stream_fail(json, err, WO_E_SYNTAX, "is no JSON here: expected %s, found the byte 0x%02x", expected, c);
 }
 
 /* ---- Levels ---- */
 
-static bool in_object(const struct wo_json *json) {
+static bool in_object(const struct wo_json_stream *json) {
   const uint32_t level = json->depth - 1;
   return json->depth > 0 && (json->is_object[level / 64] >> (level % 64) & 1) != 0;
 }
 
-static enum wo_status open_level(struct wo_json *json, bool is_object, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status open_level(struct wo_json_stream *json, bool is_object, struct wo_json_token *token, struct wo_err *err) {
   if (json->depth == WO_LIMIT_JSON_DEPTH) {
     json->is_cut = true;
-    return wo_json_fail(json, err, WO_E_LIMIT, "is nested more than %d deep: no trace is", WO_LIMIT_JSON_DEPTH);
+    return wo_json_stream_fail(json, err, WO_E_LIMIT, "is nested more than %d deep: no trace is", WO_LIMIT_JSON_DEPTH);
   }
   const uint32_t level = json->depth++;
   const uint64_t bit = UINT64_C(1) << (level % 64);
@@ -107,11 +109,11 @@ static enum wo_status open_level(struct wo_json *json, bool is_object, struct wo
 }
 
 /* After a value: at the top another may follow at once. */
-static void end_value(struct wo_json *json) {
+static void end_value(struct wo_json_stream *json) {
   json->state = json->depth == 0 ? WO__JSON_VALUE : WO__JSON_SEPARATOR;
 }
 
-static enum wo_status close_level(struct wo_json *json, struct wo_json_token *token) {
+static enum wo_status close_level(struct wo_json_stream *json, struct wo_json_token *token) {
   assert(json->depth > 0);
   *token = (struct wo_json_token){.kind = in_object(json) ? WO_JSON_OBJECT_END : WO_JSON_ARRAY_END};
   json->source->at++;
@@ -122,17 +124,20 @@ static enum wo_status close_level(struct wo_json *json, struct wo_json_token *to
 
 /* ---- Strings ---- */
 
-/* Bytes before the first one of `view` that is not simply a part of a string. */
+/* The high bit of each byte of `word` that is `c`, and maybe of bytes above the lowest such. */
+static uint64_t find_byte(uint64_t word, char c) {
+  const uint64_t ones = UINT64_C(0x0101010101010101), zeros = word ^ (ones * (unsigned char)c);
+  return (zeros - ones) & ~zeros & (ones << 7);
+}
+
+/* Bytes before the first one of `view` that is not simply a part of a string; eight at a time, where the lowest is the first. */
 static size_t plain_length(struct wo_view view, bool ends_at_newline) {
-  const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
   size_t len = 0;
-  /* Eight at a time: a byte of (x ^ c) is 0 where x holds c, and the subtraction finds zeros. False alarms only cost time. */
-  while (view.len - len >= 8) {
+  while (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && view.len - len >= 8) {
     uint64_t word = 0;
     memcpy(&word, view.ptr + len, 8);
-    const uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\'), newline = word ^ (ones * '\n');
-    const uint64_t found = ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((newline - ones) & ~newline);
-    if ((found & highs) != 0) break;
+    const uint64_t found = find_byte(word, '"') | find_byte(word, '\\') | (ends_at_newline ? find_byte(word, '\n') : 0);
+    if (found != 0) return len + (size_t)__builtin_ctzll(found) / 8;
     len += 8;
   }
   for (; len < view.len; len++) {
@@ -143,7 +148,7 @@ static size_t plain_length(struct wo_view view, bool ends_at_newline) {
 }
 
 /* Adds to the scratch text as much as a string may hold. */
-static bool keep(struct wo_json *json, const char *bytes, size_t len, bool *is_cut) {
+static bool keep(struct wo_json_stream *json, const char *bytes, size_t len, bool *is_cut) {
   const size_t room = WO_LIMIT_JSON_STRING_BYTES - json->scratch.count;
   if (len > room) *is_cut = true;
   len = len > room ? room : len;
@@ -176,7 +181,7 @@ static size_t put_utf8(uint32_t point, char out[4]) {
 }
 
 /* The escape at the front of the window into out; returns its length in the input, 0 when the input ends inside. */
-static size_t read_escape(struct wo_json *json, char out[4], size_t *ret_len) {
+static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_len) {
   static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
   const struct wo_view at = wo_trace_source_peek(json->source, 12);
   if (at.len < 2) return 0;
@@ -195,13 +200,13 @@ static size_t read_escape(struct wo_json *json, char out[4], size_t *ret_len) {
 }
 
 /* The rest of a string, piece by piece into the scratch text; `at` stands behind the quote. */
-static enum wo_status read_pieces(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_pieces(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   json->scratch.count = 0;
   while (has_byte(json)) {
     const size_t plain = plain_length(window(json), json->ends_at_newline);
     char out[4];
     size_t out_len = 0;
-    if (!keep(json, json->source->at, plain, &token->is_cut)) return wo_json_fail(json, err, WO_E_NOMEM, "out of memory");
+    if (!keep(json, json->source->at, plain, &token->is_cut)) return wo_json_stream_fail(json, err, WO_E_NOMEM, "out of memory");
     json->source->at += plain;
     if (!has_byte(json)) break;
     const char c = *json->source->at;
@@ -212,19 +217,19 @@ static enum wo_status read_pieces(struct wo_json *json, struct wo_json_token *to
     }
     if (c == '\n' && json->ends_at_newline) {
       json->is_cut = true;
-      return wo_json_fail(json, err, WO_E_SYNTAX, "has a string here that does not end on its line");
+      return wo_json_stream_fail(json, err, WO_E_SYNTAX, "has a string here that does not end on its line");
     }
     if (c != '\\') continue; /* the window ended */
     const size_t in_len = read_escape(json, out, &out_len);
     if (in_len == 0) break;
-    if (!keep(json, out, out_len, &token->is_cut)) return wo_json_fail(json, err, WO_E_NOMEM, "out of memory");
+    if (!keep(json, out, out_len, &token->is_cut)) return wo_json_stream_fail(json, err, WO_E_NOMEM, "out of memory");
     json->source->at += in_len;
   }
   return cut(json, token);
 }
 
 /* A string; `at` stands on its quote. */
-static enum wo_status read_string(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_string(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   json->source->at++;
   const struct wo_view at = window(json);
   const size_t plain = plain_length(at, json->ends_at_newline);
@@ -235,7 +240,7 @@ static enum wo_status read_string(struct wo_json *json, struct wo_json_token *to
 }
 
 /* Makes a text survive the next look at the input. */
-static bool hold(struct wo_json *json, struct wo_json_token *token) {
+static bool hold(struct wo_json_stream *json, struct wo_json_token *token) {
   bool is_cut = token->is_cut;
   if (token->text.ptr == json->scratch.items && token->text.ptr != NULL) return true;
   json->scratch.count = 0;
@@ -244,14 +249,14 @@ static bool hold(struct wo_json *json, struct wo_json_token *token) {
   return true;
 }
 
-static enum wo_status read_key(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_key(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   *token = (struct wo_json_token){.kind = WO_JSON_KEY};
   const enum wo_status status = read_string(json, token, err);
   if (status != WO_OK || token->kind == WO_JSON_CUT) return status;
   json->state = WO__JSON_VALUE;
   if (json->source->at < json->source->end && *json->source->at == ':') return json->source->at++, WO_OK;
   const uint64_t offset = json->offset;
-  if (!hold(json, token)) return wo_json_fail(json, err, WO_E_NOMEM, "out of memory");
+  if (!hold(json, token)) return wo_json_stream_fail(json, err, WO_E_NOMEM, "out of memory");
   if (!find_token(json)) return cut(json, token);
   if (*json->source->at != ':') return refuse(json, err, "a colon");
   json->source->at++;
@@ -261,45 +266,69 @@ static enum wo_status read_key(struct wo_json *json, struct wo_json_token *token
 
 /* ---- Numbers and words ---- */
 
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 static bool is_number_byte(char c) {
-  return wo_is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+  return is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
 /* Whether text is a number as JSON writes it. Zeros in front are let pass. */
 static bool is_number(struct wo_view text) {
   size_t at = text.len > 0 && text.ptr[0] == '-' ? 1 : 0;
   const size_t digits = at;
-  while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+  while (at < text.len && is_digit(text.ptr[at])) at++;
   if (at == digits) return false;
   if (at < text.len && text.ptr[at] == '.') {
     const size_t fraction = ++at;
-    while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+    while (at < text.len && is_digit(text.ptr[at])) at++;
     if (at == fraction) return false;
   }
   if (at < text.len && wo_lower(text.ptr[at]) == 'e') {
     at++;
     if (at < text.len && (text.ptr[at] == '-' || text.ptr[at] == '+')) at++;
     const size_t exponent = at;
-    while (at < text.len && wo_is_digit(text.ptr[at])) at++;
+    while (at < text.len && is_digit(text.ptr[at])) at++;
     if (at == exponent) return false;
   }
   return at == text.len;
 }
 
-static enum wo_status read_number(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_number(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const struct wo_view at = window(json);
+  const size_t cap = at.len < WO_LIMIT_JSON_NUMBER_BYTES + 1 ? at.len : WO_LIMIT_JSON_NUMBER_BYTES + 1;
   size_t len = 0;
-  while (len < at.len && len <= WO_LIMIT_JSON_NUMBER_BYTES && is_number_byte(at.ptr[len])) len++;
+  while (len < cap && is_digit(at.ptr[len])) len++;
+  const size_t digits = len; /* most numbers are nothing else */
+  while (len < cap && is_number_byte(at.ptr[len])) len++;
   if (len > WO_LIMIT_JSON_NUMBER_BYTES) {
     json->is_cut = true;
-    return wo_json_fail(json, err, WO_E_LIMIT, "has a number of more than %zu digits", WO_LIMIT_JSON_NUMBER_BYTES);
+    return wo_json_stream_fail(json, err, WO_E_LIMIT, "has a number of more than %zu digits", WO_LIMIT_JSON_NUMBER_BYTES);
   }
   if (len == at.len && json->depth > 0) return cut(json, token);
   *token = (struct wo_json_token){.kind = WO_JSON_NUMBER, .text = {at.ptr, len}};
-  if (!is_number(token->text)) return refuse(json, err, "a number");
+  if (len > digits && !is_number(token->text)) return refuse(json, err, "a number");
   json->source->at += len;
   end_value(json);
   return WO_OK;
+}
+
+bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value) {
+  enum { DIGITS_MAX = 18 };
+  struct wo_trace_source *const source = json->source;
+  const char *at = source->at;
+  uint64_t value = 0;
+  if (json->is_cut || json->state != WO__JSON_VALUE || source->end - at < DIGITS_MAX + 3) return false;
+  if (*at == ' ') at++;
+  const char *const first = at;
+  while (is_digit(*at) && at - first <= DIGITS_MAX) value = value * 10 + (uint64_t)(*at++ - '0');
+  if (at == first || at - first > DIGITS_MAX || is_number_byte(*at)) return false;
+  json->offset = source->end_offset - (uint64_t)(source->end - first);
+  source->at = at;
+  *ret_value = value;
+  end_value(json);
+  return true;
 }
 
 static const struct {
@@ -310,7 +339,7 @@ static const struct {
     {"NaN", WO_JSON_NUMBER}, {"Infinity", WO_JSON_NUMBER}, {"-Infinity", WO_JSON_NUMBER},
 };
 
-static enum wo_status read_word(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_word(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const struct wo_view at = window(json);
   size_t len = at.ptr[0] == '-' ? 1 : 0;
   while (len < at.len && len < 16 && wo_is_word(at.ptr[len])) len++;
@@ -329,11 +358,11 @@ static enum wo_status read_word(struct wo_json *json, struct wo_json_token *toke
 
 /* ---- Tokens ---- */
 
-static enum wo_status read_value(struct wo_json *json, struct wo_json_token *token, struct wo_err *err) {
+static enum wo_status read_value(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const char c = *json->source->at;
   if (c == '{' || c == '[') return open_level(json, c == '{', token, err);
   if (c == ']' && json->depth > 0 && !in_object(json)) return close_level(json, token);
-  if (wo_is_digit(c)) return read_number(json, token, err);
+  if (is_digit(c)) return read_number(json, token, err);
   if (c == '-') {
     const struct wo_view at = window(json);
     return at.len > 1 && at.ptr[1] == 'I' ? read_word(json, token, err) : read_number(json, token, err);
@@ -344,7 +373,7 @@ static enum wo_status read_value(struct wo_json *json, struct wo_json_token *tok
   return read_string(json, token, err);
 }
 
-enum wo_status wo_json_next(struct wo_json *json, struct wo_json_token *ret_token, struct wo_err *err) {
+enum wo_status wo_json_stream_next(struct wo_json_stream *json, struct wo_json_token *ret_token, struct wo_err *err) {
   *ret_token = (struct wo_json_token){.kind = WO_JSON_CUT};
   if (json->is_cut) return WO_OK;
   for (;;) {
@@ -381,7 +410,7 @@ static const unsigned char skip_classes[256] = {
 
 /* Passes over the rest of a string, `at` behind its quote; false when the input ends inside. A newline is left to the caller's
  * next token where it ends a line. */
-static bool skip_string(struct wo_json *json) {
+static bool skip_string(struct wo_json_stream *json) {
   struct wo_trace_source *const source = json->source;
   while (has_byte(json)) {
     source->at += plain_length(window(json), false);
@@ -394,7 +423,7 @@ static bool skip_string(struct wo_json *json) {
 }
 
 /* Counts brackets from `at` on until `open` levels have been closed. */
-static void skip_levels(struct wo_json *json, uint64_t open) {
+static void skip_levels(struct wo_json_stream *json, uint64_t open) {
   struct wo_trace_source *const source = json->source;
   while (has_byte(json)) {
     const char *at = source->at;
@@ -424,16 +453,16 @@ static void skip_levels(struct wo_json *json, uint64_t open) {
 }
 
 /* Token by token, so that a string without its end is found on its own line. */
-static enum wo_status skip_tokens(struct wo_json *json, struct wo_err *err) {
+static enum wo_status skip_tokens(struct wo_json_stream *json, struct wo_err *err) {
   const uint32_t depth = json->depth;
   struct wo_json_token token;
   enum wo_status status = WO_OK;
-  do status = wo_json_next(json, &token, err);
+  do status = wo_json_stream_next(json, &token, err);
   while (status == WO_OK && token.kind != WO_JSON_CUT && json->depth > depth);
   return status;
 }
 
-enum wo_status wo_json_skip(struct wo_json *json, struct wo_err *err) {
+enum wo_status wo_json_stream_skip(struct wo_json_stream *json, struct wo_err *err) {
   if (json->ends_at_newline || json->is_cut || json->state != WO__JSON_VALUE || !find_token(json)) return skip_tokens(json, err);
   const char c = *json->source->at;
   if (c != '{' && c != '[' && c != '"') return skip_tokens(json, err);
@@ -447,7 +476,7 @@ enum wo_status wo_json_skip(struct wo_json *json, struct wo_err *err) {
   return WO_OK;
 }
 
-void wo_json_leave(struct wo_json *json) {
+void wo_json_stream_leave(struct wo_json_stream *json) {
   assert(json->depth > 0);
   if (json->is_cut) return;
   skip_levels(json, 1);

@@ -43,7 +43,7 @@ struct wo_json_token {
 enum wo__json_state { WO__JSON_VALUE, WO__JSON_KEY_OR_END, WO__JSON_SEPARATOR };
 
 /* A stream. Its members are read by others, never written. */
-struct wo_json {
+struct wo_json_stream {
   struct wo_trace_source *source; /* borrowed */
   bool ends_at_newline;           /* a newline inside of a string is an error: one value on each line */
   bool is_cut;
@@ -60,35 +60,39 @@ struct wo_json {
 };
 
 /* Makes *json a stream over what is left of source. Allocates nothing. */
-void wo_json_init(struct wo_json *json, struct wo_trace_source *source, bool ends_at_newline);
+void wo_json_stream_init(struct wo_json_stream *json, struct wo_trace_source *source, bool ends_at_newline);
 
 /* Releases what it owns, not the source. */
-void wo_json_stream_done(struct wo_json *json);
+void wo_json_stream_done(struct wo_json_stream *json);
 
 /* The next token. WO_E_SYNTAX: this is no JSON; WO_E_LIMIT: nested deeper than WO_LIMIT_JSON_DEPTH, or a number of more than
  * WO_LIMIT_JSON_NUMBER_BYTES; WO_E_NOMEM. *err gets the message with line, column and offset; the stream is at an end then. */
-enum wo_status wo_json_next(struct wo_json *json, struct wo_json_token *ret_token, struct wo_err *err);
+enum wo_status wo_json_stream_next(struct wo_json_stream *json, struct wo_json_token *ret_token, struct wo_err *err);
+
+/* Takes the value that comes when it is a plain whole number of at most 18 digits that lies in the window: what
+ * wo_json_stream_next and wo_json_number_u64 would give, in one step. False for everything else, and nothing is taken then. */
+bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value);
 
 /* Passes over the value that comes (after a key, or in an array), whatever its depth, without looking at more than its brackets
- * and quotes. WO_OK also when the input ends inside: the next token is WO_JSON_CUT then. Failures as wo_json_next. */
-enum wo_status wo_json_skip(struct wo_json *json, struct wo_err *err);
+ * and quotes. WO_OK also when the input ends inside: the next token is WO_JSON_CUT then. Failures as wo_json_stream_next. */
+enum wo_status wo_json_stream_skip(struct wo_json_stream *json, struct wo_err *err);
 
 /* Passes over the rest of the innermost open object or array (depth must be above 0), its closing bracket included, likewise. */
-void wo_json_leave(struct wo_json *json);
+void wo_json_stream_leave(struct wo_json_stream *json);
 
 /* Fills *err with a message at the place of the last token, and returns code. */
-enum wo_status wo_json_fail(const struct wo_json *json, struct wo_err *err, enum wo_status code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+enum wo_status wo_json_stream_fail(const struct wo_json_stream *json, struct wo_err *err, enum wo_status code, const char *format,
+                                   ...) __attribute__((format(printf, 4, 5)));
 
 /* The value of a number's text. False when it is none or does not fit. The integer readers take fractions and exponents only
  * where the value is whole ("1e3", "2.0"); no bit of a 64-bit integer is lost. */
-bool wo_json_u64(struct wo_view number, uint64_t *ret_value);
-bool wo_json_i64(struct wo_view number, int64_t *ret_value);
+bool wo_json_number_u64(struct wo_view number, uint64_t *ret_value);
+bool wo_json_number_i64(struct wo_view number, int64_t *ret_value);
 
 /* The value times 10^decimals (at most 9), rounded down to a whole number: "12.3456" with 3 decimals is 12345. */
-bool wo_json_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value);
+bool wo_json_number_fixed(struct wo_view number, unsigned decimals, int64_t *ret_value);
 
 /* The nearest double, at most one unit of its last place away for very large and small exponents; finite. */
-bool wo_json_double(struct wo_view number, double *ret_value);
+bool wo_json_number_double(struct wo_view number, double *ret_value);
 
 #endif

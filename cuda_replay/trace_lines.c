@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/trace_front.h"
 #include "cuda_replay/trace_intern.h"
 #include "cuda_replay/trace_lines_private.h"
 #include "parsers/base/limits.h"
@@ -16,7 +17,19 @@
 
 /* What may stand behind a key. SIZE: a number, or true for "none of its own". PARTS: a fraction, kept in parts per million.
  * SETTINGS: a text, or an object in the header. */
-enum key_type { NUMBER, SIGNED, SIZE, PARTS, FLAG, TEXT, SETTINGS, POOL, FRAMES, STREAMS, POOLS };
+enum key_type {
+  NUMBER,
+  SIGNED,
+  SIZE /* up to here a plain whole number will do */,
+  PARTS,
+  FLAG,
+  TEXT,
+  SETTINGS,
+  POOL,
+  FRAMES,
+  STREAMS,
+  POOLS
+};
 
 struct key_row {
   const char *name;
@@ -41,7 +54,7 @@ static const struct key_row keys[WO__LINE_COUNT_] = {
 enum naming { NAMING_OPEN, NAMING_ADDRESSES, NAMING_IDS };
 
 struct reader {
-  struct wo_json json;
+  struct wo_json_stream json;
   struct wo_recording *recording;
   struct wo_intern intern; /* of streams and pools */
   struct wo_err *err;
@@ -61,7 +74,7 @@ struct reader {
   struct wo__short_frees short_frees;
 };
 
-#define FAIL(reader, code, ...) wo_json_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
+#define FAIL(reader, code, ...) wo_json_stream_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
 
 static enum wo_status no_memory(struct reader *reader) {
   return FAIL(reader, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
@@ -127,10 +140,10 @@ static enum wo_status read_pool(struct reader *reader, int key, const struct wo_
   enum wo_status status = WO_OK;
   if (token.kind != WO_JSON_ARRAY) return mistyped(reader, key, "a pair of numbers, such as [0, 1]");
   for (int i = 0; i < 3; i++) {
-    status = wo_json_next(&reader->json, &token, reader->err);
+    status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     const bool is_right =
-        i == 2 ? token.kind == WO_JSON_ARRAY_END : token.kind == WO_JSON_NUMBER && wo_json_u64(token.text, &numbers[i]);
+        i == 2 ? token.kind == WO_JSON_ARRAY_END : token.kind == WO_JSON_NUMBER && wo_json_number_u64(token.text, &numbers[i]);
     if (!is_right) return mistyped(reader, key, "a pair of numbers, such as [0, 1]");
   }
   uint32_t pool = 0;
@@ -153,7 +166,8 @@ static enum wo_status read_item(struct reader *reader, int key, const struct wo_
   uint64_t value = 0;
   uint32_t stream = 0;
   if (keys[key].type == POOLS) return read_pool(reader, key, token, &value);
-  if (token->kind != WO_JSON_NUMBER || !wo_json_u64(token->text, &value)) return mistyped(reader, key, "a list of numbers");
+  if (token->kind != WO_JSON_NUMBER || !wo_json_number_u64(token->text, &value))
+    return mistyped(reader, key, "a list of numbers");
   if (keys[key].type == STREAMS) return find_stream(reader, value, &stream);
   if (value >= recording->frames.count) return FAIL(reader, WO_E_RANGE, "frame %" PRIu64 " is not defined above", value);
   const enum wo_status status = RESERVE(reader, &recording->stack_frames, WO_LIMIT_TRACE_STACK_FRAMES);
@@ -166,7 +180,7 @@ static enum wo_status read_list(struct reader *reader, int key, const struct wo_
   if (first->kind != WO_JSON_ARRAY) return mistyped(reader, key, "a list");
   for (;;) {
     struct wo_json_token token;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     if (token.kind == WO_JSON_ARRAY_END) break;
     status = read_item(reader, key, &token);
@@ -183,14 +197,15 @@ static enum wo_status read_value(struct reader *reader, int key, const struct wo
   int64_t value = 0;
   switch (keys[key].type) {
   case NUMBER:
-    return is_number && wo_json_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
+    return is_number && wo_json_number_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
   case SIZE:
     reader->line.lengths[key] = token->kind == WO_JSON_TRUE; /* no size of its own */
     if (token->kind == WO_JSON_TRUE) return *number = 0, WO_OK;
-    return is_number && wo_json_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
+    return is_number && wo_json_number_u64(token->text, number) ? WO_OK : mistyped(reader, key, "a whole number of 0 or more");
   case SIGNED:
   case PARTS:
-    if (!is_number || (keys[key].type == SIGNED ? !wo_json_i64(token->text, &value) : !wo_json_fixed(token->text, 6, &value)) ||
+    if (!is_number ||
+        (keys[key].type == SIGNED ? !wo_json_number_i64(token->text, &value) : !wo_json_number_fixed(token->text, 6, &value)) ||
         (keys[key].type == PARTS && value < 0))
       return mistyped(reader, key, keys[key].type == SIGNED ? "a whole number" : "a fraction, such as 0.5");
     *number = (uint64_t)value;
@@ -218,7 +233,7 @@ static enum wo_status pass_unknown(struct reader *reader, struct wo_view name) {
     wo_recording_note(reader->recording, "line %" PRIu64 ": the key \"%.*s\" is not known; it and all like it are passed over",
                       reader->json.line, (int)(name.len < 80 ? name.len : 80), name.ptr);
   reader->has_unknown_key = true;
-  return wo_json_skip(&reader->json, reader->err);
+  return wo_json_stream_skip(&reader->json, reader->err);
 }
 
 /* Reads an object whose opening bracket has been read. *ret_is_whole: the input does not end inside. */
@@ -229,7 +244,7 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
   reader->has_settings_object = false;
   for (;;) {
     struct wo_json_token token;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     *ret_is_whole = token.kind == WO_JSON_OBJECT_END;
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
     const int key = find_key(line, token.text);
@@ -239,7 +254,12 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
       continue;
     }
     if (wo__line_has(line, key)) return FAIL(reader, WO_E_SYNTAX, "has the key \"%s\" twice", keys[key].name);
-    status = wo_json_next(&reader->json, &token, reader->err);
+    if (keys[key].type <= SIZE && wo_json_stream_take_u64(&reader->json, &line->numbers[key])) {
+      line->lengths[key] = 0;
+      line->seen |= UINT64_C(1) << key;
+      continue;
+    }
+    status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
     if (token.kind == WO_JSON_NULL) continue; /* as if it were not there */
     status = read_value(reader, key, &token);
@@ -601,7 +621,7 @@ static enum wo_status read_lines(struct reader *reader) {
   for (;;) {
     struct wo_json_token token;
     bool is_whole = false;
-    enum wo_status status = wo_json_next(&reader->json, &token, reader->err);
+    enum wo_status status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_END) return status;
     if (token.kind != WO_JSON_CUT) {
       if (token.kind != WO_JSON_OBJECT) return FAIL(reader, WO_E_SYNTAX, "expected an object: one line is one thing");
@@ -634,7 +654,7 @@ static enum wo_status finish(struct reader *reader) {
                       WO_LIMIT_TRACE_ENTRIES);
   recording->has_only_ids = reader->naming == NAMING_IDS;
   enum wo_status status = wo__lines_size_frees(&reader->json, &reader->short_frees, recording, reader->err);
-  if (status == WO_OK && !wo__lines_sort_annotations(recording)) status = no_memory(reader);
+  if (status == WO_OK && !wo_trace_sort_annotations(recording)) status = no_memory(reader);
   return status;
 }
 
@@ -643,7 +663,7 @@ enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_rec
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   reader->recording = recording;
   reader->err = err;
-  wo_json_init(&reader->json, source, true);
+  wo_json_stream_init(&reader->json, source, true);
   wo_intern_init(&reader->intern, recording);
   enum wo_status status = read_lines(reader);
   if (status == WO_OK) status = finish(reader);

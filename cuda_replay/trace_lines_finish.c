@@ -1,11 +1,9 @@
-/* What the reader of the line form does once all lines are there: sizes of short frees, and annotations in the order of time. */
+/* What the reader of the line form does once all lines are there: the sizes of short frees. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "cuda_replay/trace_lines_private.h"
-
-/* ---- Short frees ---- */
 
 /* An allocation, by where it was and when. */
 struct place {
@@ -46,15 +44,15 @@ static const struct place *find_before(const struct place *places, size_t count,
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 
-static enum wo_status size_free(const struct wo_json *json, const struct wo__short_free *item, struct wo_trace *trace,
+static enum wo_status size_free(const struct wo_json_stream *json, const struct wo__short_free *item, struct wo_trace *trace,
                                 const struct place *places, size_t count, struct wo_err *err) {
   struct wo_trace_entry *const entry = &trace->entries.items[item->entry];
   const struct place *const place = find_before(places, count, (struct place){entry->address, item->entry});
   if (place == NULL) {
-    wo_json_fail(json, err, WO_E_RANGE,
-                 "no line above allocates %" PRIu64
-                 ": say \"free_requested\" and \"free_completed\" with the size that was freed",
-                 entry->address);
+    wo_json_stream_fail(json, err, WO_E_RANGE,
+                        "no line above allocates %" PRIu64
+                        ": say \"free_requested\" and \"free_completed\" with the size that was freed",
+                        entry->address);
     wo_err_place(err, NULL, item->line, 0, 0);
     return WO_E_RANGE;
   }
@@ -66,11 +64,11 @@ static enum wo_status size_free(const struct wo_json *json, const struct wo__sho
 }
 
 /* The frees of one device; those beyond the last entry that was kept are left out with it. */
-static enum wo_status size_frees_of(const struct wo_json *json, const struct wo__short_frees *frees, struct wo_trace *trace,
-                                    struct wo_err *err) {
+static enum wo_status size_frees_of(const struct wo_json_stream *json, const struct wo__short_frees *frees,
+                                    struct wo_trace *trace, struct wo_err *err) {
   size_t count = 0;
   struct place *const places = sort_allocations(trace, &count);
-  enum wo_status status = places == NULL ? wo_json_fail(json, err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : WO_OK;
+  enum wo_status status = places == NULL ? wo_json_stream_fail(json, err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : WO_OK;
   for (size_t i = 0; i < frees->count && status == WO_OK; i++) {
     const struct wo__short_free *const item = &frees->items[i];
     if (item->device != trace->device || item->entry >= trace->entries.count) continue;
@@ -80,39 +78,11 @@ static enum wo_status size_frees_of(const struct wo_json *json, const struct wo_
   return status;
 }
 
-enum wo_status wo__lines_size_frees(const struct wo_json *json, const struct wo__short_frees *frees,
+enum wo_status wo__lines_size_frees(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err) {
   enum wo_status status = WO_OK;
   if (frees->count == 0) return WO_OK;
   for (size_t i = 0; i < recording->traces.count && status == WO_OK; i++)
     status = size_frees_of(json, frees, &recording->traces.items[i], err);
   return status;
-}
-
-/* ---- Annotations ---- */
-
-struct timed {
-  struct wo_annotation annotation;
-  size_t place;
-};
-
-static int compare_times(const void *left, const void *right) {
-  const struct timed *const a = left, *const b = right;
-  if (a->annotation.time_us != b->annotation.time_us) return a->annotation.time_us < b->annotation.time_us ? -1 : 1;
-  return a->place < b->place ? -1 : a->place > b->place;
-}
-
-bool wo__lines_sort_annotations(struct wo_recording *recording) {
-  struct wo_annotation *const items = recording->annotations.items;
-  const size_t count = recording->annotations.count;
-  size_t sorted = 1;
-  while (sorted < count && items[sorted - 1].time_us <= items[sorted].time_us) sorted++;
-  if (sorted >= count) return true;
-  struct timed *const timed = malloc(count * sizeof *timed);
-  if (timed == NULL) return false;
-  for (size_t i = 0; i < count; i++) timed[i] = (struct timed){items[i], i};
-  qsort(timed, count, sizeof *timed, compare_times);
-  for (size_t i = 0; i < count; i++) items[i] = timed[i].annotation;
-  free(timed);
-  return true;
 }

@@ -81,17 +81,14 @@ struct wo__short_frees {
 
 /* Gives each of these frees the size, stream and pool of the newest allocation of its address above it. WO_E_RANGE with the line
  * of the first that has none; WO_E_NOMEM. */
-enum wo_status wo__lines_size_frees(const struct wo_json *json, const struct wo__short_frees *frees,
+enum wo_status wo__lines_size_frees(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err);
-
-/* Puts annotations into the order of their times; equal ones keep theirs. False when memory is out. */
-bool wo__lines_sort_annotations(struct wo_recording *recording);
 
 /* Reads the object behind "settings" into *settings; members that are missing keep their value. Failures as the reader's. */
-enum wo_status wo__line_read_settings(struct wo_json *json, struct wo_alloc_settings *settings, struct wo_err *err);
+enum wo_status wo__line_read_settings(struct wo_json_stream *json, struct wo_alloc_settings *settings, struct wo_err *err);
 
 /* Takes over what a header line says, but for its streams and pools; `settings` is its object, NULL when it had none. */
-enum wo_status wo__line_read_header(struct wo_json *json, const struct wo__line *line, const struct wo_alloc_settings *settings,
-                                    struct wo_recording *recording, struct wo_err *err);
+enum wo_status wo__line_read_header(struct wo_json_stream *json, const struct wo__line *line,
+                                    const struct wo_alloc_settings *settings, struct wo_recording *recording, struct wo_err *err);
 
 #endif

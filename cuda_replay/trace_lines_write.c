@@ -127,7 +127,7 @@ static void put_double(struct writer *writer, double value) {
   double back = 0;
   for (int precision = 1; precision <= 19; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, value);
-    if (wo_json_double(wo_view_of(digits), &back) && memcmp(&back, &value, sizeof back) == 0) break;
+    if (wo_json_number_double(wo_view_of(digits), &back) && memcmp(&back, &value, sizeof back) == 0) break;
   }
   put(writer, wo_view_of(digits));
 }

@@ -1,4 +1,4 @@
-/* Recordings out of text, and back, for the tests of the trace readers. */
+/* Recordings out of text by a reader of choice, and into the line form, for the tests of the JSON readers. */
 #ifndef WO_TEST_TRACE_SAMPLE_H
 #define WO_TEST_TRACE_SAMPLE_H
 
@@ -17,8 +17,5 @@ enum wo_status wo_sample_read(wo_trace_read_fn *read, struct wo_view bytes, size
 
 /* The recording in the line form; false when writing failed. *out grows from what it is. */
 bool wo_sample_write(const struct wo_recording *recording, struct wo_text *out);
-
-/* Whether two recordings say the same, indices of settings texts and stack frames aside. */
-bool wo_sample_equal(const struct wo_recording *a, const struct wo_recording *b);
 
 #endif

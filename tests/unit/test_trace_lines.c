@@ -3,12 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
 #include "cuda_replay/trace_lines.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
+#include "tests/support/recordings.h"
 #include "tests/support/trace_sample.h"
 
 /* Every kind of line, as the writer writes it. */
@@ -288,7 +290,7 @@ static void test_cut_everywhere(void **state) {
     struct wo_text out = {0};
     assert_true(wo_sample_write(recording, &out));
     struct wo_recording *const again = read_whole((struct wo_view){out.ptr, out.len}, 0);
-    assert_true(wo_sample_equal(recording, again));
+    assert_null(wo_test_difference(recording, again));
     wo_text_done(&out);
     wo_recording_free(again);
     wo_recording_free(recording);
@@ -353,7 +355,7 @@ static void test_out_of_memory(void **state) {
     wo_fail_alloc_off();
     was_hit = wo_fail_alloc_hit();
     assert_int_equal(status, was_hit ? WO_E_NOMEM : WO_OK);
-    assert_true(was_hit || wo_sample_equal(whole, recording));
+    if (!was_hit) assert_null(wo_test_difference(whole, recording));
     wo_recording_free(recording);
   }
   assert_true(n > 10);
@@ -406,6 +408,45 @@ static void test_documentation(void **state) {
   free(page);
 }
 
+/* ---- Recordings of real programs ---- */
+
+static void round_trip_file(const char *path) {
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  struct wo_text first = {0}, second = {0};
+  if (wo_trace_open(path, &recording, &err) != WO_OK) fail_msg("%s: %s", path, err.message);
+  assert_true(wo_sample_write(recording, &first));
+  struct wo_recording *const again = read_whole((struct wo_view){first.ptr, first.len}, 4096);
+  const char *const difference = wo_test_difference(recording, again);
+  if (difference != NULL) fail_msg("%s: %s", path, difference);
+  assert_true(wo_sample_write(again, &second));
+  assert_true(first.len == second.len && memcmp(first.ptr, second.ptr, first.len) == 0);
+  for (size_t part = 1; part < 100 && first.len < 1000000; part++)
+    wo_recording_free(read_whole((struct wo_view){first.ptr, first.len / 100 * part}, 0));
+  wo_text_done(&first);
+  wo_text_done(&second);
+  wo_recording_free(again);
+  wo_recording_free(recording);
+}
+
+/* Snapshots beside the source tree; without them this test says so and is skipped. */
+static void test_snapshots(void **state) {
+  (void)state;
+  static const char folder[] = WO_SOURCE_DIR "/../shared/corpus/snapshots";
+  size_t count = 0;
+  char **const names = wo_files_names(folder, ".pickle", &count);
+  if (names == NULL) {
+    print_message("no snapshots in %s\n", folder);
+    skip();
+  }
+  for (size_t i = 0; i < count; i++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    round_trip_file(path);
+  }
+  wo_files_free_names(names, count);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
@@ -423,6 +464,7 @@ int main(void) {
       cmocka_unit_test(test_sink_fails),
       cmocka_unit_test(test_sniff),
       cmocka_unit_test(test_documentation),
+      cmocka_unit_test(test_snapshots),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
