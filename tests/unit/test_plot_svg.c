@@ -164,8 +164,8 @@ static void tells_what_it_shows(void **state) {
                                       "temporaries, up to",
                                       "Segments when memory ran out",
                                       "no stack recorded",
-                                      "model.py",
-                                      ":87",
+                                      "adam.py",
+                                      "train.py",
                                       "prefers-color-scheme:dark",
                                       "aria-labelledby"};
   struct course_sample sample;
