@@ -338,6 +338,55 @@ static enum wo_status check_trace(struct checker *checker) {
   return run_versions(checker);
 }
 
+/* A ring that dropped its oldest entries may begin in the middle of a call: the number of entries up to its end. 0 when the first
+ * entry can be the beginning of one. */
+static size_t rest_of_call(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    switch ((enum wo_action)trace->entries.items[i].action) {
+    case WO_ACTION_FREE_COMPLETED:
+    case WO_ACTION_SEGMENT_ALLOC:
+    case WO_ACTION_SEGMENT_FREE:
+    case WO_ACTION_SEGMENT_MAP:
+    case WO_ACTION_SEGMENT_UNMAP:
+      continue;
+    case WO_ACTION_ALLOC:
+    case WO_ACTION_OOM:
+      return i == 0 ? 0 : i + 1;
+    default:
+      return i;
+    }
+  }
+  return 0;
+}
+
+static void done(struct checker *checker) {
+  wo_pattern_done(&checker->pattern);
+  wo_start_done(&checker->start);
+  WO_VEC_DONE(&checker->readings.turns);
+  WO_VEC_DONE(&checker->readings.unsure);
+}
+
+/* Checks what follows the first `skipped` entries; takes that result when it comes farther. */
+static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
+  struct wo_trace rest = *whole->trace;
+  struct wo_check check = {0};
+  struct checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
+  rest.entries.items += skipped;
+  rest.entries.count -= skipped;
+  checker.err = whole->err;
+  count_entries(&checker);
+  checker.settings = whole->settings;
+  if (check.allocations == 0) return WO_OK;
+  const enum wo_status status = check_trace(&checker);
+  done(&checker);
+  check.entries_skipped = skipped;
+  check.diverged_at += skipped;
+  check.entries_compared += skipped;
+  const bool is_better = check.verdict == WO_CHECK_EQUAL || check.diverged_at > whole->check->diverged_at;
+  if (status == WO_OK && check.verdict != WO_CHECK_REFUSED && is_better) *whole->check = check;
+  return status;
+}
+
 enum wo_status wo_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
                             const struct wo_check_options *options, struct wo_check *ret_check, struct wo_err *err) {
   *ret_check = (struct wo_check){0};
@@ -348,10 +397,10 @@ enum wo_status wo_check_run(const struct wo_recording *recording, const struct w
   checker.settings = used_settings(&checker);
   const char *const why = refusal(&checker);
   if (why) return refuse(&checker, 0, why);
-  const enum wo_status status = check_trace(&checker);
-  wo_pattern_done(&checker.pattern);
-  wo_start_done(&checker.start);
-  WO_VEC_DONE(&checker.readings.turns);
-  WO_VEC_DONE(&checker.readings.unsure);
+  enum wo_status status = check_trace(&checker);
+  done(&checker);
+  const size_t skipped = rest_of_call(trace);
+  const bool begins_inside = status == WO_OK && ret_check->verdict == WO_CHECK_DIVERGED && ret_check->diverged_at <= skipped;
+  if (begins_inside && skipped > 0) status = check_rest(&checker, skipped);
   return status;
 }

@@ -51,9 +51,10 @@ struct wo_check {
   /* The start: what was there, and what had to be found out. */
   uint64_t start_segments, start_live_blocks, start_reserved_bytes, start_allocated_bytes;
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
-  size_t open_blocks;   /* whose size at the start looking ahead did not settle */
-  size_t layouts_tried; /* runs that it took, of all versions */
-  size_t strangers;     /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
+  size_t open_blocks;     /* whose size at the start looking ahead did not settle */
+  size_t layouts_tried;   /* runs that it took, of all versions */
+  size_t entries_skipped; /* at the front: the rest of a call that began before the recording, which cannot be replayed */
+  size_t strangers;       /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
 };
 
 /* Checks a trace. WO_OK whatever the verdict; WO_E_NOMEM. */

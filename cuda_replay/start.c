@@ -51,8 +51,11 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__undo_s
                             const struct wo__undo_block *block, uint64_t room, uint64_t *ret_max) {
   const uint64_t known = block->block_bytes > 0 ? block->block_bytes : wo_alloc_round(layout->settings, block->requested_bytes);
   *ret_max = known;
-  if (block->block_bytes > 0 || segment->is_small || segment->is_expandable || known >= room) return known;
+  if (block->block_bytes > 0 || known >= room) return known;
   const uint64_t gap = room - known;
+  /* What is smaller than the smallest block goes with the block before it (older versions can make odd sizes). */
+  if (gap < UNIT_BYTES) return *ret_max = room;
+  if (segment->is_small || segment->is_expandable) return known;
   /* Requests from max_split_size on get whole segments. */
   const bool is_whole = known >= layout->settings->max_split_bytes && room == segment->size_bytes;
   if (gap <= SLACK_MAX_BYTES || is_whole) return *ret_max = room;
@@ -252,7 +255,13 @@ static void lower_range(const struct ranges *ranges, const struct wo_trace_entry
   if (run->range_address <= entry->address || run->is_small != wo__is_small_map(entry)) return;
   const uint64_t below = run->range_address - entry->address;
   if (below % handle_bytes(ranges, run->is_small) != 0 || below > range_bytes(ranges, run->is_small) / 2) return;
-  if (run > ranges->start->segments.items && run[-1].address + run[-1].size_bytes > entry->address) return;
+  if (run > ranges->start->segments.items) {
+    const struct wo_allocator_segment *const before = run - 1;
+    const bool is_like = before->is_expandable && before->stream == run->stream && before->is_small == run->is_small;
+    if (before->address + before->size_bytes > entry->address) return;
+    /* It may as well go on the range below. */
+    if (is_like && entry->address - before->range_address < range_bytes(ranges, run->is_small)) return;
+  }
   const uint64_t old = run->range_address;
   const struct wo_allocator_segment *const end = ranges->start->segments.items + ranges->start->segments.count;
   for (struct wo_allocator_segment *part = run; part < end && part->is_expandable && part->range_address == old; part++) {

@@ -143,10 +143,11 @@ static void finish(struct course *course, const struct wo_allocator *allocator) 
   trial->is_final = !trial->is_equal;
 }
 
-/* Before an allocation the device is told how far the entries go that can be part of it. */
+/* Before a request the device is told how far the entries go that can be part of it. */
 static void seek(struct course *course, uint32_t request) {
   const struct wo_request *const next = &course->input->pattern->requests.items[request];
-  if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(course->device, next->entry);
+  const bool uses_device = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE;
+  if (uses_device && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(course->device, next->entry);
 }
 
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {

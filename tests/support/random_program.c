@@ -150,10 +150,22 @@ static void drop_pending(struct program *program) {
   program->syncs = syncs;
 }
 
+/* Serves a request; now and then from a pool, where captures are not told: then each ends before anything else happens. */
+static enum wo_status serve(struct program *program, uint64_t stream, wo_block_id *ret_block) {
+  const struct wo_random_program *const options = program->options;
+  const uint64_t size = pick_size(program);
+  const bool is_private = options->has_pools && !options->tells_instructions && pick(program, 5) == 0;
+  if (!is_private) return wo_allocator_malloc(program->allocator, size, stream, ret_block);
+  const struct wo_pool_id id = program->recording->pools.items[program->pools[1]];
+  if (wo_allocator_pool_begin(program->allocator, id, stream, true) != WO_OK) return WO_E_USAGE;
+  const enum wo_status status = wo_allocator_malloc(program->allocator, size, stream, ret_block);
+  return wo_allocator_pool_end(program->allocator, id) == WO_OK ? status : WO_E_USAGE;
+}
+
 static void step_alloc(struct program *program) {
   wo_block_id block = WO_NO_BLOCK;
   const uint64_t stream = pick(program, program->options->stream_count) * 0x1000;
-  const enum wo_status status = wo_allocator_malloc(program->allocator, pick_size(program), stream, &block);
+  const enum wo_status status = serve(program, stream, &block);
   drop_pending(program);
   if (status == WO_E_LIMIT) return;
   if (status != WO_OK || !WO_VEC_RESERVE(&program->live, 1, 1 << 24)) {
@@ -195,7 +207,7 @@ static void step_empty_cache(struct program *program, uint32_t stack) {
 
 /* Begins or ends a capture, or gives a pool up. */
 static void step_pool(struct program *program) {
-  if (!program->options->has_pools) return;
+  if (!program->options->has_pools || !program->options->tells_instructions) return;
   const uint32_t chosen = 1 + (uint32_t)pick(program, POOLS - 1);
   const uint32_t pool = program->pools[chosen];
   const struct wo_pool_id id = program->recording->pools.items[pool];
@@ -302,7 +314,7 @@ struct wo_recording *wo_random_program_record(const struct wo_random_program *op
 
 struct wo_random_program wo_random_program_of(uint64_t seed) {
   static const uint16_t versions[] = {200, 201, 204, 205, 206, 208, 209, 211};
-  static const uint32_t divisions[] = {0, 0, 0, 1, 2, 4, 8};
+  static const uint32_t divisions[] = {0, 0, 0, 0, 2, 4, 8};
   uint64_t random = seed * 977 + 1;
   struct wo_random_program program = {.seed = seed};
   program.torch = versions[wo_random_next(&random) % 8];
@@ -318,7 +330,7 @@ struct wo_random_program wo_random_program_of(uint64_t seed) {
   if (!may_release_one) program.settings.max_split_bytes = WO_SPLIT_UNLIMITED;
   const bool is_bounded = wo_random_next(&random) % 3 != 0;
   program.capacity_bytes = is_bounded ? (64 + wo_random_next(&random) % 800) * MIB : UINT64_MAX;
-  program.total_bytes = is_bounded ? program.capacity_bytes + wo_random_next(&random) % 512 * MIB : 4096 * MIB;
+  program.total_bytes = is_bounded ? program.capacity_bytes + wo_random_next(&random) % 512 * MIB : 16384 * MIB;
   if (wo_random_next(&random) % 5 == 0) {
     program.settings.memory_fraction = 0.3 + 0.1 * (double)(wo_random_next(&random) % 6);
     if (may_release_one && wo_random_next(&random) % 2 == 0) program.settings.garbage_collection_threshold = 0.6;
@@ -332,5 +344,15 @@ struct wo_random_program wo_random_program_of(uint64_t seed) {
   program.tells_stacks = wo_random_next(&random) % 4 != 0;
   program.tells_instructions = wo_random_next(&random) % 3 == 0;
   program.tells_card = wo_random_next(&random) % 2 == 0 || program.settings.memory_fraction > 0;
+  /* How long a range is decides between free blocks where hardly anything of it is left; a guess is always long enough. */
+  if (!program.tells_card || program.settings.expandable_segments) {
+    const double share = (double)program.total_bytes / (double)(16384 * MIB);
+    program.total_bytes = 16384 * MIB;
+    program.settings.memory_fraction *= share;
+  }
+  /* A capture that began before the start is not known. */
+  if (program.has_pools && program.tells_instructions) program.cut = 0;
+  /* The ages of free blocks at the start cannot be rebuilt, and they decide what garbage collection releases. */
+  if (program.settings.garbage_collection_threshold > 0) program.cut = 0;
   return program;
 }
