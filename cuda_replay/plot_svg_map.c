@@ -10,7 +10,8 @@
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
-/* Pixels of a row, of the gap below it, and of a tick. Rows without the waste of packing. Kinds of blocks: classes and pending.
+/* Pixels of a row, of the gap below it, and of a tick. Rows without the waste of packing, at
+ * most; and so many that they may become longer. Kinds of blocks: classes and pending.
  * Tooltips at most, and the pixels that a shape must be wide to have one; to be outlined; to be parted from its neighbour. */
 enum {
   PIXELS = WO_SVG_RIGHT - WO_SVG_LEFT,
@@ -18,6 +19,7 @@ enum {
   ROW_GAP = 3,
   TICK_HEIGHT = 4,
   ROWS_FULL = 24,
+  ROWS_FEW = 5,
   KIND_PENDING = WO_CLASS_COUNT_,
   KINDS,
   TIPS_MAX = 400,
@@ -99,11 +101,23 @@ static int compare_pieces(const void *left, const void *right) {
   return a->offset_bytes < b->offset_bytes ? -1 : a->offset_bytes > b->offset_bytes;
 }
 
+/* A power of two: short enough for a readable number of rows; where there is a choice, as long as the largest segment. */
+static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t largest_bytes) {
+  uint64_t row_bytes = FIRST_ROW_BYTES;
+  while (map->reserved_bytes / row_bytes >= ROWS_FULL) row_bytes *= 2;
+  while (row_bytes < largest_bytes && map->reserved_bytes / row_bytes >= ROWS_FEW) row_bytes *= 2;
+  return row_bytes;
+}
+
 static bool pack(struct packing *packing) {
   uint32_t *const order = wo_plot_segment_order(packing->map);
+  uint64_t largest_bytes = 0;
   bool is_whole = order != NULL;
-  packing->row_bytes = FIRST_ROW_BYTES;
-  while (packing->map->reserved_bytes / packing->row_bytes >= ROWS_FULL) packing->row_bytes *= 2;
+  for (size_t i = 0; i < packing->map->segments.count; i++) {
+    const uint64_t size_bytes = packing->map->segments.items[i].size_bytes;
+    if (size_bytes > largest_bytes) largest_bytes = size_bytes;
+  }
+  packing->row_bytes = choose_row_bytes(packing->map, largest_bytes);
   for (size_t i = 0; i < packing->map->segments.count && is_whole; i++) is_whole = pack_segment(packing, order[i]);
   if (is_whole) qsort(packing->pieces.items, packing->pieces.count, sizeof *packing->pieces.items, compare_pieces);
   free(order);

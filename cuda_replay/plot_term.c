@@ -7,8 +7,8 @@
 
 #include "parsers/base/units.h"
 
-/* Widths that are used; lines of the chart and of the segment map; columns of the numbers at the left. */
-enum { WIDTH_MIN = 40, WIDTH_MAX = 200, ROWS = 8, MAP_ROWS = 2, GUTTER = 9, EIGHTHS = 8 };
+/* Widths that are used; lines of the chart and of the segment map; fewest columns at the left, for "unused" and the axis. */
+enum { WIDTH_MIN = 40, WIDTH_MAX = 200, ROWS = 8, MAP_ROWS = 2, GUTTER_MIN = 8, EIGHTHS = 8 };
 
 /* What a character stands for; each has a glyph in either set and a colour. */
 enum mark {
@@ -50,7 +50,8 @@ struct term {
   const struct wo_plot *plot;
   struct wo_text *out;
   struct wo_text_style style;
-  size_t width; /* characters of the chart, gutter excluded */
+  size_t gutter; /* columns of the numbers at the left, with a blank and the axis */
+  size_t width;  /* columns of the chart, without those */
   struct wo_course_bin columns[WIDTH_MAX];
   size_t column_count;
   bool has_oom[WIDTH_MAX];
@@ -91,8 +92,9 @@ static void end_line(struct term *term) {
 /* The number at the left of a line, and the axis. */
 static void put_gutter(struct term *term, const char *label) {
   use_colour(term, "");
-  const int columns = (int)wo_text_columns(wo_view_of(label));
-  wo_text_repeat(term->out, ' ', columns < GUTTER - 2 ? (size_t)(GUTTER - 2 - columns) : 0);
+  const size_t columns = wo_text_columns(wo_view_of(label));
+  assert(columns + 2 <= term->gutter);
+  wo_text_repeat(term->out, ' ', term->gutter - 2 - columns);
   wo_text_add(term->out, "%s %s", label, term->style.use_utf8 ? "\u2502" : "|");
 }
 
@@ -137,6 +139,18 @@ static void label_row(const struct term *term, int row, char *text, size_t cap) 
   }
 }
 
+/* Room for the widest number. */
+static size_t gutter_of(const struct term *term) {
+  size_t gutter = GUTTER_MIN;
+  char label[48];
+  for (int row = 0; row < ROWS; row++) {
+    label_row(term, row, label, sizeof label);
+    const size_t columns = wo_text_columns(wo_view_of(label)) + 2;
+    if (columns > gutter) gutter = columns;
+  }
+  return gutter;
+}
+
 static void add_rows(struct term *term) {
   char label[48];
   for (int row = 0; row < ROWS; row++) {
@@ -152,14 +166,14 @@ static void add_base(struct term *term) {
   const struct wo_plot_axis numbers = wo_plot_axis_count(count, 1);
   char text[64];
   char number[32];
-  wo_text_repeat(term->out, ' ', GUTTER - 2);
+  wo_text_repeat(term->out, ' ', term->gutter - 2);
   wo_text_add(term->out, "0%s", term->style.use_utf8 ? "\u2514" : "+");
   for (size_t x = 0; x < term->width; x++) wo_text_add(term->out, "%s", term->style.use_utf8 ? "\u2500" : "-");
   end_line(term);
   snprintf(text, sizeof text, "%s requests", wo_plot_axis_label(&numbers, count, number, sizeof number));
   const size_t len = strlen(text);
-  assert(len < WIDTH_MIN - GUTTER);
-  wo_text_repeat(term->out, ' ', GUTTER + term->width - len);
+  assert(len < WIDTH_MIN);
+  wo_text_repeat(term->out, ' ', term->gutter + term->width - len);
   wo_text_add(term->out, "%s", text);
   end_line(term);
 }
@@ -186,7 +200,7 @@ static void add_fragmentation(struct term *term) {
 static void add_piece(struct term *term, size_t *used, const char *colour, const char *glyph, const char *text) {
   const size_t columns = wo_text_columns(wo_view_of(glyph)) + wo_text_columns(wo_view_of(text)) + (*glyph ? 1 : 0);
   const size_t gap = *used > 0 ? 2 : 0;
-  if (*used + gap + columns > GUTTER + term->width) return;
+  if (*used + gap + columns > term->gutter + term->width) return;
   wo_text_repeat(term->out, ' ', gap);
   use_colour(term, colour);
   wo_text_add(term->out, "%s", glyph);
@@ -303,8 +317,10 @@ void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct
   term->out = out;
   term->style = style;
   term->colour = "";
-  term->width = width - GUTTER;
   term->axis = wo_plot_axis_bytes(wo_plot_most_bytes(plot), 4);
+  term->gutter = gutter_of(term);
+  assert(term->gutter < width);
+  term->width = width - term->gutter;
   term->column_count = wo_course_columns(plot->course, term->width, term->columns);
   mark_ooms(term);
   add_legend(term);
