@@ -41,8 +41,9 @@ struct wo_classes {
   struct wo_stack_facts_set facts; /* of all stacks of the recording */
 };
 
-/* Sets class_ of every instance and fills *ret_classes. WO_E_NOMEM. */
-enum wo_status wo_classify(struct wo_pattern *pattern, struct wo_classes *ret_classes);
+/* Sets class_ of every instance and fills *ret_classes. `trace` is the one that the pattern was made of, for the times of
+ * annotations; NULL: they are not used. WO_E_NOMEM. */
+enum wo_status wo_classify(struct wo_pattern *pattern, const struct wo_trace *trace, struct wo_classes *ret_classes);
 
 /* Releases what it owns; NULL allowed. */
 void wo_classes_done(struct wo_classes *classes);

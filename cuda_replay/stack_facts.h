@@ -64,12 +64,14 @@ struct wo_stack_facts {
 struct wo_stack_facts_set {
   struct wo_stack_facts *items; /* one for each stack of the recording */
   size_t count, capacity;
+  uint16_t all_flags; /* of all stacks together: what the recording shows at all */
 };
 
 /* The facts of all stacks. WO_E_NOMEM. */
 enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct wo_stack_facts_set *ret_set);
 
-/* The facts of a stack index; all zero for WO_NO_STACK. */
+/* The facts of a stack index. WO_NO_STACK: none; but in a recording of Python stacks only, the autograd engine's threads have no
+ * stack, so BACKWARD. */
 struct wo_stack_facts wo_stack_facts_of(const struct wo_stack_facts_set *set, uint32_t stack);
 
 /* Releases what it owns; NULL allowed. */
