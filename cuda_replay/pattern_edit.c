@@ -59,6 +59,12 @@ bool wo_pattern_add_request(struct wo_pattern *pattern, struct wo_request reques
   return true;
 }
 
+bool wo_pattern_add_refused(struct wo_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance) {
+  if (!wo_pattern_add_alloc(pattern, instance, entry, ret_instance)) return false;
+  pattern->instances.items[*ret_instance].death = pattern->instances.items[*ret_instance].birth;
+  return true;
+}
+
 bool wo_pattern_add_free(struct wo_pattern *pattern, uint32_t instance) {
   const struct wo_instance *dead = &pattern->instances.items[instance];
   return wo_pattern_add_request(
@@ -168,6 +174,19 @@ bool wo_pattern_successors(const struct wo_pattern *pattern, uint32_t **ret_succ
   return true;
 }
 
+bool wo_request_has_instance(const struct wo_request *request) {
+  switch ((enum wo_request_kind)request->kind) {
+  case WO_REQUEST_ALLOC:
+  case WO_REQUEST_FREE:
+  case WO_REQUEST_DEFER:
+  case WO_REQUEST_COMPLETE:
+  case WO_REQUEST_RECORD_STREAM:
+    return true;
+  default:
+    return false;
+  }
+}
+
 static bool is_instance_valid(const struct wo_pattern *pattern, size_t i) {
   const struct wo_instance *instance = &pattern->instances.items[i];
   bool is_start = i < pattern->start_count;
@@ -178,7 +197,8 @@ static bool is_instance_valid(const struct wo_pattern *pattern, size_t i) {
     if (birth->kind != WO_REQUEST_ALLOC || birth->subject != i) return false;
   }
   if (instance->death == WO_NO_REQUEST) return true;
-  if (instance->death >= pattern->requests.count || (!is_start && instance->death <= instance->birth)) return false;
+  if (instance->death >= pattern->requests.count || (!is_start && instance->death < instance->birth)) return false;
+  if (!is_start && instance->death == instance->birth) return true;
   const struct wo_request *death = &pattern->requests.items[instance->death];
   return (death->kind == WO_REQUEST_FREE || death->kind == WO_REQUEST_DEFER) && death->subject == i;
 }
@@ -190,8 +210,7 @@ bool wo_pattern_is_valid(const struct wo_pattern *pattern) {
   }
   for (size_t r = 0; r < pattern->requests.count; r++) {
     const struct wo_request *request = &pattern->requests.items[r];
-    bool has_instance = request->kind <= WO_REQUEST_COMPLETE || request->kind == WO_REQUEST_RECORD_STREAM;
-    if (has_instance && request->subject >= pattern->instances.count) return false;
+    if (wo_request_has_instance(request) && request->subject >= pattern->instances.count) return false;
     if (request->kind == WO_REQUEST_ALLOC && pattern->instances.items[request->subject].birth != r) return false;
     bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
     if (is_free && pattern->instances.items[request->subject].death != r) return false;
