@@ -130,9 +130,15 @@ static uint32_t next_request(const struct maker *maker) {
 
 /* ---- Entries ---- */
 
+/* Requests of no bytes never reach the allocator, those of 2^60 and more fail before it. */
+static bool is_size(uint64_t size_bytes) {
+  return size_bytes > 0 && size_bytes < (uint64_t)1 << 60;
+}
+
 static enum wo_status on_alloc(struct maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
+  if (!is_size(entry->size_bytes)) return refuse(maker, index, "no request has this size");
   if (instance_at(maker, entry->address, &instance)) {
     return refuse(maker, index, "a block lives there already; its free is missing (skip_actions, or a changed file)");
   }
@@ -143,7 +149,7 @@ static enum wo_status on_alloc(struct maker *maker, size_t index) {
 
 static enum wo_status on_oom(struct maker *maker, size_t index) {
   uint32_t instance = 0;
-  if (maker->trace->entries.items[index].size_bytes == 0) return WO_OK;
+  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
   const uint32_t at = next_request(maker);
   const enum wo_status status = add_instance(maker, index, at, &instance);
   if (status != WO_OK) return status;
@@ -168,7 +174,11 @@ static enum wo_status on_free_requested(struct maker *maker, size_t index) {
   struct wo_instance *const freed = &maker->pattern->instances.items[instance];
   if (freed->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
   freed->death = next_request(maker);
-  if (freed->birth == WO_NO_REQUEST) freed->size_bytes = entry->size_bytes;
+  if (freed->birth == WO_NO_REQUEST) {
+    if (!is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
+    freed->size_bytes = entry->size_bytes;
+    freed->stream = entry->stream;
+  }
   if (!completes_at_once(maker, index)) return add_request(maker, WO_REQUEST_DEFER, instance, index);
   status = wo_address_map_put(&maker->live, entry->address, GONE);
   return status == WO_OK ? add_request(maker, WO_REQUEST_FREE, instance, index) : status;
@@ -183,6 +193,7 @@ static enum wo_status on_free_completed(struct maker *maker, size_t index) {
   enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
   if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, GONE);
   if (status != WO_OK) return status;
+  if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
   if (!freed || freed->death != WO_NO_REQUEST) return add_request(maker, WO_REQUEST_COMPLETE, instance, index);
   freed->death = next_request(maker);
   return add_request(maker, WO_REQUEST_FREE, instance, index);
@@ -247,6 +258,8 @@ static enum wo_status on_release(struct maker *maker, size_t index) {
 static enum wo_status on_record_stream(struct maker *maker, size_t index) {
   uint32_t instance = 0;
   const enum wo_status status = live_instance(maker, index, &instance);
+  struct wo_instance *const used = status == WO_OK ? &maker->pattern->instances.items[instance] : NULL;
+  if (used && used->size_bytes == 0) used->size_bytes = 1; /* its free will tell */
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
 }
 

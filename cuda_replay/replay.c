@@ -32,6 +32,7 @@ struct run {
   struct counter counter;
   struct wo_device counting; /* the device of the allocator */
   wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK while it has none */
+  bool *is_held;             /* of each private pool: somebody uses it */
   struct {
     uint32_t *items; /* instances that were deferred; those that have completed since have no block any more */
     size_t count, capacity;
@@ -125,7 +126,7 @@ static struct wo_device make_counting(struct counter *counter) {
 
 static enum wo_status fail(const struct run *run, enum wo_status status) {
   if (status == WO_E_NOMEM) return wo_err_set(run->err, status, "out of memory in the replay itself");
-  return wo_err_set(run->err, status, "%s", run->options->device->message(run->options->device->state));
+  return wo_err_set(run->err, status, "%s", wo_allocator_message(run->allocator));
 }
 
 static void note_oom(struct run *run, uint32_t request) {
@@ -175,7 +176,8 @@ static bool is_pool_in_use(const struct run *run, uint32_t pool, uint32_t stream
   return false;
 }
 
-/* An allocation of a private pool whose begin the pattern does not show goes there for itself alone. */
+/* An allocation of a private pool whose begin the pattern does not show goes there for itself alone. The pool has one user until
+ * the pattern releases it. */
 static enum wo_status malloc_in_pool(struct run *run, uint64_t size_bytes, uint32_t stream, uint32_t pool,
                                      wo_block_id *ret_block) {
   const uint64_t raw = stream_of(run, stream);
@@ -185,6 +187,8 @@ static enum wo_status malloc_in_pool(struct run *run, uint64_t size_bytes, uint3
   if (status != WO_OK) return status;
   const enum wo_status result = wo_allocator_malloc(run->allocator, size_bytes, raw, ret_block);
   status = wo_allocator_pool_end(run->allocator, id);
+  if (status == WO_OK && run->is_held[pool]) status = wo_allocator_pool_release(run->allocator, id);
+  run->is_held[pool] = true;
   return result != WO_OK ? result : status;
 }
 
@@ -244,20 +248,29 @@ static void run_complete(struct run *run, uint32_t instance) {
   run->deferred_live--;
 }
 
-static enum wo_status run_pool(struct run *run, const struct wo_request *request) {
+static enum wo_status begin_pool(struct run *run, const struct wo_request *request) {
+  if (!WO_VEC_RESERVE(&run->pools, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  run->pools.items[run->pools.count++] = (struct pool_in_use){request->pool, request->stream};
+  run->is_held[request->pool] = true;
   const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
-  if (request->kind == WO_REQUEST_POOL_RELEASE) return wo_allocator_pool_release(run->allocator, id);
-  if (request->kind == WO_REQUEST_POOL_BEGIN) {
-    if (!WO_VEC_RESERVE(&run->pools, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-    run->pools.items[run->pools.count++] = (struct pool_in_use){request->pool, request->stream};
-    return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
-  }
+  return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
+}
+
+static enum wo_status end_pool(struct run *run, const struct wo_request *request) {
   size_t kept = 0;
   for (size_t i = 0; i < run->pools.count; i++) {
     if (run->pools.items[i].pool != request->pool) run->pools.items[kept++] = run->pools.items[i];
   }
   run->pools.count = kept;
-  return wo_allocator_pool_end(run->allocator, id);
+  return wo_allocator_pool_end(run->allocator, run->pattern->recording->pools.items[request->pool]);
+}
+
+/* That a pool is released which nobody uses is no matter: the recording may show its last user twice. */
+static enum wo_status release_pool(struct run *run, const struct wo_request *request) {
+  const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
+  const enum wo_status status = wo_allocator_pool_release(run->allocator, id);
+  run->is_held[request->pool] = false;
+  return status == WO_E_USAGE ? WO_OK : status;
 }
 
 /* A settings string that this version of torch refuses changed nothing when it was recorded either. */
@@ -289,9 +302,11 @@ static enum wo_status run_other(struct run *run, const struct wo_request *reques
     if (run->blocks[request->subject] == WO_NO_BLOCK) return WO_OK;
     return wo_allocator_record_stream(run->allocator, run->blocks[request->subject], stream_of(run, request->stream));
   case WO_REQUEST_POOL_BEGIN:
+    return begin_pool(run, request);
   case WO_REQUEST_POOL_END:
+    return end_pool(run, request);
   case WO_REQUEST_POOL_RELEASE:
-    return run_pool(run, request);
+    return release_pool(run, request);
   default:
     run_settings(run, request);
     return WO_OK;
@@ -340,6 +355,14 @@ static bool bind_blocks(struct run *run, const struct wo_allocator_block *blocks
   return true;
 }
 
+static void hold_pool(struct run *run, struct wo_pool_id id) {
+  if (id.first == 0 && id.second == 0) return;
+  const struct wo_recording *const recording = run->pattern->recording;
+  for (size_t i = 0; i < recording->pools.count; i++) {
+    if (recording->pools.items[i].first == id.first && recording->pools.items[i].second == id.second) run->is_held[i] = true;
+  }
+}
+
 static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
   const struct wo_start *const start = run->options->start;
   size_t first = 0, instance = 0;
@@ -355,6 +378,8 @@ static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
     first += count;
   }
   run->counter.peak_bytes = run->counter.used_bytes;
+  /* Somebody holds each private pool that has memory: the allocator's rule for what is placed. */
+  for (size_t i = 0; i < start->segments.count; i++) hold_pool(run, start->segments.items[i].pool);
   return instance == run->pattern->start_count ? WO_OK : misfit(run, "it holds fewer blocks than the trace uses");
 }
 
@@ -399,7 +424,8 @@ static enum wo_status begin(struct run *run) {
   if (status != WO_OK) return status;
   run->stats = wo_allocator_stats(run->allocator);
   run->blocks = malloc((count + 1) * sizeof *run->blocks);
-  if (!run->blocks) return fail(run, WO_E_NOMEM);
+  run->is_held = calloc(run->pattern->recording->pools.count + 1, sizeof *run->is_held);
+  if (!run->blocks || !run->is_held) return fail(run, WO_E_NOMEM);
   for (size_t i = 0; i < count; i++) run->blocks[i] = WO_NO_BLOCK;
   return run->options->start ? place_start(run) : allocate_start(run);
 }
@@ -414,6 +440,7 @@ static void finish(struct run *run) {
   outcome->segment_events = run->counter.event_count;
   outcome->device_bytes_at_peak = run->counter.peak_bytes;
   free(run->blocks);
+  free(run->is_held);
   WO_VEC_DONE(&run->deferred);
   WO_VEC_DONE(&run->pools);
   wo_allocator_free(run->allocator);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cuda_replay/ranges.h"
 #include "cuda_replay/undo.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -17,9 +18,6 @@
 /* A block of the large pool is split only when more than this would remain: what is handed out unsplit exceeds its request by at
  * most this, and free blocks are larger. */
 #define SLACK_MAX_BYTES MIB
-
-/* The card's size is seldom known. It only says how far a range of expandable segments reaches. */
-#define CARD_BYTES_DEFAULT ((uint64_t)80 * 1024 * MIB)
 
 struct layout {
   const struct wo__undo *undo;
@@ -197,12 +195,22 @@ void wo_start_resize(struct wo_start *start, const struct wo_start_open *open, u
 
 /* ---- Ranges of expandable segments ---- */
 
+struct ranges {
+  struct wo_start *start;
+  const struct wo_recording *recording;
+  const struct wo_alloc_settings *settings;
+  uint64_t card_bytes;
+};
+
+static uint64_t handle_bytes(const struct ranges *ranges, bool is_small) {
+  if (is_small) return 2 * MIB;
+  return ranges->settings->large_segment_bytes > 0 ? ranges->settings->large_segment_bytes : 20 * MIB;
+}
+
 /* The size of a range as torch reserves it: the card's memory and an eighth more, in whole handles. */
-static uint64_t range_bytes(const struct wo_recording *recording, const struct wo_alloc_settings *settings, bool is_small) {
-  const uint64_t card = recording->capacity_bytes > 0 ? recording->capacity_bytes : CARD_BYTES_DEFAULT;
-  const uint64_t handle = is_small ? 2 * MIB : settings->large_segment_bytes;
-  if (handle == 0) return card;
-  return (card + card / 8 + handle - 1) / handle * handle;
+static uint64_t range_bytes(const struct ranges *ranges, bool is_small) {
+  const uint64_t handle = handle_bytes(ranges, is_small);
+  return (ranges->card_bytes + ranges->card_bytes / 8 + handle - 1) / handle * handle;
 }
 
 static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_allocator_segment *b, uint64_t size_bytes) {
@@ -213,17 +221,17 @@ static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_
 
 /* Runs of one stream and pool with nothing else between them are parts of one range. Its beginning is the lowest address that is
  * ever mapped; here the lowest that is mapped at the start (see lower_range). */
-static void find_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings) {
-  for (size_t i = 0; i < start->segments.count; i++) {
-    struct wo_allocator_segment *const segment = &start->segments.items[i];
+static void find_ranges(const struct ranges *ranges) {
+  for (size_t i = 0; i < ranges->start->segments.count; i++) {
+    struct wo_allocator_segment *const segment = &ranges->start->segments.items[i];
     if (!segment->is_expandable) continue;
-    const uint64_t size = range_bytes(recording, settings, segment->is_small);
     segment->range_address = segment->address;
-    if (i > 0 && is_same_range(&segment[-1], segment, size)) segment->range_address = segment[-1].range_address;
+    const bool goes_on = i > 0 && is_same_range(&segment[-1], segment, range_bytes(ranges, segment->is_small));
+    if (goes_on) segment->range_address = segment[-1].range_address;
   }
 }
 
-/* The first run at or above an address; NULL when there is none or when it is a plain segment. */
+/* The first segment at or above an address, when it is a mapped run; else NULL. */
 static struct wo_allocator_segment *run_above(const struct wo_start *start, uint64_t address) {
   size_t low = 0, high = start->segments.count;
   while (low < high) {
@@ -238,45 +246,51 @@ static struct wo_allocator_segment *run_above(const struct wo_start *start, uint
 }
 
 /* A range whose front is unmapped at the start shows when that front is mapped later: whole handles below the first run. */
-static void lower_range(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings,
-                        const struct wo_trace_entry *entry) {
-  struct wo_allocator_segment *const run = run_above(start, entry->address);
-  if (!run || run->stream != recording->streams.items[entry->stream] || run->range_address <= entry->address) return;
-  const uint64_t handle = run->is_small ? 2 * MIB : settings->large_segment_bytes;
+static void lower_range(const struct ranges *ranges, const struct wo_trace_entry *entry) {
+  struct wo_allocator_segment *const run = run_above(ranges->start, entry->address);
+  if (!run || run->stream != ranges->recording->streams.items[entry->stream]) return;
+  if (run->range_address <= entry->address || run->is_small != wo__is_small_map(entry)) return;
   const uint64_t below = run->range_address - entry->address;
-  if (handle == 0 || below % handle != 0 || below > range_bytes(recording, settings, run->is_small) / 2) return;
-  if (run > start->segments.items && run[-1].address + run[-1].size_bytes > entry->address) return;
+  if (below % handle_bytes(ranges, run->is_small) != 0 || below > range_bytes(ranges, run->is_small) / 2) return;
+  if (run > ranges->start->segments.items && run[-1].address + run[-1].size_bytes > entry->address) return;
   const uint64_t old = run->range_address;
-  const struct wo_allocator_segment *const end = start->segments.items + start->segments.count;
+  const struct wo_allocator_segment *const end = ranges->start->segments.items + ranges->start->segments.count;
   for (struct wo_allocator_segment *part = run; part < end && part->is_expandable && part->range_address == old; part++) {
     part->range_address = entry->address;
   }
 }
 
-/* Ranges end where torch would end them, or where the next one begins. */
-static void end_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_alloc_settings *settings) {
-  uint64_t next = UINT64_MAX, next_range = 0;
-  for (size_t i = start->segments.count; i > 0; i--) {
-    struct wo_allocator_segment *const segment = &start->segments.items[i - 1];
-    const bool is_inside = segment->is_expandable && i < start->segments.count && next_range == segment->range_address;
-    if (segment->is_expandable) {
-      const uint64_t size = range_bytes(recording, settings, segment->is_small);
-      const uint64_t room = next - segment->range_address;
-      segment->range_bytes = is_inside ? segment[1].range_bytes : size < room ? size : room;
+/* Ranges end where torch would end them, or where the next one begins; in whole handles. */
+static void end_ranges(const struct ranges *ranges) {
+  uint64_t next = INT64_MAX;
+  for (size_t i = ranges->start->segments.count; i > 0; i--) {
+    struct wo_allocator_segment *const segment = &ranges->start->segments.items[i - 1];
+    const bool is_last = i == ranges->start->segments.count;
+    if (!segment->is_expandable) {
+      next = segment->address;
+    } else if (!is_last && segment[1].is_expandable && segment[1].range_address == segment->range_address) {
+      segment->range_bytes = segment[1].range_bytes;
+    } else {
+      const uint64_t handle = handle_bytes(ranges, segment->is_small);
+      const uint64_t size = range_bytes(ranges, segment->is_small);
+      const uint64_t room = (next - segment->range_address) / handle * handle;
+      segment->range_bytes = size < room ? size : room;
     }
-    next_range = segment->is_expandable ? segment->range_address : 0;
-    next = segment->is_expandable ? segment->range_address : segment->address;
+    if (segment->is_expandable) next = segment->range_address;
   }
 }
 
-static void settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
-                          const struct wo_alloc_settings *settings) {
-  find_ranges(start, recording, settings);
+static enum wo_status settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
+                                    const struct wo_alloc_settings *settings) {
+  struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
+  const enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
+  if (status != WO_OK) return status;
+  find_ranges(&ranges);
   for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_SEGMENT_MAP)
-      lower_range(start, recording, settings, &trace->entries.items[i]);
+    if (trace->entries.items[i].action == WO_ACTION_SEGMENT_MAP) lower_range(&ranges, &trace->entries.items[i]);
   }
-  end_ranges(start, recording, settings);
+  end_ranges(&ranges);
+  return WO_OK;
 }
 
 /* ---- Whole ---- */
@@ -334,7 +348,7 @@ enum wo_status wo_start_rebuild(const struct wo_recording *recording, const stru
     const struct layout layout = {&undo, settings, ret_start, err};
     status = lay_out(&layout);
     if (status == WO_OK) status = look_ahead(ret_start, trace);
-    if (status == WO_OK) settle_ranges(ret_start, recording, trace, settings);
+    if (status == WO_OK) status = settle_ranges(ret_start, recording, trace, settings);
     if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the start of the trace is laid out");
     move_strangers(&undo, ret_start);
   }

@@ -1,7 +1,7 @@
 /* Texts, frames and stacks of a recording, each kept once.
  *
- * Readers give what they meet, as often as they meet it, and get the index of the one copy. Used while a recording is made; memory
- * grows with what is distinct. One interner must not be used by two threads at once. */
+ * Readers give what they meet, as often as they meet it, and get the index of the one copy. Used while a recording is made;
+ * memory grows with what is distinct. One interner must not be used by two threads at once. */
 #ifndef WO_TRACE_INTERN_H
 #define WO_TRACE_INTERN_H
 
@@ -15,7 +15,7 @@ struct wo_hash_index {
   struct wo_hash_slot {
     uint32_t next_id; /* index + 1; 0 = free */
     uint32_t tag;     /* upper half of the hash */
-  } *slots;
+  } * slots;
   size_t capacity; /* 0 or a power of two */
   size_t count;
 };
@@ -31,7 +31,7 @@ struct wo_intern {
   struct {
     struct wo_text_frame {
       uint32_t function, file; /* texts */
-    } *items;                  /* of recording.frames */
+    } * items;                 /* of recording.frames */
     size_t count, capacity;
   } frames;
   struct wo_hash_index text_index, frame_index, stack_index, stream_index, pool_index;
@@ -49,8 +49,8 @@ enum wo_status wo_intern_text(struct wo_intern *intern, struct wo_view text, uin
 /* The index of a frame in recording.frames. Both texts are indices of wo_intern_text. WO_E_NOMEM, WO_E_LIMIT. */
 enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint32_t file, uint32_t line, uint32_t *ret_frame);
 
-/* The index of the stack whose frames were added as recording.stack_frames[first .. first + count), innermost first. When the same
- * stack is known already and these are the last frames, they are taken away again. WO_E_NOMEM. */
+/* The index of the stack whose frames were added as recording.stack_frames[first .. first + count), innermost first. When the
+ * same stack is known already and these are the last frames, they are taken away again. WO_E_NOMEM. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack);
 
 /* As wo_recording_stream and wo_recording_pool, quick also when there are many. */
