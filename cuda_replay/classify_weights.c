@@ -48,10 +48,13 @@ void wo__class_gradient_sources(struct wo__classing *work) {
   }
 }
 
-/* A cast in forward that could be of a weight. */
+/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. */
+enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER };
+
 struct cast {
   uint64_t size_bytes;
   uint32_t instance;
+  uint32_t state; /* enum cast_state */
 };
 
 struct casts {
@@ -59,9 +62,14 @@ struct casts {
   size_t count, capacity;
 };
 
-static int compare_casts(const void *a, const void *b) {
+static int compare_sizes(const void *a, const void *b) {
   const struct cast *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
+  return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+static int compare_births(const void *a, const void *b) {
+  const struct cast *left = a, *right = b;
   return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
@@ -81,44 +89,69 @@ static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_byt
   return trained > 0 ? trained : wo_size_counts_of(&work->lasting, 2 * cast_bytes);
 }
 
-/* Whether the casts [first, end) of one size are exactly as many as those parameters, or a multiple (several passes). */
-static bool counts_fit(const struct wo__classing *work, const struct casts *casts, size_t first, size_t end) {
-  uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
-  size_t count = end - first;
+/* The casts of each size are weights when they are no more than the parameters of that size; without operators, when they are as
+ * many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
+static void take_by_count(const struct wo__classing *work, struct casts *casts) {
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
-  /* Embeddings have parameters that no product casts, so fewer are fine; without operators the counts must agree. */
-  return parameters > 0 && (has_native ? count <= parameters : count == parameters);
+  qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
+  for (size_t first = 0, end; first < casts->count; first = end) {
+    size_t count = 0;
+    for (end = first; end < casts->count && casts->items[end].size_bytes == casts->items[first].size_bytes; end++) {
+      if (casts->items[end].state != CAST_PARTNER) count++;
+    }
+    uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
+    if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
+    for (size_t i = first; i < end; i++) {
+      if (casts->items[i].state == CAST_OPEN) casts->items[i].state = CAST_WEIGHT;
+    }
+  }
+  qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
 }
 
-/* Votes on which operand of a product is cast first, from neighbouring casts of which one is known to be a weight. */
-static int vote_order(const struct wo__classing *work, const struct casts *by_birth) {
+/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
+static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+  const struct wo_instance *instances = work->pattern->instances.items;
+  const struct wo_instance *first = &instances[casts->items[i - 1].instance], *second = &instances[casts->items[i].instance];
+  return second->birth == first->birth + 1 && second->stack == first->stack && (second->stack != WO_NO_STACK);
+}
+
+/* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when nothing tells.
+ */
+static int mark_partners(const struct wo__classing *work, struct casts *casts) {
   int weight_first = 0;
-  for (size_t i = 1; i < by_birth->count; i++) {
-    uint32_t a = by_birth->items[i - 1].instance, b = by_birth->items[i].instance;
-    const struct wo_instance *instances = work->pattern->instances.items;
-    if (instances[b].birth != instances[a].birth + 1 || instances[a].stack != instances[b].stack) continue;
-    bool is_a = work->classes->marks.items[a].rule == WO_CLASS_RULE_WEIGHT_COPY;
-    bool is_b = work->classes->marks.items[b].rule == WO_CLASS_RULE_WEIGHT_COPY;
-    if (is_a && !is_b && parameters_of(work, instances[b].size_bytes) == 0) weight_first++;
-    if (is_b && !is_a && parameters_of(work, instances[a].size_bytes) == 0) weight_first--;
+  for (size_t i = 1; i < casts->count; i++) {
+    struct cast *first = &casts->items[i - 1], *second = &casts->items[i];
+    if (!is_pair(work, casts, i)) continue;
+    if (first->state == CAST_WEIGHT && second->state != CAST_WEIGHT) {
+      second->state = CAST_PARTNER;
+      weight_first++;
+    } else if (second->state == CAST_WEIGHT && first->state != CAST_WEIGHT) {
+      first->state = CAST_PARTNER;
+      weight_first--;
+    }
   }
   return weight_first;
 }
 
-/* Pairs of casts of which both could be weights: the order that the other products show decides. */
-static void split_pairs(struct wo__classing *work, const struct casts *by_birth) {
-  int order = vote_order(work, by_birth);
-  if (order == 0) return;
-  const struct wo_instance *instances = work->pattern->instances.items;
-  for (size_t i = 1; i < by_birth->count; i++) {
-    uint32_t a = by_birth->items[i - 1].instance, b = by_birth->items[i].instance;
-    if (instances[b].birth != instances[a].birth + 1 || instances[a].stack != instances[b].stack) continue;
-    uint32_t weight = order > 0 ? a : b;
-    if (!wo__class_is_open(work, a) || !wo__class_is_open(work, b)) continue;
-    if (parameters_of(work, instances[weight].size_bytes) == 0) continue;
-    wo__class_set(work, weight, WO_CLASS_RULE_WEIGHT_COPY);
-    i++;
+/* Pairs of casts of which either could be the weight: the order that the other products show decides. */
+static void split_pairs(const struct wo__classing *work, struct casts *casts, int weight_first) {
+  for (size_t i = 1; i < casts->count; i++) {
+    struct cast *weight = weight_first > 0 ? &casts->items[i - 1] : &casts->items[i];
+    struct cast *partner = weight_first > 0 ? &casts->items[i] : &casts->items[i - 1];
+    if (!is_pair(work, casts, i) || weight->state != CAST_OPEN || partner->state != CAST_OPEN) continue;
+    if (parameters_of(work, weight->size_bytes) == 0) continue;
+    weight->state = CAST_WEIGHT;
+    partner->state = CAST_PARTNER;
   }
+}
+
+static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!is_product_cast(work, i)) continue;
+    if (!WO_VEC_RESERVE(casts, 1, SIZE_MAX)) return false;
+    casts->items[casts->count++] = (struct cast){work->pattern->instances.items[i].size_bytes, (uint32_t)i, CAST_OPEN};
+  }
+  return true;
 }
 
 /* What was unpacked, and what was made of it. */
@@ -135,31 +168,24 @@ static void mark_unpacked(struct wo__classing *work) {
   }
 }
 
-static int compare_births(const void *a, const void *b) {
-  const struct cast *left = a, *right = b;
-  return (left->instance > right->instance) - (left->instance < right->instance);
-}
-
 enum wo_status wo__class_weight_copies(struct wo__classing *work) {
   struct casts casts = {0};
   mark_unpacked(work);
-  for (size_t i = 0; i < work->pattern->instances.count; i++) {
-    if (!is_product_cast(work, i)) continue;
-    if (!WO_VEC_RESERVE(&casts, 1, SIZE_MAX)) {
-      WO_VEC_DONE(&casts);
-      return WO_E_NOMEM;
-    }
-    casts.items[casts.count++] = (struct cast){work->pattern->instances.items[i].size_bytes, (uint32_t)i};
+  if (!gather_casts(work, &casts)) {
+    WO_VEC_DONE(&casts);
+    return WO_E_NOMEM;
   }
   if (casts.count > 0) {
-    qsort(casts.items, casts.count, sizeof casts.items[0], compare_casts);
-    for (size_t first = 0, end; first < casts.count; first = end) {
-      for (end = first + 1; end < casts.count && casts.items[end].size_bytes == casts.items[first].size_bytes;) end++;
-      if (!counts_fit(work, &casts, first, end)) continue;
-      for (size_t i = first; i < end; i++) wo__class_set(work, casts.items[i].instance, WO_CLASS_RULE_WEIGHT_COPY);
-    }
-    qsort(casts.items, casts.count, sizeof casts.items[0], compare_births);
-    split_pairs(work, &casts);
+    take_by_count(work, &casts);
+    int weight_first = mark_partners(work, &casts);
+    if (weight_first != 0) split_pairs(work, &casts, weight_first);
+    take_by_count(work, &casts);
+  }
+  for (size_t i = 0; i < casts.count; i++) {
+    const struct cast *cast = &casts.items[i];
+    if (cast->state == CAST_WEIGHT) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
+    bool may_be = cast->state == CAST_OPEN && parameters_of(work, cast->size_bytes) > 0;
+    if (may_be) wo__class_set(work, cast->instance, WO_CLASS_RULE_MAYBE_WEIGHT_COPY);
   }
   WO_VEC_DONE(&casts);
   return WO_OK;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Adds up what is alive right after request `at` of the pattern: its classes, and how their exponents were found. */
-static void attribute(const struct wo_pattern *scaled, const struct wo_exponents *exponents, uint32_t at,
-                      struct wo_forecast *forecast) {
+static void attribute(const struct wo_pattern *scaled, const struct wo_exponents *exponents, const struct wo_scale_spec *spec,
+                      uint32_t at, struct wo_forecast *forecast) {
   for (size_t i = 0; i < scaled->instances.count; i++) {
     const struct wo_instance *instance = &scaled->instances.items[i];
     const struct wo_exponent *exponent = &exponents->list.items[i];
@@ -18,7 +18,8 @@ static void attribute(const struct wo_pattern *scaled, const struct wo_exponents
     forecast->reason_bytes[exponent->reason] += instance->size_bytes;
     bool is_sure = true;
     for (enum wo_scale_axis_id id = 0; id < WO_AXIS_COUNT_; id++) {
-      if (exponent->power[id][WO_BOUND_LOW] != exponent->power[id][WO_BOUND_HIGH]) is_sure = false;
+      bool is_asked = spec->axes[id].from != 0;
+      if (is_asked && exponent->power[id][WO_BOUND_LOW] != exponent->power[id][WO_BOUND_HIGH]) is_sure = false;
     }
     if (!is_sure) forecast->unsure_bytes += instance->size_bytes;
   }
@@ -46,7 +47,7 @@ static enum wo_status run_bound(const struct wo_pattern *pattern, const struct w
   if (status != WO_OK) return status;
   status = wo_steady_run(&scaled, options, &forecast->bounds[bound], err);
   if (status == WO_OK && bound == WO_BOUND_LIKELY) {
-    attribute(&scaled, exponents, wo_steady_last(&forecast->bounds[bound])->allocated_at, forecast);
+    attribute(&scaled, exponents, spec, wo_steady_last(&forecast->bounds[bound])->allocated_at, forecast);
   }
   wo_pattern_done(&scaled);
   return status;

@@ -93,6 +93,11 @@ static bool hands_on(struct wo_stack_facts facts) {
   }
 }
 
+/* Whether two stacks of Python stand in the same function, or both in attention. */
+static bool is_same_place(struct wo_stack_facts a, struct wo_stack_facts b) {
+  return a.context == b.context || ((a.flags & b.flags) & WO_STACK_ATTENTION) != 0;
+}
+
 /* Joins an instance with the nearest older one that can be its operand. Without operators only what the same function made
  * counts. */
 static void join_operand(struct squares *squares, size_t at) {
@@ -103,7 +108,7 @@ static void join_operand(struct squares *squares, size_t at) {
     uint32_t older = squares->forward.items[at - back];
     if (!overlaps(squares, older, younger)) continue;
     if (!same_elements(facts.kind, bytes_of(squares, older), bytes_of(squares, younger))) continue;
-    if (facts.kind == WO_OP_NONE && wo__scale_facts(squares->work, older).context != facts.context) continue;
+    if (facts.kind == WO_OP_NONE && !is_same_place(facts, wo__scale_facts(squares->work, older))) continue;
     join(squares, older, younger);
     return;
   }
@@ -170,8 +175,13 @@ static void decide(struct squares *squares, uint32_t i) {
   struct wo__scaling *work = squares->work;
   unsigned evidence = squares->evidence[root_of(squares, i)];
   struct wo_stack_facts facts = wo__scale_facts(work, i);
+  bool may_be_square = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
   if ((facts.flags & WO_STACK_SCRATCH) != 0) {
     wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
+  } else if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY) {
+    wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_UNDECIDED);
+  } else if (may_be_square && evidence == 0 && is_square_multiple(squares, bytes_of(squares, i))) {
+    wo__scale_set(work, i, 1, 1, 2, WO_SCALE_REASON_UNDECIDED);
   } else if (!is_square_multiple(squares, bytes_of(squares, i)) || evidence == 0) {
     wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_FORWARD);
   } else if ((evidence & EVIDENCE_SCORES) != 0) {

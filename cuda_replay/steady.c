@@ -79,6 +79,7 @@ static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes 
   *ret_passes = (struct wo_passes){.count = passes};
   for (unsigned pass = 0; pass < passes; pass++) {
     if (pass > 0 && !reset(unroll)) return false;
+    ret_passes->begins[pass] = (uint32_t)unroll->to.requests.count;
     for (size_t r = 0; r < unroll->from->requests.count; r++) {
       if (!repeat_request(unroll, &unroll->from->requests.items[r])) return false;
     }
@@ -138,7 +139,8 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
   if (requested > pass->requested_bytes) pass->requested_bytes = requested;
   if (allocated > pass->allocated_bytes) {
     pass->allocated_bytes = allocated;
-    pass->allocated_at = (uint32_t)request - (watch->pass == 0 ? 0 : watch->passes->ends[watch->pass - 1]);
+    uint32_t begin = watch->passes->begins[watch->pass];
+    pass->allocated_at = request < begin ? 0 : (uint32_t)request - begin;
   }
   if (stats->num_ooms > watch->oom_count) pass->has_oom = true;
   watch->oom_count = stats->num_ooms;

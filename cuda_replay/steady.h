@@ -18,8 +18,10 @@
 
 enum { WO_STEADY_PASSES_MAX = 8 };
 
-/* Where every pass of an unrolled pattern ends: pass p is requests [ends[p - 1], ends[p]), ends[-1] being 0. */
+/* Where the passes of an unrolled pattern stand: pass p is requests [begins[p], ends[p]); between two passes stand the frees and
+ * allocations that bring back the state of the start. */
 struct wo_passes {
+  uint32_t begins[WO_STEADY_PASSES_MAX];
   uint32_t ends[WO_STEADY_PASSES_MAX];
   unsigned count;
 };
