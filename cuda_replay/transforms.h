@@ -2,7 +2,7 @@
  * classified pattern to a pattern, with the sentence that says what was assumed.
  *
  * All rest on classes (classify.h), so each knows an interval: LOW leaves out what the change may save, HIGH keeps what it may
- * not save. The table is transforms.def's order; names are promises of the command line. One thread at a time. */
+ * not save. Names are promises of the command line. One thread at a time. */
 #ifndef WO_TRANSFORMS_H
 #define WO_TRANSFORMS_H
 
@@ -38,8 +38,9 @@ struct wo_transform {
   const char *assumption; /* the sentence that stands beside the result */
 };
 
-/* The table, in the order of the help text. */
-const struct wo_transform *wo_transforms(size_t *ret_count);
+/* The table, in the order of the help text: its rows, and one of them. */
+size_t wo_transform_count(void);
+const struct wo_transform *wo_transform_at(size_t index);
 
 /* Reads "name" or "name=N". WO_E_UNKNOWN (the message lists the names), WO_E_SYNTAX, WO_E_RANGE. */
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
