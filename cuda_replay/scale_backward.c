@@ -11,6 +11,7 @@ struct tally {
   uint64_t size_bytes;
   uint32_t op;
   uint32_t counts[3];
+  unsigned low, high; /* of all */
 };
 
 struct tallies {
@@ -24,11 +25,12 @@ static int compare_tallies(const void *a, const void *b) {
   return (left->op > right->op) - (left->op < right->op);
 }
 
-static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, unsigned power) {
+static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, const uint8_t *powers) {
+  unsigned power = powers[WO_BOUND_LIKELY];
   assert(power < 3);
   if (!WO_VEC_RESERVE(tallies, 1, SIZE_MAX)) return false;
   struct tally *tally = &tallies->items[tallies->count++];
-  *tally = (struct tally){.size_bytes = size_bytes, .op = op};
+  *tally = (struct tally){.size_bytes = size_bytes, .op = op, .low = powers[WO_BOUND_LOW], .high = powers[WO_BOUND_HIGH]};
   tally->counts[power] = 1;
   return true;
 }
@@ -42,7 +44,10 @@ static void merge(struct tallies *tallies) {
       tallies->items[++kept] = tallies->items[i];
       continue;
     }
-    for (unsigned power = 0; power < 3; power++) tallies->items[kept].counts[power] += tallies->items[i].counts[power];
+    struct tally *into = &tallies->items[kept];
+    for (unsigned power = 0; power < 3; power++) into->counts[power] += tallies->items[i].counts[power];
+    if (tallies->items[i].low < into->low) into->low = tallies->items[i].low;
+    if (tallies->items[i].high > into->high) into->high = tallies->items[i].high;
   }
   tallies->count = kept + 1;
 }
@@ -63,11 +68,11 @@ static unsigned only_power(const struct tally *tally) {
 static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__scale_is_open(work, i) || !wo__scale_is_forward(work, i)) continue;
-    unsigned power = work->exponents[i].power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY];
-    if (power == 0 || work->exponents[i].reason == WO_SCALE_REASON_SCRATCH) continue;
+    const uint8_t *powers = work->exponents[i].power[WO_AXIS_SEQ_LEN];
+    if (powers[WO_BOUND_LIKELY] == 0 || work->exponents[i].reason == WO_SCALE_REASON_SCRATCH) continue;
     uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
     uint32_t op = wo__scale_facts(work, i).op;
-    if (!add(tallies, size_bytes, 0, power) || (op != 0 && !add(tallies, size_bytes, op, power))) return false;
+    if (!add(tallies, size_bytes, 0, powers) || (op != 0 && !add(tallies, size_bytes, op, powers))) return false;
   }
   merge(tallies);
   return true;
@@ -80,46 +85,45 @@ static bool may_be_gradient(const struct wo__scaling *work, uint64_t size_bytes,
   return wo_size_counts_of(&work->lasting, size_bytes) > 0 || wo_size_counts_of(&work->lasting, 2 * size_bytes) > 0;
 }
 
-/* The power by size alone: its own, else that of the same elements in another type. */
-static unsigned power_by_size(const struct tallies *tallies, uint64_t size_bytes, const struct tally **ret_mixed) {
+/* The tally of a size: its own, else that of the same elements in another type. NULL when no forward allocation has it. */
+static const struct tally *find_size(const struct tallies *tallies, uint64_t size_bytes) {
   const uint64_t sizes[] = {size_bytes, 2 * size_bytes, size_bytes / 2};
-  *ret_mixed = NULL;
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const struct tally *tally = find(tallies, sizes[i], 0);
-    if (tally == NULL) continue;
-    unsigned power = only_power(tally);
-    if (power == 3 && *ret_mixed == NULL) *ret_mixed = tally;
-    if (i == 0 || power != 3) return power;
+    if (tally != NULL && (i == 0 || only_power(tally) != 3)) return tally;
   }
-  return 3;
+  return NULL;
+}
+
+/* Takes the power of a tally, with the interval of its members; several powers are an interval as well. */
+static void take(struct wo__scaling *work, size_t i, const struct tally *tally, bool is_unsure, enum wo_scale_reason reason) {
+  unsigned power = only_power(tally), low = tally->low, high = tally->high;
+  if (power == 3) {
+    power = tally->counts[2] > tally->counts[1] ? 2 : 1;
+    low = low < 1 ? low : 1;
+    high = 2;
+  }
+  if (is_unsure) low = 0;
+  wo__scale_set(work, i, low < power ? low : power, power, high > power ? high : power,
+                low < high ? WO_SCALE_REASON_UNDECIDED : reason);
 }
 
 static void decide(struct wo__scaling *work, const struct tallies *tallies, size_t i, bool has_gradients) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
   struct wo_stack_facts facts = wo__scale_facts(work, i);
-  const struct tally *mixed;
-  if ((facts.flags & WO_STACK_SCRATCH) != 0) {
-    wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
-    return;
-  }
-  unsigned power = facts.node == 0 ? 3 : only_power(find(tallies, size_bytes, facts.node));
-  enum wo_scale_reason reason = WO_SCALE_REASON_OPERATOR;
-  unsigned by_size = power_by_size(tallies, size_bytes, &mixed);
-  if (power == 3) {
-    power = by_size;
-    reason = WO_SCALE_REASON_SIZE;
-  }
-  if (power == 3 && mixed != NULL) {
-    wo__scale_set(work, i, 1, mixed->counts[2] > mixed->counts[1] ? 2 : 1, 2, WO_SCALE_REASON_UNDECIDED);
-    return;
-  }
   bool is_unsure = may_be_gradient(work, size_bytes, has_gradients);
-  if (power == 3 && is_unsure)
+  const struct tally *by_node = facts.node == 0 ? NULL : find(tallies, size_bytes, facts.node);
+  const struct tally *by_size = find_size(tallies, size_bytes);
+  if ((facts.flags & WO_STACK_SCRATCH) != 0)
+    wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
+  else if (by_node != NULL && only_power(by_node) != 3)
+    take(work, i, by_node, is_unsure, WO_SCALE_REASON_OPERATOR);
+  else if (by_size != NULL)
+    take(work, i, by_size, is_unsure, WO_SCALE_REASON_SIZE);
+  else if (is_unsure)
     wo__scale_set(work, i, 0, 0, 1, WO_SCALE_REASON_UNDECIDED);
-  else if (power == 3)
-    wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_BACKWARD);
   else
-    wo__scale_set(work, i, is_unsure ? 0 : power, power, power, is_unsure ? WO_SCALE_REASON_UNDECIDED : reason);
+    wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_BACKWARD);
 }
 
 enum wo_status wo__scale_backward(struct wo__scaling *work) {

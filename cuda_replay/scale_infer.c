@@ -114,10 +114,9 @@ static bool set_replaced(struct wo__scaling *work) {
  */
 static bool is_of_length(const struct wo__scaling *work, size_t i, struct wo_stack_facts facts) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
-  bool is_made =
-      facts.kind == WO_OP_FACTORY || facts.kind == WO_OP_COMPARE || facts.kind == WO_OP_POINTWISE || facts.kind == WO_OP_CAST;
+  bool is_made = facts.kind == WO_OP_FACTORY || facts.kind == WO_OP_COMPARE || work->exponents[i].reason == WO_SCALE_REASON_MASK;
   if (!is_made || work->length < 2) return false;
-  for (uint64_t width = 1; width <= 8; width *= 2) {
+  for (uint64_t width = 1; width <= (facts.kind == WO_OP_COMPARE ? 1 : 8); width *= 2) {
     if (size_bytes == width * work->length || size_bytes == width * work->length * work->length) return true;
   }
   return false;
@@ -137,9 +136,10 @@ static void set_batch(struct wo__scaling *work, size_t i) {
     return;
   }
   power[WO_BOUND_HIGH] = 1;
-  if (is_of_length(work, i, facts)) return;
+  /* Nearly everything that has the micro-batch as a factor has the length as well. */
+  if (exponent->reason == WO_SCALE_REASON_INDIVISIBLE || is_of_length(work, i, facts)) return;
   bool is_unsure = exponent->reason == WO_SCALE_REASON_SCRATCH || exponent->reason == WO_SCALE_REASON_NO_STACK ||
-                   exponent->reason == WO_SCALE_REASON_UNDECIDED || exponent->reason == WO_SCALE_REASON_INDIVISIBLE;
+                   exponent->reason == WO_SCALE_REASON_UNDECIDED;
   power[WO_BOUND_LIKELY] =
       exponent->reason == WO_SCALE_REASON_NO_STACK ? exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] > 0 : 1;
   power[WO_BOUND_LOW] = !is_unsure && power[WO_BOUND_LIKELY] == 1;

@@ -12,6 +12,10 @@
 /* How many allocations back an operand is looked for. */
 enum { OPERAND_WITHIN = 10, REDUCED_WITHIN = 6 };
 
+/* An operand that is not kept dies at most so many requests after the result is born; one that is kept (for backward) is believed
+ * to be an operand only when it was made by the same function or at most so many allocations ago. */
+enum { CONSUMED_WITHIN = 4, KEPT_WITHIN = 2 };
+
 /* What shows that a component is square. */
 enum evidence { EVIDENCE_SCORES = 1 << 0, EVIDENCE_MASK = 1 << 1, EVIDENCE_WEAK = 1 << 2 };
 
@@ -98,6 +102,16 @@ static bool is_same_place(struct wo_stack_facts a, struct wo_stack_facts b) {
   return a.context == b.context || ((a.flags & b.flags) & WO_STACK_ATTENTION) != 0;
 }
 
+/* Whether an older instance that is alive and has as many elements can be believed to be the operand of the one at `at`. */
+static bool is_operand(const struct squares *squares, size_t at, size_t back, struct wo_stack_facts facts) {
+  const struct wo_instance *instances = squares->work->pattern->instances.items;
+  uint32_t younger = squares->forward.items[at], older = squares->forward.items[at - back];
+  bool is_near = is_same_place(facts, wo__scale_facts(squares->work, older));
+  if (facts.kind == WO_OP_NONE) return is_near;
+  bool is_consumed = instances[older].death <= instances[younger].birth + CONSUMED_WITHIN;
+  return is_near || is_consumed || back <= KEPT_WITHIN;
+}
+
 /* Joins an instance with the nearest older one that can be its operand. Without operators only what the same function made
  * counts. */
 static void join_operand(struct squares *squares, size_t at) {
@@ -108,7 +122,7 @@ static void join_operand(struct squares *squares, size_t at) {
     uint32_t older = squares->forward.items[at - back];
     if (!overlaps(squares, older, younger)) continue;
     if (!same_elements(facts.kind, bytes_of(squares, older), bytes_of(squares, younger))) continue;
-    if (facts.kind == WO_OP_NONE && !is_same_place(facts, wo__scale_facts(squares->work, older))) continue;
+    if (!is_operand(squares, at, back, facts)) continue;
     join(squares, older, younger);
     return;
   }
@@ -171,26 +185,28 @@ static void look(struct squares *squares, size_t at) {
   show(squares, reduced, trust_reduction(squares, facts));
 }
 
+/* The reason that evidence gives for a square; FORWARD for none. */
+static enum wo_scale_reason reason_of(unsigned evidence) {
+  if ((evidence & EVIDENCE_SCORES) != 0) return WO_SCALE_REASON_SCORES;
+  return (evidence & EVIDENCE_MASK) != 0 ? WO_SCALE_REASON_MASK : WO_SCALE_REASON_FORWARD;
+}
+
 static void decide(struct squares *squares, uint32_t i) {
   struct wo__scaling *work = squares->work;
-  unsigned evidence = squares->evidence[root_of(squares, i)];
   struct wo_stack_facts facts = wo__scale_facts(work, i);
-  bool may_be_square = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
-  if ((facts.flags & WO_STACK_SCRATCH) != 0) {
+  bool is_square = is_square_multiple(squares, bytes_of(squares, i));
+  unsigned evidence = is_square ? squares->evidence[root_of(squares, i)] : 0;
+  enum wo_scale_reason reason = reason_of(evidence);
+  unsigned low = 1, likely = reason == WO_SCALE_REASON_FORWARD ? 1 : 2, high = likely;
+  if (likely == 2) low = 2;
+  /* Without operators a softmax does not show. */
+  bool is_blind = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
+  if (is_square && (is_blind || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
+  if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY && likely < 2) low = 0;
+  if ((facts.flags & WO_STACK_SCRATCH) != 0)
     wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
-  } else if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY) {
-    wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_UNDECIDED);
-  } else if (may_be_square && evidence == 0 && is_square_multiple(squares, bytes_of(squares, i))) {
-    wo__scale_set(work, i, 1, 1, 2, WO_SCALE_REASON_UNDECIDED);
-  } else if (!is_square_multiple(squares, bytes_of(squares, i)) || evidence == 0) {
-    wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_FORWARD);
-  } else if ((evidence & EVIDENCE_SCORES) != 0) {
-    wo__scale_set(work, i, 2, 2, 2, WO_SCALE_REASON_SCORES);
-  } else if ((evidence & EVIDENCE_MASK) != 0) {
-    wo__scale_set(work, i, 2, 2, 2, WO_SCALE_REASON_MASK);
-  } else {
-    wo__scale_set(work, i, 1, 1, 2, WO_SCALE_REASON_UNDECIDED);
-  }
+  else
+    wo__scale_set(work, i, low, likely, high, low == high ? reason : WO_SCALE_REASON_UNDECIDED);
 }
 
 /* ---- Majorities: what has the same stack and size has the same shape ---- */
