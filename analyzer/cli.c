@@ -75,10 +75,11 @@ static const struct {
   const char *name;
   enum wo_cli_takes takes;
 } replay_options[] = {
-    {"check", WO_CLI_TAKES_NOTHING}, {"set", WO_CLI_TAKES_VALUE},     {"capacity", WO_CLI_TAKES_VALUE},
-    {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING}, {"at", WO_CLI_TAKES_VALUE},
-    {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},      {"no-times", WO_CLI_TAKES_NOTHING},
-    {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},
+    {"check", WO_CLI_TAKES_NOTHING}, {"set", WO_CLI_TAKES_VALUE},       {"capacity", WO_CLI_TAKES_VALUE},
+    {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING},   {"at", WO_CLI_TAKES_VALUE},
+    {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},        {"no-times", WO_CLI_TAKES_NOTHING},
+    {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},   {"scale", WO_CLI_TAKES_VALUE},
+    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE},
 };
 
 enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
@@ -189,6 +190,11 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "  --sweep              many settings, best first\n"
                                   "  --capacity SIZE      what the allocator may take of the card: 79.1GiB; without\n"
                                   "                       it: what the recording's own out-of-memory entry shows\n"
+                                  "  --scale AXIS=A:B,... other sizes: micro_batch=32:16,seq_len=512:1024\n"
+                                  "  --pair OTHER         a recording at another size, which tells how sizes grow\n"
+                                  "  --transform NAME[=N] another program; may be repeated: empty-cache, checkpoint,\n"
+                                  "                       8bit-optimizer, offload-optimizer, offload-parameters,\n"
+                                  "                       shard-optimizer, shard-gradients, shard, accumulate\n"
                                   "  --torch VERSION      follow the rules of that version: 2.6\n"
                                   "  --at ENTRY           every segment and block after that entry\n"
                                   "  --device N           only that device of the recording\n"

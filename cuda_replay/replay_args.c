@@ -91,9 +91,45 @@ static bool read_plot(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+static bool read_pair(struct wo_replay_args *args, struct wo_view value) {
+  if (value.len == 0) return false;
+  args->pair = value;
+  return true;
+}
+
 static bool read_on(struct wo_replay_args *args, struct wo_view value) {
   (void)args;
   return wo_view_is(value, "model");
+}
+
+/* ---- Options with messages of their own ---- */
+
+static enum wo_status refuse(struct wo_err *err, const char *name, const struct wo_err *reason) {
+  return wo_err_set(err, WO_E_USAGE, "--%s: %s", name, reason->message);
+}
+
+static enum wo_status apply_scale(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
+  struct wo_err reason = {0};
+  struct wo_scale_spec spec = {0};
+  const enum wo_status status = wo_scale_parse(value, &spec, &reason);
+  if (status != WO_OK) return refuse(err, "scale", &reason);
+  if (args->change.has_scale) return wo_err_set(err, WO_E_USAGE, "--scale can be given once: micro_batch=A:B,seq_len=C:D");
+  args->change.scale = spec;
+  args->change.has_scale = true;
+  return WO_OK;
+}
+
+static enum wo_status apply_transform(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
+  struct wo_err reason = {0};
+  const struct wo_transform *transform = NULL;
+  uint32_t amount = 0;
+  const enum wo_status status = wo_transform_parse(value, &transform, &amount, &reason);
+  if (status != WO_OK) return refuse(err, "transform", &reason);
+  if (args->change.transform_count == WO_PROGRAM_CHANGE_TRANSFORMS_MAX)
+    return wo_err_set(err, WO_E_USAGE, "--transform can be given %d times at the most", WO_PROGRAM_CHANGE_TRANSFORMS_MAX);
+  args->change.transforms[args->change.transform_count].transform = transform;
+  args->change.transforms[args->change.transform_count++].amount = amount;
+  return WO_OK;
 }
 
 /* ---- All options ---- */
@@ -114,10 +150,13 @@ static const struct {
     {"no-times", read_no_times, "no value"},
     {"plot", read_plot, "the name of a file to write, such as memory.svg"},
     {"chart", read_chart, "no value"},
+    {"pair", read_pair, "a second recording of the same program at another size"},
 };
 
 enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err) {
   assert(args != NULL);
+  if (wo_view_is(option.name, "scale")) return apply_scale(args, option.value, err);
+  if (wo_view_is(option.name, "transform")) return apply_transform(args, option.value, err);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(option.name, rows[i].name)) continue;
     if (rows[i].read(args, option.value)) return WO_OK;
@@ -136,6 +175,11 @@ static enum wo_status check_together(const struct wo_replay_args *args, struct w
     return wo_err_set(err, WO_E_USAGE, "--check compares at one set of settings and --sweep tries many: give one of them");
   if (args->is_sweep && args->set_count > 0)
     return wo_err_set(err, WO_E_USAGE, "--sweep tries settings of its own: give --sweep or --set");
+  const bool is_changed = !wo_program_change_is_none(&args->change);
+  if (is_changed && (args->is_check || args->is_sweep || args->has_at))
+    return wo_err_set(err, WO_E_USAGE, "--scale and --transform change the program: give them without --check, --sweep and --at");
+  if (args->pair.len > 0 && !args->change.has_scale)
+    return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow: give --scale with it, such as seq_len=512:1024");
   if (args->has_at && (args->is_sweep || args->set_count > 0 || args->is_check))
     return wo_err_set(err, WO_E_USAGE, "--at shows the recorded run: give it without --check, --set and --sweep");
   return WO_OK;

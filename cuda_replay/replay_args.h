@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/program_change.h"
 #include "parsers/base/status.h"
 #include "parsers/base/text.h"
 #include "parsers/base/view.h"
@@ -33,7 +34,9 @@ struct wo_replay_args {
   uint16_t torch;                          /* settings.h; 0 = not given */
   struct wo_view sets[WO_REPLAY_SETS_MAX]; /* KEY:VALUE lists, as given */
   size_t set_count;
-  struct wo_view plot; /* file to write; NUL-terminated, as the option's value is; empty = none */
+  struct wo_program_change change; /* --scale and --transform */
+  struct wo_view pair;             /* second recording; NUL-terminated likewise; empty = none */
+  struct wo_view plot;             /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
 /* Reads one option into *args; views point into the option's value. WO_E_USAGE with a message that names the option and what it

@@ -32,7 +32,7 @@ static double seconds_now(void) {
 
 /* Whether the question was another one than "is it as recorded". */
 static bool asks_more(const struct wo_replay_args *args) {
-  return args->is_sweep || args->set_count > 0 || args->capacity_bytes > 0;
+  return args->is_sweep || args->set_count > 0 || args->capacity_bytes > 0 || !wo_program_change_is_none(&args->change);
 }
 
 static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/device_model.h"
 #include "cuda_replay/replay_recorded.h"
+#include "cuda_replay/replay_whatif.h"
 #include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 
@@ -107,96 +107,18 @@ static enum wo_status prepare(struct maker *maker) {
       wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch, &report->start, maker->err);
   if (status == WO_OK) status = wo_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
+  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return out_of_memory(maker);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
   if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
   return WO_OK;
 }
 
-/* ---- What if ---- */
-
-static struct wo_whatif_options whatif_options(const struct maker *maker, const struct wo_alloc_settings *settings) {
-  return (struct wo_whatif_options){.settings = *settings,
-                                    .torch = maker->report->torch,
-                                    .capacity_bytes = maker->report->capacity.bytes,
-                                    .shuffles = WO_WHATIF_SHUFFLES};
-}
-
-/* From the recorded start: only sizes and requests that are as recorded can follow it. A start that does not go with the settings
- * or is larger than the capacity is left out, as it answers nothing. */
-static enum wo_status run_warm(struct maker *maker) {
-  struct wo_replay_report *const report = maker->report;
-  struct wo_whatif_options options = whatif_options(maker, &report->settings);
-  if (report->start.segments.count == 0) return WO_OK;
-  options.start = &report->start;
-  options.shuffles = 0;
-  const enum wo_status status =
-      wo_whatif_run(&report->recorded_pattern, &options, &report->warm, &report->operation_count, maker->err);
-  report->has_warm = status == WO_OK;
-  return status == WO_E_USAGE || status == WO_E_RANGE ? WO_OK : status;
-}
-
-static enum wo_status run_whatif(struct maker *maker) {
-  struct wo_replay_report *const report = maker->report;
-  const struct wo_whatif_options options = whatif_options(maker, &report->settings);
-  enum wo_status status =
-      wo_whatif_run(&report->recorded_pattern, &options, &report->whatif, &report->operation_count, maker->err);
-  if (status != WO_OK) return status;
-  report->has_whatif = true;
-  if (report->is_changed) {
-    const struct wo_whatif_options recorded = whatif_options(maker, &report->recorded_settings);
-    status = wo_whatif_run(&report->recorded_pattern, &recorded, &report->baseline, &report->operation_count, maker->err);
-    if (status != WO_OK) return status;
-    report->has_baseline = true;
-  }
-  return run_warm(maker);
-}
-
-static enum wo_status run_sweep(struct maker *maker) {
-  struct wo_replay_report *const report = maker->report;
-  struct wo_whatif_options options = whatif_options(maker, &report->recorded_settings);
-  options.shuffles = 1;
-  const enum wo_status status =
-      wo_sweep_run(&report->recorded_pattern, &options, &report->arena, &report->sweep, &report->operation_count, maker->err);
-  report->has_sweep = status == WO_OK;
-  return status;
-}
-
 /* ---- Where the memory is ---- */
-
-/* Devices for the course of a what-if: the same one, made anew for each run. */
-struct fresh_model {
-  struct wo_whatif_options options;
-  unsigned order;
-  struct wo_device_model *model;
-  struct wo_device device;
-};
-
-static const struct wo_device *make_fresh(void *state) {
-  struct fresh_model *const fresh = state;
-  wo_device_model_free(fresh->model);
-  fresh->model = wo_whatif_device(&fresh->options, fresh->order, &fresh->device);
-  return fresh->model ? &fresh->device : NULL;
-}
-
-static enum wo_status look_at_whatif(struct maker *maker) {
-  struct wo_replay_report *const report = maker->report;
-  struct fresh_model fresh = {.options = whatif_options(maker, &report->settings), .order = report->whatif.worst_order};
-  const struct wo_course_devices devices = {&fresh, make_fresh, {0}};
-  const struct wo_replay_options options = {.settings = report->settings, .torch = report->torch};
-  /* The recorded run's course gives way: a report shows one. */
-  if (report->has_course) wo_course_done(&report->course);
-  report->has_course = false;
-  const enum wo_status status =
-      wo_course_record(&report->recorded_pattern, maker->trace, &options, &devices, &report->course, maker->err);
-  wo_device_model_free(fresh.model);
-  report->has_course = status == WO_OK;
-  return status;
-}
 
 static enum wo_status explain_course(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   if (!report->has_course) return WO_OK;
-  report->pattern = &report->recorded_pattern;
+  if (!report->pattern) report->pattern = &report->recorded_pattern;
   enum wo_status status = wo_attribution_make(report->pattern, &report->course.map, &report->attribution);
   if (status == WO_OK)
     status =
@@ -222,6 +144,12 @@ static enum wo_status run_state(struct maker *maker) {
 
 /* ---- Verdict ---- */
 
+/* Where only one end of the interval fits, nothing is proven. */
+static bool is_undecided(const struct wo_replay_report *report) {
+  const struct wo_replay_case *const bounds = report->bounds;
+  return report->has_bounds && bounds[WO_BOUND_LOW].oom_count == 0 && bounds[WO_BOUND_HIGH].oom_count > 0;
+}
+
 /* One sentence on why nothing is proven; false when nothing speaks against a proof. */
 static bool doubt(const struct maker *maker, char *buf, size_t cap) {
   const struct wo_replay_report *const report = maker->report;
@@ -231,6 +159,8 @@ static bool doubt(const struct maker *maker, char *buf, size_t cap) {
     snprintf(
         buf, cap,
         "the recording is a profiler's: it has no segments, no streams, and rounded sizes; a memory snapshot would prove it");
+  } else if (is_undecided(report)) {
+    snprintf(buf, cap, "it fits at the low end of the sizes that are possible and not at the high end");
   } else if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED) {
     snprintf(buf, cap, "the model does not reproduce the recording beyond entry %zu", report->check.diverged_at);
   } else {
@@ -244,7 +174,8 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   if (subject && subject->oom_count > 0) return WO_REPLAY_NOT_FIT;
   if (!report->has_whatif && !report->has_sweep) return WO_REPLAY_REPRODUCED;
   if (report->capacity.from == WO_CAPACITY_NONE) return report->has_whatif ? WO_REPLAY_NO_CAPACITY : WO_REPLAY_REPRODUCED;
-  const uint64_t margin = wo_replay_margin(report, subject);
+  const struct wo_replay_case *const most = report->has_bounds ? &report->bounds[WO_BOUND_HIGH] : subject;
+  const uint64_t margin = wo_replay_margin(report, most);
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
@@ -275,11 +206,11 @@ static enum wo_status run_all(struct maker *maker) {
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
-  const bool has_whatif = report->is_changed || ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
+  const bool has_whatif = report->is_changed || !wo_program_change_is_none(&maker->args->change) ||
+                          ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
-  if (status == WO_OK && has_whatif && !report->is_check) status = run_whatif(maker);
-  if (status == WO_OK && maker->args->is_sweep) status = run_sweep(maker);
-  if (status == WO_OK && report->has_whatif) status = look_at_whatif(maker);
+  if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);
+  if (status == WO_OK && maker->args->is_sweep) status = wo_replay_sweep_run(report, maker->err);
   if (status == WO_OK) status = explain_course(maker);
   return status == WO_OK ? conclude(maker) : status;
 }

@@ -50,6 +50,8 @@ void wo_replay_report_done(struct wo_replay_report *report) {
   }
   wo_segment_map_done(&report->state);
   wo_pattern_done(&report->recorded_pattern);
+  wo_pattern_done(&report->whatif_pattern);
+  wo_classes_done(&report->classes);
   wo_start_done(&report->start);
   wo_arena_done(&report->arena);
   *report = (struct wo_replay_report){0};

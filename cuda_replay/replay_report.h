@@ -11,6 +11,7 @@
 
 #include "cuda_replay/attribution.h"
 #include "cuda_replay/capacity.h"
+#include "cuda_replay/program_change.h"
 #include "cuda_replay/check.h"
 #include "cuda_replay/course.h"
 #include "cuda_replay/pattern.h"
@@ -45,6 +46,7 @@ enum wo_start_from { WO_START_EMPTY, WO_START_REBUILT, WO_START_APPROXIMATE };
 struct wo_replay_report {
   struct wo_arena arena;              /* of texts and rows made for the report */
   struct wo_start start;              /* owned: the rebuilt state, empty where it could not be */
+  struct wo_classes classes;          /* owned: of its allocations */
   struct wo_pattern recorded_pattern; /* owned: what the recording asked for */
 
   /* The recording. */
@@ -71,8 +73,14 @@ struct wo_replay_report {
   struct wo_check check;
   bool has_recorded; /* the replay at the recorded settings from the recorded start */
   struct wo_replay_case recorded;
-  bool has_whatif; /* at other settings, from an empty allocator */
+  bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
+  struct wo_pattern whatif_pattern;              /* owned: what was run for it, repeated to a steady state */
+  bool has_bounds;                               /* sizes or the program changed: the low and the high end */
+  struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */
+  struct wo_program_change change;
+  bool has_pair;
+  struct wo_pair pair;
   bool has_baseline; /* the recorded settings, from an empty allocator: what the what-if is to be compared with */
   struct wo_replay_case baseline;
   bool has_warm; /* at other settings, from the recorded start state */
