@@ -2,9 +2,26 @@
 #include "cuda_replay/program_change.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 bool wo_program_change_is_none(const struct wo_program_change *change) {
   return !change->has_scale && change->transform_count == 0;
+}
+
+void wo_program_change_text(const struct wo_program_change *change, struct wo_text *out) {
+  const char *separator = "";
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis *const ends = &change->scale.axes[axis];
+    if (ends->from == ends->to) continue;
+    wo_text_add(out, "%s%s %" PRIu32 " -> %" PRIu32, separator, wo_scale_axis_name((enum wo_scale_axis_id)axis), ends->from,
+                ends->to);
+    separator = ", ";
+  }
+  for (size_t i = 0; i < change->transform_count; i++) {
+    wo_text_add(out, "%s%s", separator, change->transforms[i].transform->name);
+    if (change->transforms[i].amount > 0) wo_text_add(out, " %" PRIu32, change->transforms[i].amount);
+    separator = ", ";
+  }
 }
 
 enum wo_scale_axis_id wo_program_change_axis(const struct wo_program_change *change) {

@@ -228,6 +228,49 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
   if (has_case) put_case(w, object, result);
 }
 
+static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec *spec) {
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    if (spec->axes[axis].from == 0) continue;
+    cJSON *const ends = put(w, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis), cJSON_CreateObject());
+    put_whole(w, ends, "from", spec->axes[axis].from);
+    put_whole(w, ends, "to", spec->axes[axis].to);
+  }
+}
+
+static void put_transforms(struct writer *w, cJSON *scale, const struct wo_program_change *change) {
+  cJSON *const array = put(w, scale, "transforms", cJSON_CreateArray());
+  for (size_t i = 0; i < change->transform_count; i++) {
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_name(w, object, "name", change->transforms[i].transform->name);
+    put_maybe(w, object, "amount", change->transforms[i].amount > 0, change->transforms[i].amount);
+    put_text(w, object, "assumption", wo_view_of(change->transforms[i].transform->assumption));
+  }
+}
+
+static void put_pair(struct writer *w, cJSON *scale) {
+  const struct wo_pair *const pair = &w->report->pair;
+  cJSON *const object = put(w, scale, "pair", w->report->has_pair ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!w->report->has_pair) return;
+  put_whole(w, object, "allocations", pair->count);
+  put_whole(w, object, "matched", pair->matched);
+  put_whole(w, object, "constant", pair->by_power[0]);
+  put_whole(w, object, "linear", pair->by_power[1]);
+  put_whole(w, object, "quadratic", pair->by_power[2]);
+  put_whole(w, object, "others", pair->others);
+}
+
+/* The changed program; an empty object where nothing was changed. */
+static void put_scale(struct writer *w, cJSON *root) {
+  const struct wo_replay_report *const report = w->report;
+  cJSON *const scale = put(w, root, "scale", cJSON_CreateObject());
+  if (!report->has_bounds) return;
+  put_axes(w, scale, &report->change.scale);
+  put_transforms(w, scale, &report->change);
+  put_pair(w, scale);
+  for (int bound = 0; bound < WO_BOUND_COUNT_; bound++)
+    put_named_case(w, scale, wo_bound_name((enum wo_bound)bound), true, &report->bounds[bound]);
+}
+
 /* ---- Who holds the memory ---- */
 
 /* "dir/train.py:88 step": whole paths, since programs compare them. */
@@ -415,7 +458,7 @@ static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case 
   const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
   put(w, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
   const bool has_margin = is_known && subject->oom_count == 0;
-  put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, subject) : 0);
+  put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, wo_replay_most(w->report)) : 0);
 }
 
 static void put_times(struct writer *w, cJSON *root) {
@@ -441,7 +484,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   snprintf(torch, sizeof torch, "%d.%d", report->torch / 100, report->torch % 100);
   put_name(w, root, "torch", torch);
   put_settings(w, root, "settings", &report->settings);
-  put(w, root, "scale", cJSON_CreateObject());
+  put_scale(w, root);
   put_capacity(w, root);
   put_check(w, root);
   put_fits(w, root, subject);

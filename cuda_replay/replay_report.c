@@ -20,6 +20,18 @@ const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *re
   return wo_replay_shown(report);
 }
 
+bool wo_replay_is_interval(const struct wo_replay_report *report) {
+  const struct wo_replay_case *const low = &report->bounds[WO_BOUND_LOW];
+  const struct wo_replay_case *const high = &report->bounds[WO_BOUND_HIGH];
+  if (!report->has_bounds) return false;
+  return low->reserved_lo_bytes != high->reserved_lo_bytes || low->reserved_hi_bytes != high->reserved_hi_bytes ||
+         low->oom_count != high->oom_count;
+}
+
+const struct wo_replay_case *wo_replay_most(const struct wo_replay_report *report) {
+  return report->has_bounds ? &report->bounds[WO_BOUND_HIGH] : wo_replay_subject(report);
+}
+
 const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *report) {
   if (report->has_whatif) return &report->whatif;
   return report->has_recorded ? &report->recorded : NULL;

@@ -135,11 +135,22 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
+/* The ends of an interval, where they differ. */
+static void add_interval(struct wo_replay_writer *w) {
+  const struct wo_replay_case *const low = &w->report->bounds[WO_BOUND_LOW];
+  const struct wo_replay_case *const high = &w->report->bounds[WO_BOUND_HIGH];
+  char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
+  if (!wo_replay_is_interval(w->report)) return;
+  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low->reserved_lo_bytes, least),
+              wo__replay_size(high->reserved_hi_bytes, most));
+}
+
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
   add_reserved(&w->line, subject);
+  add_interval(w);
   wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity.bytes, capacity),
-              wo__replay_size(wo_replay_margin(w->report, subject), margin));
+              wo__replay_size(wo_replay_margin(w->report, wo_replay_most(w->report)), margin));
 }
 
 static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
@@ -162,6 +173,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   wo_text_add(&w->line, "it needs ");
   add_reserved(&w->line, subject);
+  add_interval(w);
   wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
 }
 

@@ -71,6 +71,46 @@ static void write_case(struct wo_replay_writer *w, bool has_case, const struct w
   write_row(w, result, WO_REPLAY_PLAIN);
 }
 
+/* The ends of what is not sure; one row where they are the same. */
+static void write_bounds(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const bool is_sure = !wo_replay_is_interval(report);
+  for (int bound = 0; bound < WO_BOUND_COUNT_; bound++) {
+    if (is_sure && bound != WO_BOUND_LIKELY) continue;
+    wo_program_change_text(&report->change, &w->line);
+    if (report->is_changed) {
+      wo_text_add(&w->line, ", ");
+      wo__replay_settings(report, &report->settings, &w->line);
+    }
+    if (!is_sure) wo_text_add(&w->line, ", %s", wo_bound_name((enum wo_bound)bound));
+    write_row(w, &report->bounds[bound], WO_REPLAY_PLAIN);
+  }
+}
+
+/* What a changed program was taken to be. */
+static void write_assumptions(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  if (report->has_pair) {
+    wo_text_add(&w->line,
+                "the second recording: %zu of %zu allocations have a partner; of these %zu keep their size, %zu grow in "
+                "proportion, %zu with the square, %zu otherwise",
+                report->pair.matched, report->pair.count, report->pair.by_power[0], report->pair.by_power[1],
+                report->pair.by_power[2], report->pair.others);
+    wo__replay_put(w, 4, 6);
+  } else if (report->change.has_scale) {
+    wo_text_add(&w->line,
+                "how each allocation grows is inferred from one recording; low and high are the ends of what it leaves open "
+                "(--pair OTHER reads it off a second recording)");
+    wo__replay_put(w, 4, 6);
+  }
+  for (size_t i = 0; i < report->change.transform_count; i++) {
+    const struct wo_transform *const transform = report->change.transforms[i].transform;
+    if (!transform->assumption) continue;
+    wo_text_add(&w->line, "%s: %s", transform->name, transform->assumption);
+    wo__replay_put(w, 4, 6);
+  }
+}
+
 /* What comes after a failed request is not in a recording: a what-if proves no more than it holds. */
 static void write_end(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
@@ -89,13 +129,18 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
   write_head(w, "what if");
   write_case(w, report->has_recorded, &report->recorded, "as recorded");
   write_case(w, report->has_baseline, &report->baseline, "from an empty allocator");
-  write_case(w, true, &report->whatif, "from an empty allocator");
+  if (report->has_bounds) {
+    write_bounds(w);
+  } else {
+    write_case(w, true, &report->whatif, "from an empty allocator");
+  }
   write_case(w, report->has_warm, &report->warm, "from the recorded start");
   wo_text_add(&w->line,
-              "from an empty allocator: what was live at the start is taken first, then the entries follow, at %" PRIu32
-              " orders of addresses",
+              "from an empty allocator: what was live at the start is taken first, then the entries follow, repeated until "
+              "steady, at %" PRIu32 " orders of addresses",
               report->whatif.run_count);
-  wo__replay_put(w, 4, 4);
+  wo__replay_put(w, 4, 6);
+  if (report->has_bounds) write_assumptions(w);
   write_end(w);
 }
 
