@@ -10,7 +10,8 @@ static bool is_state(enum wo_block_state state) {
 }
 
 /* Whether blocks are what a segment can consist of: they fill it, and no two free ones are neighbours. */
-static bool is_sound(const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks, size_t count) {
+static bool is_sound(const struct wo_allocator *a, const struct wo_allocator_segment *segment,
+                     const struct wo_allocator_block *blocks, size_t count) {
   uint64_t end = 0;
   if (count == 0 || segment->address == 0) return false;
   if (__builtin_add_overflow(segment->address, segment->size_bytes, &end) || end > INT64_MAX) return false;
@@ -18,6 +19,7 @@ static bool is_sound(const struct wo_allocator_segment *segment, const struct wo
   for (size_t i = 0; i < count; i++) {
     const struct wo_allocator_block *const block = &blocks[i];
     if (!is_state(block->state) || block->size_bytes == 0) return false;
+    if (a->ties == WO__TIES_BY_SEGMENT && block->size_bytes % WO__MIN_BLOCK_BYTES != 0) return false;
     if (__builtin_add_overflow(sum_bytes, block->size_bytes, &sum_bytes)) return false;
     if (block->state != WO_BLOCK_FREE && block->requested_bytes > block->size_bytes) return false;
     if (i > 0 && block->state == WO_BLOCK_FREE && blocks[i - 1].state == WO_BLOCK_FREE) return false;
@@ -37,6 +39,31 @@ static uint64_t chain_end(const struct wo_allocator *a, uint32_t id) {
 static uint32_t chain_at(const struct wo_allocator *a, uint64_t address, uint64_t end) {
   const uint32_t id = wo_block_order_below(&a->chains, wo__address_key(end));
   return id != WO_ORDER_NONE && chain_end(a, id) > address ? id : WO__NONE;
+}
+
+/* Cuts the unused end off a range whose end was a guess, so that `address` is behind it. False when that cannot be. */
+static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t address) {
+  uint32_t last = chain;
+  while (wo__block(a, last)->next != WO__NONE) last = wo__block(a, last)->next;
+  struct wo__block *const block = wo__block(a, last);
+  struct wo__range *const range = &a->ranges.items[block->range];
+  if (!range->is_guess || block->state != WO__UNMAPPED || block->prev == WO__NONE || block->address > address) return false;
+  const uint64_t kept_bytes = (address - block->address) / range->handle_bytes * range->handle_bytes;
+  range->size_bytes -= block->size_bytes - kept_bytes;
+  block->size_bytes = kept_bytes;
+  if (kept_bytes > 0) return true;
+  wo_block_order_erase(&wo__shelf(a, block->shelf)->unmapped, wo__address_key(block->address));
+  wo__block(a, block->prev)->next = WO__NONE;
+  wo__block_drop(a, last);
+  return true;
+}
+
+/* Whether [address, end) is free for a segment. */
+static bool make_way(struct wo_allocator *a, uint64_t address, uint64_t end) {
+  const uint32_t chain = chain_at(a, address, end);
+  if (chain == WO__NONE) return true;
+  const bool is_range = wo__block(a, chain)->range != WO__NONE;
+  return is_range && shorten_guess(a, chain, address) && chain_at(a, address, end) == WO__NONE;
 }
 
 /* Whether a free block would touch a free block of the same range: memory that is in one piece is placed in one piece. */
@@ -71,35 +98,35 @@ static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const st
   if (__builtin_add_overflow(address, size_bytes, &end) || end > INT64_MAX) return WO_E_RANGE;
   if (segment->range_address == 0) {
     /* Only a guess, which gives way to what is known. */
-    const uint32_t above = wo_block_order_at_least(&a->chains, wo__address_key(segment->address));
+    const uint32_t above = wo_block_order_at_least(&a->chains, wo__address_key(segment->address), NULL);
     if (above != WO_ORDER_NONE && wo__block(a, above)->address < end) {
       size_bytes = (wo__block(a, above)->address - address) / handle_bytes * handle_bytes;
       end = address + size_bytes;
     }
   }
-  if (size_bytes % handle_bytes != 0 || segment->address < address || segment->address + segment->size_bytes > end ||
-      chain_at(a, address, end) != WO__NONE) {
-    return WO_E_RANGE;
-  }
-  return wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
+  const bool is_inside = segment->address >= address && segment->address + segment->size_bytes <= end;
+  const bool is_aligned = size_bytes % handle_bytes == 0 && (segment->address - address) % handle_bytes == 0 &&
+                          segment->size_bytes % handle_bytes == 0;
+  if (!is_inside || !is_aligned || chain_at(a, address, end) != WO__NONE) return WO_E_RANGE;
+  const enum wo_status status = wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
+  if (status == WO_OK) a->ranges.items[wo__block(a, *ret_block)->range].is_guess = segment->range_address == 0;
+  return status;
 }
 
 /* The block that a mapped run of a range becomes: free, in no order, not yet cut into blocks. */
 static enum wo_status place_run(struct wo_allocator *a, uint32_t shelf, const struct wo_allocator_segment *segment,
                                 const struct wo_allocator_block *blocks, size_t count, uint32_t *ret_block) {
-  const uint32_t chain = chain_at(a, segment->address, segment->address + segment->size_bytes);
-  uint32_t id = WO__NONE;
-  if (chain == WO__NONE) {
+  const uint64_t end = segment->address + segment->size_bytes;
+  const uint32_t chain = chain_at(a, segment->address, end);
+  uint32_t id = chain == WO__NONE ? WO__NONE : unmapped_for(a, chain, shelf, segment);
+  if (id == WO__NONE) {
+    if (!make_way(a, segment->address, end)) return WO_E_RANGE;
     const enum wo_status status = new_range(a, shelf, segment, &id);
     if (status != WO_OK) return status;
   }
-  const uint32_t home = chain == WO__NONE ? id : chain;
-  id = unmapped_for(a, home, shelf, segment);
-  if (id == WO__NONE) return WO_E_RANGE;
   const struct wo__block *const block = wo__block(a, id);
   const bool fits_front = segment->address > block->address || !touches_free(a, block->prev, &blocks[0]);
-  const bool fits_back = segment->address + segment->size_bytes < block->address + block->size_bytes ||
-                         !touches_free(a, block->next, &blocks[count - 1]);
+  const bool fits_back = end < block->address + block->size_bytes || !touches_free(a, block->next, &blocks[count - 1]);
   if (!fits_front || !fits_back) return WO_E_RANGE;
   if (segment->address > block->address) {
     id = wo__chain_cut(a, id, segment->address - block->address);
@@ -133,7 +160,7 @@ static void place_blocks(struct wo_allocator *a, uint32_t id, const struct wo_al
                          wo_block_id *ret_blocks) {
   for (size_t i = 0; i < count; i++) {
     const uint32_t rest = i + 1 < count ? wo__chain_cut(a, id, blocks[i].size_bytes) : WO__NONE;
-    wo__age_of_part(a, id);
+    wo__tie_of_part(a, id);
     struct wo__block *const block = wo__block(a, id);
     if (blocks[i].state == WO_BLOCK_FREE) {
       wo__free_insert(a, id);
@@ -158,10 +185,8 @@ static void count_segment(struct wo_allocator *a, const struct wo__shelf *shelf,
 
 enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_allocator_segment *segment,
                                   const struct wo_allocator_block *blocks, size_t count, wo_block_id *ret_blocks) {
-  if (!is_sound(segment, blocks, count)) return WO_E_RANGE;
-  if (!segment->is_expandable && chain_at(a, segment->address, segment->address + segment->size_bytes) != WO__NONE) {
-    return WO_E_RANGE;
-  }
+  if (!is_sound(a, segment, blocks, count)) return WO_E_RANGE;
+  if (!segment->is_expandable && !make_way(a, segment->address, segment->address + segment->size_bytes)) return WO_E_RANGE;
   uint32_t pool = WO__NONE;
   uint32_t shelf = WO__NONE;
   /* A cut in front of a run, one behind it, and its blocks. */
@@ -176,7 +201,7 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
     if (status != WO_OK) return status;
   } else {
     id = wo__block_new(a, shelf, segment->address, segment->size_bytes, WO__FREE);
-    wo__block(a, id)->age = wo__age_of_segment(a);
+    wo__block(a, id)->tie = wo__tie_of_segment(a, segment->address);
     wo_block_order_insert(&a->chains, wo__address_key(segment->address), id);
   }
   /* Somebody holds a private pool that has memory. */
@@ -264,7 +289,7 @@ enum wo_status wo_allocator_walk(const struct wo_allocator *a, wo_allocator_visi
   struct run run = {0};
   bool goes_on = true;
   enum wo_status status = WO_OK;
-  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0));
+  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0), NULL);
   while (id != WO_ORDER_NONE && goes_on && status == WO_OK) {
     status = walk_chain(a, id, &run, visit, state, &goes_on);
     id = wo_block_order_above(&a->chains, wo__address_key(wo__block(a, id)->address));
