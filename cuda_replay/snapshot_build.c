@@ -19,6 +19,7 @@ static void free_dict(struct wo_snapshot *snapshot, uint32_t index) {
   while (snapshot->dicts.count > 0 && snapshot->dicts.items[snapshot->dicts.count - 1].is_free) snapshot->dicts.count--;
 }
 
+/* Pointers to drafts hold only until the next one is made. */
 static struct wo_list_draft *list_of(const struct wo_snapshot *snapshot, struct wo_value value) {
   assert(wo_value_kind(value) == WO_VALUE_LIST && wo_value_index(value) < snapshot->lists.count);
   assert(!snapshot->lists.items[wo_value_index(value)].is_free);
@@ -33,12 +34,13 @@ static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct 
 
 static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) {
   if (count < WO_LIMIT_PICKLE_OPEN) return WO_E_NOMEM;
-  return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
+  return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
 }
 
 /* Makes a draft of a NEW_LIST. */
 static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *list, enum wo_value_kind kind) {
-  if (!WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN)) return too_many_open(snapshot, snapshot->lists.count);
+  if (snapshot->lists.count == snapshot->lists.capacity && !WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->lists.count);
   const uint32_t next_slot = wo_value_index(*list);
   const struct wo_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
   snapshot->lists.items[snapshot->lists.count++] = (struct wo_list_draft){.next_slot = next_slot, .kind = kind};
@@ -47,8 +49,10 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *l
   return WO_OK;
 }
 
+/* Makes a draft of a NEW_DICT. */
 static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *dict) {
-  if (!WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN)) return too_many_open(snapshot, snapshot->dicts.count);
+  if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->dicts.count);
   const uint32_t next_slot = wo_value_index(*dict);
   const struct wo_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
   struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
@@ -66,6 +70,7 @@ static void close_list(struct wo_snapshot *snapshot, struct wo_value list, struc
   free_list(snapshot, wo_value_index(list));
 }
 
+/* Lists that no record took die with the dict that they stand in. */
 static void close_dict(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value now) {
   struct wo_dict_draft *const draft = dict_of(snapshot, dict);
   for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
@@ -101,6 +106,8 @@ static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_d
   return WO_OK;
 }
 
+/* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Everything else
+ * that is open refers to itself. */
 static enum wo_status share(void *context, struct wo_value open, struct wo_value *ret_value) {
   struct wo_snapshot *const snapshot = context;
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
@@ -132,6 +139,7 @@ struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, stru
 
 /* ---- Filling dicts ---- */
 
+/* Keys without a meaning here are of no interest, and their values are thrown away. */
 static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value key, struct wo_value value) {
   const enum wo_status status = wo__snapshot_settle(snapshot, &value);
   if (status != WO_OK) return status;
@@ -149,11 +157,25 @@ static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value di
   return WO_OK;
 }
 
+/* Most fields are numbers and texts, which need nothing else. */
 static enum wo_status set(void *context, struct wo_value *dict, const struct wo_value *pairs, size_t pair_count, bool is_whole) {
   struct wo_snapshot *const snapshot = context;
   enum wo_status status = wo_value_kind(*dict) == WO_VALUE_NEW_DICT ? open_dict(snapshot, dict) : WO_OK;
   for (size_t i = 0; i < pair_count && status == WO_OK; i++) {
-    status = set_field(snapshot, *dict, pairs[2 * i], pairs[2 * i + 1]);
+    const struct wo_value key = pairs[2 * i];
+    const struct wo_value value = pairs[2 * i + 1];
+    if (wo_value_is_open(value) || wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    struct wo_dict_draft *const draft = dict_of(snapshot, *dict);
+    const uint64_t bit = UINT64_C(1) << wo_value_index(key);
+    if ((draft->list_mask & bit) != 0) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    draft->fields[wo_value_index(key)] = value;
+    draft->mask |= bit;
   }
   return status == WO_OK && is_whole ? wo__snapshot_settle(snapshot, dict) : status;
 }
@@ -163,12 +185,14 @@ static enum wo_status set(void *context, struct wo_value *dict, const struct wo_
 /* Whether the next member of a list is the next record of its store: then it belongs to the range. Shared records, and records
  * made for another list in between, do not. */
 static bool extend(struct wo_list_draft *draft, uint32_t index) {
+  assert(draft->range.count < UINT32_MAX);
   if (draft->range.count == 0) draft->range.first = index;
   if (draft->range.first + draft->range.count != index) return false;
   draft->range.count++;
   return true;
 }
 
+/* Frames make most of a file: they come in runs, and go to the end of the recording's array at once. */
 static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_value *list, const struct wo_value *frames,
                                     size_t count) {
   struct wo_recording *const recording = snapshot->recording;
@@ -181,9 +205,10 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_valu
     wo__snapshot_skip(snapshot, "a frame stands where no frame belongs");
     return WO_OK;
   }
-  if (!WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
+  if (count > recording->stack_frames.capacity - recording->stack_frames.count &&
+      !WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
     if (count <= WO_LIMIT_TRACE_STACK_FRAMES - recording->stack_frames.count) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
   }
   uint32_t *const out = recording->stack_frames.items + recording->stack_frames.count;
   for (size_t i = 0; i < count; i++) out[i] = wo_value_index(frames[i]);
@@ -201,11 +226,13 @@ static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_value in
   return WO_OK;
 }
 
+/* Kinds that have a store. */
 static bool is_record(enum wo_value_kind kind) {
   return kind == WO_VALUE_ENTRY || kind == WO_VALUE_BLOCK || kind == WO_VALUE_SEGMENT || kind == WO_VALUE_HISTORY ||
          kind == WO_VALUE_ANNOTATION;
 }
 
+/* What is no record has no meaning in a list. */
 static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_value *list, struct wo_value item) {
   enum wo_status status = wo__snapshot_settle(snapshot, &item);
   if (status != WO_OK) return status;

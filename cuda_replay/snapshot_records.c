@@ -16,6 +16,7 @@ void wo__snapshot_skip(struct wo_snapshot *snapshot, const char *what) {
 
 /* ---- Words ---- */
 
+/* The order of the tables is the order of the numbers: nothing was interned before. */
 static enum wo_status learn(struct wo_snapshot *snapshot, const char *text, uint32_t expected) {
   uint32_t id = 0;
   const enum wo_status status = wo_intern_text(&snapshot->intern, wo_view_of(text), &id);
@@ -80,6 +81,7 @@ static enum wo_status get_stream(struct wo_snapshot *snapshot, const struct wo_d
   return wo_intern_stream(&snapshot->intern, raw, ret_stream);
 }
 
+/* A pool's name that is no pair of small numbers is that of no pool. */
 static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, enum wo_word key,
                                uint32_t *ret_pool) {
   const struct wo_value value = wo__draft_field(draft, key);
@@ -92,12 +94,14 @@ static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dic
 
 /* ---- Frames and stacks ---- */
 
+/* Frames of C++ may lack a name or a file; torch itself writes "??" for the file. */
 static enum wo_status text_of(struct wo_snapshot *snapshot, struct wo_value value, uint32_t *ret_text) {
   if (wo_value_kind(value) != WO_VALUE_TEXT) return wo_intern_text(&snapshot->intern, WO_VIEW("??"), ret_text);
   *ret_text = wo_value_index(value);
   return WO_OK;
 }
 
+/* Frames with the same content become one, whether the file shares them or not. */
 static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   uint32_t function = 0;
   uint32_t file = 0;
@@ -107,13 +111,14 @@ static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_d
   if (status == WO_OK) status = text_of(snapshot, wo__draft_field(draft, WO_KEY_FILENAME), &file);
   if (!get_u64(snapshot, draft, WO_KEY_LINE, &line) || line > UINT32_MAX) line = 0;
   if (status == WO_OK) status = wo_intern_frame(&snapshot->intern, function, file, (uint32_t)line, &frame);
-  if (status == WO_E_LIMIT) return wo__pickle_fail(&snapshot->pickle, status, "holds more distinct frames than fit");
+  if (status == WO_E_LIMIT) return wo_pickle_fail(&snapshot->pickle, status, "holds more distinct frames than fit");
   *ret_value = wo_value(WO_VALUE_FRAME, frame);
   return status;
 }
 
 /* ---- Entries ---- */
 
+/* One note for all unknown actions: a newer torch would give thousands. */
 static enum wo_action action_of(struct wo_snapshot *snapshot, struct wo_value value) {
   const uint32_t text = wo_value_kind(value) == WO_VALUE_TEXT ? wo_value_index(value) : 0;
   if (text >= WO_WORD_COUNT_ && text - WO_WORD_COUNT_ < snapshot->action_count) return snapshot->actions[text - WO_WORD_COUNT_];
@@ -158,12 +163,11 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
   }
   entry.stream = stream & (WO_TRACE_STREAMS_MAX - 1);
   entry.pool = pool & (WO_TRACE_POOLS_MAX - 1);
-  if (!WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
+  if (snapshot->entries.count == snapshot->entries.capacity && !WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
     if (snapshot->entries.count < WO_LIMIT_TRACE_ENTRIES) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
   }
   snapshot->entry_keys |= draft->mask;
-  snapshot->every_entry_keys &= draft->mask;
   *ret_value = wo_value(WO_VALUE_ENTRY, snapshot->entries.count);
   snapshot->entries.items[snapshot->entries.count++] = entry;
   return WO_OK;
@@ -171,6 +175,7 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
 
 /* ---- Blocks and segments ---- */
 
+/* An earlier life of a block. */
 static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   struct wo_history_record history = {.stack = stack_of(draft)};
   if (!get_u64(snapshot, draft, WO_KEY_REAL_SIZE, &history.real_bytes)) history.real_bytes = 0;
@@ -180,6 +185,7 @@ static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo
   return WO_OK;
 }
 
+/* False for a state that torch does not have. */
 static bool state_of(struct wo_value value, enum wo_block_state *ret_state) {
   if (is_word(value, WO_WORD_ALLOCATED)) {
     *ret_state = WO_BLOCK_ALLOCATED;
@@ -213,7 +219,7 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   if (!is_known || block.requested_bytes > block.size_bytes) block.requested_bytes = 0;
   if (!WO_VEC_RESERVE(&snapshot->blocks, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (snapshot->blocks.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more blocks than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more blocks than fit");
   }
   snapshot->block_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_BLOCK, snapshot->blocks.count);
@@ -221,6 +227,7 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
+/* What is wrong with a segment is told when the list of segments is known: by its place in it. */
 static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   struct wo_segment_record record = {.segment.stack = stack_of(draft), .index = (uint32_t)snapshot->segments.count};
   struct wo_trace_segment *const segment = &record.segment;
@@ -238,7 +245,7 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
   if (status != WO_OK) record.flaw = "names one stream or pool too many";
   if (!WO_VEC_RESERVE(&snapshot->segments, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (snapshot->segments.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more segments than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more segments than fit");
   }
   snapshot->segment_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_SEGMENT, snapshot->segments.count);
@@ -248,6 +255,7 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
 
 /* ---- Marks, and the whole ---- */
 
+/* Annotations go to the recording at once: there is one list of them. */
 static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                       struct wo_value *ret_value) {
   struct wo_recording *const recording = snapshot->recording;
@@ -261,7 +269,7 @@ static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct
   annotation.is_start = is_word(wo__draft_field(draft, WO_KEY_STAGE), WO_WORD_START);
   if (!WO_VEC_RESERVE(&recording->annotations, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (recording->annotations.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more annotations than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more annotations than fit");
   }
   *ret_value = wo_value(WO_VALUE_ANNOTATION, recording->annotations.count);
   recording->annotations.items[recording->annotations.count++] = annotation;
@@ -283,6 +291,8 @@ static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
+/* The keys that only one kind of dict has are asked for, in the order of how many dicts of that kind there are; names of frames
+ * and of annotations are told apart by the file. */
 enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_value *ret_value) {
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
   const uint64_t settings = wo__key_bit(WO_KEY_ALLOC_CONF) | wo__key_bit(WO_KEY_ALLOC_CONF_NEW) |
