@@ -17,6 +17,9 @@
 
 enum { DEVICE_TYPE_CUDA = 1, DEVICE_TYPE_HIP = 6 };
 
+/* Figures beyond are of no card, and of no use. */
+#define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
+
 /* What an event is by its name or its category. */
 enum event_kind { EVENT_OPEN, EVENT_MEMORY, EVENT_OOM, EVENT_OP, EVENT_PYTHON, EVENT_MARK, EVENT_OTHER };
 
@@ -78,10 +81,12 @@ static enum wo_status read_number(struct reader *reader, unsigned decimals, int6
 
 /* ---- Memory events' arguments ---- */
 
-static const struct {
+struct arg {
   const char *name;
-  size_t offset;
-} args[] = {
+  size_t offset; /* of an int64_t in struct event */
+};
+
+static const struct arg args[] = {
     {"Bytes", offsetof(struct event, memory.bytes)},
     {"Total Allocated", offsetof(struct event, memory.allocated_bytes)},
     {"Total Reserved", offsetof(struct event, memory.reserved_bytes)},
@@ -250,7 +255,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
     return WO_OK;
   }
   memory->is_oom = event->by_name == EVENT_OOM;
-  if (!event->has_bytes || (!memory->is_oom && !event->has_address)) {
+  const bool is_size = event->has_bytes && memory->bytes >= -SIZE_MAX_BYTES && memory->bytes <= SIZE_MAX_BYTES;
+  if (!is_size || (!memory->is_oom && !event->has_address)) {
     reader->no_address_count++;
     return WO_OK;
   }
@@ -258,8 +264,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
   memory->index = reader->event_count - 1;
   memory->device = (int16_t)event->device;
   /* Old versions left negative figures out, others write them. */
-  if (memory->allocated_bytes < 0) memory->allocated_bytes = WO__CHROME_UNKNOWN;
-  if (memory->reserved_bytes < 0) memory->reserved_bytes = WO__CHROME_UNKNOWN;
+  if (memory->allocated_bytes < 0 || memory->allocated_bytes > SIZE_MAX_BYTES) memory->allocated_bytes = WO__CHROME_UNKNOWN;
+  if (memory->reserved_bytes < 0 || memory->reserved_bytes > SIZE_MAX_BYTES) memory->reserved_bytes = WO__CHROME_UNKNOWN;
   const enum wo_status status =
       wo__chrome_ops_stack(&reader->ops, event->process ^ (event->thread << 1), event->start_ns, &reader->intern, &memory->stack);
   if (status == WO_E_LIMIT) memory->stack = WO_NO_STACK;

@@ -331,10 +331,12 @@ bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value) {
   return true;
 }
 
-static const struct {
-  const char *word;
+struct word {
+  const char *text;
   enum wo_json_kind kind;
-} words[] = {
+};
+
+static const struct word words[] = {
     {"true", WO_JSON_TRUE},  {"false", WO_JSON_FALSE},     {"null", WO_JSON_NULL},
     {"NaN", WO_JSON_NUMBER}, {"Infinity", WO_JSON_NUMBER}, {"-Infinity", WO_JSON_NUMBER},
 };
@@ -345,13 +347,13 @@ static enum wo_status read_word(struct wo_json_stream *json, struct wo_json_toke
   while (len < at.len && len < 16 && wo_is_word(at.ptr[len])) len++;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     const struct wo_view text = {at.ptr, len};
-    if (wo_view_is(text, words[i].word)) {
+    if (wo_view_is(text, words[i].text)) {
       *token = (struct wo_json_token){.kind = words[i].kind, .text = text};
       json->source->at += len;
       end_value(json);
       return WO_OK;
     }
-    if (len == at.len && strncmp(words[i].word, at.ptr, len) == 0) return cut(json, token);
+    if (len == at.len && strncmp(words[i].text, at.ptr, len) == 0) return cut(json, token);
   }
   return refuse(json, err, "a value");
 }

@@ -23,7 +23,7 @@ static const char *const categories[CATEGORY_COUNT] = {
 };
 
 /* Larger blocks exist on no card; sizes and categories share a key. */
-#define SIZE_MAX_BYTES (INT64_C(1) << 60)
+#define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
 
 /* The end of a chain. */
 #define NONE UINT32_MAX
