@@ -108,10 +108,12 @@ static int find_key(const struct wo__line *line, struct wo_view name) {
   return -1;
 }
 
+/* The message for a value of the wrong kind names the key and what it takes. */
 static enum wo_status mistyped(struct reader *reader, int key, const char *expected) {
   return FAIL(reader, WO_E_TYPE, "\"%s\" must be %s", keys[key].name, expected);
 }
 
+/* Texts of a line stand behind each other in one buffer, which is used again for the next line: only what is kept is copied. */
 static enum wo_status read_text(struct reader *reader, int key, const struct wo_json_token *token) {
   struct wo__line *const line = &reader->line;
   if (token->kind != WO_JSON_STRING) return mistyped(reader, key, "a text");
@@ -175,6 +177,7 @@ static enum wo_status read_item(struct reader *reader, int key, const struct wo_
   return status;
 }
 
+/* Frames go straight into the recording; the place where they begin and their number stand for the list. */
 static enum wo_status read_list(struct reader *reader, int key, const struct wo_json_token *first) {
   const size_t start = reader->recording->stack_frames.count;
   if (first->kind != WO_JSON_ARRAY) return mistyped(reader, key, "a list");
@@ -192,6 +195,7 @@ static enum wo_status read_list(struct reader *reader, int key, const struct wo_
 }
 
 static enum wo_status read_value(struct reader *reader, int key, const struct wo_json_token *token) {
+  assert(key >= 0 && key < (int)WO__LINE_COUNT_);
   uint64_t *const number = &reader->line.numbers[key];
   const bool is_number = token->kind == WO_JSON_NUMBER;
   int64_t value = 0;
@@ -270,6 +274,7 @@ static enum wo_status read_object(struct reader *reader, bool *ret_is_whole) {
 
 /* ---- What lines have in common ---- */
 
+/* The trace of the line's device. Traces move when a device is new, so nobody keeps the pointer for longer than a line. */
 static enum wo_status get_trace(struct reader *reader, struct wo_trace **ret_trace) {
   const int64_t device = (int64_t)wo__line_number(&reader->line, WO__LINE_DEVICE, (uint64_t)reader->device);
   if (device < 0 || device > INT32_MAX) return FAIL(reader, WO_E_RANGE, "\"device\" must be an ordinal of 0 or more");
@@ -292,6 +297,7 @@ static enum wo_status get_stream(struct reader *reader, uint32_t *ret_stream) {
   return find_stream(reader, wo__line_number(&reader->line, WO__LINE_STREAM, 0), ret_stream);
 }
 
+/* A key without which a line of its kind has no meaning. */
 static enum wo_status need(struct reader *reader, int key, const char *what) {
   if (wo__line_has(&reader->line, key)) return WO_OK;
   return FAIL(reader, WO_E_SYNTAX, "%s needs \"%s\"", what, keys[key].name);
@@ -314,6 +320,7 @@ static enum wo_status get_address(struct reader *reader, enum wo_action action, 
   return WO_OK;
 }
 
+/* Beyond the limit entries are counted, and the rest of the file is still checked. */
 static enum wo_status add_entry(struct reader *reader, struct wo_trace *trace, struct wo_trace_entry entry) {
   const enum wo_status status = wo_trace_add(trace, entry);
   if (status == WO_E_LIMIT) return reader->left_out_count++, WO_OK;
@@ -364,6 +371,7 @@ static enum wo_status start_entry(struct reader *reader, enum wo_action action, 
 }
 
 static enum wo_status take_entry(struct reader *reader, enum wo_action action) {
+  assert(action >= 0 && action < WO_ACTION_COUNT_);
   const int key = (int)WO__LINE_ACTION + (int)action;
   struct wo_trace *trace = NULL;
   struct wo_trace_entry entry;
@@ -385,6 +393,7 @@ static enum wo_status take_entry(struct reader *reader, enum wo_action action) {
 
 /* {"free": 7}: asked for and done at once. */
 static enum wo_status take_free(struct reader *reader) {
+  assert(wo__line_has(&reader->line, WO__LINE_FREE));
   struct wo_trace *trace = NULL;
   struct wo_trace_entry entry;
   enum wo_status status = start_entry(reader, WO_ACTION_FREE_REQUESTED, &trace, &entry);
@@ -399,13 +408,16 @@ static enum wo_status take_free(struct reader *reader) {
 
 /* ---- Frames and stacks ---- */
 
+/* Numbers must count up, so that a line that was lost is found and indices need no table. */
 static enum wo_status check_count(struct reader *reader, int key, size_t count) {
+  assert(wo__line_has(&reader->line, key));
   const uint64_t number = reader->line.numbers[key];
   if (number == count) return WO_OK;
   return FAIL(reader, WO_E_RANGE, "%s %" PRIu64 " stands where %s %zu is due: they are numbered from 0, without gaps",
               keys[key].name, number, keys[key].name, count);
 }
 
+/* Neighbours often lie in the same file, whose name is kept once for them. */
 static enum wo_status take_frame(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
   const uint64_t line = wo__line_number(&reader->line, WO__LINE_LINE, 0);
@@ -450,6 +462,7 @@ static enum wo_status close_segment(struct reader *reader) {
   return status;
 }
 
+/* Rising addresses make overlaps visible at once. */
 static enum wo_status check_segment(struct reader *reader, const struct wo_trace *trace, const struct wo_trace_segment *segment) {
   uint64_t end = 0;
   if (__builtin_add_overflow(segment->address, segment->size_bytes, &end))
@@ -461,6 +474,7 @@ static enum wo_status check_segment(struct reader *reader, const struct wo_trace
 }
 
 static enum wo_status take_segment(struct reader *reader) {
+  assert(!reader->is_segment_open);
   const struct wo__line *const line = &reader->line;
   struct wo_trace *trace = NULL;
   struct wo_trace_segment segment = {
@@ -495,6 +509,7 @@ static enum wo_status get_state(struct reader *reader, enum wo_block_state *ret_
   return FAIL(reader, WO_E_UNKNOWN, "\"state\" of a block must be \"allocated\", \"pending\" or \"free\"");
 }
 
+/* Blocks need no address: each begins where the one before it ends. */
 static enum wo_status take_block(struct reader *reader) {
   const struct wo__line *const line = &reader->line;
   struct wo_trace_block block = {
@@ -586,6 +601,7 @@ static int find_kind(const struct wo__line *line) {
   return kind;
 }
 
+/* The header comes first and blocks come behind their segment; all else may stand in any order. */
 static enum wo_status take_line(struct reader *reader) {
   const int kind = find_kind(&reader->line);
   if (!reader->has_header && kind != WO__LINE_WHYOOM_TRACE)
@@ -659,6 +675,7 @@ static enum wo_status finish(struct reader *reader) {
 }
 
 enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
+  assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   reader->recording = recording;
