@@ -9,6 +9,7 @@
 
 #include "cuda_replay/chrome_trace.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/recordings.h"
 #include "tests/support/trace_sample.h"
 
 #define MEMORY(ts, bytes, addr, device, allocated, reserved)                                                                     \
@@ -380,6 +381,11 @@ static void test_out_of_memory(void **state) {
 
 static void test_sniff(void **state) {
   (void)state;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(sample, sizeof sample - 1, 7, &recording, &err), WO_OK); /* among all formats */
+  assert_int_equal(recording->format, WO_TRACE_FORMAT_PROFILER);
+  wo_recording_free(recording);
   assert_true(wo_chrome_trace_sniff(WO_VIEW(sample)));
   assert_true(wo_chrome_trace_sniff(WO_VIEW("[\n {\"ph\":\"M\"")));
   assert_false(wo_chrome_trace_sniff(WO_VIEW("[[1,2,3]]")));
