@@ -17,6 +17,9 @@
 
 enum { DEVICE_TYPE_CUDA = 1, DEVICE_TYPE_HIP = 6 };
 
+/* Figures beyond are of no card, and of no use. */
+#define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
+
 /* What an event is by its name or its category. */
 enum event_kind { EVENT_OPEN, EVENT_MEMORY, EVENT_OOM, EVENT_OP, EVENT_PYTHON, EVENT_MARK, EVENT_OTHER };
 
@@ -78,10 +81,12 @@ static enum wo_status read_number(struct reader *reader, unsigned decimals, int6
 
 /* ---- Memory events' arguments ---- */
 
-static const struct {
+struct arg {
   const char *name;
-  size_t offset;
-} args[] = {
+  size_t offset; /* of an int64_t in struct event */
+};
+
+static const struct arg args[] = {
     {"Bytes", offsetof(struct event, memory.bytes)},
     {"Total Allocated", offsetof(struct event, memory.allocated_bytes)},
     {"Total Reserved", offsetof(struct event, memory.reserved_bytes)},
@@ -99,6 +104,7 @@ static enum wo_status read_address(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
+/* Figures that are no numbers, or do not fit, stay unknown. */
 static enum wo_status read_arg(struct reader *reader, struct wo_view key, struct event *event) {
   if (wo_view_is(key, "Addr")) return read_address(reader, event);
   for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) {
@@ -130,6 +136,7 @@ static enum wo_status read_args(struct reader *reader, struct event *event) {
 
 /* ---- Events ---- */
 
+/* Process and thread are numbers or names ("stream 7"); only their identity matters. */
 static uint64_t hash_text(struct wo_view text) {
   uint64_t hash = UINT64_C(1469598103934665603);
   for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
@@ -139,6 +146,7 @@ static uint64_t hash_text(struct wo_view text) {
 /* As wo_view_is, without a look at what has another length. */
 #define IS(view, literal) ((view).len == sizeof(literal) - 1 && memcmp((view).ptr, (literal), sizeof(literal) - 1) == 0)
 
+/* The name is kept for stacks, cut to what a stack holds. */
 static void classify_name(struct event *event, struct wo_view name) {
   event->name_len = name.len < sizeof event->name ? name.len : sizeof event->name;
   if (event->name_len > 0) memcpy(event->name, name.ptr, event->name_len);
@@ -189,6 +197,7 @@ static void take_text(struct event *event, enum text_key key, struct wo_view tex
   }
 }
 
+/* By name alone: the category changed between versions. */
 static bool is_memory(const struct event *event) {
   return event->by_name == EVENT_MEMORY || event->by_name == EVENT_OOM;
 }
@@ -204,6 +213,7 @@ static bool is_settled(const struct event *event) {
   return event->has_phase && event->has_start && event->has_duration && event->thread != 0 && event->process != 0;
 }
 
+/* Arguments are large and matter for memory events only, which nearly every writer names before them. */
 static enum wo_status read_key(struct reader *reader, struct wo_view key, struct event *event) {
   if (IS(key, "args")) {
     const bool may_matter = event->by_name == EVENT_OPEN || is_memory(event);
@@ -242,7 +252,9 @@ static enum wo_status read_event(struct reader *reader, struct event *event) {
 
 /* ---- What becomes of events ---- */
 
+/* Keeps a memory event of a GPU, with what ran at that time on its thread. */
 static enum wo_status take_memory(struct reader *reader, struct event *event) {
+  assert(is_memory(event) && reader->event_count > 0);
   struct wo__chrome_event *const memory = &event->memory;
   if ((event->device_type != DEVICE_TYPE_CUDA && event->device_type != DEVICE_TYPE_HIP) || event->device < 0 ||
       event->device >= (int64_t)WO_LIMIT_TRACE_DEVICES) {
@@ -250,7 +262,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
     return WO_OK;
   }
   memory->is_oom = event->by_name == EVENT_OOM;
-  if (!event->has_bytes || (!memory->is_oom && !event->has_address)) {
+  const bool is_size = event->has_bytes && memory->bytes >= -SIZE_MAX_BYTES && memory->bytes <= SIZE_MAX_BYTES;
+  if (!is_size || (!memory->is_oom && !event->has_address)) {
     reader->no_address_count++;
     return WO_OK;
   }
@@ -258,8 +271,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
   memory->index = reader->event_count - 1;
   memory->device = (int16_t)event->device;
   /* Old versions left negative figures out, others write them. */
-  if (memory->allocated_bytes < 0) memory->allocated_bytes = WO__CHROME_UNKNOWN;
-  if (memory->reserved_bytes < 0) memory->reserved_bytes = WO__CHROME_UNKNOWN;
+  if (memory->allocated_bytes < 0 || memory->allocated_bytes > SIZE_MAX_BYTES) memory->allocated_bytes = WO__CHROME_UNKNOWN;
+  if (memory->reserved_bytes < 0 || memory->reserved_bytes > SIZE_MAX_BYTES) memory->reserved_bytes = WO__CHROME_UNKNOWN;
   const enum wo_status status =
       wo__chrome_ops_stack(&reader->ops, event->process ^ (event->thread << 1), event->start_ns, &reader->intern, &memory->stack);
   if (status == WO_E_LIMIT) memory->stack = WO_NO_STACK;
@@ -288,6 +301,7 @@ static enum wo_status add_mark(struct reader *reader, struct wo_view name, int64
   return WO_OK;
 }
 
+/* Every operator is followed, as any may allocate; most are forgotten when they end. */
 static enum wo_status take_span(struct reader *reader, const struct event *event) {
   const struct wo_view name = {event->name, event->name_len};
   int64_t end_ns = 0;
@@ -387,6 +401,7 @@ static enum wo_status read_top(struct reader *reader, struct wo_view key) {
   return WO_OK;
 }
 
+/* An object with the events in it, or the events alone. */
 static enum wo_status read_file(struct reader *reader) {
   struct wo_json_token token;
   enum wo_status status = next(reader, &token);
@@ -404,6 +419,7 @@ static enum wo_status read_file(struct reader *reader) {
 
 /* ---- The end ---- */
 
+/* What is missing says what to record instead. */
 static enum wo_status refuse_empty(struct reader *reader) {
   assert(reader->events.count == 0);
   if (reader->no_address_count > 0)
@@ -449,6 +465,7 @@ static enum wo_status forgive(struct reader *reader, enum wo_status status, cons
   return WO_OK;
 }
 
+/* Times become absolute at the end: what they are relative to stands behind the events. */
 static enum wo_status read_all(struct reader *reader) {
   struct wo_err *const err = reader->err;
   struct wo_err wrong = {0};
@@ -469,6 +486,7 @@ static enum wo_status read_all(struct reader *reader) {
 }
 
 enum wo_status wo_chrome_trace_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
+  assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   recording->format = WO_TRACE_FORMAT_PROFILER;

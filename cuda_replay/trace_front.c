@@ -15,6 +15,7 @@ enum wo_status wo_trace_front_add(struct wo_trace_front *front, uint64_t address
   return WO_OK;
 }
 
+/* Where a block lay is all that is known of its age. */
 static int compare_addresses(const void *left, const void *right) {
   const struct wo_trace_entry *const a = left, *const b = right;
   return a->address < b->address ? -1 : a->address > b->address;
@@ -40,6 +41,7 @@ struct timed {
   size_t place;
 };
 
+/* The place breaks ties, as qsort keeps no order. */
 static int compare_times(const void *left, const void *right) {
   const struct timed *const a = left, *const b = right;
   if (a->annotation.time_us != b->annotation.time_us) return a->annotation.time_us < b->annotation.time_us ? -1 : 1;

@@ -11,6 +11,7 @@ struct place {
   size_t entry;
 };
 
+/* By address, and among those of one address by age. */
 static int compare_places(const void *left, const void *right) {
   const struct place *const a = left, *const b = right;
   if (a->address != b->address) return a->address < b->address ? -1 : 1;
@@ -44,8 +45,10 @@ static const struct place *find_before(const struct place *places, size_t count,
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 
+/* Stream and pool belong to the allocation, too: nobody who writes by hand says them twice. */
 static enum wo_status size_free(const struct wo_json_stream *json, const struct wo__short_free *item, struct wo_trace *trace,
                                 const struct place *places, size_t count, struct wo_err *err) {
+  assert(item->entry < trace->entries.count);
   struct wo_trace_entry *const entry = &trace->entries.items[item->entry];
   const struct place *const place = find_before(places, count, (struct place){entry->address, item->entry});
   if (place == NULL) {

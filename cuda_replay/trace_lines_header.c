@@ -65,6 +65,7 @@ static enum wo_status read_divisions(struct wo_json_stream *json, uint32_t *divi
   }
 }
 
+/* The value goes to the offset of the row, whose type says what lies there. */
 static enum wo_status read_setting(struct wo_json_stream *json, const struct wo__setting_row *row,
                                    struct wo_alloc_settings *settings, struct wo_err *err) {
   void *const member = (char *)settings + row->offset;
@@ -116,6 +117,7 @@ static bool read_version(const struct wo__line *line, int key, uint16_t *ret_ver
   return true;
 }
 
+/* One version when it is sure, else the range that the layout of the file allows. */
 static enum wo_status read_versions(struct wo_json_stream *json, const struct wo__line *line, struct wo_recording *recording,
                                     struct wo_err *err) {
   uint16_t both = 0;

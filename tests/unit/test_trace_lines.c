@@ -177,6 +177,34 @@ static void test_devices(void **state) {
   wo_recording_free(r);
 }
 
+/* As torch spells them: by the rules of the version, which may stand behind them. */
+static void test_settings_text(void **state) {
+  (void)state;
+  struct wo_recording *const r = read_whole(
+      WO_VIEW("{\"settings\":\"expandable_segments:True,max_split_size_mb:64\",\"torch\":\"2.6.0+cu124\",\"whyoom_trace\":1}"),
+      0);
+  assert_true(r->has_settings && r->settings.expandable_segments && r->settings.max_split_bytes == UINT64_C(64) << 20);
+  assert_true(wo_view_is(r->settings_text, "expandable_segments:True,max_split_size_mb:64"));
+  assert_int_equal(r->torch_from, 206);
+  struct wo_text out = {0};
+  assert_true(wo_sample_write(r, &out));
+  struct wo_recording *const again = read_whole((struct wo_view){out.ptr, out.len}, 0);
+  assert_null(wo_test_difference(r, again));
+  wo_text_done(&out);
+  wo_recording_free(again);
+  wo_recording_free(r);
+}
+
+/* Found by its content among all formats. */
+static void test_is_recognised(void **state) {
+  (void)state;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(H, sizeof H - 1, 1, &recording, &err), WO_OK);
+  assert_int_equal(recording->format, WO_TRACE_FORMAT_LINES);
+  wo_recording_free(recording);
+}
+
 static void test_annotations_are_sorted(void **state) {
   (void)state;
   struct wo_recording *const r = read_whole(WO_VIEW(H "{\"annotation\":\"c\",\"stage\":\"end\",\"time_us\":5}\n"
@@ -213,6 +241,7 @@ static const struct {
     {"{\"whyoom_trace\":0}", WO_E_RANGE, 1, "version 0"},
     {"{\"whyoom_trace\":\"1\"}", WO_E_TYPE, 1, "\"whyoom_trace\" must be a whole number"},
     {"{\"whyoom_trace\":1,\"torch\":\"new\"}", WO_E_SYNTAX, 1, "version such as"},
+    {"{\"whyoom_trace\":1,\"settings\":\"no_such_key:1\"}", WO_E_UNKNOWN, 1, "\"settings\": "},
     {"{\"whyoom_trace\":1,\"source\":\"camera\"}", WO_E_UNKNOWN, 1, "camera"},
     {"{\"whyoom_trace\":1,\"fidelity\":5}", WO_E_TYPE, 1, "\"fidelity\" must be a text"},
     {"{\"whyoom_trace\":1,\"settings\":{\"expandable_segments\":1}}", WO_E_TYPE, 1, "true or false"},
@@ -453,6 +482,8 @@ int main(void) {
       cmocka_unit_test(test_fields),
       cmocka_unit_test(test_by_hand),
       cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_settings_text),
+      cmocka_unit_test(test_is_recognised),
       cmocka_unit_test(test_annotations_are_sorted),
       cmocka_unit_test(test_one_note_for_unknown_keys),
       cmocka_unit_test(test_refused),
