@@ -19,14 +19,15 @@ static const struct {
   const char *light;
   const char *dark;
 } colours[] = {
-    {".bg", "fill", "#ffffff", "#0f1318"},     {"text", "fill", "#1d242c", "#e4e9ef"},
-    {".m", "fill", "#5d6875", "#97a3b1"},      {".halo", "stroke", "#ffffff", "#0f1318"},
-    {".grid", "stroke", "#e3e7eb", "#262d36"}, {".axis", "stroke", "#9aa4af", "#566170"},
-    {".unused", "fill", "#e6e9ed", "#2a313a"}, {".reserved", "stroke", "#39424d", "#c3ccd6"},
-    {".bad", "stroke", "#c4262e", "#ff6b6b"},  {".badfill", "fill", "#c4262e", "#ff6b6b"},
-    {".frag", "fill", "#b9c2cc", "#46505c"},   {".fragline", "stroke", "#6b7683", "#97a3b1"},
-    {".free", "fill", "#f0f2f4", "#1b2129"},   {".hatch", "stroke", "#c3cad2", "#3a434f"},
-    {".edge", "stroke", "#9aa4af", "#566170"}, {".pending", "fill", "#1d242c", "#e4e9ef"},
+    {".bg", "fill", "#ffffff", "#0f1318"},         {"text", "fill", "#1d242c", "#e4e9ef"},
+    {".m", "fill", "#5d6875", "#97a3b1"},          {".halo", "stroke", "#ffffff", "#0f1318"},
+    {".grid", "stroke", "#e3e7eb", "#262d36"},     {".axis", "stroke", "#9aa4af", "#566170"},
+    {".unused", "fill", "#e6e9ed", "#2a313a"},     {".reserved", "stroke", "#39424d", "#c3ccd6"},
+    {".step", "stroke", "#39424d", "#c3ccd6"},     {".bad", "stroke", "#c4262e", "#ff6b6b"},
+    {".badfill", "fill", "#c4262e", "#ff6b6b"},    {".frag", "fill", "#b9c2cc", "#46505c"},
+    {".fragline", "stroke", "#6b7683", "#97a3b1"}, {".free", "fill", "#f0f2f4", "#1b2129"},
+    {".hatch", "stroke", "#c3cad2", "#3a434f"},    {".edge", "stroke", "#9aa4af", "#566170"},
+    {".pending", "fill", "#1d242c", "#e4e9ef"},
 };
 
 /* Fill of each class of memory: what stays is cool, what comes and goes is warm. */
@@ -58,6 +59,7 @@ static void add_style(struct wo_text *out) {
                    ".r{text-anchor:end}.mid{text-anchor:middle}\n"
                    ".halo{stroke-width:4;stroke-linejoin:round;paint-order:stroke}\n"
                    ".grid,.axis,.edge{fill:none;stroke-width:1}.grid{stroke-opacity:.7}.hatch{fill:none;stroke-width:1}\n"
+                   ".step{fill:none;stroke-width:1;stroke-dasharray:1 3}"
                    ".reserved{fill:none;stroke-width:1.5}.leader{stroke-width:1}.fragline{fill:none;stroke-width:1}\n"
                    ".bad{fill:none;stroke-width:1.5}.dash{stroke-dasharray:6 4}.thin{stroke-width:1;stroke-opacity:.5}\n"
                    ".part{fill:none;stroke-width:1;stroke-opacity:.55}.tip{fill-opacity:0}.b{font-weight:600}\n");
@@ -192,6 +194,7 @@ static void add_opening(const struct wo_svg_page *page, const struct wo_text *fi
                         struct wo_text *out) {
   wo_text_add(out,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" role=\"img\" "
+              "style=\"max-width:100%%;height:auto\" "
               "aria-labelledby=\"title desc\">\n<title id=\"title\">",
               WO_SVG_WIDTH, page->y, WO_SVG_WIDTH, page->y);
   wo_svg_escape(out, title_of(page->plot), TITLE_CHARS);
