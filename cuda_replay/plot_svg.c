@@ -42,6 +42,7 @@ static const struct {
     [WO_CLASS_COMMUNICATION] = {"#3d9b74", "#4bab83"}, [WO_CLASS_INPUT] = {"#b0805c", "#bd8e6b"},
 };
 
+/* One rule for each row; the same selectors again inside of the media query change nothing but colours. */
 static void add_colours(struct wo_text *out, bool is_dark) {
   for (size_t i = 0; i < sizeof colours / sizeof *colours; i++) {
     wo_text_add(out, "%s{%s:%s}", colours[i].selector, colours[i].property, is_dark ? colours[i].dark : colours[i].light);
@@ -52,6 +53,7 @@ static void add_colours(struct wo_text *out, bool is_dark) {
   wo_text_add(out, "\n");
 }
 
+/* Sizes and strokes are the same on both grounds and stand once. */
 static void add_style(struct wo_text *out) {
   wo_text_add(out, "<style>\n"
                    "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n"
@@ -71,6 +73,7 @@ static void add_style(struct wo_text *out) {
 
 /* ---- Head ---- */
 
+/* Both counts: requests are what the axis shows, entries what other tools and --at name. */
 char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t cap) {
   char request[32];
   char entry[32];
@@ -88,6 +91,7 @@ char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t 
   return buf;
 }
 
+/* The heading says what is seen, the grey text behind it how to read it. */
 void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
   page->y += 34;
   wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");
@@ -103,6 +107,7 @@ void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo
   page->y += 12;
 }
 
+/* A document without a title would be read out by its file name. */
 static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
 }
@@ -141,6 +146,7 @@ static void add_head_line(struct wo_svg_page *page, const char *classes, const s
   wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, SUBTITLE_CHARS);
 }
 
+/* A failure is what people open the plot for: it has its own line. */
 static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
   wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), TITLE_CHARS);
@@ -167,6 +173,8 @@ static void add_swatch(struct wo_svg_page *page, double *x, const char *classes,
   *x += width;
 }
 
+/* From the top of the stack downwards, as the areas lie. The highest value of each class is a figure that the chart cannot
+ * give. */
 static void add_legend(struct wo_svg_page *page) {
   const struct wo_course *const course = page->plot->course;
   const bool is_only = !wo_plot_has_classes(course);
@@ -190,6 +198,7 @@ static void add_legend(struct wo_svg_page *page) {
 
 /* ---- The document ---- */
 
+/* Title and description come first in the document: that is where screen readers look for them. */
 static void add_opening(const struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure,
                         struct wo_text *out) {
   wo_text_add(out,

@@ -22,8 +22,10 @@ struct chart {
   double most; /* value at the upper edge */
 };
 
+/* Requests are spread evenly: bursts of small ones are as visible as a long wait. */
 static double x_of(const struct chart *chart, double request) {
   const double all = chart->page->plot->course->request_count;
+  assert(all > 0);
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
@@ -32,7 +34,9 @@ static double x_of_place(const struct chart *chart, const struct wo_course_place
   return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
+/* Values above the axis stand at its upper edge rather than outside of the panel. */
 static double y_of(const struct chart *chart, double value) {
+  assert(chart->most > 0 && chart->top < chart->bottom);
   return chart->bottom - (chart->bottom - chart->top) * (value < chart->most ? value / chart->most : 1);
 }
 
@@ -56,6 +60,7 @@ static void add_area(struct chart *chart, const char *classes) {
 
 /* ---- Memory ---- */
 
+/* Lines lie over the areas, faintly, so that heights inside of them can be read. */
 static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) {
   char label[32];
   char text[48];
@@ -90,6 +95,7 @@ static bool is_peak_left(const struct chart *chart) {
   return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
 }
 
+/* Dashed and red: it is a border, not a measurement. */
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const bool is_right = is_peak_left(chart);
@@ -141,6 +147,7 @@ static size_t add_optimizer_steps(struct chart *chart) {
   return count;
 }
 
+/* Drawn from the last to the first, which is the strongest and lies above the others. */
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
@@ -192,6 +199,7 @@ static void add_peak(struct chart *chart) {
   add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
+/* Painted from the back to the front: what is reserved, classes, grid, lines, labels. */
 static void add_memory(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_plot_axis axis = wo_plot_axis_bytes(wo_plot_most_bytes(page->plot), 7);
@@ -218,6 +226,8 @@ static void add_memory(struct chart *chart) {
 
 /* ---- Fragmentation ---- */
 
+/* A band from the lowest to the highest value: in a column of thousands of requests both matter, and one line would hide one of
+ * them. */
 static void add_fragmentation(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   wo__svg_heading(page, WO_VIEW("Fragmentation"),
@@ -247,6 +257,7 @@ static void add_fragmentation(struct chart *chart) {
 
 /* ---- The axis below ---- */
 
+/* The last number is moved inwards rather than cut at the edge. */
 static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const double all = page->plot->course->request_count;
@@ -294,6 +305,7 @@ static void add_time_axis(struct chart *chart) {
 
 /* ---- Together ---- */
 
+/* Columns are too many for the stack of a small thread. */
 void wo__svg_time_panels(struct wo_svg_page *page) {
   struct chart *const chart = calloc(1, sizeof *chart);
   if (!chart) {
