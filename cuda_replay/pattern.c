@@ -281,15 +281,16 @@ struct reading {
 /* Reads the run at entry `index`, with the turns that the readings take. */
 static enum wo_status read_run(struct maker *maker, size_t index, struct reading *ret_reading) {
   bool is_sure = true;
-  const bool can_collect = wo__release_can_collect(&maker->release);
-  *ret_reading = (struct reading){.is_retry = wo__release_is_retry(&maker->release, index, &is_sure), .has_waited = !can_collect};
+  const enum wo__alone alone = wo__release_alone(&maker->release);
+  ret_reading->is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
+  ret_reading->has_waited = alone != WO__ALONE_OFTEN;
   struct wo__readings *const readings = maker->readings;
-  const bool may_collect = can_collect && maker->has_deferred && ret_reading->is_retry;
-  if ((is_sure && !may_collect) || !readings) return WO_OK;
+  const bool is_waiting_sure = alone == WO__ALONE_NEVER || !maker->has_deferred || !ret_reading->is_retry;
+  if ((is_sure && is_waiting_sure) || !readings) return WO_OK;
   while (maker->turns < readings->turns.count && readings->turns.items[maker->turns] <= index) maker->turns++;
   const bool is_turned = maker->turns % 2 == 1;
   if (is_sure) {
-    ret_reading->has_waited = is_turned;
+    ret_reading->has_waited ^= is_turned;
   } else if (is_turned) {
     ret_reading->is_retry = !ret_reading->is_retry;
   }

@@ -54,8 +54,12 @@ enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const str
   return WO_OK;
 }
 
+/* More captures at a time than any program has are not followed: each allocation looks through them. */
+enum { CAPTURES_MAX = 64 };
+
 enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream) {
-  if (!WO_VEC_RESERVE(&pools->captures, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  if (pools->captures.count >= CAPTURES_MAX) return WO_OK;
+  if (!WO_VEC_RESERVE(&pools->captures, 1, CAPTURES_MAX)) return WO_E_NOMEM;
   pools->captures.items[pools->captures.count++] = (struct wo__capture){pool, stream};
   return WO_OK;
 }

@@ -104,7 +104,8 @@ bool wo__release_is_retry(const struct wo__release *release, size_t first, bool 
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
 }
 
-bool wo__release_can_collect(const struct wo__release *release) {
+enum wo__alone wo__release_alone(const struct wo__release *release) {
   const struct wo_alloc_settings *const settings = &release->recording->settings;
-  return settings->garbage_collection_threshold > 0;
+  if (settings->garbage_collection_threshold > 0) return WO__ALONE_OFTEN;
+  return settings->max_split_bytes != WO_SPLIT_UNLIMITED ? WO__ALONE_SELDOM : WO__ALONE_NEVER;
 }

@@ -31,8 +31,10 @@ void wo__release_step(struct wo__release *release, const struct wo_trace_entry *
  * the recording shows it; else it is what fits best. */
 bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure);
 
-/* Whether a request can release memory without waiting for all streams: garbage collection. */
-bool wo__release_can_collect(const struct wo__release *release);
+/* Whether a request can release memory without waiting for all streams: never, seldom (oversize blocks with max_split_size) or
+ * often (garbage collection). */
+enum wo__alone { WO__ALONE_NEVER, WO__ALONE_SELDOM, WO__ALONE_OFTEN };
+enum wo__alone wo__release_alone(const struct wo__release *release);
 
 /* How runs are read whose reason the recording does not show. */
 struct wo__readings {

@@ -71,6 +71,7 @@ static struct wo_alloc_settings steps_settings(struct steps *s) {
   }
   if ((flags & 32) != 0 && s->torch >= 206) settings.max_non_split_rounding_bytes = 30 * PLAIN_MIB;
   if ((flags & 64) != 0 && s->torch >= 211) settings.large_segment_bytes = 12 * PLAIN_MIB;
+  if ((flags & 65) == 65 && s->torch >= 212) settings.throw_on_cudamalloc_oom = true;
   if ((flags & 128) != 0) steps_roundup(s, &settings);
   return settings;
 }
@@ -231,7 +232,7 @@ static const char *steps_touch(struct steps *s, unsigned op) {
 
 static const char *steps_empty(struct steps *s) {
   const enum wo_status fast = wo_allocator_empty_cache(s->fast);
-  if (fast != plain_empty(&s->plain)) return "empty_cache: different results";
+  if (fast != plain_empty(&s->plain, plain_captures(&s->plain, -1))) return "empty_cache: different results";
   s->is_over = fast != WO_OK;
   steps_drop_completed(s);
   return NULL;
@@ -244,9 +245,9 @@ static const char *steps_pool(struct steps *s) {
   enum wo_status plain = WO_OK;
   switch (what % 4) {
   case 0:
-    plain = plain_pool_begin(&s->plain, id, what >> 4 & 3);
+    plain = plain_pool_begin(&s->plain, id, what >> 4 & 3, (what & 64) != 0);
     if (plain == WO_E_LIMIT) return NULL;
-    fast = wo_allocator_pool_begin(s->fast, id, what >> 4 & 3, true);
+    fast = wo_allocator_pool_begin(s->fast, id, what >> 4 & 3, (what & 64) != 0);
     break;
   case 1:
   case 2:
