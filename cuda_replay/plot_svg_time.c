@@ -5,8 +5,9 @@
 #include "cuda_replay/plot_svg_page.h"
 #include "parsers/base/units.h"
 
-/* Columns at most: two pixels each. Pixels of the two panels. */
-enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64 };
+/* Columns at most: two pixels each. Pixels of the two panels, and of a heading with room for labels above the chart. Marks of
+ * iterations at most. */
+enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64, HEADING_HEIGHT = 60, MARKS_MAX = 50 };
 
 /* The course as it is drawn: columns, where they begin (one more for the end), and heights to draw one line with. */
 struct chart {
@@ -21,8 +22,10 @@ struct chart {
   double most; /* value at the upper edge */
 };
 
+/* Requests are spread evenly: bursts of small ones are as visible as a long wait. */
 static double x_of(const struct chart *chart, double request) {
   const double all = chart->page->plot->course->request_count;
+  assert(all > 0);
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
@@ -31,7 +34,9 @@ static double x_of_place(const struct chart *chart, const struct wo_course_place
   return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
+/* Values above the axis stand at its upper edge rather than outside of the panel. */
 static double y_of(const struct chart *chart, double value) {
+  assert(chart->most > 0 && chart->top < chart->bottom);
   return chart->bottom - (chart->bottom - chart->top) * (value < chart->most ? value / chart->most : 1);
 }
 
@@ -55,6 +60,7 @@ static void add_area(struct chart *chart, const char *classes) {
 
 /* ---- Memory ---- */
 
+/* Lines lie over the areas, faintly, so that heights inside of them can be read. */
 static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) {
   char label[32];
   char text[48];
@@ -89,6 +95,7 @@ static bool is_peak_left(const struct chart *chart) {
   return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
 }
 
+/* Dashed and red: it is a border, not a measurement. */
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const bool is_right = is_peak_left(chart);
@@ -109,6 +116,38 @@ static void add_label_beside(struct chart *chart, double x, double y, struct wo_
   wo_svg_text(chart->page->out, is_left ? x - 8 : x + 8, y, is_left ? "b halo r" : "b halo", text, 80);
 }
 
+/* Moves *column to the first one, from there on, in which a time was reached; false when none reached it. Times that rise from
+ * call to call cost one pass together. */
+static bool seek_time(const struct chart *chart, int64_t time_us, size_t *column) {
+  for (; *column < chart->count; (*column)++) {
+    const int64_t last_us = chart->columns[*column].last_us;
+    if (last_us != WO_NO_TIME && last_us >= time_us) return true;
+  }
+  return false;
+}
+
+/* PyTorch records the optimizer's steps by itself: they show where iterations end. Returns how many marks were drawn; none where
+ * there are so many that they would hide what they mark. */
+static size_t add_optimizer_steps(struct chart *chart) {
+  const struct wo_recording *const recording = chart->page->plot->pattern->recording;
+  double marks[MARKS_MAX];
+  size_t count = 0;
+  size_t column = 0;
+  for (size_t i = 0; i < recording->annotations.count; i++) {
+    const struct wo_annotation *const annotation = &recording->annotations.items[i];
+    if (!annotation->is_start || !wo_view_starts(annotation->name, "Optimizer.step")) continue;
+    if (annotation->time_us < chart->page->plot->course->first_us) continue; /* before the recording */
+    if (!seek_time(chart, annotation->time_us, &column)) break;
+    const double x = chart->x[column];
+    if (count > 0 && marks[count - 1] == x) continue; /* of another device, or too close to be told apart */
+    if (count == MARKS_MAX) return 0;
+    marks[count++] = x;
+  }
+  for (size_t i = 0; i < count; i++) wo_svg_line(chart->page->out, marks[i], chart->top, marks[i], chart->bottom, "step");
+  return count;
+}
+
+/* Drawn from the last to the first, which is the strongest and lies above the others. */
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
@@ -160,11 +199,11 @@ static void add_peak(struct chart *chart) {
   add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
+/* Painted from the back to the front: what is reserved, classes, grid, lines, labels. */
 static void add_memory(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_plot_axis axis = wo_plot_axis_bytes(wo_plot_most_bytes(page->plot), 7);
-  wo__svg_heading(page, WO_VIEW("Memory over time"), WO_VIEW("each column shows its highest moment"));
-  page->y += 14;
+  page->y += HEADING_HEIGHT; /* its heading is written last, when it is known what there is to explain */
   chart->top = page->y;
   chart->bottom = page->y + CHART_HEIGHT;
   chart->most = axis.top;
@@ -174,14 +213,21 @@ static void add_memory(struct chart *chart) {
   add_byte_grid(chart, &axis);
   for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_COURSE_RESERVED]);
   add_steps(chart, "reserved");
+  const bool has_marks = add_optimizer_steps(chart) > 0;
   add_capacity(chart);
   add_peak(chart);
   add_ooms(chart);
+  page->y = chart->top - HEADING_HEIGHT;
+  wo__svg_heading(page, WO_VIEW("Memory over time"),
+                  has_marks ? WO_VIEW("each column shows its highest moment; dotted: the optimizer's steps begin")
+                            : WO_VIEW("each column shows its highest moment"));
   page->y = chart->bottom;
 }
 
 /* ---- Fragmentation ---- */
 
+/* A band from the lowest to the highest value: in a column of thousands of requests both matter, and one line would hide one of
+ * them. */
 static void add_fragmentation(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   wo__svg_heading(page, WO_VIEW("Fragmentation"),
@@ -211,6 +257,7 @@ static void add_fragmentation(struct chart *chart) {
 
 /* ---- The axis below ---- */
 
+/* The last number is moved inwards rather than cut at the edge. */
 static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const double all = page->plot->course->request_count;
@@ -258,6 +305,7 @@ static void add_time_axis(struct chart *chart) {
 
 /* ---- Together ---- */
 
+/* Columns are too many for the stack of a small thread. */
 void wo__svg_time_panels(struct wo_svg_page *page) {
   struct chart *const chart = calloc(1, sizeof *chart);
   if (!chart) {
