@@ -9,7 +9,7 @@
 #include "analyzer/budget_args.h"
 #include "analyzer/budget_report.h"
 #include "analyzer/report_text.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"

@@ -7,7 +7,7 @@
 #include "analyzer/story.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 static const char *const outcome_names[] = {
 #define WO_OUTCOME_NAME(code, name, text) [code] = name,

@@ -16,7 +16,7 @@
 #include "analyzer/report_text.h"
 #include "analyzer/sizes.h"
 #include "parsers/base/units.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"

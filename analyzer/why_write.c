@@ -2,7 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "analyzer/why.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
 

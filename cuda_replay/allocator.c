@@ -10,6 +10,7 @@ static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
+  a->card_bytes = total_bytes;
   const bool is_full = a->settings.memory_fraction >= 1 && wo_torch_has(a->torch, WO_TORCH_FULL_FRACTION_IS_NONE);
   const bool has_fraction = a->settings.memory_fraction > 0 && !is_full;
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
@@ -27,8 +28,10 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   }
   struct wo_allocator *const a = calloc(1, sizeof *a);
   if (a == NULL) return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
-  a->settings = options->settings;
   a->torch = options->torch;
+  a->ties = WO__TIES_BY_ADDRESS;
+  if (wo_torch_has(a->torch, WO_TORCH_TIES_BY_AGE)) a->ties = WO__TIES_BY_BLOCK;
+  if (wo_torch_has(a->torch, WO_TORCH_AGE_OF_SEGMENT)) a->ties = WO__TIES_BY_SEGMENT;
   a->device = *options->device;
   a->observer = options->observer;
   a->unused_block = WO__NONE;
@@ -42,7 +45,7 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
   }
   assert(pool == 0);
-  set_limits(a);
+  wo_allocator_set(a, &options->settings);
   *ret_allocator = a;
   return WO_OK;
 }
@@ -70,7 +73,18 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
 
 void wo_allocator_set(struct wo_allocator *a, const struct wo_alloc_settings *settings) {
   a->settings = *settings;
+  a->settings.keeps_odd_sizes = !wo_torch_has(a->torch, WO_TORCH_ROUNDUP_ONE_IS_OFF);
   set_limits(a);
+}
+
+enum wo_status wo_allocator_set_text(struct wo_allocator *a, struct wo_view text, struct wo_err *err) {
+  struct wo_alloc_settings settings = a->settings;
+  const enum wo_status status = wo_alloc_settings_parse(text, a->torch, &settings, err);
+  if (status != WO_OK) return status;
+  /* The fraction of a string counts for the environment alone, which is read before the allocator is there. */
+  settings.memory_fraction = a->settings.memory_fraction;
+  wo_allocator_set(a, &settings);
+  return WO_OK;
 }
 
 /* ---- Requests ---- */
@@ -90,7 +104,12 @@ static enum wo_status fail(struct wo_allocator *a, const struct wo__request *req
       .largest_free_block_bytes = largest == WO_ORDER_NONE ? 0 : wo__block(a, largest)->size_bytes,
       .cached_free_bytes = wo__reserved_bytes(a) - (uint64_t)a->stats.active_bytes[WO_STAT_ALL].current,
       .by_fraction = request->by_fraction,
+      .is_rejected = request->is_rejected,
   };
+  if (request->is_rejected) {
+    a->stats.num_oom_rejections++;
+    return WO_E_LIMIT;
+  }
   wo__emit(a, WO_ACTION_OOM, free_bytes, request->rounded_bytes, shelf);
   a->stats.num_ooms++;
   return WO_E_LIMIT;
@@ -101,7 +120,7 @@ enum wo_status wo_allocator_malloc(struct wo_allocator *a, uint64_t size_bytes, 
     a->message = "a request of no bytes, or of 2^60 and more";
     return WO_E_RANGE;
   }
-  if (a->waiting_count > 0 && a->captures.count == 0) wo__settle_waiting(a);
+  if (a->waiting_count > 0 && !wo__is_captured(a, stream)) wo__settle_waiting(a);
   struct wo__request request = {.requested_bytes = size_bytes, .block = WO__NONE};
   request.rounded_bytes = wo_alloc_round(&a->settings, size_bytes);
   const uint32_t pool = a->captures.count == 0 ? 0 : wo__pool_of_stream(a, stream);
@@ -134,7 +153,7 @@ void wo_allocator_free_block(struct wo_allocator *a, wo_block_id id, bool is_def
     return;
   }
   wo__pending_add(a, id);
-  if (block->uses != WO__NONE && a->captures.count > 0) {
+  if (block->uses != WO__NONE && wo__has_capture(a)) {
     block->waits_for_capture = true;
     a->waiting_count++;
   }
@@ -147,7 +166,7 @@ void wo_allocator_complete(struct wo_allocator *a, wo_block_id id) {
 }
 
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *a) {
-  return wo__release_cached(a);
+  return wo__release_cached(a, wo__has_capture(a));
 }
 
 /* ---- Looking ---- */

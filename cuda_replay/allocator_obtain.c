@@ -11,6 +11,7 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
+  wo__block(a, request->block)->tie = wo__tie_of_segment(a, address);
   wo_block_order_insert(&a->chains, wo__address_key(address), request->block);
   a->pools.items[shelf->pool].segment_count++;
   wo__rise(a->stats.segment, shelf, 1);
@@ -35,17 +36,25 @@ static enum wo_status try_once(struct wo_allocator *a, struct wo__request *reque
   return status;
 }
 
+/* A request that the card could not hold even if all else were given back is refused at once where the user wants that. */
+static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
+  return a->settings.throw_on_cudamalloc_oom && wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION) &&
+         a->allowed_bytes == UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->card_bytes;
+}
+
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
   if (status != WO_OK) return status;
+  request->is_rejected = must_reject(a, request);
+  if (request->is_rejected) return WO_E_LIMIT;
   status = try_once(a, request);
   if (status != WO_E_LIMIT) return status;
   bool is_enough = false;
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || a->captures.count > 0) return status;
-  status = wo__release_cached(a);
+  if (status != WO_E_LIMIT || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;
   return try_once(a, request);

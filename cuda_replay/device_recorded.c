@@ -9,8 +9,6 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-#define NO_EVENT SIZE_MAX
-
 struct range {
   uint64_t address;
   uint64_t size_bytes;
@@ -20,7 +18,6 @@ struct wo_device_recorded {
   const struct wo_trace *trace;
   size_t cursor; /* the next entry to look at */
   size_t limit;  /* the last entry that can be part of the request under way */
-  size_t map;    /* the first segment_map at or behind `cursor` when it was looked for last */
   uint64_t total_bytes;
   struct {
     struct range *items; /* reserved, also before the trace */
@@ -108,21 +105,16 @@ static bool is_reserved(const struct wo_device_recorded *device, uint64_t addres
   return false;
 }
 
-/* A range begins where memory is mapped first. One into which nothing is ever mapped has no address that matters: the mapping
- * that it is reserved for fails. */
+/* A range begins where memory is mapped first. One whose first mapping fails is not needed yet: the next request reserves it. */
 static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_recorded *const device = state;
-  const size_t count = device->trace->entries.count;
-  peek(device);
-  if (device->map < device->cursor) device->map = device->cursor;
-  while (device->map < count && device->trace->entries.items[device->map].action != WO_ACTION_SEGMENT_MAP) device->map++;
-  const uint64_t address = device->map < count ? device->trace->entries.items[device->map].address : 0;
-  if (address == 0 || is_reserved(device, address)) {
-    return is_refusal(device, size_bytes) ? WO_E_LIMIT : fail(device, "segment_map in a new range", size_bytes);
-  }
+  if (is_refusal(device, size_bytes)) return WO_E_LIMIT;
+  const struct wo_trace_entry *const next = peek(device);
+  const bool is_here = next && device->cursor <= device->limit && next->action == WO_ACTION_SEGMENT_MAP && next->address != 0;
+  if (!is_here || is_reserved(device, next->address)) return fail(device, "segment_map in a new range", size_bytes);
   if (!WO_VEC_RESERVE(&device->ranges, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  device->ranges.items[device->ranges.count++] = (struct range){address, size_bytes};
-  *ret_address = address;
+  device->ranges.items[device->ranges.count++] = (struct range){next->address, size_bytes};
+  *ret_address = next->address;
   return WO_OK;
 }
 
@@ -186,6 +178,8 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
   device->limit = SIZE_MAX;
   const bool is_ready = know_ranges(device, start) == WO_OK && wo__card_bytes(recording, trace, &device->total_bytes) == WO_OK;
   if (!is_ready) return wo_device_recorded_free(device);
+  /* The limit of a memory fraction needs the card's real memory. */
+  if (recording->capacity_bytes == 0 && recording->settings.memory_fraction > 0) device->total_bytes = UINT64_MAX;
   *ret_device = (struct wo_device){.state = device,
                                    .segment_alloc = segment_alloc,
                                    .segment_free = segment_free,

@@ -58,10 +58,15 @@ struct maker {
     uint32_t *items; /* completions that a retry brought about: instances, and their entries */
     size_t count, capacity;
   } held;
+  struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
+  size_t turns;                  /* of the readings, that were passed */
   struct wo__release release;
   struct wo__private_pools pools;
   bool has_completed;  /* the recording tells when frees complete */
+  bool has_deferred;   /* some complete later than they were requested */
   bool is_run_settled; /* it is known why the segments of the run under way are released */
+  bool is_retry;       /* by the retry of the request that follows */
+  size_t pending_count;
 };
 
 /* ---- Adding ---- */
@@ -147,16 +152,6 @@ static enum wo_status on_alloc(struct maker *maker, size_t index) {
   return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
 }
 
-static enum wo_status on_oom(struct maker *maker, size_t index) {
-  uint32_t instance = 0;
-  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
-  const uint32_t at = next_request(maker);
-  const enum wo_status status = add_instance(maker, index, at, &instance);
-  if (status != WO_OK) return status;
-  maker->pattern->instances.items[instance].death = at;
-  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
-}
-
 /* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
  * lock. Recordings without completions do not tell. */
 static bool completes_at_once(const struct maker *maker, size_t index) {
@@ -179,9 +174,20 @@ static enum wo_status on_free_requested(struct maker *maker, size_t index) {
     freed->size_bytes = entry->size_bytes;
     freed->stream = entry->stream;
   }
-  if (!completes_at_once(maker, index)) return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  if (!completes_at_once(maker, index)) {
+    maker->pending_count++;
+    return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  }
   status = wo_address_map_put(&maker->live, entry->address, GONE);
   return status == WO_OK ? add_request(maker, WO_REQUEST_FREE, instance, index) : status;
+}
+
+/* Keeps a completion back until the retry that brought it about is done. */
+static enum wo_status hold(struct maker *maker, uint32_t instance, size_t index) {
+  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->held.items[maker->held.count++] = instance;
+  maker->held.items[maker->held.count++] = (uint32_t)index;
+  return WO_OK;
 }
 
 /* A completion right behind its request is part of that free. One without any request frees at once. */
@@ -194,7 +200,10 @@ static enum wo_status on_free_completed(struct maker *maker, size_t index) {
   if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, GONE);
   if (status != WO_OK) return status;
   if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
-  if (!freed || freed->death != WO_NO_REQUEST) return add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  if (freed && freed->death != WO_NO_REQUEST) maker->pending_count--;
+  if (!freed || freed->death != WO_NO_REQUEST) {
+    return maker->is_retry ? hold(maker, instance, index) : add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  }
   freed->death = next_request(maker);
   return add_request(maker, WO_REQUEST_FREE, instance, index);
 }
@@ -215,17 +224,43 @@ static bool keeps_run(const struct wo_trace_entry *entry) {
   }
 }
 
-/* Takes the completions that stand right before a retry off the requests, to be put behind it. */
-static enum wo_status hold_completions(struct maker *maker) {
-  size_t first = maker->pattern->requests.count;
-  while (first > 0 && maker->pattern->requests.items[first - 1].kind == WO_REQUEST_COMPLETE) first--;
-  for (size_t i = first; i < maker->pattern->requests.count; i++) {
-    if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
-    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].subject;
-    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].entry;
+/* The pool of the request that the call at entry `index` ends with. */
+static uint32_t request_pool(const struct maker *maker, size_t index) {
+  const struct wo_trace *const trace = maker->trace;
+  while (index < trace->entries.count && keeps_run(&trace->entries.items[index])) index++;
+  return index < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, index) : WO_POOL_DEFAULT;
+}
+
+/* The free right before a retry may have completed because of it, as its completion stands right behind its request either way.
+ * Where the program uses several streams it is taken to have: then nothing keeps the request from having missed that memory. */
+static enum wo_status hold_free(struct maker *maker, size_t run) {
+  const size_t count = maker->pattern->requests.count;
+  struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
+  if (!maker->has_deferred || !last || last->kind != WO_REQUEST_FREE || last->entry + 2 != run) return WO_OK;
+  if (maker->trace->entries.items[last->entry].action != WO_ACTION_FREE_REQUESTED) return WO_OK;
+  last->kind = WO_REQUEST_DEFER;
+  return hold(maker, last->subject, last->entry + 1);
+}
+
+/* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
+ * retry completes all that is pending, and the request did not get their memory. */
+static enum wo_status hold_completions(struct maker *maker, size_t run) {
+  const struct wo_pattern *const pattern = maker->pattern;
+  /* A retry waits for all streams, unless it serves a capture. Where something stays pending, memory was released without that.
+   */
+  if (maker->pending_count > 0 || request_pool(maker, run) != WO_POOL_DEFAULT) return WO_OK;
+  while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
+    const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
+    const bool is_completion = last->kind == WO_REQUEST_COMPLETE && last->entry == run - 1;
+    const bool is_nothing = maker->trace->entries.items[run - 1].action != WO_ACTION_FREE_COMPLETED;
+    if (!is_completion && !is_nothing) break;
+    run--;
+    if (!is_completion) continue;
+    const enum wo_status status = hold(maker, last->subject, last->entry);
+    if (status != WO_OK) return status;
+    maker->pattern->requests.count--;
   }
-  maker->pattern->requests.count = first;
-  return WO_OK;
+  return hold_free(maker, run);
 }
 
 static enum wo_status release_completions(struct maker *maker) {
@@ -237,22 +272,73 @@ static enum wo_status release_completions(struct maker *maker) {
   return WO_OK;
 }
 
-/* The first release of a run settles why the run is there. Segments of a private pool are only released by empty_cache() once the
- * pool's last user is gone. */
-static enum wo_status on_release(struct maker *maker, size_t index) {
+/* How a run of releases is read. */
+struct reading {
+  bool is_retry;
+  bool has_waited; /* the retry waited for all streams, so that completions right before it are its doing */
+};
+
+/* Reads the run at entry `index`, with the turns that the readings take. */
+static enum wo_status read_run(struct maker *maker, size_t index, struct reading *ret_reading) {
+  bool is_sure = true;
+  const enum wo__alone alone = wo__release_alone(&maker->release);
+  ret_reading->is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
+  ret_reading->has_waited = alone != WO__ALONE_OFTEN;
+  struct wo__readings *const readings = maker->readings;
+  const bool is_waiting_sure = alone == WO__ALONE_NEVER || !maker->has_deferred || !ret_reading->is_retry;
+  if ((is_sure && is_waiting_sure) || !readings) return WO_OK;
+  while (maker->turns < readings->turns.count && readings->turns.items[maker->turns] <= index) maker->turns++;
+  const bool is_turned = maker->turns % 2 == 1;
+  if (is_sure) {
+    ret_reading->has_waited ^= is_turned;
+  } else if (is_turned) {
+    ret_reading->is_retry = !ret_reading->is_retry;
+  }
+  if (!WO_VEC_RESERVE(&readings->unsure, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  readings->unsure.items[readings->unsure.count++] = index;
+  return WO_OK;
+}
+
+/* Segments of a private pool are released for others once the pool's last user is gone; within the pool, a request may release
+ * them for itself. */
+static enum wo_status add_pool_releases(struct maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
+  const uint32_t own = request_pool(maker, index);
+  uint32_t pool = WO_POOL_DEFAULT;
   enum wo_status status = WO_OK;
+  for (size_t i = index; i < trace->entries.count && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (!keeps_run(entry)) break;
+    const bool is_release = entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
+    if (!is_release || entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
+    pool = entry->pool;
+    status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
+  }
+  return status;
+}
+
+/* The first release of a run settles why the run is there. */
+static enum wo_status on_release(struct maker *maker, size_t index) {
+  struct reading reading;
   if (maker->is_run_settled) return WO_OK;
   maker->is_run_settled = true;
-  if (wo__release_is_retry(&maker->release, index)) return hold_completions(maker);
-  uint32_t pool = WO_POOL_DEFAULT;
-  for (size_t i = index; i < trace->entries.count && keeps_run(&trace->entries.items[i]) && status == WO_OK; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->action != WO_ACTION_SEGMENT_FREE && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
-    if (entry->pool != WO_POOL_DEFAULT && entry->pool != pool) status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
-    pool = entry->pool;
-  }
-  return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+  enum wo_status status = read_run(maker, index, &reading);
+  maker->is_retry = reading.is_retry;
+  if (status == WO_OK && reading.is_retry && reading.has_waited) status = hold_completions(maker, index);
+  if (status == WO_OK) status = add_pool_releases(maker, index);
+  return status == WO_OK && !reading.is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+}
+
+static enum wo_status on_oom(struct maker *maker, size_t index) {
+  uint32_t instance = 0;
+  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
+  enum wo_status status = hold_completions(maker, index);
+  if (status != WO_OK) return status;
+  const uint32_t at = next_request(maker);
+  status = add_instance(maker, index, at, &instance);
+  if (status != WO_OK) return status;
+  maker->pattern->instances.items[instance].death = at;
+  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
 }
 
 static enum wo_status on_record_stream(struct maker *maker, size_t index) {
@@ -261,6 +347,12 @@ static enum wo_status on_record_stream(struct maker *maker, size_t index) {
   struct wo_instance *const used = status == WO_OK ? &maker->pattern->instances.items[instance] : NULL;
   if (used && used->size_bytes == 0) used->size_bytes = 1; /* its free will tell */
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
+}
+
+/* An instruction to empty the cache explains the releases behind it. */
+static enum wo_status on_empty_cache(struct maker *maker, size_t index) {
+  const enum wo_status status = add_pool_releases(maker, index + 1);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
 }
 
 static enum wo_status on_capture(struct maker *maker, size_t index) {
@@ -289,7 +381,7 @@ static enum wo_status make_entry(struct maker *maker, size_t index) {
   case WO_ACTION_SEGMENT_UNMAP:
     return on_release(maker, index);
   case WO_ACTION_EMPTY_CACHE:
-    return add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index);
+    return on_empty_cache(maker, index);
   case WO_ACTION_RECORD_STREAM:
     return on_record_stream(maker, index);
   case WO_ACTION_CAPTURE_BEGIN:
@@ -313,7 +405,10 @@ static enum wo_status make_entries(struct maker *maker) {
     const bool ends_call = entry->action == WO_ACTION_ALLOC || entry->action == WO_ACTION_OOM;
     if (status == WO_OK && maker->held.count > 0 && ends_call) status = release_completions(maker);
     if (status != WO_OK) return status;
-    if (!keeps_run(entry)) maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+    if (!keeps_run(entry)) {
+      maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+      maker->is_retry = false;
+    }
     wo__release_step(&maker->release, entry);
   }
   return release_completions(maker);
@@ -458,22 +553,28 @@ static enum wo_status put_in_order(struct maker *maker) {
 
 /* ---- Whole ---- */
 
-static bool has_completions(const struct wo_trace *trace) {
+/* Looks for completions, and for some that stand apart from their requests. */
+static void look_for_completions(struct maker *maker) {
+  const struct wo_trace *const trace = maker->trace;
   for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_FREE_COMPLETED) return true;
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
+    maker->has_completed = true;
+    const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
+    if (!is_near && i > 0) maker->has_deferred = true;
   }
-  return false;
 }
 
-enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
-                               struct wo_err *err) {
+enum wo_status wo__pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
+                                struct wo_pattern *ret_pattern, struct wo_err *err) {
   *ret_pattern = (struct wo_pattern){.recording = recording};
   struct maker maker = {.recording = recording,
                         .trace = trace,
                         .pattern = ret_pattern,
                         .err = err,
-                        .release = wo__release_begin(recording, trace),
-                        .has_completed = has_completions(trace)};
+                        .readings = readings,
+                        .release = wo__release_begin(recording, trace)};
+  look_for_completions(&maker);
   enum wo_status status = wo__private_pools_find(&maker.pools, trace);
   if (status == WO_OK) status = make_entries(&maker);
   if (status == WO_OK) status = make_untouched(&maker);
@@ -484,6 +585,11 @@ enum wo_status wo_pattern_make(const struct wo_recording *recording, const struc
   WO_VEC_DONE(&maker.held);
   wo__private_pools_done(&maker.pools);
   return status;
+}
+
+enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
+                               struct wo_err *err) {
+  return wo__pattern_read(recording, trace, NULL, ret_pattern, err);
 }
 
 void wo_pattern_done(struct wo_pattern *pattern) {

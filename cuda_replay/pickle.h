@@ -99,30 +99,12 @@ enum wo_status wo_pickle_close_all(struct wo_pickle *pickle);
 /* A container became `now`: so does its memo slot (slot + 1, or 0), if it still holds `was`. */
 void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_value was, struct wo_value now);
 
+/* For builders: fills pickle->err with a message that ends in the instruction's name and offset, and returns status. */
+enum wo_status wo_pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message);
+
 /* The number behind a value, or false when it is none, negative or too large. */
 bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64_t *ret_number);
 bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_value value, int64_t *ret_number);
 bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_value value, double *ret_number);
-
-/* Pushes a value. For pickle_*.c. */
-enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo_value value);
-
-/* Pushes an integer or float of any size. */
-enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle_number number);
-
-/* Fails with a message that ends in the opcode's name and offset. */
-enum wo_status wo__pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message);
-
-/* The stream ended in the middle of an opcode. */
-enum wo_status wo__pickle_cut(struct wo_pickle *pickle);
-
-/* The rest of the line, without its end, taken from the source. */
-enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_line);
-
-/* The line-based opcodes of protocol 0 (pickle_text.c). */
-enum wo_status wo__pickle_int_line(struct wo_pickle *pickle);
-enum wo_status wo__pickle_float_line(struct wo_pickle *pickle);
-enum wo_status wo__pickle_text_line(struct wo_pickle *pickle);
-enum wo_status wo__pickle_quoted_line(struct wo_pickle *pickle);
 
 #endif

@@ -1,5 +1,5 @@
 /* Protocol 0: numbers and texts as lines. */
-#include "cuda_replay/pickle.h"
+#include "cuda_replay/pickle_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,12 +7,25 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
+enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_line) {
+  const struct wo_view front = wo_trace_source_peek(pickle->source, WO_LIMIT_PICKLE_TEXT_BYTES);
+  const size_t end = wo_view_find_char(front, '\n', 0);
+  if (end == WO_NOT_FOUND) {
+    if (front.len < WO_LIMIT_PICKLE_TEXT_BYTES) return wo__pickle_cut(pickle);
+    return wo_pickle_fail(pickle, WO_E_LIMIT, "holds a line that is too long");
+  }
+  *ret_line = wo_view_sub(front, 0, end);
+  wo_trace_source_skip(pickle->source, end + 1);
+  return WO_OK;
+}
+
 static enum wo_status bad_number(struct wo_pickle *pickle) {
-  return wo__pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a number");
+  return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a number");
 }
 
 /* "I42", "L42L", and "I01" and "I00", which are True and False. */
-enum wo_status wo__pickle_int_line(struct wo_pickle *pickle) {
+enum wo_status wo__op_int_line(struct wo_pickle *pickle, uint64_t argument) {
+  (void)argument;
   struct wo_view line = {0};
   const enum wo_status status = wo__pickle_line(pickle, &line);
   if (status != WO_OK) return status;
@@ -34,7 +47,8 @@ enum wo_status wo__pickle_int_line(struct wo_pickle *pickle) {
   return wo__pickle_push_number(pickle, (struct wo_pickle_number){.kind = WO_NUMBER_HUGE});
 }
 
-enum wo_status wo__pickle_float_line(struct wo_pickle *pickle) {
+enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
+  (void)argument;
   struct wo_view line = {0};
   struct wo_interval value = {0};
   const enum wo_status status = wo__pickle_line(pickle, &line);
@@ -92,15 +106,9 @@ static uint32_t take_char(struct wo_view *text) {
   return code;
 }
 
-static enum wo_status push_text(struct wo_pickle *pickle, struct wo_view text) {
-  uint32_t id = 0;
-  const enum wo_status status = wo_intern_text(pickle->intern, text, &id);
-  if (status == WO_E_LIMIT) return wo__pickle_fail(pickle, status, "holds more distinct text than fits");
-  return status == WO_OK ? wo__pickle_push(pickle, wo_value(WO_VALUE_TEXT, id)) : status;
-}
-
 /* Latin-1 doubles at most: texts over half of the buffer lose their end. */
-enum wo_status wo__pickle_text_line(struct wo_pickle *pickle) {
+enum wo_status wo__op_text_line(struct wo_pickle *pickle, uint64_t argument) {
+  (void)argument;
   struct wo_view line = {0};
   const enum wo_status status = wo__pickle_line(pickle, &line);
   if (status != WO_OK) return status;
@@ -109,19 +117,20 @@ enum wo_status wo__pickle_text_line(struct wo_pickle *pickle) {
   if (wo_view_find_char(line, '\\', 0) == WO_NOT_FOUND) {
     bool is_ascii = true;
     for (size_t i = 0; i < line.len; i++) is_ascii = is_ascii && (unsigned char)line.ptr[i] < 0x80;
-    if (is_ascii) return push_text(pickle, line);
+    if (is_ascii) return wo__pickle_push_text(pickle, line);
   }
   while (line.len > 0 && len + 4 <= sizeof text) len += put_utf8(text + len, take_char(&line));
-  return push_text(pickle, (struct wo_view){text, len});
+  return wo__pickle_push_text(pickle, (struct wo_view){text, len});
 }
 
 /* 'text' or "text" of Python 2; what is escaped in it stays so. */
-enum wo_status wo__pickle_quoted_line(struct wo_pickle *pickle) {
+enum wo_status wo__op_quoted_line(struct wo_pickle *pickle, uint64_t argument) {
+  (void)argument;
   struct wo_view line = {0};
   const enum wo_status status = wo__pickle_line(pickle, &line);
   if (status != WO_OK) return status;
   line = wo_view_trim(line);
   const bool is_quoted = line.len >= 2 && (line.ptr[0] == '\'' || line.ptr[0] == '"') && line.ptr[line.len - 1] == line.ptr[0];
-  if (!is_quoted) return wo__pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a text in quotes");
-  return push_text(pickle, wo_view_sub(line, 1, line.len - 1));
+  if (!is_quoted) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a text in quotes");
+  return wo__pickle_push_text(pickle, wo_view_sub(line, 1, line.len - 1));
 }

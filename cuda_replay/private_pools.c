@@ -1,6 +1,7 @@
 /* What an entry says comes first, then a capture on its stream, then the segment that holds its address. */
 #include "cuda_replay/private_pools.h"
 
+#include "cuda_replay/undo.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -19,8 +20,27 @@ static struct wo__private_segment *segment_at(const struct wo__private_pools *po
   return address < segment->end ? segment : NULL;
 }
 
+/* Whether entries name their pool: then those without a name are of the default pool. */
+static bool names_pools(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->pool != WO_POOL_DEFAULT && wo__is_sized(entry->action)) return true;
+  }
+  return false;
+}
+
+/* A plain segment is of its pool since it was allocated; a mapped run, since its first byte was unmapped last. */
+static void date_segment(struct wo__private_pools *pools, const struct wo_trace_entry *entry, size_t index) {
+  const bool is_alloc = entry->action == WO_ACTION_SEGMENT_ALLOC;
+  if (!is_alloc && entry->action != WO_ACTION_SEGMENT_UNMAP) return;
+  struct wo__private_segment *const at = segment_at(pools, entry->address);
+  const bool has_begun = at && (is_alloc || at->address >= entry->address);
+  if (has_begun) at->since = index;
+}
+
 enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_trace *trace) {
   *pools = (struct wo__private_pools){0};
+  if (names_pools(trace)) return WO_OK;
   for (size_t i = 0; i < trace->segments.count; i++) {
     const struct wo_trace_segment *const segment = &trace->segments.items[i];
     if (segment->pool == WO_POOL_DEFAULT) continue;
@@ -29,16 +49,17 @@ enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const str
         .address = segment->address, .end = segment->address + segment->size_bytes, .pool = segment->pool};
   }
   for (size_t i = 0; i < trace->entries.count && pools->segments.count > 0; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->action != WO_ACTION_SEGMENT_ALLOC) continue;
-    struct wo__private_segment *const segment = segment_at(pools, entry->address);
-    if (segment) segment->since = i;
+    date_segment(pools, &trace->entries.items[i], i);
   }
   return WO_OK;
 }
 
+/* More captures at a time than any program has are not followed: each allocation looks through them. */
+enum { CAPTURES_MAX = 64 };
+
 enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream) {
-  if (!WO_VEC_RESERVE(&pools->captures, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  if (pools->captures.count >= CAPTURES_MAX) return WO_OK;
+  if (!WO_VEC_RESERVE(&pools->captures, 1, CAPTURES_MAX)) return WO_E_NOMEM;
   pools->captures.items[pools->captures.count++] = (struct wo__capture){pool, stream};
   return WO_OK;
 }

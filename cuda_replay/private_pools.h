@@ -13,7 +13,7 @@
 struct wo__private_segment {
   uint64_t address;
   uint64_t end;
-  size_t since; /* the entry that allocated it; 0: there from the start, or expandable */
+  size_t since; /* the entry from which on it was of its pool; 0: from the start */
   uint32_t pool;
 };
 

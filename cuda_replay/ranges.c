@@ -8,6 +8,7 @@
 
 #define MIB ((uint64_t)1024 * 1024)
 #define CARD_MAX_BYTES (256 * 1024 * MIB)
+#define CARD_MIN_BYTES (1024 * MIB)
 /* Room for rounding a range up to whole handles. */
 #define HANDLE_ROOM_BYTES (64 * MIB)
 
@@ -59,7 +60,29 @@ static int compare_places(const void *a, const void *b) {
 /* Whether two neighbours can be parts of one range. Entries of older versions do not tell their pool. */
 static bool are_together(const struct place *a, const struct place *b) {
   const bool is_same_pool = a->pool == b->pool || a->pool == WO_POOL_DEFAULT || b->pool == WO_POOL_DEFAULT;
-  return a->kind != PLAIN && a->kind == b->kind && a->stream == b->stream && is_same_pool;
+  const bool is_near = b->address - a->address < CARD_MAX_BYTES / 8 * 9;
+  return a->kind != PLAIN && a->kind == b->kind && a->stream == b->stream && is_same_pool && is_near;
+}
+
+/* What the card has at the least: what is reserved on it at the end. */
+static uint64_t least_card(const struct wo_trace *trace) {
+  uint64_t reserved = 0;
+  for (size_t i = 0; i < trace->segments.count; i++) reserved += trace->segments.items[i].size_bytes;
+  return reserved > CARD_MIN_BYTES ? reserved : CARD_MIN_BYTES;
+}
+
+/* The least distance from the beginning of a range to what comes behind it; shorter ones than `floor` are those of ranges at
+ * different times, as addresses come again. */
+static uint64_t least_distance(const struct places *places, uint64_t floor_bytes) {
+  uint64_t least = UINT64_MAX;
+  size_t first = 0;
+  for (size_t i = 1; i < places->count; i++) {
+    if (are_together(&places->items[i - 1], &places->items[i])) continue;
+    const uint64_t distance = places->items[i].address - places->items[first].address;
+    if (places->items[first].kind != PLAIN && distance >= floor_bytes && distance < least) least = distance;
+    first = i;
+  }
+  return least;
 }
 
 enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t *ret_bytes) {
@@ -68,14 +91,7 @@ enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct
   struct places places = {0};
   const enum wo_status status = collect(trace, &places);
   if (places.count > 0) qsort(places.items, places.count, sizeof *places.items, compare_places);
-  uint64_t least = UINT64_MAX;
-  size_t first = 0;
-  for (size_t i = 1; i < places.count; i++) {
-    if (are_together(&places.items[i - 1], &places.items[i])) continue;
-    const uint64_t distance = places.items[i].address - places.items[first].address;
-    if (places.items[first].kind != PLAIN && distance > HANDLE_ROOM_BYTES && distance < least) least = distance;
-    first = i;
-  }
+  const uint64_t least = least_distance(&places, least_card(trace) / 8 * 9 + HANDLE_ROOM_BYTES);
   WO_VEC_DONE(&places);
   const uint64_t most = least == UINT64_MAX ? UINT64_MAX : (least - HANDLE_ROOM_BYTES) / 9 * 8;
   *ret_bytes = most < CARD_MAX_BYTES ? most : CARD_MAX_BYTES;

@@ -80,21 +80,32 @@ static bool has_grown_before(const struct wo_trace *trace, size_t first) {
   return false;
 }
 
-bool wo__release_is_retry(const struct wo__release *release, size_t first) {
+bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure) {
   const struct wo_trace *const trace = release->trace;
   const struct wo_trace_entry *const begin = &trace->entries.items[first];
   assert(is_release(begin));
   uint64_t grown_bytes = 0;
+  bool has_unmapped = false;
   size_t end = first;
   for (; end < trace->entries.count && is_inside_call(&trace->entries.items[end]); end++) {
     if (is_growth(&trace->entries.items[end])) grown_bytes += trace->entries.items[end].size_bytes;
+    if (trace->entries.items[end].action == WO_ACTION_SEGMENT_UNMAP) has_unmapped = true;
   }
+  *ret_is_sure = true;
   if (end == trace->entries.count || names_empty_cache(release->recording, begin->stack)) return false;
   const struct wo_trace_entry *const request = &trace->entries.items[end];
   if (request->action == WO_ACTION_OOM) return true;
-  if (request->action != WO_ACTION_ALLOC || grown_bytes == 0) return false;
+  /* What unmapping leaves over can serve the request without growth; nothing else can. */
+  if (request->action != WO_ACTION_ALLOC || (grown_bytes == 0 && !has_unmapped)) return false;
   if (release->has_instructions || has_grown_before(trace, first)) return true;
   if (begin->stack != WO_NO_STACK && begin->stack == request->stack) return true;
+  *ret_is_sure = false;
   if (release->capacity_bytes == UINT64_MAX) return false;
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
+}
+
+enum wo__alone wo__release_alone(const struct wo__release *release) {
+  const struct wo_alloc_settings *const settings = &release->recording->settings;
+  if (settings->garbage_collection_threshold > 0) return WO__ALONE_OFTEN;
+  return settings->max_split_bytes != WO_SPLIT_UNLIMITED ? WO__ALONE_SELDOM : WO__ALONE_NEVER;
 }

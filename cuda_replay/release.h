@@ -27,7 +27,31 @@ struct wo__release wo__release_begin(const struct wo_recording *recording, const
 /* Counts an entry in reserved_bytes. */
 void wo__release_step(struct wo__release *release, const struct wo_trace_entry *entry);
 
-/* Whether the run of released segments that begins at entry `first` belongs to the request that follows it. */
-bool wo__release_is_retry(const struct wo__release *release, size_t first);
+/* Whether the run of released segments that begins at entry `first` belongs to the request that follows it. *ret_is_sure: whether
+ * the recording shows it; else it is what fits best. */
+bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure);
+
+/* Whether a request can release memory without waiting for all streams: never, seldom (oversize blocks with max_split_size) or
+ * often (garbage collection). */
+enum wo__alone { WO__ALONE_NEVER, WO__ALONE_SELDOM, WO__ALONE_OFTEN };
+enum wo__alone wo__release_alone(const struct wo__release *release);
+
+/* How runs are read whose reason the recording does not show. */
+struct wo__readings {
+  struct {
+    size_t *items; /* entries; from the run at each on, unsure runs are read the other way than before. Rising */
+    size_t count, capacity;
+  } turns;
+  struct {
+    size_t *items; /* set by wo__pattern_read: the first entries of all unsure runs that may be read either way */
+    size_t count, capacity;
+  } unsure;
+};
+
+struct wo_pattern;
+
+/* wo_pattern_make with given readings (pattern.c). */
+enum wo_status wo__pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
+                                struct wo_pattern *ret_pattern, struct wo_err *err);
 
 #endif

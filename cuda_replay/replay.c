@@ -256,12 +256,15 @@ static enum wo_status begin_pool(struct run *run, const struct wo_request *reque
   return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
 }
 
+/* A capture that began before the recording has no effect here, so has its end. */
 static enum wo_status end_pool(struct run *run, const struct wo_request *request) {
+  const size_t count = run->pools.count;
   size_t kept = 0;
   for (size_t i = 0; i < run->pools.count; i++) {
     if (run->pools.items[i].pool != request->pool) run->pools.items[kept++] = run->pools.items[i];
   }
   run->pools.count = kept;
+  if (kept == count) return WO_OK;
   return wo_allocator_pool_end(run->allocator, run->pattern->recording->pools.items[request->pool]);
 }
 

@@ -49,7 +49,7 @@ static enum wo_status judge_end(struct wo_snapshot *snapshot, enum wo_pickle_end
   enum wo_status status = recording->is_truncated ? wo_pickle_close_all(&snapshot->pickle) : WO_OK;
   if (status == WO_OK) status = find_whole(snapshot);
   if (status == WO_E_NOMEM) return status;
-  const uint64_t offset = wo_trace_source_offset(snapshot->pickle.source);
+  const uint64_t offset = snapshot->pickle.source->end_offset;
   if (end == WO_PICKLE_CUT) {
     wo_recording_note(recording, "the file ends in the middle, at byte %" PRIu64 ": what came before is kept", offset);
     if (!is_worth_keeping(snapshot))
@@ -82,8 +82,9 @@ static enum wo_status give_entries(struct wo_snapshot *snapshot, struct wo_trace
 }
 
 static enum wo_status place_entries(struct wo_snapshot *snapshot) {
-  const struct wo_record_range *const traces = snapshot->traces.items + snapshot->found_traces.first;
   const uint32_t count = snapshot->found_traces.count;
+  if (count == 0) return WO_OK;
+  const struct wo_record_range *const traces = snapshot->traces.items + snapshot->found_traces.first;
   uint32_t with_entries = 0;
   for (uint32_t i = 0; i < count; i++) with_entries += traces[i].count > 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -147,6 +148,7 @@ static enum wo_status assemble(struct wo_snapshot *snapshot) {
   } else {
     if (status == WO_OK) status = wo__snapshot_place_segments(snapshot);
     wo__snapshot_date(snapshot);
+    wo__snapshot_read_text(snapshot);
   }
   if (status != WO_OK) return status;
   for (size_t i = 0; i < recording->traces.count; i++) recording->traces.items[i].has_segments = snapshot->has_segments;
@@ -171,7 +173,7 @@ static void done(struct wo_snapshot *snapshot) {
 
 enum wo_status wo_snapshot_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
   struct wo_err own_err = {0};
-  struct wo_snapshot snapshot = {.recording = recording, .every_entry_keys = UINT64_MAX};
+  struct wo_snapshot snapshot = {.recording = recording};
   wo_intern_init(&snapshot.intern, recording);
   snapshot.pickle = (struct wo_pickle){.source = source, .intern = &snapshot.intern, .err = &own_err};
   snapshot.pickle.builder = wo__snapshot_builder(&snapshot);

@@ -33,12 +33,13 @@ static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct 
 
 static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) {
   if (count < WO_LIMIT_PICKLE_OPEN) return WO_E_NOMEM;
-  return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
+  return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
 }
 
 /* Makes a draft of a NEW_LIST. */
 static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *list, enum wo_value_kind kind) {
-  if (!WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN)) return too_many_open(snapshot, snapshot->lists.count);
+  if (snapshot->lists.count == snapshot->lists.capacity && !WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->lists.count);
   const uint32_t next_slot = wo_value_index(*list);
   const struct wo_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
   snapshot->lists.items[snapshot->lists.count++] = (struct wo_list_draft){.next_slot = next_slot, .kind = kind};
@@ -48,7 +49,8 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *l
 }
 
 static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *dict) {
-  if (!WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN)) return too_many_open(snapshot, snapshot->dicts.count);
+  if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->dicts.count);
   const uint32_t next_slot = wo_value_index(*dict);
   const struct wo_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
   struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
@@ -149,11 +151,25 @@ static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value di
   return WO_OK;
 }
 
+/* Most fields are numbers and texts, which need nothing else. */
 static enum wo_status set(void *context, struct wo_value *dict, const struct wo_value *pairs, size_t pair_count, bool is_whole) {
   struct wo_snapshot *const snapshot = context;
   enum wo_status status = wo_value_kind(*dict) == WO_VALUE_NEW_DICT ? open_dict(snapshot, dict) : WO_OK;
   for (size_t i = 0; i < pair_count && status == WO_OK; i++) {
-    status = set_field(snapshot, *dict, pairs[2 * i], pairs[2 * i + 1]);
+    const struct wo_value key = pairs[2 * i];
+    const struct wo_value value = pairs[2 * i + 1];
+    if (wo_value_is_open(value) || wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    struct wo_dict_draft *const draft = dict_of(snapshot, *dict);
+    const uint64_t bit = UINT64_C(1) << wo_value_index(key);
+    if ((draft->list_mask & bit) != 0) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    draft->fields[wo_value_index(key)] = value;
+    draft->mask |= bit;
   }
   return status == WO_OK && is_whole ? wo__snapshot_settle(snapshot, dict) : status;
 }
@@ -181,9 +197,10 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_valu
     wo__snapshot_skip(snapshot, "a frame stands where no frame belongs");
     return WO_OK;
   }
-  if (!WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
+  if (count > recording->stack_frames.capacity - recording->stack_frames.count &&
+      !WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
     if (count <= WO_LIMIT_TRACE_STACK_FRAMES - recording->stack_frames.count) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
   }
   uint32_t *const out = recording->stack_frames.items + recording->stack_frames.count;
   for (size_t i = 0; i < count; i++) out[i] = wo_value_index(frames[i]);

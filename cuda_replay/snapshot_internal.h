@@ -109,7 +109,7 @@ struct wo_snapshot {
   struct wo_record_range found_segments; /* of segments */
   struct wo_record_range found_traces;   /* of traces */
   /* Keys that were seen in entries, in segments, in blocks and in the whole: they tell the version of torch. */
-  uint64_t entry_keys, every_entry_keys, segment_keys, block_keys, snapshot_keys;
+  uint64_t entry_keys, segment_keys, block_keys, snapshot_keys;
   uint64_t skipped_count; /* things that were left out */
   uint64_t unknown_action_count;
 };
@@ -155,6 +155,9 @@ void wo__snapshot_take_roundup(struct wo_snapshot *snapshot, const struct wo_dic
 
 /* Sets torch_from and torch_to by the keys that were seen. */
 void wo__snapshot_date(struct wo_snapshot *snapshot);
+
+/* Adds to the recorded settings what only their string tells; once the version is known. A note when it cannot be read. */
+void wo__snapshot_read_text(struct wo_snapshot *snapshot);
 
 /* ---- snapshot_segments.c ---- */
 

@@ -107,7 +107,7 @@ static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_d
   if (status == WO_OK) status = text_of(snapshot, wo__draft_field(draft, WO_KEY_FILENAME), &file);
   if (!get_u64(snapshot, draft, WO_KEY_LINE, &line) || line > UINT32_MAX) line = 0;
   if (status == WO_OK) status = wo_intern_frame(&snapshot->intern, function, file, (uint32_t)line, &frame);
-  if (status == WO_E_LIMIT) return wo__pickle_fail(&snapshot->pickle, status, "holds more distinct frames than fit");
+  if (status == WO_E_LIMIT) return wo_pickle_fail(&snapshot->pickle, status, "holds more distinct frames than fit");
   *ret_value = wo_value(WO_VALUE_FRAME, frame);
   return status;
 }
@@ -158,12 +158,11 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
   }
   entry.stream = stream & (WO_TRACE_STREAMS_MAX - 1);
   entry.pool = pool & (WO_TRACE_POOLS_MAX - 1);
-  if (!WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
+  if (snapshot->entries.count == snapshot->entries.capacity && !WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
     if (snapshot->entries.count < WO_LIMIT_TRACE_ENTRIES) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
   }
   snapshot->entry_keys |= draft->mask;
-  snapshot->every_entry_keys &= draft->mask;
   *ret_value = wo_value(WO_VALUE_ENTRY, snapshot->entries.count);
   snapshot->entries.items[snapshot->entries.count++] = entry;
   return WO_OK;
@@ -213,7 +212,7 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   if (!is_known || block.requested_bytes > block.size_bytes) block.requested_bytes = 0;
   if (!WO_VEC_RESERVE(&snapshot->blocks, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (snapshot->blocks.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more blocks than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more blocks than fit");
   }
   snapshot->block_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_BLOCK, snapshot->blocks.count);
@@ -238,7 +237,7 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
   if (status != WO_OK) record.flaw = "names one stream or pool too many";
   if (!WO_VEC_RESERVE(&snapshot->segments, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (snapshot->segments.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more segments than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more segments than fit");
   }
   snapshot->segment_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_SEGMENT, snapshot->segments.count);
@@ -261,7 +260,7 @@ static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct
   annotation.is_start = is_word(wo__draft_field(draft, WO_KEY_STAGE), WO_WORD_START);
   if (!WO_VEC_RESERVE(&recording->annotations, 1, WO_LIMIT_TRACE_BLOCKS)) {
     if (recording->annotations.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo__pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more annotations than fit");
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more annotations than fit");
   }
   *ret_value = wo_value(WO_VALUE_ANNOTATION, recording->annotations.count);
   recording->annotations.items[recording->annotations.count++] = annotation;

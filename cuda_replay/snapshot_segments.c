@@ -61,8 +61,9 @@ static const char *find_flaw(struct wo_snapshot *snapshot, const struct wo_segme
 
 enum wo_status wo__snapshot_place_segments(struct wo_snapshot *snapshot) {
   const struct wo_record_range range = snapshot->found_segments;
+  if (range.count == 0) return WO_OK;
   struct wo_segment_record *const records = snapshot->segments.items + range.first;
-  if (range.count > 0) qsort(records, range.count, sizeof *records, by_place);
+  qsort(records, range.count, sizeof *records, by_place);
   for (uint32_t i = 0; i < range.count; i++) {
     const struct wo_segment_record *const record = &records[i];
     const char *flaw = record->flaw;

@@ -1,6 +1,8 @@
 /* The allocator's settings as a snapshot tells them, and what its keys tell about the version of torch. */
 #include "cuda_replay/snapshot_internal.h"
 
+#include <stdint.h>
+
 /* Settings that are not given keep the defaults that the recording was made with. */
 void wo__snapshot_take_settings(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft) {
   struct wo_recording *const recording = snapshot->recording;
@@ -76,4 +78,29 @@ void wo__snapshot_date(struct wo_snapshot *snapshot) {
   }
   recording->torch_from = from == WO_TORCH_OLDEST ? 0 : from;
   recording->torch_to = to == UINT16_MAX ? 0 : to;
+}
+
+/* ---- What only the settings string tells ---- */
+
+/* Snapshots state most settings as numbers, which count; the segment size, the non-split rounding and the backend stand in the
+ * string alone. The newest version that fits knows the most keys. */
+void wo__snapshot_read_text(struct wo_snapshot *snapshot) {
+  struct wo_recording *const recording = snapshot->recording;
+  struct wo_alloc_settings *const settings = &recording->settings;
+  const struct wo_view text = recording->settings_text;
+  const uint16_t torch = recording->torch_to == 0 ? WO_TORCH_NEWEST : recording->torch_to;
+  struct wo_alloc_settings read = wo_alloc_settings_default(torch);
+  struct wo_err err = {0};
+  if (text.len == 0) return;
+  if (wo_alloc_settings_parse(text, torch, &read, &err) != WO_OK) {
+    wo_recording_note(recording,
+                      "the recorded settings '%.*s' cannot be read (%s): only what the snapshot states apart from them counts",
+                      (int)(text.len < 120 ? text.len : 120), text.ptr, err.message);
+    return;
+  }
+  settings->max_non_split_rounding_bytes = read.max_non_split_rounding_bytes;
+  settings->large_segment_bytes = read.large_segment_bytes;
+  settings->memory_fraction = read.memory_fraction;
+  settings->throw_on_cudamalloc_oom = read.throw_on_cudamalloc_oom;
+  settings->is_native = read.is_native;
 }

@@ -51,8 +51,11 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__undo_s
                             const struct wo__undo_block *block, uint64_t room, uint64_t *ret_max) {
   const uint64_t known = block->block_bytes > 0 ? block->block_bytes : wo_alloc_round(layout->settings, block->requested_bytes);
   *ret_max = known;
-  if (block->block_bytes > 0 || segment->is_small || segment->is_expandable || known >= room) return known;
+  if (block->block_bytes > 0 || known >= room) return known;
   const uint64_t gap = room - known;
+  /* What is smaller than the smallest block goes with the block before it (older versions can make odd sizes). */
+  if (gap < UNIT_BYTES) return *ret_max = room;
+  if (segment->is_small || segment->is_expandable) return known;
   /* Requests from max_split_size on get whole segments. */
   const bool is_whole = known >= layout->settings->max_split_bytes && room == segment->size_bytes;
   if (gap <= SLACK_MAX_BYTES || is_whole) return *ret_max = room;
@@ -200,6 +203,9 @@ struct ranges {
   const struct wo_recording *recording;
   const struct wo_alloc_settings *settings;
   uint64_t card_bytes;
+  uint32_t *heads;  /* of each segment: the first run of its range */
+  uint64_t *begins; /* of each first run: where its range begins */
+  uint64_t *mapped; /* of each first run: bytes mapped in its range; 0 once the range was given back */
 };
 
 static uint64_t handle_bytes(const struct ranges *ranges, bool is_small) {
@@ -224,15 +230,23 @@ static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_
 static void find_ranges(const struct ranges *ranges) {
   for (size_t i = 0; i < ranges->start->segments.count; i++) {
     struct wo_allocator_segment *const segment = &ranges->start->segments.items[i];
+    ranges->heads[i] = (uint32_t)i;
     if (!segment->is_expandable) continue;
     segment->range_address = segment->address;
     const bool goes_on = i > 0 && is_same_range(&segment[-1], segment, range_bytes(ranges, segment->is_small));
     if (goes_on) segment->range_address = segment[-1].range_address;
+    if (goes_on) ranges->heads[i] = ranges->heads[i - 1];
+    ranges->begins[i] = segment->range_address;
+    ranges->mapped[ranges->heads[i]] += segment->size_bytes;
   }
 }
 
-/* The first segment at or above an address, when it is a mapped run; else NULL. */
-static struct wo_allocator_segment *run_above(const struct wo_start *start, uint64_t address) {
+static uint64_t range_begin(const struct ranges *ranges, size_t segment) {
+  return ranges->begins[ranges->heads[segment]];
+}
+
+/* The number of segments below an address. */
+static size_t segments_below(const struct wo_start *start, uint64_t address) {
   size_t low = 0, high = start->segments.count;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
@@ -242,22 +256,51 @@ static struct wo_allocator_segment *run_above(const struct wo_start *start, uint
       high = middle;
     }
   }
-  return low < start->segments.count && start->segments.items[low].is_expandable ? &start->segments.items[low] : NULL;
+  return low;
+}
+
+/* Whether an entry can map or unmap memory of the range that a segment is part of. */
+static bool can_be_of(const struct ranges *ranges, size_t segment, const struct wo_trace_entry *entry) {
+  const struct wo_allocator_segment *const run = &ranges->start->segments.items[segment];
+  if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return false;
+  if (entry->action == WO_ACTION_SEGMENT_MAP && run->is_small != wo__is_small_map(entry)) return false;
+  const uint64_t begin = range_begin(ranges, segment);
+  return entry->address >= begin && entry->address - begin < range_bytes(ranges, run->is_small);
+}
+
+/* Counts what is mapped: a range that is unmapped wholly is given back, and what is mapped there later is another one. */
+static void count_mapped(const struct ranges *ranges, const struct wo_trace_entry *entry) {
+  const size_t below = segments_below(ranges->start, entry->address + 1);
+  if (below == 0 || !can_be_of(ranges, below - 1, entry)) return;
+  uint64_t *const mapped = &ranges->mapped[ranges->heads[below - 1]];
+  if (*mapped == 0) return;
+  if (entry->action == WO_ACTION_SEGMENT_MAP) {
+    *mapped += entry->size_bytes;
+  } else {
+    *mapped -= entry->size_bytes < *mapped ? entry->size_bytes : *mapped;
+  }
 }
 
 /* A range whose front is unmapped at the start shows when that front is mapped later: whole handles below the first run. */
 static void lower_range(const struct ranges *ranges, const struct wo_trace_entry *entry) {
-  struct wo_allocator_segment *const run = run_above(ranges->start, entry->address);
-  if (!run || run->stream != ranges->recording->streams.items[entry->stream]) return;
-  if (run->range_address <= entry->address || run->is_small != wo__is_small_map(entry)) return;
-  const uint64_t below = run->range_address - entry->address;
-  if (below % handle_bytes(ranges, run->is_small) != 0 || below > range_bytes(ranges, run->is_small) / 2) return;
-  if (run > ranges->start->segments.items && run[-1].address + run[-1].size_bytes > entry->address) return;
-  const uint64_t old = run->range_address;
-  const struct wo_allocator_segment *const end = ranges->start->segments.items + ranges->start->segments.count;
-  for (struct wo_allocator_segment *part = run; part < end && part->is_expandable && part->range_address == old; part++) {
-    part->range_address = entry->address;
+  const struct wo_start *const start = ranges->start;
+  const size_t above = segments_below(start, entry->address);
+  if (above == start->segments.count) return;
+  const struct wo_allocator_segment *const run = &start->segments.items[above];
+  if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return;
+  if (run->is_small != wo__is_small_map(entry) || ranges->mapped[ranges->heads[above]] == 0) return;
+  const uint64_t begin = range_begin(ranges, above);
+  if (begin <= entry->address) return;
+  const uint64_t distance = begin - entry->address;
+  if (distance % handle_bytes(ranges, run->is_small) != 0 || distance > range_bytes(ranges, run->is_small) / 2) return;
+  if (above > 0) {
+    const struct wo_allocator_segment *const before = run - 1;
+    if (before->address + before->size_bytes > entry->address) return;
+    /* It may as well go on the range below. */
+    if (can_be_of(ranges, above - 1, entry)) return;
   }
+  ranges->mapped[ranges->heads[above]] += entry->size_bytes;
+  ranges->begins[ranges->heads[above]] = entry->address;
 }
 
 /* Ranges end where torch would end them, or where the next one begins; in whole handles. */
@@ -265,32 +308,51 @@ static void end_ranges(const struct ranges *ranges) {
   uint64_t next = INT64_MAX;
   for (size_t i = ranges->start->segments.count; i > 0; i--) {
     struct wo_allocator_segment *const segment = &ranges->start->segments.items[i - 1];
-    const bool is_last = i == ranges->start->segments.count;
+    const bool is_last = i == ranges->start->segments.count || ranges->heads[i] != ranges->heads[i - 1];
     if (!segment->is_expandable) {
       next = segment->address;
-    } else if (!is_last && segment[1].is_expandable && segment[1].range_address == segment->range_address) {
-      segment->range_bytes = segment[1].range_bytes;
-    } else {
+      continue;
+    }
+    segment->range_address = range_begin(ranges, i - 1);
+    if (is_last) {
       const uint64_t handle = handle_bytes(ranges, segment->is_small);
-      const uint64_t size = range_bytes(ranges, segment->is_small);
+      const uint64_t mapped = (segment->address + segment->size_bytes - segment->range_address + handle - 1) / handle * handle;
+      const uint64_t usual = range_bytes(ranges, segment->is_small);
+      const uint64_t size = usual > mapped ? usual : mapped;
       const uint64_t room = (next - segment->range_address) / handle * handle;
       segment->range_bytes = size < room ? size : room;
+    } else {
+      segment->range_bytes = segment[1].range_bytes;
     }
-    if (segment->is_expandable) next = segment->range_address;
+    next = segment->range_address;
   }
+}
+
+static void walk_ranges(const struct ranges *ranges, const struct wo_trace *trace) {
+  find_ranges(ranges);
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_SEGMENT_MAP && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
+    count_mapped(ranges, entry);
+    if (entry->action == WO_ACTION_SEGMENT_MAP) lower_range(ranges, entry);
+  }
+  end_ranges(ranges);
 }
 
 static enum wo_status settle_ranges(struct wo_start *start, const struct wo_recording *recording, const struct wo_trace *trace,
                                     const struct wo_alloc_settings *settings) {
+  const size_t count = start->segments.count + 1;
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
-  const enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
-  if (status != WO_OK) return status;
-  find_ranges(&ranges);
-  for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_SEGMENT_MAP) lower_range(&ranges, &trace->entries.items[i]);
-  }
-  end_ranges(&ranges);
-  return WO_OK;
+  enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
+  ranges.heads = calloc(count, sizeof *ranges.heads);
+  ranges.begins = calloc(count, sizeof *ranges.begins);
+  ranges.mapped = calloc(count, sizeof *ranges.mapped);
+  if (!ranges.heads || !ranges.begins || !ranges.mapped) status = WO_E_NOMEM;
+  if (status == WO_OK) walk_ranges(&ranges, trace);
+  free(ranges.heads);
+  free(ranges.begins);
+  free(ranges.mapped);
+  return status;
 }
 
 /* ---- Whole ---- */

@@ -1,7 +1,7 @@
 /* The lines around a failure: how far the job had come before it, whether it went on after it, and what the last lines say. */
 #include <assert.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/scan_internal.h"
 
 /* Lines after a memory failure that are looked at for progress. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "parsers/base/limits.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/format.h"
 #include "rules/model_shape.h"
 #include "rules/nearest.h"

@@ -214,10 +214,12 @@
 /* Readings of one refused request that are kept. */
 #define WO_LIMIT_SIZE_READINGS 8
 
-/* Frozen models, extras and stated figures of one budget, each; rows of its table; options of one call. */
+/* Options of one call that only its command has. */
+#define WO_LIMIT_COMMAND_OPTIONS 96
+
+/* Frozen models, extras and stated figures of one budget, each; rows of its table. */
 #define WO_LIMIT_BUDGET_ITEMS 16
 #define WO_LIMIT_BUDGET_ROWS 48
-#define WO_LIMIT_BUDGET_OPTIONS 96
 #define WO_LIMIT_BUDGET_FIGURES 8
 
 /* ---- Recordings of the allocator (cuda_replay) ---- */
@@ -282,6 +284,23 @@
 /* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0 pickle. */
 #ifndef WO_LIMIT_PICKLE_TEXT_BYTES
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
+#endif
+
+/* ---- JSON (cuda_replay/json_stream.h) ---- */
+
+/* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
+#ifndef WO_LIMIT_JSON_DEPTH
+#define WO_LIMIT_JSON_DEPTH 256
+#endif
+
+/* One string of JSON. Longer ones are cut, which their reader is told. */
+#ifndef WO_LIMIT_JSON_STRING_BYTES
+#define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Digits of one number of JSON. Longer ones are refused. */
+#ifndef WO_LIMIT_JSON_NUMBER_BYTES
+#define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
 #endif
 
 #endif

@@ -204,9 +204,10 @@ static void write_traces(struct state *state) {
 
 /* ---- The whole ---- */
 
-static void write_settings(struct wo_pickle_writer *writer) {
+static void write_settings(struct wo_pickle_writer *writer, const struct wo_snapshot_sample *sample) {
   wo_pickle_write_dict(writer, 6);
-  wo_pickle_write_text_at(writer, "PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64");
+  wo_pickle_write_text_at(writer, "PYTORCH_CUDA_ALLOC_CONF",
+                          sample->alloc_conf == NULL ? "max_split_size_mb:64" : sample->alloc_conf);
   wo_pickle_write_int_at(writer, "max_split_size", 64 * MIB);
   wo_pickle_write_text(writer, "garbage_collection_threshold");
   wo_pickle_write_float(writer, 0.75);
@@ -250,7 +251,7 @@ void wo_snapshot_write(struct wo_pickle_writer *writer, const struct wo_snapshot
     write_traces(&state);
     if (sample->torch >= 206) {
       wo_pickle_write_text(writer, "allocator_settings");
-      write_settings(writer);
+      write_settings(writer, sample);
       wo_pickle_write_text(writer, "external_annotations");
       write_annotations(writer);
     }

@@ -11,6 +11,7 @@ struct wo_snapshot_sample {
   uint32_t stack_depth;
   uint32_t stack_count;   /* distinct stacks, by content */
   bool has_other_devices; /* device 1 without anything, device 2 with three entries and a segment */
+  const char *alloc_conf; /* the settings string; NULL for "max_split_size_mb:64" */
   bool is_segments_only;  /* the list that torch.cuda.memory_snapshot() gives */
 };
 

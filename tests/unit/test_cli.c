@@ -242,10 +242,10 @@ static void test_budget_options(void **state) {
   struct line line;
   assert_int_equal(parse(&line, "budget --params 8.5B a.err --zero=2 --inference -v"), WO_OK);
   assert_int_equal(line.cli.command, WO_COMMAND_BUDGET);
-  assert_int_equal(line.cli.budget_count, 3);
-  assert_true(wo_view_is(line.cli.budget[0].name, "params") && strcmp(line.cli.budget[0].value, "8.5B") == 0);
-  assert_true(wo_view_is(line.cli.budget[1].name, "zero") && strcmp(line.cli.budget[1].value, "2") == 0);
-  assert_true(wo_view_is(line.cli.budget[2].name, "inference") && line.cli.budget[2].value == NULL);
+  assert_int_equal(line.cli.option_count, 3);
+  assert_true(wo_view_is(line.cli.options[0].name, "params") && strcmp(line.cli.options[0].value, "8.5B") == 0);
+  assert_true(wo_view_is(line.cli.options[1].name, "zero") && strcmp(line.cli.options[1].value, "2") == 0);
+  assert_true(wo_view_is(line.cli.options[2].name, "inference") && line.cli.options[2].value == NULL);
   assert_words(&line, "a.err");
   assert_true(line.cli.is_verbose);
   static const char *const refused[][2] = {{"--params 8.5B budget", "whyoom budget"},

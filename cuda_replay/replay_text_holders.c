@@ -1,0 +1,157 @@
+/* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text.h.
+ *
+ * The program's own frame stands first: it is the line that one can change. */
+#include <inttypes.h>
+
+#include "cuda_replay/replay_text.h"
+
+/* Rows without --verbose, so that the first screen holds all parts. */
+enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
+
+static size_t shown_of(const struct wo_replay_writer *w, size_t count, size_t most) {
+  return w->style.is_verbose || count < most ? count : most;
+}
+
+static const char *class_text(enum wo_alloc_class class_) {
+  return class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_alloc_class_name(class_);
+}
+
+/* The user's own line; where a stack has none, the innermost line that is no machinery. */
+static uint32_t first_frame(const struct wo_stack_sites *sites) {
+  return sites->user != WO_NO_FRAME ? sites->user : sites->asker;
+}
+
+/* The program's frame that called its own innermost one, or WO_NO_FRAME. */
+static uint32_t find_caller(const struct wo_recording *recording, uint32_t stack, uint32_t own) {
+  if (stack == WO_NO_STACK || own == WO_NO_FRAME) return WO_NO_FRAME;
+  const struct wo_stack range = recording->stacks.items[stack];
+  bool is_behind = false;
+  for (uint32_t i = 0; i < range.count; i++) {
+    const uint32_t index = recording->stack_frames.items[range.first + i];
+    if (is_behind && index != own && wo_frame_origin(&recording->frames.items[index]) == WO_FRAME_USER) return index;
+    is_behind = is_behind || index == own;
+  }
+  return WO_NO_FRAME;
+}
+
+/* What the library did for that line, and who called it: one line for both. */
+static void write_context(struct wo_replay_writer *w, uint32_t stack, const struct wo_stack_sites *sites, size_t indent) {
+  if (sites->user == WO_NO_FRAME || w->style.is_verbose) return;
+  const uint32_t caller = find_caller(w->report->recording, stack, sites->user);
+  if (sites->asker != WO_NO_FRAME && sites->asker != sites->user) {
+    wo_text_add(&w->line, "in ");
+    wo__replay_frame(w, sites->asker, &w->line);
+  }
+  if (caller != WO_NO_FRAME) {
+    wo_text_add(&w->line, "%sfrom ", w->line.len > 0 ? ", " : "");
+    wo__replay_frame(w, caller, &w->line);
+  }
+  wo__replay_put(w, indent, indent + 3);
+}
+
+/* Every frame of the stack, with --verbose. */
+static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t indent) {
+  const struct wo_recording *const recording = w->report->recording;
+  if (!w->style.is_verbose || stack == WO_NO_STACK) return;
+  const struct wo_stack *const frames = &recording->stacks.items[stack];
+  for (uint32_t i = 0; i < frames->count; i++) {
+    wo__replay_frame(w, recording->stack_frames.items[frames->first + i], &w->line);
+    wo__replay_put(w, indent, indent + 3);
+  }
+}
+
+static void write_classes(struct wo_replay_writer *w) {
+  const struct wo_attribution *const attribution = &w->report->attribution;
+  const uint64_t all = attribution->total.block_bytes;
+  bool is_written[WO_CLASS_COUNT_] = {false};
+  char text[WO_SIZE_TEXT];
+  wo_text_add(w->out, "\n  what holds %s\n", wo__replay_size(all, text));
+  for (;;) {
+    int best = WO_CLASS_COUNT_;
+    for (int i = 0; i < WO_CLASS_COUNT_; i++) {
+      if (is_written[i] || attribution->classes[i].count == 0) continue;
+      if (best == WO_CLASS_COUNT_ || attribution->classes[i].block_bytes > attribution->classes[best].block_bytes) best = i;
+    }
+    if (best == WO_CLASS_COUNT_) return;
+    const struct wo_share *const share = &attribution->classes[best];
+    is_written[best] = true;
+    wo_text_add(w->out, "    %-*s%*s  %5.1f %%  ", NAME_COLUMNS, class_text((enum wo_alloc_class)best), SIZE_COLUMNS,
+                wo__replay_size(share->block_bytes, text), wo_share_pct(share->block_bytes, all));
+    wo__replay_count(w->out, share->count, "block", "blocks");
+    wo_text_add(w->out, "\n");
+  }
+}
+
+static void write_stacks(struct wo_replay_writer *w) {
+  const struct wo_attribution *const attribution = &w->report->attribution;
+  const uint64_t all = attribution->total.block_bytes;
+  const size_t shown = shown_of(w, attribution->stacks.count, STACKS_SHOWN);
+  uint64_t rest = all;
+  char text[WO_SIZE_TEXT];
+  wo_text_add(w->out, "\n  who asked for it\n");
+  for (size_t i = 0; i < shown; i++) {
+    const struct wo_attribution_stack *const row = &attribution->stacks.items[i];
+    rest -= row->share.block_bytes;
+    wo_text_add(&w->line, "%*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(row->share.block_bytes, text),
+                wo_share_pct(row->share.block_bytes, all));
+    wo__replay_frame(w, first_frame(&row->sites), &w->line);
+    wo_text_add(&w->line, "  (");
+    wo__replay_count(&w->line, row->share.count, "block", "blocks");
+    wo_text_add(&w->line, ", %s)", class_text(row->class_));
+    wo__replay_put(w, 2, SITE_COLUMN);
+    write_context(w, row->stack, &row->sites, SITE_COLUMN);
+    write_frames(w, row->stack, SITE_COLUMN);
+  }
+  if (rest == 0) return;
+  wo_text_add(w->out, "  %*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
+  wo_text_add(w->out, "from %zu other stacks\n", attribution->stacks.count - shown);
+}
+
+/* "since entry 17": pattern and recording may not agree about what a request is, hence the detour. */
+static void add_birth(struct wo_replay_writer *w, uint32_t request) {
+  const struct wo_pattern *const pattern = w->report->pattern;
+  const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
+  const uint32_t entry = is_known ? pattern->requests.items[request].entry : WO_NO_ENTRY;
+  if (entry == WO_NO_ENTRY) {
+    wo_text_add(&w->line, "older than the recording");
+  } else {
+    wo_text_add(&w->line, "since entry %" PRIu32, entry);
+  }
+}
+
+static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
+  char text[3][WO_SIZE_TEXT];
+  wo_text_add(&w->line, "%s idle of %s, held by %s in ", wo__replay_size(pin->free_bytes, text[0]),
+              wo__replay_size(pin->size_bytes, text[1]), wo__replay_size(pin->held_bytes, text[2]));
+  wo__replay_count(&w->line, pin->holder_count, "block", "blocks");
+  if (pin->holder.instance != WO_NO_INSTANCE) {
+    wo_text_add(&w->line, ": ");
+    wo__replay_frame(w, first_frame(&pin->holder.sites), &w->line);
+    wo_text_add(&w->line, "  (%s, ", class_text(pin->holder.class_));
+    add_birth(w, pin->holder.born_at);
+    wo_text_add(&w->line, ")");
+  }
+  wo_text_add(&w->line, "  0x%" PRIx64, pin->address);
+  wo__replay_put(w, 4, 6);
+  write_context(w, pin->holder.stack, &pin->holder.sites, 6);
+  write_frames(w, pin->holder.stack, 6);
+}
+
+static void write_pins(struct wo_replay_writer *w) {
+  const struct wo_pins *const pins = &w->report->pins;
+  const size_t shown = shown_of(w, pins->pins.count, PINS_SHOWN);
+  if (pins->pins.count == 0) return;
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "what pins segments: ");
+  wo_pins_sentence(pins, &w->line);
+  wo__replay_put(w, 2, 4);
+  for (size_t i = 0; i < shown; i++) write_pin(w, &pins->pins.items[i]);
+  if (pins->pins.count > shown) wo_text_add(w->out, "    and %zu more; --verbose shows them\n", pins->pins.count - shown);
+}
+
+void wo__replay_text_holders(struct wo_replay_writer *w) {
+  if (!w->report->has_course || w->report->attribution.total.count == 0) return;
+  write_classes(w);
+  write_stacks(w);
+  write_pins(w);
+}
