@@ -98,9 +98,9 @@ static void write_assumptions(struct wo_replay_writer *w) {
                 report->pair.by_power[2], report->pair.others);
     wo__replay_put(w, 4, 6);
   } else if (report->change.has_scale) {
-    wo_text_add(&w->line,
-                "how each allocation grows is inferred from one recording; low and high are the ends of what it leaves open "
-                "(--pair OTHER reads it off a second recording)");
+    wo_text_add(&w->line, "how each allocation grows is inferred from one recording");
+    if (wo_replay_is_interval(report)) wo_text_add(&w->line, "; low and high are the ends of what it leaves open");
+    wo_text_add(&w->line, " (--pair OTHER reads it off a second one)");
     wo__replay_put(w, 4, 6);
   }
   for (size_t i = 0; i < report->change.transform_count; i++) {
