@@ -1,6 +1,7 @@
 /* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text.h.
  *
  * The program's own frame stands first: it is the line that one can change. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "cuda_replay/replay_text.h"
@@ -8,10 +9,12 @@
 /* Rows without --verbose, so that the first screen holds all parts. */
 enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
 
+/* --verbose shows every row. */
 static size_t shown_of(const struct wo_replay_writer *w, size_t count, size_t most) {
   return w->style.is_verbose || count < most ? count : most;
 }
 
+/* "unknown" would sound like a class. */
 static const char *class_text(enum wo_alloc_class class_) {
   return class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_alloc_class_name(class_);
 }
@@ -53,6 +56,7 @@ static void write_context(struct wo_replay_writer *w, uint32_t stack, const stru
 static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t indent) {
   const struct wo_recording *const recording = w->report->recording;
   if (!w->style.is_verbose || stack == WO_NO_STACK) return;
+  assert(stack < recording->stacks.count);
   const struct wo_stack *const frames = &recording->stacks.items[stack];
   for (uint32_t i = 0; i < frames->count; i++) {
     wo__replay_frame(w, recording->stack_frames.items[frames->first + i], &w->line);
@@ -60,6 +64,7 @@ static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t inde
   }
 }
 
+/* Largest first, by picking: there are ten of them. */
 static void write_classes(struct wo_replay_writer *w) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   const uint64_t all = attribution->total.block_bytes;
@@ -82,6 +87,7 @@ static void write_classes(struct wo_replay_writer *w) {
   }
 }
 
+/* Rows are sorted by their maker; what is cut off is told as a sum. */
 static void write_stacks(struct wo_replay_writer *w) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   const uint64_t all = attribution->total.block_bytes;
@@ -119,6 +125,7 @@ static void add_birth(struct wo_replay_writer *w, uint32_t request) {
   }
 }
 
+/* What one would get back, what keeps it, and whose that is. */
 static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   char text[3][WO_SIZE_TEXT];
   wo_text_add(&w->line, "%s idle of %s, held by %s in ", wo__replay_size(pin->free_bytes, text[0]),
@@ -137,6 +144,7 @@ static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   write_frames(w, pin->holder.stack, 6);
 }
 
+/* The sentence first: the sum decides whether the rows are worth a look. */
 static void write_pins(struct wo_replay_writer *w) {
   const struct wo_pins *const pins = &w->report->pins;
   const size_t shown = shown_of(w, pins->pins.count, PINS_SHOWN);
@@ -150,6 +158,7 @@ static void write_pins(struct wo_replay_writer *w) {
 }
 
 void wo__replay_text_holders(struct wo_replay_writer *w) {
+  assert(w->line.len == 0);
   if (!w->report->has_course || w->report->attribution.total.count == 0) return;
   write_classes(w);
   write_stacks(w);

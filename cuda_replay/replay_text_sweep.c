@@ -1,5 +1,6 @@
 /* Results side by side: the what-if beside what was recorded, and the sweep, best first, harmful settings marked, with the line
  * to paste. See replay_text.h. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "cuda_replay/replay_text.h"
@@ -26,6 +27,7 @@ static void add_size(struct wo_replay_writer *w, uint64_t bytes, int columns) {
   wo_text_add(w->out, "%*.2f", columns, (double)bytes / (is_small(w->report) ? WO_MIB : WO_GIB));
 }
 
+/* What the columns are, in one line. */
 static void write_head(struct wo_replay_writer *w, const char *what) {
   wo_text_add(w->out, "\n  %s (%s reserved at the peak, idle share of it, result)\n", what, is_small(w->report) ? "MiB" : "GiB");
 }
@@ -63,6 +65,7 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
 
 /* ---- What if ---- */
 
+/* Settings, then where the run began: rows differ in one of the two. */
 static void write_case(struct wo_replay_writer *w, bool has_case, const struct wo_replay_case *result, const char *from) {
   if (!has_case) return;
   wo__replay_settings(w->report, &result->settings, &w->line);
@@ -123,8 +126,10 @@ static void write_end(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 4);
 }
 
+/* The recorded run first: it is what the others are compared with. */
 void wo__replay_text_whatif(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
+  assert(w->line.len == 0);
   if (!report->has_whatif) return;
   write_head(w, "what if");
   write_case(w, report->has_recorded, &report->recorded, "as recorded");
@@ -146,21 +151,24 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
 
 /* ---- Sweep ---- */
 
+/* The text is what was parsed, so that it can be pasted. */
 static void write_setting(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
   static const enum wo_replay_color colors[WO_SWEEP_WORTH_COUNT_] = {
       [WO_SWEEP_SAME] = WO_REPLAY_PLAIN, [WO_SWEEP_BETTER] = WO_REPLAY_GREEN, [WO_SWEEP_HARMFUL] = WO_REPLAY_RED};
-  if (row->worth == WO_SWEEP_HARMFUL) wo_text_add(&w->line, "harmful: ");
   wo_text_add_view(&w->line, row->text);
   if (row->needs.len > 0) {
     wo_text_add(&w->line, " with ");
     wo_text_add_view(&w->line, row->needs);
   }
   if (row->is_recorded) wo_text_add(&w->line, "  (as recorded)");
+  if (row->worth == WO_SWEEP_HARMFUL) wo_text_add(&w->line, "  harmful");
   write_row(w, &row->result, colors[row->worth]);
 }
 
+/* The answer and its line to paste stand above the table that proves them. */
 void wo__replay_text_sweep(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
+  assert(w->line.len == 0);
   if (!report->has_sweep) return;
   wo_text_add(w->out, "\n");
   wo_text_add_view(&w->line, report->sweep.advice);
