@@ -350,14 +350,13 @@ static enum wo_status on_oom(struct maker *maker, size_t index) {
   return add_request(maker, WO_REQUEST_ALLOC, instance, index);
 }
 
+/* What was used on another stream before anything else is known of it is left alone: its free shows whether it had to wait. */
 static enum wo_status on_record_stream(struct maker *maker, size_t index) {
   uint32_t instance = 0;
-  enum wo_status status = live_instance(maker, index, &instance);
-  if (status != WO_OK) return status;
-  struct wo_instance *const used = &maker->pattern->instances.items[instance];
-  if (used->size_bytes == 0) used->size_bytes = 1; /* its free will tell */
+  const struct wo_instance *const used = instance_at(maker, maker->trace->entries.items[index].address, &instance);
+  if (!used || used->birth == WO_NO_REQUEST) return WO_OK;
   if (used->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
-  status = wo_address_map_put(&maker->used, instance, 0);
+  const enum wo_status status = wo_address_map_put(&maker->used, instance, 0);
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
 }
 

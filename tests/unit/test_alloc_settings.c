@@ -35,7 +35,8 @@ static const struct row rows[] = {
     {210, "per_process_memory_fraction:0.333333333333", WO_OK, "per_process_memory_fraction:0.333333333333"},
     {211, "large_segment_size_mb:64", WO_OK, "large_segment_size_mb:64"},
     {211, "max_split_size_mb:64,large_segment_size_mb:64", WO_OK, "max_split_size_mb:64,large_segment_size_mb:64"},
-    {209, "max_split_size_mb:20", WO_OK, "max_split_size_mb:20"},
+    {210, "max_split_size_mb:20", WO_OK, "max_split_size_mb:20"},
+    {206, "max_split_size_mb:-1", WO_OK, "max_split_size_mb:-1"},
     /* What is refused. */
     {206, "expandable_segments:true", WO_E_SYNTAX, "True or False"},
     {206, "expandable_segments", WO_E_SYNTAX, "a colon"},
@@ -47,11 +48,13 @@ static const struct row rows[] = {
     {205, "max_non_split_rounding_mb:64", WO_E_UNKNOWN, "since torch 2.6"},
     {210, "large_segment_size_mb:64", WO_E_UNKNOWN, "since torch 2.11"},
     {113, "roundup_power2_divisions:[1:2]", WO_E_SYNTAX, "since torch 2.0"},
-    {208, "max_split_size_mb:20", WO_E_RANGE, "more than 20"},
-    {209, "max_split_size_mb:19", WO_E_RANGE, "at least 20"},
+    {209, "max_split_size_mb:20", WO_E_RANGE, "more than 20"},
+    {210, "max_split_size_mb:19", WO_E_RANGE, "at least 20"},
     {211, "max_split_size_mb:63,large_segment_size_mb:64", WO_E_RANGE, "at least 64"},
     {206, "max_split_size_mb:4294967296", WO_E_RANGE, "2^31"},
-    {206, "max_split_size_mb:-5", WO_E_SYNTAX, "a whole number"},
+    {206, "max_split_size_mb:-x", WO_E_SYNTAX, "a whole number"},
+    {206, "pinned_num_register_threads:-8", WO_E_SYNTAX, "a whole number"},
+    {201, "pinned_num_register_threads:8", WO_E_UNKNOWN, "since torch 2.2"},
     {206, "max_split_size_mb:", WO_E_SYNTAX, "a whole number"},
     {206, "garbage_collection_threshold:1.0", WO_E_RANGE, "below 1"},
     {206, "garbage_collection_threshold:0", WO_E_RANGE, "above 0"},
@@ -110,16 +113,16 @@ static void later_strings(void **state) {
   assert_int_equal(wo_alloc_settings_parse(WO_VIEW("max_split_size_mb:22"), 211, &settings, NULL), WO_E_RANGE);
 }
 
-/* The whole of a list, and what the rest means before and after 2.9. */
+/* The whole of a list, and what the rest means before and after 2.10. */
 static void lists(void **state) {
   (void)state;
-  for (uint16_t torch = 208; torch <= 209; torch++) {
+  for (uint16_t torch = 209; torch <= 210; torch++) {
     struct wo_alloc_settings settings = wo_alloc_settings_default(torch);
     assert_int_equal(wo_alloc_settings_parse(WO_VIEW("roundup_power2_divisions:[4:2,16:4,65536:8,>:1]"), torch, &settings, NULL),
                      WO_OK);
     static const uint32_t expected[WO_ROUNDUP_SLOTS] = {2, 2, 2, 0, 4};
     for (int i = 0; i < WO_ROUNDUP_SLOTS - 1; i++) assert_int_equal(settings.roundup_divisions[i], expected[i]);
-    assert_int_equal(settings.roundup_divisions[WO_ROUNDUP_SLOTS - 1], torch == 208 ? 1 : 8);
+    assert_int_equal(settings.roundup_divisions[WO_ROUNDUP_SLOTS - 1], torch == 209 ? 1 : 8);
   }
 }
 
