@@ -372,6 +372,9 @@ static enum wo_status read_all(struct reader *reader) {
     return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
   if (status == WO_OK) note_file(reader);
   if (status == WO_OK) status = wo_trace_front_put(&reader->front, reader->trace);
+  if (status == WO_E_LIMIT)
+    return wo_json_stream_fail(&reader->json, reader->err, status, "has more blocks than %zu entries hold",
+                               WO_LIMIT_TRACE_ENTRIES);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
 }
 
