@@ -1,5 +1,14 @@
 /* The reader of profiler traces: one pass over the events, of which memory events are kept and operators are followed.
  *
+ * An event that matters looks so, in one line or in ten:
+ *
+ *   {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 7, "tid": 8, "ts": 101.5, "args":
+ *    {"Total Reserved": 2097152, "Total Allocated": 5120, "Bytes": 1024, "Addr": 4096, "Device Id": 0, "Device Type": 1}}
+ *
+ * and an operator that it may have happened in:
+ *
+ *   {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 7, "tid": 8, "ts": 100.001, "dur": 2.5, "args": {...}}
+ *
  * Most of a large file is passed over bracket by bracket, as soon as an event's phase, category or name says that it does not
  * matter. What becomes of the kept events: chrome_trace_build.c. */
 #include "cuda_replay/chrome_trace.h"
