@@ -1,5 +1,14 @@
 /* The reader of profiler traces: one pass over the events, of which memory events are kept and operators are followed.
  *
+ * An event that matters looks so, in one line or in ten:
+ *
+ *   {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 7, "tid": 8, "ts": 101.5, "args":
+ *    {"Total Reserved": 2097152, "Total Allocated": 5120, "Bytes": 1024, "Addr": 4096, "Device Id": 0, "Device Type": 1}}
+ *
+ * and an operator that it may have happened in:
+ *
+ *   {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 7, "tid": 8, "ts": 100.001, "dur": 2.5, "args": {...}}
+ *
  * Most of a large file is passed over bracket by bracket, as soon as an event's phase, category or name says that it does not
  * matter. What becomes of the kept events: chrome_trace_build.c. */
 #include "cuda_replay/chrome_trace.h"
@@ -296,8 +305,8 @@ static enum wo_status add_mark(struct reader *reader, struct wo_view name, int64
   const enum wo_status status = wo_intern_text(&reader->intern, name, &text);
   if (status == WO_E_LIMIT) return WO_OK;
   if (status != WO_OK) return no_memory(reader);
-  recording->annotations.items[recording->annotations.count++] = (struct wo_annotation){
-      .name = reader->intern.texts.items[text], .time_us = at_ns / 1000, .device = -1, .is_start = is_start};
+  recording->annotations.items[recording->annotations.count++] =
+      (struct wo_annotation){.name = reader->intern.texts.items[text], .time_us = at_ns / 1000, .is_start = is_start};
   return WO_OK;
 }
 
@@ -465,6 +474,17 @@ static enum wo_status forgive(struct reader *reader, enum wo_status status, cons
   return WO_OK;
 }
 
+/* Marks are of the program; they are given to the first device that it allocated on. */
+static void finish_marks(struct reader *reader) {
+  struct wo_recording *const recording = reader->recording;
+  assert(recording->traces.count > 0);
+  for (size_t i = 0; i < recording->annotations.count; i++) {
+    struct wo_annotation *const mark = &recording->annotations.items[i];
+    mark->device = recording->traces.items[0].device;
+    if (__builtin_add_overflow(mark->time_us, reader->base_us, &mark->time_us)) mark->time_us = INT64_MAX;
+  }
+}
+
 /* Times become absolute at the end: what they are relative to stands behind the events. */
 static enum wo_status read_all(struct reader *reader) {
   struct wo_err *const err = reader->err;
@@ -475,13 +495,13 @@ static enum wo_status read_all(struct reader *reader) {
   status = forgive(reader, status, &wrong);
   if (status != WO_OK) return status;
   if (reader->events.count == 0) return refuse_empty(reader);
-  for (size_t i = 0; i < reader->recording->annotations.count; i++) {
-    int64_t *const at = &reader->recording->annotations.items[i].time_us;
-    if (__builtin_add_overflow(*at, reader->base_us, at)) *at = INT64_MAX;
-  }
   status = wo__chrome_build(&reader->events, reader->base_us, reader->recording);
+  if (status == WO_OK) finish_marks(reader);
   if (status == WO_OK && !wo_trace_sort_annotations(reader->recording)) status = WO_E_NOMEM;
   if (status == WO_OK) note_file(reader);
+  if (status == WO_E_LIMIT)
+    return wo_json_stream_fail(&reader->json, reader->err, status, "has more blocks than %zu entries hold",
+                               WO_LIMIT_TRACE_ENTRIES);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
 }
 

@@ -1,5 +1,9 @@
 /* From memory events to traces: pairing frees with allocations, blocks that were there before, and the file's own sums as a
- * check. */
+ * check.
+ *
+ * Every trace that comes out can be replayed, whatever the events say: an address is given out only while nothing lives there,
+ * and freed only while something does. Where the events break that rule something was not recorded (a profiler that paused, a
+ * buffer that ran over), and the least that can have happened is added and counted. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,12 @@
  *
  * Works on the source's window directly. Before each token enough bytes are asked for that everything but a long string lies in
  * the window in one piece, so that texts are views and only strings with escapes, or across the window's end, are copied. Passing
- * over a value is a loop of its own: it counts brackets, and reads most of a large trace. Numbers: json_number.c. */
+ * over a value is a loop of its own: it counts brackets, and reads most of a large trace. Numbers: json_number.c.
+ *
+ * Three states are enough: a value is due, a key or the end of its object is due, or what stands between two of them. With the
+ * kind of each open level in a bit, no stack of anything is kept, and nothing recurses. Leniency is where programs are known to
+ * break the rules (a comma before a bracket when a run was killed, backslashes of Windows paths); a file that is wrong elsewhere
+ * is refused at the byte, as reading on would make up events that never were. */
 #include "cuda_replay/json_stream.h"
 
 #include <assert.h>

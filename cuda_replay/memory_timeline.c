@@ -1,5 +1,14 @@
 /* The reader of memory timelines: raw events into lifetimes matched by size, newest first; drawn ones into figures for a refusal.
- */
+ *
+ * Raw events, as they come:
+ *
+ *   [-1, 1, 4096, 0]        4096 bytes of a parameter existed before the profiler began
+ *   [5000, 2, 512, 3]       512 temporary bytes are created
+ *   [6000, 3, -512, 3]      they get a new version: no longer temporary ...
+ *   [6000, 3, 512, 5]       ... but a gradient
+ *   [7000, 4, -512, 5]      and go
+ *
+ * Newest first is the better guess: temporaries of one size follow each other closely, while what lives long was made early. */
 #include "cuda_replay/memory_timeline.h"
 
 #include <assert.h>
@@ -372,6 +381,9 @@ static enum wo_status read_all(struct reader *reader) {
     return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
   if (status == WO_OK) note_file(reader);
   if (status == WO_OK) status = wo_trace_front_put(&reader->front, reader->trace);
+  if (status == WO_E_LIMIT)
+    return wo_json_stream_fail(&reader->json, reader->err, status, "has more blocks than %zu entries hold",
+                               WO_LIMIT_TRACE_ENTRIES);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
 }
 

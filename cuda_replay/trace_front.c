@@ -1,4 +1,7 @@
-/* Blocks that were alive before the first entry, and annotations in the order of time: what readers do at the end. */
+/* Blocks that were alive before the first entry, and annotations in the order of time: what readers do at the end.
+ *
+ * A free without an allocation shows a block that was there all along, but not before the free comes. So those blocks are
+ * gathered beside the trace and moved in front of it once. */
 #include "cuda_replay/trace_front.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* The reader of the line form: what becomes of a line, once its keys have been read (trace_lines_keys.c).
  *
+ * Lines are taken one after the other, and each is checked against what stands above it only: that its stack is defined, that its
+ * block fits into what is left of the segment. So memory holds the recording and one line, and an error is found on its own line.
  * The one key that is a kind says what a line is. The header is understood in trace_lines_header.c. */
 #include "cuda_replay/trace_lines.h"
 

@@ -1,4 +1,8 @@
-/* What the reader of the line form does once all lines are there: the sizes of short frees. */
+/* What the reader of the line form does once all lines are there: the sizes of short frees ({"free": 7}).
+ *
+ * They are looked up at the end, so that files without any pay nothing: all allocations are sorted by address and age, and each
+ * free finds the newest before it. That the block is still alive is not asked here; whoever makes a pattern refuses a block that
+ * is freed twice. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

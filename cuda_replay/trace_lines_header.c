@@ -1,4 +1,7 @@
-/* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them. */
+/* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them.
+ *
+ * The object holds what a recording knows, exactly and for all versions; the spelling is for people, and means what that version
+ * of torch makes of it. Keys of the header may stand in any order, so nothing is applied before all have been read. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

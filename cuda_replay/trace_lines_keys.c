@@ -1,4 +1,8 @@
-/* One line of the line form into a table of its keys, whatever it is. New keys are rows of trace_lines.def. */
+/* One line of the line form into a table of its keys, whatever it is. New keys are rows of trace_lines.def.
+ *
+ * A key's number is its place in that table, followed by the actions; a line is a bit for each key that it has, with a number for
+ * each. So a line is read before anybody knows what it is, in whatever order its keys stand, and a key is known in one place
+ * only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* The writer of the line form: header, frames, stacks, annotations, notes, then each device with its entries and segments.
  *
  * Lines are put together in one buffer that is handed to the sink when it is nearly full, so that memory does not grow with the
- * recording. The order is fixed, and every default is left out: equal recordings give equal bytes. */
+ * recording. What a line refers to stands above it, as the reader asks for. The order is fixed, and every default is left out:
+ * equal recordings give equal bytes. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>

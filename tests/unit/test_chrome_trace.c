@@ -158,6 +158,7 @@ static void test_stacks(void **state) {
   assert_true(wo_view_is(inner->function, "aten::empty") && wo_view_is(inner->file, "op") && inner->line == 0);
   assert_true(wo_view_is(outer->function, "step") && wo_view_is(outer->file, "train.py") && outer->line == 12);
   assert_int_equal(r->annotations.count, 2);
+  assert_int_equal(r->annotations.items[1].device, 0);
   assert_true(wo_view_is(r->annotations.items[0].name, "ProfilerStep#2") && r->annotations.items[0].is_start);
   assert_true(r->annotations.items[0].time_us == 1700000000000099 && r->annotations.items[1].time_us == 1700000000000139);
   wo_recording_free(r);

@@ -420,6 +420,51 @@ static void test_sniff(void **state) {
   assert_false(wo_trace_lines_sniff(WO_VIEW("")));
 }
 
+/* Larger than every buffer: many lines, and one text that is longer than a window. */
+static void test_large(void **state) {
+  (void)state;
+  struct wo_text text = {0}, first = {0}, second = {0};
+  wo_text_add(&text, H "{\"frame\":0,\"file\":\"a.py\",\"function\":\"");
+  for (int i = 0; i < 40000; i++) wo_text_add(&text, "name%d\\n\\u0001", i);
+  wo_text_add(&text, "\"}\n{\"stack\":0,\"frames\":[0");
+  wo_text_repeat(&text, ' ', 300000);
+  wo_text_add(&text, "]}\n");
+  for (int i = 0; i < 20000; i++)
+    wo_text_add(&text, "{\"alloc\":%d,\"id\":%d,\"stack\":0}\n{\"free\":%d}\n", i + 1, i % 7, i % 7);
+  struct wo_recording *const recording = read_whole((struct wo_view){text.ptr, text.len}, 50000);
+  assert_int_equal(recording->traces.items[0].entries.count, 60000);
+  assert_true(wo_sample_write(recording, &first));
+  struct wo_recording *const again = read_whole((struct wo_view){first.ptr, first.len}, 0);
+  assert_null(wo_test_difference(recording, again));
+  assert_true(wo_sample_write(again, &second));
+  assert_true(first.len == second.len && memcmp(first.ptr, second.ptr, first.len) == 0);
+  for (size_t part = 34; part < 100; part++) {
+    struct wo_recording *const cut = read_whole((struct wo_view){first.ptr, first.len / 100 * part}, 0);
+    assert_true(cut->traces.count == 0 || cut->traces.items[0].entries.count < 60000);
+    wo_recording_free(cut);
+  }
+  wo_text_done(&text);
+  wo_text_done(&first);
+  wo_text_done(&second);
+  wo_recording_free(again);
+  wo_recording_free(recording);
+}
+
+/* A disk that fails in the middle gives what stands before, and says so. */
+static void test_broken_feed(void **state) {
+  (void)state;
+  struct wo_test_bytes bytes = {canonical, sizeof canonical - 1, 0, 100, sizeof canonical - 300};
+  struct wo_trace_source source;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_trace_source_init(&source, wo_test_feed(&bytes), "trace"), WO_OK);
+  assert_int_equal(wo_trace_read(&source, &recording, &err), WO_OK);
+  assert_true(recording->is_truncated && wo_test_has_note(recording, "the disk is gone"));
+  assert_true(recording->traces.count > 0 && wo_recording_is_valid(recording));
+  wo_recording_free(recording);
+  wo_trace_source_done(&source);
+}
+
 /* Every example of the documentation is read, without a note. */
 static void test_documentation(void **state) {
   (void)state;
@@ -493,6 +538,8 @@ int main(void) {
       cmocka_unit_test(test_too_many),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_sink_fails),
+      cmocka_unit_test(test_large),
+      cmocka_unit_test(test_broken_feed),
       cmocka_unit_test(test_sniff),
       cmocka_unit_test(test_documentation),
       cmocka_unit_test(test_snapshots),
