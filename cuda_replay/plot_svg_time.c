@@ -157,27 +157,28 @@ static size_t add_optimizer_steps(struct chart *chart) {
   return count;
 }
 
-/* Drawn from the last to the first, which is the strongest and lies above the others. */
+/* A flag and a line at the first failure; ticks above the columns in which others follow. */
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
   char text[96];
   char more[48] = "";
   if (course->oom_kept == 0) return;
-  for (uint32_t i = course->oom_kept; i > 0; i--) {
-    const double x = x_of_place(chart, &course->ooms[i - 1]);
-    wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, i == 1 ? "bad" : "bad thin");
-  }
   const double x = x_of_place(chart, &course->ooms[0]);
+  for (size_t i = 0; i < chart->count; i++) {
+    if (chart->columns[i].oom_count == 0) continue;
+    wo_svg_line(chart->page->out, chart->x[i + 1], chart->top - 5, chart->x[i + 1], chart->top, "bad");
+  }
+  wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, "bad");
   wo_text_add(chart->page->out, "<path class=\"badfill\" d=\"M");
   wo_svg_number(chart->page->out, x - 6);
   wo_text_add(chart->page->out, ",");
   wo_svg_number(chart->page->out, chart->top - 12);
   wo_text_add(chart->page->out, "h12l-6,9z\"/>\n");
   wo_units_bytes_text((double)course->oom.requested_bytes, bytes, sizeof bytes);
-  if (course->oom_count > 1) snprintf(more, sizeof more, ", and %llu more", (unsigned long long)(course->oom_count - 1));
+  if (course->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(course->oom_count - 1));
   snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
-  add_label_beside(chart, x, chart->top - 6, wo_view_of(text));
+  add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
 
 /* Where a label stands clear of the lines of reserved bytes and of the capacity. */
