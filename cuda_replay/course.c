@@ -29,6 +29,7 @@ void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b) 
   a->first_us = known_time(a->first_us, b->first_us);
   a->last_us = known_time(b->last_us, a->last_us);
   a->count += b->count;
+  a->oom_count += b->oom_count;
 }
 
 /* Whole bins only: a column that began inside of a bin would show a height that belongs to its neighbour. */

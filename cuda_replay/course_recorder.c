@@ -175,6 +175,7 @@ static void follow_ooms(struct wo_course_recorder *recorder, const struct sample
     course->ooms[course->oom_kept++] = place_of(sample, sample->bytes[WO_COURSE_ALLOCATED]);
   }
   course->has_oom = true;
+  course->bins[course->bin_count - 1].oom_count += count - course->oom_count;
   course->oom_count = count;
 }
 

@@ -116,58 +116,69 @@ static void add_label_beside(struct chart *chart, double x, double y, struct wo_
   wo_svg_text(chart->page->out, is_left ? x - 8 : x + 8, y, is_left ? "b halo r" : "b halo", text, 80);
 }
 
-/* Moves *column to the first one, from there on, in which a time was reached; false when none reached it. Times that rise from
- * call to call cost one pass together. */
-static bool seek_time(const struct chart *chart, int64_t time_us, size_t *column) {
-  for (; *column < chart->count; (*column)++) {
-    const int64_t last_us = chart->columns[*column].last_us;
-    if (last_us != WO_NO_TIME && last_us >= time_us) return true;
+/* Whether a step of the optimizer begins after from_us and not after to_us. Annotations are by rising time. */
+static bool has_optimizer_step(const struct wo_recording *recording, int64_t from_us, int64_t to_us) {
+  size_t low = 0;
+  size_t high = recording->annotations.count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (recording->annotations.items[middle].time_us <= from_us) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  for (; low < recording->annotations.count && recording->annotations.items[low].time_us <= to_us; low++) {
+    const struct wo_annotation *const annotation = &recording->annotations.items[low];
+    if (annotation->is_start && wo_view_starts(annotation->name, "Optimizer.step")) return true;
   }
   return false;
 }
 
-/* PyTorch records the optimizer's steps by itself: they show where iterations end. Returns how many marks were drawn; none where
- * there are so many that they would hide what they mark. */
+/* PyTorch records the optimizer's steps by itself: they show where iterations end. A program that was lengthened repeats its
+ * times, so each column is asked for its own. Returns how many marks were drawn; none where they would hide what they mark. */
 static size_t add_optimizer_steps(struct chart *chart) {
   const struct wo_recording *const recording = chart->page->plot->pattern->recording;
   double marks[MARKS_MAX];
   size_t count = 0;
-  size_t column = 0;
-  for (size_t i = 0; i < recording->annotations.count; i++) {
-    const struct wo_annotation *const annotation = &recording->annotations.items[i];
-    if (!annotation->is_start || !wo_view_starts(annotation->name, "Optimizer.step")) continue;
-    if (annotation->time_us < chart->page->plot->course->first_us) continue; /* before the recording */
-    if (!seek_time(chart, annotation->time_us, &column)) break;
-    const double x = chart->x[column];
-    if (count > 0 && marks[count - 1] == x) continue; /* of another device, or too close to be told apart */
-    if (count == MARKS_MAX) return 0;
-    marks[count++] = x;
+  int64_t before_us = WO_NO_TIME; /* the last time before the column */
+  for (size_t i = 0; i < chart->count; i++) {
+    const struct wo_course_bin *const column = &chart->columns[i];
+    if (column->last_us == WO_NO_TIME) continue;
+    const bool goes_on = before_us != WO_NO_TIME && before_us <= column->first_us;
+    const int64_t from_us = goes_on ? before_us : column->first_us - (column->first_us > INT64_MIN);
+    if (has_optimizer_step(recording, from_us, column->last_us)) {
+      if (count == MARKS_MAX) return 0;
+      marks[count++] = chart->x[i];
+    }
+    before_us = column->last_us;
   }
   for (size_t i = 0; i < count; i++) wo_svg_line(chart->page->out, marks[i], chart->top, marks[i], chart->bottom, "step");
   return count;
 }
 
-/* Drawn from the last to the first, which is the strongest and lies above the others. */
+/* A flag and a line at the first failure; ticks above the columns in which others follow. */
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
   char text[96];
   char more[48] = "";
   if (course->oom_kept == 0) return;
-  for (uint32_t i = course->oom_kept; i > 0; i--) {
-    const double x = x_of_place(chart, &course->ooms[i - 1]);
-    wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, i == 1 ? "bad" : "bad thin");
-  }
   const double x = x_of_place(chart, &course->ooms[0]);
+  for (size_t i = 0; i < chart->count; i++) {
+    if (chart->columns[i].oom_count == 0) continue;
+    wo_svg_line(chart->page->out, chart->x[i + 1], chart->top - 5, chart->x[i + 1], chart->top, "bad");
+  }
+  wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, "bad");
   wo_text_add(chart->page->out, "<path class=\"badfill\" d=\"M");
   wo_svg_number(chart->page->out, x - 6);
   wo_text_add(chart->page->out, ",");
   wo_svg_number(chart->page->out, chart->top - 12);
   wo_text_add(chart->page->out, "h12l-6,9z\"/>\n");
   wo_units_bytes_text((double)course->oom.requested_bytes, bytes, sizeof bytes);
-  if (course->oom_count > 1) snprintf(more, sizeof more, ", and %llu more", (unsigned long long)(course->oom_count - 1));
+  if (course->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(course->oom_count - 1));
   snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
-  add_label_beside(chart, x, chart->top - 6, wo_view_of(text));
+  add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
 
 /* Where a label stands clear of the lines of reserved bytes and of the capacity. */
@@ -274,6 +285,18 @@ static void add_request_axis(struct chart *chart) {
   page->y += 18;
 }
 
+/* Whether times rise over the columns: in a program that was lengthened they begin anew, and no axis could show them. */
+static bool do_times_rise(const struct chart *chart) {
+  int64_t before_us = INT64_MIN;
+  for (size_t i = 0; i < chart->count; i++) {
+    const struct wo_course_bin *const column = &chart->columns[i];
+    if (column->last_us == WO_NO_TIME) continue;
+    if (column->first_us < before_us || column->last_us < column->first_us) return false;
+    before_us = column->last_us;
+  }
+  return true;
+}
+
 /* Times do not run evenly over requests: ticks stand where a time was reached. */
 static void add_time_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
@@ -281,7 +304,7 @@ static void add_time_axis(struct chart *chart) {
   char label[32];
   char text[48];
   double free_x = WO_SVG_LEFT + 30;
-  if (course->first_us == WO_NO_TIME || course->last_us <= course->first_us) return;
+  if (course->first_us == WO_NO_TIME || course->last_us <= course->first_us || !do_times_rise(chart)) return;
   const double all_us = (double)course->last_us - (double)course->first_us;
   const struct wo_plot_axis axis = wo_plot_axis_us(all_us, 12);
   double next_us = axis.step;

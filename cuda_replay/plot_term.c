@@ -54,7 +54,6 @@ struct term {
   size_t width;  /* columns of the chart, without those */
   struct wo_course_bin columns[WIDTH_MAX];
   size_t column_count;
-  bool has_oom[WIDTH_MAX];
   struct wo_plot_axis axis;
   const char *colour; /* that is on, "" for none */
 };
@@ -118,7 +117,8 @@ static void put_cell(struct term *term, size_t x, int row) {
   const double reserved = ((double)column->high_bytes[WO_COURSE_RESERVED] - low) / line_bytes;
   const double capacity = ((double)term->plot->capacity_bytes - low) / line_bytes;
   const bool is_capacity = wo_plot_shows_capacity(term->plot) && capacity > 0 && capacity <= 1;
-  if (row == 0 && term->has_oom[x]) {
+  const bool is_first = x == 0 || column_at(term, x - 1) != column; /* of the characters that show the column */
+  if (row == 0 && is_first && column->oom_count > 0) {
     put(term, MARK_OOM);
   } else if (allocated >= 1 - 0.5 / EIGHTHS) {
     put(term, MARK_ALLOCATED);
@@ -306,16 +306,6 @@ static void add_map(struct term *term) {
 
 /* ---- Together ---- */
 
-/* Marks the columns in which requests failed. */
-static void mark_ooms(struct term *term) {
-  const struct wo_course *const course = term->plot->course;
-  for (uint32_t i = 0; i < course->oom_kept; i++) {
-    const uint32_t request = course->ooms[i].request == WO_NO_REQUEST ? 0 : course->ooms[i].request;
-    const size_t x = (size_t)((double)request / course->request_count * (double)term->width);
-    term->has_oom[x < term->width ? x : term->width - 1] = true;
-  }
-}
-
 /* Widths outside of what reads well are brought inside; a terminal that lies about its width gets a chart that wraps. */
 void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out) {
   const size_t width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
@@ -334,7 +324,6 @@ void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct
   assert(term->gutter < width);
   term->width = width - term->gutter;
   term->column_count = wo_course_columns(plot->course, term->width, term->columns);
-  mark_ooms(term);
   add_legend(term);
   add_rows(term);
   add_base(term);
