@@ -73,6 +73,7 @@ struct wo_allocator_stats {
   uint64_t num_sync_all_streams;
   uint64_t num_device_alloc;
   uint64_t num_device_free;
+  uint64_t num_oom_rejections; /* 2.12 on: of throw_on_cudamalloc_oom; these are no num_ooms */
 };
 
 /* What is known of a request that failed. */
@@ -84,6 +85,7 @@ struct wo_allocator_oom {
   uint64_t largest_free_block_bytes; /* in the pool and stream that would have served it; 0 = none */
   uint64_t cached_free_bytes;        /* free in all pools: reserved - active */
   bool by_fraction;                  /* the memory fraction refused, not the device */
+  bool is_rejected;                  /* by throw_on_cudamalloc_oom, before the device was asked: there is no event */
 };
 
 /* A new allocator without memory. WO_E_USAGE for settings that cannot be modelled (cudaMallocAsync), WO_E_NOMEM. */
@@ -93,8 +95,10 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
 /* Frees the model; the device is told nothing. NULL allowed; returns NULL. */
 struct wo_allocator *wo_allocator_free(struct wo_allocator *allocator);
 
-/* Serves a request of size_bytes (1 .. 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as torch
- * would be; see wo_allocator_last_oom; the allocator goes on. Others: the device or the model's own memory failed. */
+/* Serves a request of size_bytes (1 to below 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as
+ * torch would be; see wo_allocator_last_oom; the allocator goes on. WO_E_USAGE: torch itself would stop here with an internal
+ * error. WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE for the
+ * size. Of WO_E_USAGE, WO_E_RANGE and the device's failures wo_allocator_message tells more. */
 enum wo_status wo_allocator_malloc(struct wo_allocator *allocator, uint64_t size_bytes, uint64_t stream, wo_block_id *ret_block);
 
 /* The program frees a block that it holds. Completes at once, unless the block was used on other streams (or is_deferred forces
@@ -107,17 +111,22 @@ enum wo_status wo_allocator_record_stream(struct wo_allocator *allocator, wo_blo
 /* All events of a pending block are done: it goes back into its pool. */
 void wo_allocator_complete(struct wo_allocator *allocator, wo_block_id block);
 
-/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures), releases what can be. */
+/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures), releases what can be. Results as those of
+ * wo_allocator_malloc. */
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *allocator);
 
-/* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer; is_capture: a CUDA graph is
- * being captured, so nothing is released meanwhile. wo_allocator_pool_release: its last user is gone, the pool is freeable. */
+/* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer. is_capture: a CUDA graph is
+ * being captured, so nothing is released meanwhile; up to 2.12 a MemPool has the same effect. wo_allocator_pool_release: a user
+ * of the pool is gone; it can be released once it has none. WO_E_USAGE when torch would refuse (a second capture into the pool,
+ * no such pool), WO_E_NOMEM. */
 enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo_pool_id pool, uint64_t stream, bool is_capture);
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
-/* New settings while running, as torch.cuda.memory._set_allocator_settings; a new memory fraction. */
+/* New settings while running, or a new memory fraction. _text: as torch.cuda.memory._set_allocator_settings does, which leaves
+ * the memory fraction alone, also when the string sets it; results as those of wo_alloc_settings_parse. */
 void wo_allocator_set(struct wo_allocator *allocator, const struct wo_alloc_settings *settings);
+enum wo_status wo_allocator_set_text(struct wo_allocator *allocator, struct wo_view text, struct wo_err *err);
 
 /* ---- Start state: an allocator that does not begin empty ---- */
 
@@ -150,6 +159,9 @@ enum wo_status wo_allocator_place(struct wo_allocator *allocator, const struct w
 const struct wo_allocator_stats *wo_allocator_stats(const struct wo_allocator *allocator);
 const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *allocator);
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *allocator);
+
+/* One clause about the last result that was neither WO_OK nor WO_E_LIMIT. Never NULL. */
+const char *wo_allocator_message(const struct wo_allocator *allocator);
 
 /* Address / size in bytes with slack / requested bytes of a block that is allocated or pending. */
 uint64_t wo_allocator_address(const struct wo_allocator *allocator, wo_block_id block);

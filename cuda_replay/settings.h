@@ -19,6 +19,9 @@ enum { WO_ROUNDUP_SLOTS = 16 };
 
 #define WO_SPLIT_UNLIMITED UINT64_MAX
 
+/* A memory fraction that allows nothing at all: 0 stands for "not set". */
+#define WO_FRACTION_NOTHING 1e-30
+
 struct wo_alloc_settings {
   uint64_t max_split_bytes;                     /* WO_SPLIT_UNLIMITED without */
   uint64_t max_non_split_rounding_bytes;        /* 2.6 on; 20 MiB */
@@ -26,17 +29,19 @@ struct wo_alloc_settings {
   uint32_t roundup_divisions[WO_ROUNDUP_SLOTS]; /* slot i is for sizes of [2^i MiB, 2^(i+1) MiB); 0 = off */
   double garbage_collection_threshold;          /* 0 = off; acts only with a memory fraction */
   double memory_fraction; /* of the card's total; 0 = not set (set_per_process_memory_fraction, or 2.10's key) */
+  double string_fraction; /* the fraction that the last settings string to have one gave; 0 = none. For throw_on_cudamalloc_oom */
   bool expandable_segments;
   bool graph_capture_record_stream_reuse;
   bool throw_on_cudamalloc_oom;
-  bool is_native; /* false: cudaMallocAsync, which has no blocks to model */
+  bool keeps_odd_sizes; /* up to 2.3: one division leaves sizes as they are; an allocator sets it by its version */
+  bool is_native;       /* false: cudaMallocAsync, which has no blocks to model */
 };
 
 /* The defaults of a version. */
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch);
 
 /* Applies a settings string as that version of torch would: max_split, roundup and gc threshold go back to their defaults first,
- * all else keeps its value (2.11 on: the segment size and the non-split rounding go back, too). Keys that do not move
+ * all else keeps its value (2.11 on: the non-split rounding goes back to the segment size). Keys that do not move
  * placement (pinned_*, release_lock_on_cudamalloc, ...) are accepted. WO_E_SYNTAX or WO_E_RANGE or WO_E_UNKNOWN with a
  * message that names the key, what was expected and, for a key of a later version, that version; *settings is unchanged then. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
