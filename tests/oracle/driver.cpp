@@ -162,7 +162,7 @@ void put_statistics() {
   put_stat(stats.oversize_segments);
   put_number(uint64_t(stats.num_alloc_retries));
   put_number(uint64_t(stats.num_ooms));
-#if WO_TORCH >= 204
+#if WO_TORCH >= 203
   put_number(uint64_t(stats.num_sync_all_streams));
   put_number(uint64_t(stats.num_device_alloc));
   put_number(uint64_t(stats.num_device_free));

@@ -1,0 +1,471 @@
+/* The model's side of the oracle: slots of a program, the events that delay frees, and the model over its stand-in device. */
+#include "tests/oracle/lockstep.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 4096, STREAMS_PER_BLOCK = 16, MESSAGE_BYTES = 400 };
+
+struct use {
+  uint64_t stream;
+  uint64_t number; /* of the event */
+};
+
+struct slot {
+  wo_block_id block; /* WO_NO_BLOCK: nothing */
+  uint64_t stream;
+  size_t use_count;
+  struct use uses[STREAMS_PER_BLOCK];
+};
+
+struct wo_lockstep {
+  uint16_t torch;
+  struct wo_standin standin;
+  struct wo_device device;
+  struct wo_alloc_settings settings;
+  struct wo_allocator *allocator;
+  struct slot slots[SLOTS];
+  struct {
+    struct slot slot;
+    uint64_t address;
+    bool has_events; /* false: freed during a capture */
+  } pending[SLOTS];
+  size_t pending_count;
+  size_t capture_count;
+  bool has_waits;
+  struct wo_oracle_calls calls;
+  struct wo_oracle_calls entries;
+  char message[MESSAGE_BYTES];
+};
+
+static void *need(void *memory) {
+  if (!memory) {
+    fputs("oracle: out of memory\n", stderr);
+    abort();
+  }
+  return memory;
+}
+
+void wo_oracle_calls_add(struct wo_oracle_calls *calls, struct wo_oracle_call call) {
+  struct wo_oracle_call *last = calls->count ? &calls->items[calls->count - 1] : NULL;
+  if (last && call.kind == WO_CALL_UNMAP && last->kind == WO_CALL_UNMAP && last->address + last->size_bytes == call.address) {
+    last->size_bytes += call.size_bytes;
+    return;
+  }
+  if (calls->count == calls->capacity) {
+    calls->capacity = calls->capacity ? 2 * calls->capacity : 64;
+    calls->items = need(realloc(calls->items, calls->capacity * sizeof *calls->items));
+  }
+  calls->items[calls->count++] = call;
+}
+
+static int by_address(const void *left, const void *right) {
+  const struct wo_oracle_call *a = left;
+  const struct wo_oracle_call *b = right;
+  return a->address < b->address ? -1 : a->address > b->address;
+}
+
+void wo_oracle_calls_settle(struct wo_oracle_calls *calls) {
+  for (size_t i = 0; i < calls->count; i++) {
+    size_t end = i;
+    while (end < calls->count && calls->items[end].kind == 'c')
+      end++;
+    if (end > i + 1)
+      qsort(&calls->items[i], end - i, sizeof *calls->items, by_address);
+    i = end > i ? end - 1 : i;
+  }
+}
+
+size_t wo_oracle_calls_differ(const struct wo_oracle_calls *left, const struct wo_oracle_calls *right) {
+  const size_t count = left->count < right->count ? left->count : right->count;
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_oracle_call *a = &left->items[i];
+    const struct wo_oracle_call *b = &right->items[i];
+    if (a->kind != b->kind || a->address != b->address || a->size_bytes != b->size_bytes || a->stream != b->stream)
+      return i;
+  }
+  return left->count == right->count ? SIZE_MAX : count;
+}
+
+uint64_t wo_oracle_number(const char **at, const char *end) {
+  const char *p = *at;
+  uint64_t value = 0;
+  while (p < end && *p == ' ')
+    p++;
+  while (p < end && *p >= '0' && *p <= '9')
+    value = value * 10 + (uint64_t)(*p++ - '0');
+  *at = p;
+  return value;
+}
+
+/* ---- The model's device ---- */
+
+static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
+  const uint64_t address = wo_standin_malloc(state, size_bytes);
+  *ret_address = address;
+  return address ? WO_OK : WO_E_LIMIT;
+}
+
+static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_bytes) {
+  (void)size_bytes;
+  return wo_standin_free(state, address) ? WO_OK : WO_E_RANGE;
+}
+
+static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
+  *ret_address = wo_standin_reserve(state, size_bytes);
+  return *ret_address ? WO_OK : WO_E_LIMIT;
+}
+
+static enum wo_status range_free(void *state, uint64_t address, uint64_t size_bytes) {
+  (void)size_bytes;
+  return wo_standin_unreserve(state, address) ? WO_OK : WO_E_RANGE;
+}
+
+static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
+  for (uint64_t done = 0; done < size_bytes; done += handle_bytes) {
+    if (wo_standin_create(state, handle_bytes))
+      continue;
+    for (; done; done -= handle_bytes)
+      wo_standin_release(state, handle_bytes);
+    return WO_E_LIMIT;
+  }
+  wo_standin_map(state, address, size_bytes);
+  return WO_OK;
+}
+
+static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
+  for (uint64_t done = 0; done < size_bytes; done += handle_bytes)
+    wo_standin_release(state, handle_bytes);
+  wo_standin_unmap(state, address, size_bytes);
+  return WO_OK;
+}
+
+static void memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {
+  const struct wo_standin *standin = state;
+  *ret_free_bytes = wo_standin_free_bytes(standin);
+  *ret_total_bytes = standin->total_bytes;
+}
+
+static const char *message(void *state) {
+  (void)state;
+  return "the stand-in knows no such segment";
+}
+
+static void on_call(void *state, enum wo_standin_call call, uint64_t address, uint64_t size_bytes) {
+  struct wo_lockstep *lockstep = state;
+  wo_oracle_calls_add(&lockstep->calls, (struct wo_oracle_call){.kind = (char)call, .address = address, .size_bytes = size_bytes});
+}
+
+/* ---- Events of the model ---- */
+
+static char letter(enum wo_action action) {
+  switch (action) {
+  case WO_ACTION_ALLOC:
+    return 'a';
+  case WO_ACTION_FREE_REQUESTED:
+    return 'q';
+  case WO_ACTION_FREE_COMPLETED:
+    return 'c';
+  case WO_ACTION_SEGMENT_ALLOC:
+    return 's';
+  case WO_ACTION_SEGMENT_FREE:
+    return 'f';
+  case WO_ACTION_SEGMENT_MAP:
+    return 'm';
+  case WO_ACTION_SEGMENT_UNMAP:
+    return 'u';
+  case WO_ACTION_OOM:
+    return 'o';
+  default:
+    return 0;
+  }
+}
+
+/* A block whose free completed waits no more. Where the allocator waited for it, its streams have come that far. */
+static void settle_pending(struct wo_lockstep *lockstep, uint64_t address) {
+  for (size_t i = 0; i < lockstep->pending_count; i++) {
+    if (lockstep->pending[i].address != address)
+      continue;
+    const struct slot *slot = &lockstep->pending[i].slot;
+    for (size_t k = 0; k < slot->use_count && lockstep->pending[i].has_events; k++) {
+      const size_t at = wo_standin_stream(&lockstep->standin, slot->uses[k].stream);
+      if (lockstep->standin.streams[at].completed < slot->uses[k].number)
+        lockstep->standin.streams[at].completed = slot->uses[k].number;
+    }
+    lockstep->pending_count--;
+    memmove(&lockstep->pending[i], &lockstep->pending[i + 1], (lockstep->pending_count - i) * sizeof *lockstep->pending);
+    return;
+  }
+}
+
+static void on_event(void *state, const struct wo_allocator_event *event) {
+  struct wo_lockstep *lockstep = state;
+  if (event->action == WO_ACTION_FREE_COMPLETED)
+    settle_pending(lockstep, event->address);
+  const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream};
+  if (entry.kind)
+    wo_oracle_calls_add(&lockstep->entries, entry);
+}
+
+static void record_events(struct wo_lockstep *lockstep, size_t pending) {
+  struct slot *slot = &lockstep->pending[pending].slot;
+  for (size_t k = 0; k < slot->use_count; k++)
+    slot->uses[k].number = wo_standin_record(&lockstep->standin, slot->uses[k].stream);
+  lockstep->pending[pending].has_events = true;
+}
+
+/* What the allocator does before each request outside of captures: events for blocks that were freed in one, then done ones. */
+static void process_events(struct wo_lockstep *lockstep) {
+  for (size_t i = 0; i < lockstep->pending_count; i++)
+    if (!lockstep->pending[i].has_events)
+      record_events(lockstep, i);
+  for (size_t i = lockstep->pending_count; i-- > 0;) {
+    const struct slot *slot = &lockstep->pending[i].slot;
+    bool is_done = true;
+    for (size_t k = 0; k < slot->use_count; k++)
+      is_done = is_done && wo_standin_is_done(&lockstep->standin, slot->uses[k].stream, slot->uses[k].number);
+    if (is_done)
+      wo_allocator_complete(lockstep->allocator, slot->block);
+  }
+}
+
+/* ---- Requests ---- */
+
+static bool stopped(struct wo_lockstep *lockstep, enum wo_status status) {
+  snprintf(lockstep->message, sizeof lockstep->message, "%s: %s", wo_status_text(status),
+           wo_allocator_message(lockstep->allocator));
+  return false;
+}
+
+static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char *end, uint64_t *ret_address) {
+  struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
+  const uint64_t size_bytes = wo_oracle_number(&at, end);
+  const uint64_t stream = wo_oracle_number(&at, end);
+  *slot = (struct slot){.block = WO_NO_BLOCK, .stream = stream};
+  if (lockstep->capture_count == 0)
+    process_events(lockstep);
+  const enum wo_status status = wo_allocator_malloc(lockstep->allocator, size_bytes, stream, &slot->block);
+  *ret_address = 0;
+  if (status == WO_OK)
+    *ret_address = wo_allocator_address(lockstep->allocator, slot->block);
+  else
+    slot->block = WO_NO_BLOCK;
+  return status == WO_OK || status == WO_E_LIMIT || stopped(lockstep, status);
+}
+
+static bool run_free(struct wo_lockstep *lockstep, const char *at, const char *end) {
+  struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
+  if (slot->block == WO_NO_BLOCK)
+    return true;
+  const size_t place = lockstep->pending_count;
+  if (slot->use_count) {
+    assert(place < SLOTS);
+    lockstep->pending[place].slot = *slot;
+    lockstep->pending[place].address = wo_allocator_address(lockstep->allocator, slot->block);
+    lockstep->pending[place].has_events = false;
+    lockstep->pending_count++;
+    if (lockstep->capture_count == 0)
+      record_events(lockstep, place);
+  }
+  wo_allocator_free_block(lockstep->allocator, slot->block, false);
+  slot->block = WO_NO_BLOCK;
+  return true;
+}
+
+static bool run_record_stream(struct wo_lockstep *lockstep, const char *at, const char *end) {
+  struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
+  const uint64_t stream = wo_oracle_number(&at, end);
+  if (slot->block == WO_NO_BLOCK)
+    return true;
+  const enum wo_status status = wo_allocator_record_stream(lockstep->allocator, slot->block, stream);
+  if (status != WO_OK)
+    return stopped(lockstep, status);
+  bool is_known = stream == slot->stream;
+  for (size_t k = 0; k < slot->use_count; k++)
+    is_known = is_known || slot->uses[k].stream == stream;
+  if (!is_known) {
+    assert(slot->use_count < STREAMS_PER_BLOCK);
+    slot->uses[slot->use_count++].stream = stream;
+    lockstep->has_waits = true;
+  }
+  return true;
+}
+
+static bool run_settings(struct wo_lockstep *lockstep, const char *at, const char *end) {
+  struct wo_err err;
+  while (at < end && *at == ' ')
+    at++;
+  const struct wo_view text = {at, (size_t)(end - at)};
+  if (wo_alloc_settings_parse(text, lockstep->torch, &lockstep->settings, &err) != WO_OK) {
+    snprintf(lockstep->message, sizeof lockstep->message, "settings: %s", err.message);
+    return false;
+  }
+  if (lockstep->allocator)
+    wo_allocator_set(lockstep->allocator, &lockstep->settings);
+  return true;
+}
+
+static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at, const char *end) {
+  const struct wo_pool_id pool = {0, wo_oracle_number(&at, end)};
+  enum wo_status status = WO_OK;
+  if (request == 'b') {
+    status = wo_allocator_pool_begin(lockstep->allocator, pool, wo_oracle_number(&at, end), true);
+    lockstep->capture_count++;
+  } else if (request == 'e') {
+    status = wo_allocator_pool_end(lockstep->allocator, pool);
+    lockstep->capture_count--;
+  } else {
+    status = wo_allocator_pool_release(lockstep->allocator, pool);
+  }
+  return status == WO_OK || stopped(lockstep, status);
+}
+
+static bool run_fraction(struct wo_lockstep *lockstep, const char *at, const char *end) {
+  lockstep->settings.memory_fraction = (double)wo_oracle_number(&at, end) / 1e6;
+  wo_allocator_set(lockstep->allocator, &lockstep->settings);
+  return true;
+}
+
+bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t length, uint64_t *ret_address) {
+  const char *at = line + 1;
+  const char *end = line + length;
+  enum wo_status status = WO_OK;
+  lockstep->calls.count = 0;
+  *ret_address = 0;
+  switch (line[0]) {
+  case 'm':
+    return run_malloc(lockstep, at, end, ret_address);
+  case 'f':
+    return run_free(lockstep, at, end);
+  case 'r':
+    return run_record_stream(lockstep, at, end);
+  case 's':
+    return run_settings(lockstep, at, end);
+  case 'p':
+    return run_fraction(lockstep, at, end);
+  case 'b':
+  case 'e':
+  case 'd':
+    return run_pool(lockstep, line[0], at, end);
+  case 'c':
+    wo_standin_complete(&lockstep->standin, wo_oracle_number(&at, end));
+    return true;
+  case 'k':
+    lockstep->standin.capacity_bytes = wo_oracle_number(&at, end);
+    return true;
+  case 'x':
+    for (size_t i = 0; i < lockstep->pending_count && lockstep->capture_count == 0; i++)
+      if (!lockstep->pending[i].has_events)
+        record_events(lockstep, i);
+    status = wo_allocator_empty_cache(lockstep->allocator);
+    return status == WO_OK || stopped(lockstep, status);
+  default:
+    return true;
+  }
+}
+
+bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t length) {
+  const char *at = line + 1;
+  const char *end = line + length;
+  (void)wo_oracle_number(&at, end);
+  const uint64_t total_bytes = wo_oracle_number(&at, end);
+  const enum wo_standin_policy policy = (enum wo_standin_policy)wo_oracle_number(&at, end);
+  wo_standin_reset(&lockstep->standin, total_bytes, policy, wo_oracle_number(&at, end));
+  lockstep->allocator = wo_allocator_free(lockstep->allocator);
+  for (size_t i = 0; i < SLOTS; i++)
+    lockstep->slots[i].block = WO_NO_BLOCK;
+  lockstep->pending_count = 0;
+  lockstep->capture_count = 0;
+  lockstep->has_waits = false;
+  lockstep->calls.count = 0;
+  lockstep->entries.count = 0;
+  lockstep->settings = wo_alloc_settings_default(lockstep->torch);
+  if (!run_settings(lockstep, at, end))
+    return false;
+  const struct wo_allocator_options options = {.settings = lockstep->settings,
+                                               .torch = lockstep->torch,
+                                               .device = &lockstep->device,
+                                               .observer = {.state = lockstep, .on_event = on_event}};
+  struct wo_err err;
+  if (wo_allocator_new(&options, &lockstep->allocator, &err) == WO_OK)
+    return true;
+  snprintf(lockstep->message, sizeof lockstep->message, "%s", err.message);
+  return false;
+}
+
+/* ---- Making and looking ---- */
+
+struct wo_lockstep *wo_lockstep_new(uint16_t torch) {
+  struct wo_lockstep *lockstep = need(calloc(1, sizeof *lockstep));
+  lockstep->torch = torch;
+  lockstep->standin.state = lockstep;
+  lockstep->standin.on_call = on_call;
+  lockstep->device = (struct wo_device){.state = &lockstep->standin,
+                                        .segment_alloc = segment_alloc,
+                                        .segment_free = segment_free,
+                                        .range_reserve = range_reserve,
+                                        .range_free = range_free,
+                                        .map = map,
+                                        .unmap = unmap,
+                                        .memory_info = memory_info,
+                                        .message = message};
+  return lockstep;
+}
+
+struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
+  if (lockstep) {
+    wo_allocator_free(lockstep->allocator);
+    free(lockstep->calls.items);
+    free(lockstep->entries.items);
+    free(lockstep);
+  }
+  return NULL;
+}
+
+const struct wo_oracle_calls *wo_lockstep_calls(const struct wo_lockstep *lockstep) { return &lockstep->calls; }
+
+struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep) { return &lockstep->entries; }
+
+bool wo_lockstep_has_waits(const struct wo_lockstep *lockstep) { return lockstep->has_waits; }
+
+const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep) { return lockstep->allocator; }
+
+const char *wo_lockstep_message(const struct wo_lockstep *lockstep) { return lockstep->message; }
+
+static uint64_t *put_stat(uint64_t *at, const struct wo_stat *stat) {
+  *at++ = (uint64_t)stat->current;
+  *at++ = (uint64_t)stat->peak;
+  *at++ = (uint64_t)stat->allocated;
+  *at++ = (uint64_t)stat->freed;
+  return at;
+}
+
+static uint64_t *put_stats(uint64_t *at, const struct wo_stat stats[WO_STAT_POOL_COUNT_]) {
+  for (size_t i = 0; i < WO_STAT_POOL_COUNT_; i++)
+    at = put_stat(at, &stats[i]);
+  return at;
+}
+
+void wo_lockstep_statistics(const struct wo_lockstep *lockstep, uint64_t ret_values[WO_ORACLE_STATISTICS]) {
+  const struct wo_allocator_stats *stats = wo_allocator_stats(lockstep->allocator);
+  uint64_t *at = ret_values;
+  at = put_stats(at, stats->allocation);
+  at = put_stats(at, stats->segment);
+  at = put_stats(at, stats->active);
+  at = put_stats(at, stats->inactive_split);
+  at = put_stats(at, stats->allocated_bytes);
+  at = put_stats(at, stats->reserved_bytes);
+  at = put_stats(at, stats->active_bytes);
+  at = put_stats(at, stats->inactive_split_bytes);
+  at = put_stats(at, stats->requested_bytes);
+  at = put_stat(at, &stats->oversize_allocations);
+  at = put_stat(at, &stats->oversize_segments);
+  *at++ = stats->num_alloc_retries;
+  *at++ = stats->num_ooms;
+  *at++ = stats->num_sync_all_streams;
+  *at++ = stats->num_device_alloc;
+  *at++ = stats->num_device_free;
+  assert(at == ret_values + WO_ORACLE_STATISTICS);
+}
