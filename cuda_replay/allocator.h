@@ -93,8 +93,10 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
 /* Frees the model; the device is told nothing. NULL allowed; returns NULL. */
 struct wo_allocator *wo_allocator_free(struct wo_allocator *allocator);
 
-/* Serves a request of size_bytes (1 .. 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as torch
- * would be; see wo_allocator_last_oom; the allocator goes on. Others: the device or the model's own memory failed. */
+/* Serves a request of size_bytes (1 to below 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as torch
+ * would be; see wo_allocator_last_oom; the allocator goes on. WO_E_USAGE: torch itself would stop here with an internal error.
+ * WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE for the size. Of
+ * WO_E_USAGE, WO_E_RANGE and the device's failures wo_allocator_message tells more. */
 enum wo_status wo_allocator_malloc(struct wo_allocator *allocator, uint64_t size_bytes, uint64_t stream, wo_block_id *ret_block);
 
 /* The program frees a block that it holds. Completes at once, unless the block was used on other streams (or is_deferred forces
@@ -107,7 +109,8 @@ enum wo_status wo_allocator_record_stream(struct wo_allocator *allocator, wo_blo
 /* All events of a pending block are done: it goes back into its pool. */
 void wo_allocator_complete(struct wo_allocator *allocator, wo_block_id block);
 
-/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures), releases what can be. */
+/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures), releases what can be. Results as those of
+ * wo_allocator_malloc. */
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *allocator);
 
 /* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer; is_capture: a CUDA graph is
@@ -150,6 +153,9 @@ enum wo_status wo_allocator_place(struct wo_allocator *allocator, const struct w
 const struct wo_allocator_stats *wo_allocator_stats(const struct wo_allocator *allocator);
 const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *allocator);
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *allocator);
+
+/* One clause about the last result that was neither WO_OK nor WO_E_LIMIT. Never NULL. */
+const char *wo_allocator_message(const struct wo_allocator *allocator);
 
 /* Address / size in bytes with slack / requested bytes of a block that is allocated or pending. */
 uint64_t wo_allocator_address(const struct wo_allocator *allocator, wo_block_id block);

@@ -1,8 +1,13 @@
-/* Settings of the caching allocator: defaults and spelling. */
+/* Settings of the caching allocator: versions of torch, defaults, and the way back to a string. */
 #include "cuda_replay/settings.h"
 
-/* The segment size of mid-sized requests, and since 2.6 the most that a large block may exceed a large request by. */
-#define LARGE_BUFFER_BYTES (UINT64_C(20) * 1024 * 1024)
+#include "cuda_replay/torch_rules.h"
+#include "parsers/base/number.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* The segment size of mid-sized requests, and the most that a large block may exceed a large request by. */
+#define LARGE_BUFFER_BYTES (20 * MIB)
 
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch) {
   (void)torch;
@@ -12,4 +17,79 @@ struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch) {
       .large_segment_bytes = LARGE_BUFFER_BYTES,
       .is_native = true,
   };
+}
+
+bool wo_torch_version_parse(struct wo_view text, uint16_t *ret_torch) {
+  uint64_t major = 0;
+  uint64_t minor = 0;
+  if (wo_number_u64(&text, 99, &major) != WO_OK || !wo_view_starts(text, ".")) return false;
+  text = wo_view_skip(text, 1);
+  if (wo_number_u64(&text, 99, &minor) != WO_OK) return false;
+  if (text.len > 0 && !wo_view_starts(text, ".") && !wo_view_starts(text, "+") && !wo_is_alpha(text.ptr[0])) return false;
+  *ret_torch = (uint16_t)(100 * major + minor);
+  return true;
+}
+
+/* ---- Spelling ---- */
+
+/* Adds "key:" with a comma before all but the first. */
+static void add_key(struct wo_text *out, size_t start, const char *key) {
+  wo_text_add(out, out->len > start ? ",%s:" : "%s:", key);
+}
+
+static void add_bytes(struct wo_text *out, size_t start, const char *key, uint64_t bytes) {
+  add_key(out, start, key);
+  wo_text_add(out, "%llu", (unsigned long long)(bytes / MIB));
+}
+
+static void add_flag(struct wo_text *out, size_t start, const char *key, bool value) {
+  add_key(out, start, key);
+  wo_text_add(out, value ? "True" : "False");
+}
+
+/* The shortest decimal that reads back as the same number. */
+static void add_number(struct wo_text *out, size_t start, const char *key, double value) {
+  add_key(out, start, key);
+  wo_text_add(out, "%.10g", value);
+}
+
+/* A scalar when all slots agree, else a list of every slot, which needs no knowledge of gaps. */
+static void add_roundup(struct wo_text *out, size_t start, const uint32_t divisions[WO_ROUNDUP_SLOTS]) {
+  bool is_scalar = true;
+  for (int i = 1; i < WO_ROUNDUP_SLOTS; i++) is_scalar = is_scalar && divisions[i] == divisions[0];
+  add_key(out, start, "roundup_power2_divisions");
+  if (is_scalar) {
+    wo_text_add(out, "%u", divisions[0]);
+    return;
+  }
+  for (int i = 0; i < WO_ROUNDUP_SLOTS; i++) wo_text_add(out, "%s%u:%u", i == 0 ? "[" : ",", 1U << i, divisions[i]);
+  wo_text_add(out, "]");
+}
+
+void wo_alloc_settings_show(const struct wo_alloc_settings *settings, uint16_t torch, struct wo_text *out) {
+  const struct wo_alloc_settings base = wo_alloc_settings_default(torch);
+  const size_t start = out->len;
+  if (!settings->is_native) {
+    add_key(out, start, "backend");
+    wo_text_add(out, "cudaMallocAsync");
+  }
+  if (settings->expandable_segments) add_flag(out, start, "expandable_segments", true);
+  if (settings->max_split_bytes != base.max_split_bytes) {
+    add_bytes(out, start, "max_split_size_mb", settings->max_split_bytes);
+  }
+  if (settings->max_non_split_rounding_bytes != base.max_non_split_rounding_bytes) {
+    add_bytes(out, start, "max_non_split_rounding_mb", settings->max_non_split_rounding_bytes);
+  }
+  if (settings->large_segment_bytes != base.large_segment_bytes) {
+    add_bytes(out, start, "large_segment_size_mb", settings->large_segment_bytes);
+  }
+  if (memcmp(settings->roundup_divisions, base.roundup_divisions, sizeof base.roundup_divisions) != 0) {
+    add_roundup(out, start, settings->roundup_divisions);
+  }
+  if (settings->garbage_collection_threshold > 0) {
+    add_number(out, start, "garbage_collection_threshold", settings->garbage_collection_threshold);
+  }
+  if (settings->memory_fraction > 0) add_number(out, start, "per_process_memory_fraction", settings->memory_fraction);
+  if (settings->graph_capture_record_stream_reuse) add_flag(out, start, "graph_capture_record_stream_reuse", true);
+  if (settings->throw_on_cudamalloc_oom) add_flag(out, start, "throw_on_cudamalloc_oom", true);
 }

@@ -1,0 +1,56 @@
+/* New memory for a request that the cache cannot serve: one try, then a try after each way of making room. */
+#include "cuda_replay/allocator_internal.h"
+
+/* A segment of cudaMalloc as one block that is in no order. */
+static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *request) {
+  const uint64_t size_bytes = request->segment_bytes;
+  uint64_t address = 0;
+  /* Before the device is asked, so that what it gives is never lost. */
+  if (!wo_block_order_reserve(&a->chains, a->chains.count + 1)) return WO_E_NOMEM;
+  const enum wo_status status = a->device.segment_alloc(a->device.state, size_bytes, &address);
+  if (status == WO_E_LIMIT) return status;
+  if (status != WO_OK) {
+    a->message = a->device.message(a->device.state);
+    return status;
+  }
+  const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
+  request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
+  wo_block_order_insert(&a->chains, wo__address_key(address), request->block);
+  a->pools.items[shelf->pool].segment_count++;
+  wo__rise(a->stats.segment, shelf, 1);
+  wo__rise(a->stats.reserved_bytes, shelf, size_bytes);
+  if (size_bytes >= a->settings.max_split_bytes) wo__rise_one(&a->stats.oversize_segments, 1);
+  a->stats.num_device_alloc++;
+  wo__emit(a, WO_ACTION_SEGMENT_ALLOC, address, size_bytes, shelf);
+  return WO_OK;
+}
+
+/* One try. The memory fraction is held against the segment, also where less would be mapped. */
+static enum wo_status try_once(struct wo_allocator *a, struct wo__request *request) {
+  request->by_fraction = false;
+  if (wo__reserve_blocks(a, request->shelf, 2) != WO_OK) return WO_E_NOMEM;
+  if (a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes) {
+    request->by_fraction = true;
+    return WO_E_LIMIT;
+  }
+  if (!wo__is_expandable(a, wo__shelf(a, request->shelf))) return add_segment(a, request);
+  const enum wo_status status = wo__expand(a, request);
+  if (status == WO_OK) a->pools.items[wo__shelf(a, request->shelf)->pool].segment_count++;
+  return status;
+}
+
+enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
+  enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
+  if (status != WO_OK) return status;
+  status = try_once(a, request);
+  if (status != WO_E_LIMIT) return status;
+  bool is_enough = false;
+  status = wo__release_oversize(a, request, &is_enough);
+  if (status != WO_OK) return status;
+  status = is_enough ? try_once(a, request) : WO_E_LIMIT;
+  if (status != WO_E_LIMIT || a->captures.count > 0) return status;
+  status = wo__release_cached(a);
+  if (status != WO_OK) return status;
+  a->stats.num_alloc_retries++;
+  return try_once(a, request);
+}

@@ -1,0 +1,240 @@
+/* A sorted list in leaves. Two neighbouring leaves always hold more than MERGE_MAX entries together, which bounds the leaves that
+ * n entries can need; that is what reserve sets aside. */
+#include "cuda_replay/block_order.h"
+
+#include <assert.h>
+
+/* Entries of a leaf, entries of two leaves that become one, and the least room that is made. */
+enum { LEAF_MAX = 32, MERGE_MAX = 24, ROOM_FIRST = 24 };
+
+struct wo_order_leaf {
+  struct wo_block_key keys[LEAF_MAX];
+  uint32_t blocks[LEAF_MAX]; /* of an unused leaf: blocks[0] is the next unused one */
+  uint32_t count;
+};
+
+struct wo_order_entry {
+  struct wo_block_key first;
+  uint32_t leaf;
+};
+
+/* A place in the order: entry `at` of the leaf that directory[entry] names. */
+struct place {
+  size_t entry;
+  size_t at;
+};
+
+/* Without branches: the outcome of a comparison in a search cannot be predicted. */
+static bool is_below(struct wo_block_key a, struct wo_block_key b) {
+  return (a.size_bytes < b.size_bytes) | ((a.size_bytes == b.size_bytes) & (a.address < b.address));
+}
+
+static bool is_equal(struct wo_block_key a, struct wo_block_key b) {
+  return a.size_bytes == b.size_bytes && a.address == b.address;
+}
+
+static struct wo_order_leaf *leaf_of(const struct wo_block_order *order, size_t entry) {
+  assert(entry < order->leaf_count);
+  return &order->leaves[order->directory[entry].leaf];
+}
+
+/* ---- Storage ---- */
+
+bool wo_block_order_reserve(struct wo_block_order *order, size_t blocks) {
+  if (blocks <= order->room) return true;
+  if (blocks < order->room + order->room / 2) blocks = order->room + order->room / 2;
+  if (blocks < ROOM_FIRST) blocks = ROOM_FIRST;
+  /* Pairs of leaves hold MERGE_MAX + 1 at least; one leaf more is in use while a full one is being cut. */
+  const size_t needed = 2 * (blocks / (MERGE_MAX + 1)) + 3;
+  if (needed >= UINT32_MAX) return false;
+  struct wo_order_entry *const directory = realloc(order->directory, needed * sizeof *directory);
+  if (directory == NULL) return false;
+  order->directory = directory;
+  struct wo_order_leaf *const leaves = realloc(order->leaves, needed * sizeof *leaves);
+  if (leaves == NULL) return false;
+  order->leaves = leaves;
+  if (order->room == 0) order->spare_leaf = WO_ORDER_NONE;
+  for (size_t i = needed; i > order->leaf_capacity; i--) {
+    leaves[i - 1].blocks[0] = order->spare_leaf;
+    leaves[i - 1].count = 0;
+    order->spare_leaf = (uint32_t)(i - 1);
+  }
+  order->leaf_capacity = needed;
+  order->room = blocks;
+  return true;
+}
+
+void wo_block_order_done(struct wo_block_order *order) {
+  free(order->leaves);
+  free(order->directory);
+  *order = (struct wo_block_order){0};
+}
+
+/* ---- Searching ---- */
+
+/* The last leaf whose first key is not above `key`; the first leaf when there is none. The order is not empty. */
+static size_t find_leaf(const struct wo_block_order *order, struct wo_block_key key) {
+  const struct wo_order_entry *base = order->directory;
+  for (size_t left = order->leaf_count; left > 1;) {
+    const size_t half = left / 2;
+    base += is_below(key, base[half].first) ? 0 : half;
+    left -= half;
+  }
+  return (size_t)(base - order->directory);
+}
+
+/* The number of keys of a leaf that are below `key`. */
+static size_t find_in_leaf(const struct wo_order_leaf *leaf, struct wo_block_key key) {
+  assert(leaf->count > 0);
+  const struct wo_block_key *base = leaf->keys;
+  for (size_t left = leaf->count; left > 1;) {
+    const size_t half = left / 2;
+    base += is_below(base[half - 1], key) ? half : 0;
+    left -= half;
+  }
+  return (size_t)(base - leaf->keys) + is_below(*base, key);
+}
+
+/* The place of the first key that is at least `key`, or the one behind the last entry of a leaf. */
+static struct place find(const struct wo_block_order *order, struct wo_block_key key) {
+  const size_t entry = find_leaf(order, key);
+  return (struct place){entry, find_in_leaf(leaf_of(order, entry), key)};
+}
+
+/* The block at a place, or the first behind it. */
+static uint32_t block_at(const struct wo_block_order *order, struct place place) {
+  const struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
+  if (place.at < leaf->count) return leaf->blocks[place.at];
+  return place.entry + 1 < order->leaf_count ? leaf_of(order, place.entry + 1)->blocks[0] : WO_ORDER_NONE;
+}
+
+uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key) {
+  return order->count == 0 ? WO_ORDER_NONE : block_at(order, find(order, key));
+}
+
+uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key) {
+  if (order->count == 0) return WO_ORDER_NONE;
+  struct place place = find(order, key);
+  const struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
+  if (place.at < leaf->count && is_equal(leaf->keys[place.at], key)) place.at++;
+  return block_at(order, place);
+}
+
+uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key) {
+  if (order->count == 0) return WO_ORDER_NONE;
+  const struct place place = find(order, key);
+  if (place.at > 0) return leaf_of(order, place.entry)->blocks[place.at - 1];
+  if (place.entry == 0) return WO_ORDER_NONE;
+  const struct wo_order_leaf *const before = leaf_of(order, place.entry - 1);
+  return before->blocks[before->count - 1];
+}
+
+/* ---- Changing ---- */
+
+/* Adds a leaf without entries at directory[entry]. */
+static struct wo_order_leaf *open_leaf(struct wo_block_order *order, size_t entry) {
+  assert(order->spare_leaf != WO_ORDER_NONE && entry <= order->leaf_count);
+  const uint32_t leaf = order->spare_leaf;
+  order->spare_leaf = order->leaves[leaf].blocks[0];
+  struct wo_order_entry *const at = &order->directory[entry];
+  memmove(at + 1, at, (order->leaf_count - entry) * sizeof *at);
+  at->leaf = leaf;
+  order->leaf_count++;
+  return &order->leaves[leaf];
+}
+
+static void close_leaf(struct wo_block_order *order, size_t entry) {
+  struct wo_order_entry *const at = &order->directory[entry];
+  order->leaves[at->leaf].count = 0;
+  order->leaves[at->leaf].blocks[0] = order->spare_leaf;
+  order->spare_leaf = at->leaf;
+  order->leaf_count--;
+  memmove(at, at + 1, (order->leaf_count - entry) * sizeof *at);
+}
+
+/* Puts the entries of leaf `from` from `start` on behind those of leaf `to`. */
+static void append(struct wo_order_leaf *to, const struct wo_order_leaf *from, size_t start) {
+  const size_t count = from->count - start;
+  memcpy(&to->keys[to->count], &from->keys[start], count * sizeof to->keys[0]);
+  memcpy(&to->blocks[to->count], &from->blocks[start], count * sizeof to->blocks[0]);
+  to->count += (uint32_t)count;
+}
+
+/* Makes one of leaf `entry` and the one behind it when both are small. */
+static void join(struct wo_block_order *order, size_t entry) {
+  if (entry + 1 >= order->leaf_count) return;
+  struct wo_order_leaf *const left = leaf_of(order, entry);
+  const struct wo_order_leaf *const right = leaf_of(order, entry + 1);
+  if (left->count + right->count > MERGE_MAX) return;
+  append(left, right, 0);
+  close_leaf(order, entry + 1);
+}
+
+/* Cuts a full leaf into halves; its neighbours may now be small enough to take one. */
+static void cut(struct wo_block_order *order, size_t entry) {
+  struct wo_order_leaf *const right = open_leaf(order, entry + 1);
+  struct wo_order_leaf *const left = leaf_of(order, entry);
+  append(right, left, LEAF_MAX / 2);
+  left->count = LEAF_MAX / 2;
+  order->directory[entry + 1].first = right->keys[0];
+  join(order, entry + 1);
+  if (entry > 0) join(order, entry - 1);
+}
+
+void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key, uint32_t block) {
+  assert(order->count < order->room);
+  if (order->leaf_count == 0) open_leaf(order, 0);
+  struct place place = {find_leaf(order, key), 0};
+  struct wo_order_leaf *leaf = leaf_of(order, place.entry);
+  if (leaf->count == LEAF_MAX) {
+    cut(order, place.entry);
+    place.entry = find_leaf(order, key);
+    leaf = leaf_of(order, place.entry);
+  }
+  if (leaf->count > 0) place.at = find_in_leaf(leaf, key);
+  assert(place.at == leaf->count || !is_equal(leaf->keys[place.at], key));
+  memmove(&leaf->keys[place.at + 1], &leaf->keys[place.at], (leaf->count - place.at) * sizeof leaf->keys[0]);
+  memmove(&leaf->blocks[place.at + 1], &leaf->blocks[place.at], (leaf->count - place.at) * sizeof leaf->blocks[0]);
+  leaf->keys[place.at] = key;
+  leaf->blocks[place.at] = block;
+  leaf->count++;
+  order->count++;
+  if (place.at == 0) order->directory[place.entry].first = key;
+}
+
+void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key) {
+  assert(order->count > 0);
+  const struct place place = find(order, key);
+  struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
+  assert(place.at < leaf->count && is_equal(leaf->keys[place.at], key));
+  leaf->count--;
+  order->count--;
+  memmove(&leaf->keys[place.at], &leaf->keys[place.at + 1], (leaf->count - place.at) * sizeof leaf->keys[0]);
+  memmove(&leaf->blocks[place.at], &leaf->blocks[place.at + 1], (leaf->count - place.at) * sizeof leaf->blocks[0]);
+  if (leaf->count == 0) {
+    close_leaf(order, place.entry);
+    if (place.entry > 0) join(order, place.entry - 1);
+    return;
+  }
+  if (place.at == 0) order->directory[place.entry].first = leaf->keys[0];
+  join(order, place.entry);
+  if (place.entry > 0) join(order, place.entry - 1);
+}
+
+/* ---- Checking ---- */
+
+bool wo_block_order_is_valid(const struct wo_block_order *order) {
+  size_t count = 0;
+  const struct wo_block_key *last = NULL;
+  for (size_t i = 0; i < order->leaf_count; i++) {
+    const struct wo_order_leaf *const leaf = leaf_of(order, i);
+    if (leaf->count == 0 || leaf->count > LEAF_MAX || !is_equal(leaf->keys[0], order->directory[i].first)) return false;
+    if (i > 0 && leaf->count + leaf_of(order, i - 1)->count <= MERGE_MAX) return false;
+    for (size_t k = 0; k < leaf->count; k++) {
+      if (last != NULL && !is_below(*last, leaf->keys[k])) return false;
+      last = &leaf->keys[k];
+    }
+    count += leaf->count;
+  }
+  return count == order->count && count <= order->room;
+}

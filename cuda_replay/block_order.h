@@ -1,0 +1,53 @@
+/* Blocks in the order (size, address): what the allocator searches for the best fit, and walks when it releases memory.
+ *
+ * An order is a sorted list cut into leaves of a few entries, with a directory of the first key of each leaf: a search reads the
+ * directory and one leaf. Storage is set aside by wo_block_order_reserve alone, so that inserting and erasing cannot fail. Keys
+ * are distinct. One order is used by one thread. */
+#ifndef WO_BLOCK_ORDER_H
+#define WO_BLOCK_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returned when there is no such block. */
+#define WO_ORDER_NONE UINT32_MAX
+
+struct wo_block_key {
+  uint64_t size_bytes;
+  uint64_t address;
+};
+
+struct wo_order_leaf;
+struct wo_order_entry;
+
+/* {0} is an order without room. Members are for block_order.c. */
+struct wo_block_order {
+  struct wo_order_leaf *leaves;
+  struct wo_order_entry *directory; /* by key; leaf_count of them */
+  size_t leaf_count;
+  size_t leaf_capacity;
+  size_t room; /* blocks that storage was set aside for */
+  size_t count;
+  uint32_t spare_leaf; /* head of the list of unused leaves */
+};
+
+/* Makes room for at least `blocks` blocks in all. False when memory is out; the order is unchanged then. */
+bool wo_block_order_reserve(struct wo_block_order *order, size_t blocks);
+
+/* Releases the storage; the order is {0} afterwards. */
+void wo_block_order_done(struct wo_block_order *order);
+
+/* Adds a block; there must be room, and no block with this key. Erases the block with this key, which must be there. */
+void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key, uint32_t block);
+void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key);
+
+/* The first block whose key is at least / above `key`, the last whose key is below it; or WO_ORDER_NONE. */
+uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key);
+uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key);
+uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key);
+
+/* Whether keys rise, leaves are filled as they must be and counts agree: for tests. */
+bool wo_block_order_is_valid(const struct wo_block_order *order);
+
+#endif
