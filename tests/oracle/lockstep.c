@@ -8,9 +8,13 @@
 
 enum { SLOTS = 4096, STREAMS_PER_BLOCK = 16, MESSAGE_BYTES = 400 };
 
+/* From 2.4 on a block that was freed in a capture waits for no use that was recorded in one. */
+enum { CAPTURED_USES_FORGOTTEN = 204 };
+
 struct use {
   uint64_t stream;
   uint64_t number; /* of the event */
+  bool is_of_capture;
 };
 
 struct slot {
@@ -216,11 +220,29 @@ static void record_events(struct wo_lockstep *lockstep, size_t pending) {
   lockstep->pending[pending].has_events = true;
 }
 
+/* The graph itself orders what was recorded in its capture. */
+static void forget_captured_uses(struct slot *slot) {
+  size_t kept = 0;
+  for (size_t k = 0; k < slot->use_count; k++)
+    if (!slot->uses[k].is_of_capture)
+      slot->uses[kept++] = slot->uses[k];
+  slot->use_count = kept;
+}
+
+/* Events for the blocks that were freed during captures, now that none is under way. */
+static void record_deferred(struct wo_lockstep *lockstep) {
+  for (size_t i = 0; i < lockstep->pending_count; i++) {
+    if (lockstep->pending[i].has_events)
+      continue;
+    if (lockstep->torch >= CAPTURED_USES_FORGOTTEN)
+      forget_captured_uses(&lockstep->pending[i].slot);
+    record_events(lockstep, i);
+  }
+}
+
 /* What the allocator does before each request outside of captures: events for blocks that were freed in one, then done ones. */
 static void process_events(struct wo_lockstep *lockstep) {
-  for (size_t i = 0; i < lockstep->pending_count; i++)
-    if (!lockstep->pending[i].has_events)
-      record_events(lockstep, i);
+  record_deferred(lockstep);
   for (size_t i = lockstep->pending_count; i-- > 0;) {
     const struct slot *slot = &lockstep->pending[i].slot;
     bool is_done = true;
@@ -282,14 +304,16 @@ static bool run_record_stream(struct wo_lockstep *lockstep, const char *at, cons
   const enum wo_status status = wo_allocator_record_stream(lockstep->allocator, slot->block, stream);
   if (status != WO_OK)
     return stopped(lockstep, status);
-  bool is_known = stream == slot->stream;
-  for (size_t k = 0; k < slot->use_count; k++)
-    is_known = is_known || slot->uses[k].stream == stream;
-  if (!is_known) {
-    assert(slot->use_count < STREAMS_PER_BLOCK);
-    slot->uses[slot->use_count++].stream = stream;
-    lockstep->has_waits = true;
-  }
+  if (stream == slot->stream)
+    return true;
+  size_t place = 0;
+  while (place < slot->use_count && slot->uses[place].stream != stream)
+    place++;
+  assert(place < STREAMS_PER_BLOCK);
+  slot->use_count += place == slot->use_count;
+  slot->uses[place].stream = stream;
+  slot->uses[place].is_of_capture = slot->uses[place].is_of_capture || lockstep->capture_count > 0;
+  lockstep->has_waits = true;
   return true;
 }
 
@@ -356,9 +380,8 @@ bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t leng
     lockstep->standin.capacity_bytes = wo_oracle_number(&at, end);
     return true;
   case 'x':
-    for (size_t i = 0; i < lockstep->pending_count && lockstep->capture_count == 0; i++)
-      if (!lockstep->pending[i].has_events)
-        record_events(lockstep, i);
+    if (lockstep->capture_count == 0)
+      record_deferred(lockstep);
     status = wo_allocator_empty_cache(lockstep->allocator);
     return status == WO_OK || stopped(lockstep, status);
   default:
