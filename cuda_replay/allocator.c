@@ -10,7 +10,8 @@ static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  const bool has_fraction = a->settings.memory_fraction > 0;
+  const bool is_full = a->settings.memory_fraction >= 1 && wo_torch_has(a->torch, WO_TORCH_FULL_FRACTION_IS_NONE);
+  const bool has_fraction = a->settings.memory_fraction > 0 && !is_full;
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
   const bool has_limit = has_fraction && total_bytes != UINT64_MAX && allowed < (double)INT64_MAX;
   a->allowed_bytes = has_limit ? (uint64_t)allowed : UINT64_MAX;
@@ -74,21 +75,6 @@ void wo_allocator_set(struct wo_allocator *a, const struct wo_alloc_settings *se
 
 /* ---- Requests ---- */
 
-/* After a capture: blocks that other streams used only during it go back, as a capture leaves no work behind. */
-static void settle_waiting(struct wo_allocator *a) {
-  for (uint32_t id = a->oldest_pending; id != WO__NONE && a->waiting_count > 0;) {
-    struct wo__block *const block = wo__block(a, id);
-    const uint32_t newer = block->newer;
-    if (block->waits_for_capture) {
-      block->waits_for_capture = false;
-      a->waiting_count--;
-      wo__uses_drop(a, block, true);
-      if (block->uses == WO__NONE) wo_allocator_complete(a, id);
-    }
-    id = newer;
-  }
-}
-
 /* Tells of the failed request. */
 static enum wo_status fail(struct wo_allocator *a, const struct wo__request *request) {
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
@@ -115,7 +101,7 @@ enum wo_status wo_allocator_malloc(struct wo_allocator *a, uint64_t size_bytes, 
     a->message = "a request of no bytes, or of 2^60 and more";
     return WO_E_RANGE;
   }
-  if (a->waiting_count > 0 && a->captures.count == 0) settle_waiting(a);
+  if (a->waiting_count > 0 && a->captures.count == 0) wo__settle_waiting(a);
   struct wo__request request = {.requested_bytes = size_bytes, .block = WO__NONE};
   request.rounded_bytes = wo_alloc_round(&a->settings, size_bytes);
   const uint32_t pool = a->captures.count == 0 ? 0 : wo__pool_of_stream(a, stream);

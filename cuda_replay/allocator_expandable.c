@@ -10,11 +10,6 @@ bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *she
   return a->settings.expandable_segments && (shelf->pool == 0 || wo_torch_has(a->torch, WO_TORCH_PRIVATE_POOLS_EXPAND));
 }
 
-static enum wo_status device_failed(struct wo_allocator *a, enum wo_status status) {
-  if (status != WO_OK) a->message = a->device.message(a->device.state);
-  return status;
-}
-
 /* ---- Ranges ---- */
 
 uint64_t wo__handle_bytes(const struct wo_allocator *a, const struct wo__shelf *shelf) {
@@ -61,7 +56,7 @@ static enum wo_status range_reserve(struct wo_allocator *a, uint32_t shelf, uint
   const uint64_t size_bytes = wo__range_bytes(a, handle_bytes);
   uint64_t address = 0;
   enum wo_status status = a->device.range_reserve(a->device.state, size_bytes, &address);
-  if (status != WO_OK) return device_failed(a, status);
+  if (status != WO_OK) return wo__device_failed(a, status);
   status = wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
   if (status != WO_OK) (void)a->device.range_free(a->device.state, address, size_bytes);
   return status;
@@ -117,7 +112,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
   const uint64_t handle_bytes = a->ranges.items[wo__block(a, id)->range].handle_bytes;
   const uint64_t mapped_bytes = (size_bytes + handle_bytes - 1) / handle_bytes * handle_bytes;
   const enum wo_status status = a->device.map(a->device.state, address, mapped_bytes, handle_bytes);
-  if (status != WO_OK) return status == WO_E_LIMIT ? status : device_failed(a, status);
+  if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   wo__map_front(a, id, mapped_bytes);
   const uint32_t next = wo__block(a, id)->next;
   const uint32_t prev = wo__block(a, id)->prev;
@@ -178,7 +173,8 @@ static enum wo_status range_drop(struct wo_allocator *a, uint32_t id) {
   wo_block_order_erase(&a->chains, wo__address_key(block.address));
   *range = (struct wo__range){0};
   wo__block_drop(a, id);
-  return device_failed(a, a->device.range_free(a->device.state, block.address, block.size_bytes));
+  const enum wo_status status = a->device.range_free(a->device.state, block.address, block.size_bytes);
+  return status == WO_OK ? status : wo__device_failed(a, status);
 }
 
 /* Joins an unmapped block, in no order, with unmapped neighbours. Returns what holds it now, in the order. */
@@ -209,7 +205,7 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   if (wo__reserve_blocks(a, before.shelf, 2) != WO_OK) return WO_E_NOMEM;
   const uint64_t address = range.address + start;
   const enum wo_status status = a->device.unmap(a->device.state, address, end - start, handle_bytes);
-  if (status != WO_OK) return device_failed(a, status);
+  if (status != WO_OK) return wo__device_failed(a, status);
   wo__free_erase(a, id);
   uint32_t middle = id;
   if (start > offset) {
@@ -221,7 +217,12 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   middle = join_unmapped(a, middle);
   const struct wo__shelf *const shelf = wo__shelf(a, before.shelf);
   wo__fall(a->stats.reserved_bytes, shelf, end - start);
-  a->pools.items[shelf->pool].segment_count--;
+  /* A private pool counts one for each request that mapped, and one for each run that is unmapped: these need not agree. */
+  struct wo__pool *const pool = &a->pools.items[shelf->pool];
+  if (shelf->pool != 0 && pool->segment_count == 0) {
+    return wo__refuse(a, "torch fails with an internal error here: it miscounts the expandable memory of a private pool");
+  }
+  pool->segment_count--;
   a->stats.num_device_free++;
   wo__emit(a, WO_ACTION_SEGMENT_UNMAP, address, end - start, shelf);
   return wo__is_split(wo__block(a, middle)) ? WO_OK : range_drop(a, middle);

@@ -249,6 +249,9 @@ void wo__pending_remove(struct wo_allocator *a, uint32_t block);
 /* Forgets the uses of a block by other streams; those during a capture only. */
 void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in_capture);
 
+/* After a capture: blocks that other streams used only during it go back, as a capture leaves no work behind. */
+void wo__settle_waiting(struct wo_allocator *a);
+
 /* ---- allocator_search.c ---- */
 
 /* Takes the best fit out of the free order into request->block. False when there is none. */
@@ -278,6 +281,18 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
 
 enum wo_status wo__collect_garbage(struct wo_allocator *a);
 
+/* Torch would stop with an internal error: keeps the reason, returns WO_E_USAGE. */
+static inline enum wo_status wo__refuse(struct wo_allocator *a, const char *message) {
+  a->message = message;
+  return WO_E_USAGE;
+}
+
+/* The device failed: keeps its message. Returns status. */
+static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_status status) {
+  a->message = a->device.message(a->device.state);
+  return status;
+}
+
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
@@ -286,7 +301,7 @@ enum wo_status wo__release_cached(struct wo_allocator *a);
 
 /* ---- allocator_expandable.c ---- */
 
-/* Whether requests of a shelf are served from ranges now. */
+/* Whether a shelf gets its new memory from ranges now. */
 bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf);
 
 /* Maps memory for a request. WO_E_LIMIT: the device has no room; what was mapped before stays, free. */

@@ -8,11 +8,7 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   /* Before the device is asked, so that what it gives is never lost. */
   if (!wo_block_order_reserve(&a->chains, a->chains.count + 1)) return WO_E_NOMEM;
   const enum wo_status status = a->device.segment_alloc(a->device.state, size_bytes, &address);
-  if (status == WO_E_LIMIT) return status;
-  if (status != WO_OK) {
-    a->message = a->device.message(a->device.state);
-    return status;
-  }
+  if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
   wo_block_order_insert(&a->chains, wo__address_key(address), request->block);

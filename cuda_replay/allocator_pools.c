@@ -42,17 +42,12 @@ static uint32_t capture_of(const struct wo_allocator *a, uint32_t pool) {
   return WO__NONE;
 }
 
-static enum wo_status refuse(struct wo_allocator *a, const char *message) {
-  a->message = message;
-  return WO_E_USAGE;
-}
-
 enum wo_status wo_allocator_pool_begin(struct wo_allocator *a, struct wo_pool_id id, uint64_t stream, bool is_capture) {
   (void)is_capture;
-  if (is_same_pool(id, (struct wo_pool_id){0, 0})) return refuse(a, "the default pool takes no captures");
+  if (is_same_pool(id, (struct wo_pool_id){0, 0})) return wo__refuse(a, "the default pool takes no captures");
   uint32_t pool = pool_of_id(a, id);
-  if (pool != WO__NONE && a->pools.items[pool].use_count == 0) return refuse(a, "a capture into a pool that was released");
-  if (pool != WO__NONE && capture_of(a, pool) != WO__NONE) return refuse(a, "a second capture into the same pool at a time");
+  if (pool != WO__NONE && a->pools.items[pool].use_count == 0) return wo__refuse(a, "a capture into a pool that was released");
+  if (pool != WO__NONE && capture_of(a, pool) != WO__NONE) return wo__refuse(a, "a second capture into the same pool at a time");
   if (!WO_VEC_RESERVE(&a->captures, 1, WO__NONE)) return WO_E_NOMEM;
   if (wo__pool_find(a, id, &pool) != WO_OK) return WO_E_NOMEM;
   a->pools.items[pool].use_count++;
@@ -63,7 +58,7 @@ enum wo_status wo_allocator_pool_begin(struct wo_allocator *a, struct wo_pool_id
 enum wo_status wo_allocator_pool_end(struct wo_allocator *a, struct wo_pool_id id) {
   const uint32_t pool = pool_of_id(a, id);
   const uint32_t capture = pool == WO__NONE ? WO__NONE : capture_of(a, pool);
-  if (capture == WO__NONE) return refuse(a, "the end of a capture that did not begin");
+  if (capture == WO__NONE) return wo__refuse(a, "the end of a capture that did not begin");
   struct wo__capture *const at = &a->captures.items[capture];
   a->captures.count--;
   memmove(at, at + 1, (a->captures.count - capture) * sizeof *at);
@@ -73,7 +68,7 @@ enum wo_status wo_allocator_pool_end(struct wo_allocator *a, struct wo_pool_id i
 enum wo_status wo_allocator_pool_release(struct wo_allocator *a, struct wo_pool_id id) {
   const uint32_t pool = pool_of_id(a, id);
   if (pool == WO__NONE || pool == 0 || a->pools.items[pool].use_count == 0) {
-    return refuse(a, "the release of a pool that nobody uses");
+    return wo__refuse(a, "the release of a pool that nobody uses");
   }
   a->pools.items[pool].use_count--;
   return WO_OK;
@@ -224,6 +219,20 @@ void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in
     *link = use->next;
     use->next = a->unused_use;
     a->unused_use = id;
+  }
+}
+
+void wo__settle_waiting(struct wo_allocator *a) {
+  for (uint32_t id = a->oldest_pending; id != WO__NONE && a->waiting_count > 0;) {
+    struct wo__block *const block = wo__block(a, id);
+    const uint32_t newer = block->newer;
+    if (block->waits_for_capture) {
+      block->waits_for_capture = false;
+      a->waiting_count--;
+      wo__uses_drop(a, block, true);
+      if (block->uses == WO__NONE) wo_allocator_complete(a, id);
+    }
+    id = newer;
   }
 }
 

@@ -1,31 +1,22 @@
 /* Memory given back to the device: garbage collection, release of oversize blocks, emptying the cache. */
 #include "cuda_replay/allocator_internal.h"
 
-/* Torch asserts here, or hands an address to cudaFree that is none: the program ends with another error than out of memory. */
-static enum wo_status refuse(struct wo_allocator *a, const char *message) {
-  a->message = message;
-  return WO_E_USAGE;
-}
-
 /* cudaFree of a free block that is a whole segment. */
 static enum wo_status release_block(struct wo_allocator *a, uint32_t id) {
   const struct wo__block block = *wo__block(a, id);
   const struct wo__shelf *const shelf = wo__shelf(a, block.shelf);
   if (block.range != WO__NONE) {
-    return refuse(a, "this version of torch fails with an internal error here: it frees an expandable block like a segment "
-                     "(max_split_size_mb or garbage_collection_threshold together with expandable_segments, before 2.5)");
+    return wo__refuse(a, "this version of torch fails with an internal error here: it frees an expandable block like a segment "
+                         "(max_split_size_mb or garbage_collection_threshold together with expandable_segments, before 2.5)");
   }
   if (wo__is_split(&block)) {
-    return refuse(a, "torch fails with an internal error here: a part of a segment is larger than max_split_size_mb, and it "
-                     "frees that part like a whole segment");
+    return wo__refuse(a, "torch fails with an internal error here: a part of a segment is larger than max_split_size_mb, and it "
+                         "frees that part like a whole segment");
   }
   a->stats.num_device_free++;
   wo__emit(a, WO_ACTION_SEGMENT_FREE, block.address, block.size_bytes, shelf);
   const enum wo_status status = a->device.segment_free(a->device.state, block.address, block.size_bytes);
-  if (status != WO_OK) {
-    a->message = a->device.message(a->device.state);
-    return status;
-  }
+  if (status != WO_OK) return wo__device_failed(a, status);
   a->pools.items[shelf->pool].segment_count--;
   wo__fall(a->stats.segment, shelf, 1);
   wo__fall(a->stats.reserved_bytes, shelf, block.size_bytes);
@@ -69,18 +60,12 @@ static uint64_t age(const struct wo_allocator *a, const struct wo__block *block)
   return a->pools.items[0].large.call_count - block->calls_at_free;
 }
 
-/* Whether garbage collection counts a block; up to 2.4 it then fails on those of ranges that have no neighbours. */
-static bool is_collectable(const struct wo_allocator *a, const struct wo__block *block) {
-  if (block->range != WO__NONE && wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE)) return false;
-  return !wo__is_split(block);
-}
-
 static struct garbage count_garbage(const struct wo_allocator *a) {
   struct garbage garbage = {0};
   struct walk walk = {.bin = &a->pools.items[0].large};
   for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
     const struct wo__block *const block = wo__block(a, id);
-    if (!is_collectable(a, block)) continue;
+    if (wo__is_split(block)) continue;
     garbage.age_sum += age(a, block);
     garbage.block_count++;
   }
@@ -90,12 +75,14 @@ static struct garbage count_garbage(const struct wo_allocator *a) {
 /* Releases all blocks of at least the mean age. *ret_has_freed: there were some. */
 static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garbage, bool *ret_has_freed) {
   const double mean_age = (double)garbage->age_sum / (double)garbage->block_count;
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
   struct walk walk = {.bin = &a->pools.items[0].large};
   *ret_has_freed = false;
   for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
     const struct wo__block *const block = wo__block(a, id);
     const uint64_t block_age = age(a, block);
-    if (!is_collectable(a, block) || (double)block_age < mean_age) continue;
+    if (wo__is_split(block) || (block->range != WO__NONE && skips_expandable)) continue;
+    if ((double)block_age < mean_age) continue;
     *ret_has_freed = true;
     garbage->reclaimed_bytes += block->size_bytes;
     garbage->age_sum -= block_age;
@@ -183,11 +170,23 @@ static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
   return status;
 }
 
-enum wo_status wo__release_cached(struct wo_allocator *a) {
+/* Waits for all streams first, so that nothing is pending any more. */
+static enum wo_status release_default(struct wo_allocator *a) {
   a->stats.num_sync_all_streams++;
+  wo__settle_waiting(a);
   while (a->oldest_pending != WO__NONE) wo_allocator_complete(a, a->oldest_pending);
-  enum wo_status status = release_bin(a, &a->pools.items[0].large);
-  if (status == WO_OK) status = release_bin(a, &a->pools.items[0].small);
+  const enum wo_status status = release_bin(a, &a->pools.items[0].large);
+  return status == WO_OK ? release_bin(a, &a->pools.items[0].small) : status;
+}
+
+enum wo_status wo__release_cached(struct wo_allocator *a) {
+  enum wo_status status = WO_OK;
+  if (a->captures.count == 0) {
+    status = release_default(a);
+  } else if (!wo_torch_has(a->torch, WO_TORCH_EMPTY_CACHE_IN_CAPTURE)) {
+    a->stats.num_sync_all_streams++;
+    return wo__refuse(a, "this version of torch fails with an internal error here: the cache is emptied during a capture");
+  }
   for (uint32_t i = 1; i < a->pools.count && status == WO_OK; i++) {
     if (!a->pools.items[i].is_gone && a->pools.items[i].use_count == 0) status = release_private(a, i);
   }

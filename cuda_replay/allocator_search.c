@@ -60,7 +60,7 @@ static uint32_t next_free(const struct wo_allocator *a, const struct wo__shelf *
  * were turned off meanwhile, to the first block of another kind. */
 static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf, uint32_t id) {
   uint32_t next = next_free(a, shelf, id);
-  if (!wo__is_expandable(a, shelf)) {
+  if (!a->settings.expandable_segments) {
     while (next != WO_ORDER_NONE && wo__block(a, next)->range != WO__NONE) next = next_free(a, shelf, next);
     return next;
   }
@@ -95,10 +95,11 @@ bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
 
 /* ---- Handing out ---- */
 
+/* Expandable segments change the rule for every block while they are on, also for those of cudaMalloc. */
 static bool must_split(const struct wo_allocator *a, const struct wo__request *request) {
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   const uint64_t remaining = wo__block(a, request->block)->size_bytes - request->rounded_bytes;
-  if (shelf->is_small || wo__is_expandable(a, shelf)) return remaining >= WO__MIN_BLOCK_BYTES;
+  if (shelf->is_small || a->settings.expandable_segments) return remaining >= WO__MIN_BLOCK_BYTES;
   return request->rounded_bytes < a->settings.max_split_bytes && remaining > WO__SMALL_MAX_BYTES;
 }
 

@@ -19,6 +19,9 @@ enum { WO_ROUNDUP_SLOTS = 16 };
 
 #define WO_SPLIT_UNLIMITED UINT64_MAX
 
+/* A memory fraction that allows nothing at all: 0 stands for "not set". */
+#define WO_FRACTION_NOTHING 1e-30
+
 struct wo_alloc_settings {
   uint64_t max_split_bytes;                     /* WO_SPLIT_UNLIMITED without */
   uint64_t max_non_split_rounding_bytes;        /* 2.6 on; 20 MiB */
@@ -36,7 +39,7 @@ struct wo_alloc_settings {
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch);
 
 /* Applies a settings string as that version of torch would: max_split, roundup and gc threshold go back to their defaults first,
- * all else keeps its value (2.11 on: the segment size and the non-split rounding go back, too). Keys that do not move
+ * all else keeps its value (2.11 on: the non-split rounding goes back to the segment size). Keys that do not move
  * placement (pinned_*, release_lock_on_cudamalloc, ...) are accepted. WO_E_SYNTAX or WO_E_RANGE or WO_E_UNKNOWN with a
  * message that names the key, what was expected and, for a key of a later version, that version; *settings is unchanged then. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
