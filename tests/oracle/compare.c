@@ -1,8 +1,8 @@
 /* Compares the answers of a real allocator with the model's, request by request.
  *
  * Usage: driver PROGRAM | compare TORCH PROGRAM. Prints the first disagreement of each sequence, then one line of counts:
- * sequences, operations, requests, out-of-memory, entries, disagreements, and sequences that torch itself aborted. Exit status 1
- * when anything disagreed. */
+ * sequences, operations, requests, out-of-memory, entries, disagreements, sequences that torch itself aborted (lines A), and sequences
+ * that the model refused to go on with, because torch fails there or is in ruins from there on (lines a). Exit status 1 when anything disagreed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ struct comparison {
   uint64_t sequence;
   uint64_t request; /* in the sequence */
   bool has_disagreed;
-  uint64_t sequences, operations, mallocs, ooms, entry_count, disagreements, aborted;
+  uint64_t sequences, operations, mallocs, ooms, entry_count, disagreements, aborted, refused;
+  bool is_modelled; /* the model could do the last request */
 };
 
 static void next_answer(struct comparison *c) {
@@ -107,10 +108,8 @@ static void name_statistic(size_t at, char *out, size_t capacity) {
 /* Whether a version counts it, and whether the order of completed frees leaves it alone. */
 static bool is_compared(const struct comparison *c, size_t at) {
   const size_t stat = at / 12;
-  if (at >= COUNTERS_AT + 3)
+  if (at >= COUNTERS_AT + 2)
     return c->torch >= 204;
-  if (at == COUNTERS_AT + 2)
-    return c->torch >= 203;
   if (at < OVERSIZE_AT && (stat == 3 || stat == 7) && at % 4 != 0)
     return !wo_lockstep_has_waits(c->lockstep);
   return true;
@@ -193,12 +192,24 @@ static void check_valid(struct comparison *c) {
     disagree(c, "model", "valid", why);
 }
 
-/* One request on both sides. False: torch stopped there, or the answers ended. */
-static bool compare_request(struct comparison *c) {
+static void settle_calls(const struct comparison *c, struct wo_oracle_calls *calls) {
+  if (wo_lockstep_has_pools(c->lockstep))
+    wo_oracle_calls_settle(calls, "FUr");
+  wo_oracle_calls_join(calls);
+}
+
+static void settle_entries(const struct comparison *c, struct wo_oracle_calls *entries) {
+  wo_oracle_calls_settle(entries, "c");
+  if (wo_lockstep_has_pools(c->lockstep))
+    wo_oracle_calls_settle(entries, "fu");
+}
+
+/* One request on both sides. False: torch stopped there, or the model says that it does. */
+static bool compare_request(struct comparison *c, bool is_refused) {
   const struct line line = program_line(c);
   uint64_t address = 0;
   c->calls.count = 0;
-  const bool is_modelled = c->has_disagreed || wo_lockstep_run(c->lockstep, line.at, line.length, &address);
+  c->is_modelled = c->has_disagreed || (!is_refused && wo_lockstep_run(c->lockstep, line.at, line.length, &address));
   read_calls(c);
   if (c->has_answer && c->answer[0] == 'P' && !c->has_disagreed)
     compare_statistics(c);
@@ -213,13 +224,17 @@ static bool compare_request(struct comparison *c) {
   c->ooms += line.at[0] == 'm' && real == 0;
   if (c->has_disagreed)
     return true;
-  const struct wo_oracle_calls *model = wo_lockstep_calls(c->lockstep);
+  struct wo_oracle_calls *model = wo_lockstep_calls(c->lockstep);
+  settle_calls(c, &c->calls);
+  settle_calls(c, model);
   const size_t differs = wo_oracle_calls_differ(&c->calls, model);
   char expected[32];
   char got[32];
   snprintf(expected, sizeof expected, "%" PRIu64, real);
   snprintf(got, sizeof got, "%" PRIu64, address);
-  if (!is_modelled)
+  if (!c->is_modelled && wo_lockstep_has_refused(c->lockstep))
+    return false;
+  if (!c->is_modelled)
     disagree(c, "the model stopped", expected, wo_lockstep_message(c->lockstep));
   else if (differs != SIZE_MAX)
     disagree_calls(c, "device call", &c->calls, model, differs);
@@ -242,8 +257,8 @@ static void compare_end(struct comparison *c) {
   }
   read_calls(c); /* 2.0 and 2.1 tell their trace at the end */
   struct wo_oracle_calls *model = wo_lockstep_entries(c->lockstep);
-  wo_oracle_calls_settle(&c->entries);
-  wo_oracle_calls_settle(model);
+  settle_entries(c, &c->entries);
+  settle_entries(c, model);
   c->entry_count += c->entries.count;
   const size_t differs = wo_oracle_calls_differ(&c->entries, model);
   if (!c->has_disagreed && differs != SIZE_MAX)
@@ -260,13 +275,13 @@ static void compare_sequence(struct comparison *c) {
   c->request = 0;
   c->has_disagreed = false;
   c->entries.count = 0;
-  if (!wo_lockstep_begin(c->lockstep, header.at, header.length))
-    disagree(c, "settings", "accepted", wo_lockstep_message(c->lockstep));
+  c->is_modelled = wo_lockstep_begin(c->lockstep, header.at, header.length);
+  const bool is_refused = !c->is_modelled;
   skip_line(c);
   next_answer(c);
   bool is_going = true;
   while (is_going && !program_ended(c) && program_line(c).at[0] != 'S') {
-    is_going = compare_request(c);
+    is_going = compare_request(c, is_refused);
     c->request++;
     if (c->request % VALID_EVERY == 0)
       check_valid(c);
@@ -277,14 +292,18 @@ static void compare_sequence(struct comparison *c) {
   }
   while (!program_ended(c) && program_line(c).at[0] != 'S')
     skip_line(c);
-  if (is_going && c->has_answer && c->answer[0] == 'L')
+  const bool has_ended = is_going && c->has_answer && c->answer[0] == 'L';
+  if (has_ended)
     compare_end(c);
-  else
+  else if (c->is_modelled)
     c->aborted++;
-  check_valid(c);
+  else
+    c->refused++;
+  if (!is_refused)
+    check_valid(c);
   while (c->has_answer && c->answer[0] != 'S') {
     if (c->answer[0] == '!')
-      printf("A sequence %" PRIu64 " request %" PRIu64 ": %.200s\n", c->sequence, c->request, c->answer);
+      printf("%c sequence %" PRIu64 " request %" PRIu64 ": %.200s\n", c->is_modelled ? 'A' : 'a', c->sequence, c->request, c->answer);
     next_answer(c);
   }
 }
@@ -320,8 +339,8 @@ int main(int argc, char **argv) {
   while (!program_ended(&c))
     compare_sequence(&c);
   printf("sequences %" PRIu64 " operations %" PRIu64 " mallocs %" PRIu64 " ooms %" PRIu64 " entries %" PRIu64
-         " disagreements %" PRIu64 " aborted %" PRIu64 "\n",
-         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted);
+         " disagreements %" PRIu64 " aborted %" PRIu64 " refused %" PRIu64 "\n",
+         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted, c.refused);
   wo_lockstep_free(c.lockstep);
   free(c.calls.items);
   free(c.entries.items);

@@ -48,6 +48,7 @@ static const uint64_t stream_names[STREAMS] = {0, 94318592, 64, 139637976727552,
 struct slot {
   uint64_t size_bytes; /* 0 = free */
   uint64_t stream;
+  bool is_of_capture; /* a capture recorded another stream for it: only a capture frees it (README.md) */
 };
 
 struct pool {
@@ -141,11 +142,14 @@ static void add_roundup(struct writer *w, char *text, size_t capacity) {
   add_setting(text, capacity, setting);
 }
 
-static void add_newer(struct writer *w, char *text, size_t capacity) {
+/* Settings of 2.10 and later; the segment size, which other settings may not undercut, comes first. Returns it in MiB. */
+static unsigned add_newer(struct writer *w, char *text, size_t capacity) {
   static const unsigned segments_mb[] = {12, 14, 16, 20, 24, 32, 40, 64, 100};
   char setting[80];
+  unsigned segment_mb = 20;
   if (w->torch >= 211 && chance(w, 70)) {
-    snprintf(setting, sizeof setting, "large_segment_size_mb:%u", segments_mb[below(w, 9)]);
+    segment_mb = segments_mb[below(w, 9)];
+    snprintf(setting, sizeof setting, "large_segment_size_mb:%u", segment_mb);
     add_setting(text, capacity, setting);
   }
   if (w->torch >= 210 && chance(w, 40)) {
@@ -154,32 +158,39 @@ static void add_newer(struct writer *w, char *text, size_t capacity) {
   }
   if (w->torch >= 212 && chance(w, 30))
     add_setting(text, capacity, chance(w, 80) ? "throw_on_cudamalloc_oom:True" : "throw_on_cudamalloc_oom:False");
+  return segment_mb > 20 ? segment_mb : 20;
+}
+
+static void add_split(struct writer *w, unsigned segment_mb, char *text, size_t capacity) {
+  static const unsigned splits_mb[] = {21, 22, 25, 32, 40, 64, 100, 128, 200, 512};
+  char setting[80];
+  const unsigned split_mb = splits_mb[below(w, 10)];
+  snprintf(setting, sizeof setting, "max_split_size_mb:%u", split_mb < segment_mb ? segment_mb : split_mb);
+  add_setting(text, capacity, setting);
+  if (w->torch >= 206 && chance(w, 50)) {
+    snprintf(setting, sizeof setting, "max_non_split_rounding_mb:%u", (unsigned)(segment_mb + 1 + below(w, 100)));
+    add_setting(text, capacity, setting);
+  }
 }
 
 /* A settings string of the group, perhaps empty; an "expandable" is stated either way, since it outlives a string. */
 static void make_settings(struct writer *w, char *text, size_t capacity) {
-  static const unsigned splits_mb[] = {21, 22, 25, 32, 40, 64, 100, 128, 200, 512};
   const bool is_mix = (w->features & USES_CHANGES) != 0;
+  unsigned segment_mb = 20;
   char setting[80];
   text[0] = 0;
+  if (w->features & USES_NEWER)
+    segment_mb = add_newer(w, text, capacity);
   if ((w->features & USES_EXPANDABLE) && w->torch >= 201)
     add_setting(text, capacity, !is_mix || chance(w, 60) ? "expandable_segments:True" : "expandable_segments:False");
-  if ((w->features & USES_SPLIT) && (!is_mix || chance(w, 50))) {
-    snprintf(setting, sizeof setting, "max_split_size_mb:%u", splits_mb[below(w, 10)]);
-    add_setting(text, capacity, setting);
-    if (w->torch >= 206 && chance(w, 50)) {
-      snprintf(setting, sizeof setting, "max_non_split_rounding_mb:%u", (unsigned)(21 + below(w, 100)));
-      add_setting(text, capacity, setting);
-    }
-  }
+  if ((w->features & USES_SPLIT) && (!is_mix || chance(w, 50)))
+    add_split(w, segment_mb, text, capacity);
   if ((w->features & USES_ROUNDUP) && (!is_mix || chance(w, 30)))
     add_roundup(w, text, capacity);
   if ((w->features & USES_GC) && (!is_mix || chance(w, 50))) {
     snprintf(setting, sizeof setting, "garbage_collection_threshold:0.%02u", (unsigned)(5 + below(w, 90)));
     add_setting(text, capacity, setting);
   }
-  if (w->features & USES_NEWER)
-    add_newer(w, text, capacity);
 }
 
 static void write_settings(struct writer *w) {
@@ -211,6 +222,7 @@ static void write_malloc(struct writer *w) {
     slot = (slot + 1) % SLOTS;
   w->slots[slot].size_bytes = next_size(w);
   w->slots[slot].stream = some_stream(w);
+  w->slots[slot].is_of_capture = false;
   w->live[w->live_count++] = slot;
   w->live_bytes += w->slots[slot].size_bytes;
   printf("m %zu %" PRIu64 " %" PRIu64 "\n", slot, w->slots[slot].size_bytes, w->slots[slot].stream);
@@ -223,11 +235,20 @@ static void write_free(struct writer *w) {
   else if (w->pattern == 2)
     at = 0;
   const size_t slot = w->live[at];
+  if (w->slots[slot].is_of_capture && !is_capturing(w))
+    return;
   memmove(&w->live[at], &w->live[at + 1], (w->live_count - at - 1) * sizeof *w->live);
   w->live_count--;
   w->live_bytes -= w->slots[slot].size_bytes;
   w->slots[slot].size_bytes = 0;
   printf("f %zu\n", slot);
+}
+
+static void write_record_stream(struct writer *w) {
+  const size_t slot = w->live[below(w, w->live_count)];
+  const uint64_t stream = stream_names[below(w, w->stream_count)];
+  w->slots[slot].is_of_capture = w->slots[slot].is_of_capture || is_capturing(w);
+  printf("r %zu %" PRIu64 "\n", slot, stream);
 }
 
 static void write_pool(struct writer *w) {
@@ -287,12 +308,12 @@ static void write_operation(struct writer *w) {
   else if (kind < 80 && (w->features & USES_POOLS))
     write_pool(w);
   else if (kind < 160 && (w->features & USES_STREAMS) && w->live_count)
-    printf("r %zu %" PRIu64 "\n", w->live[below(w, w->live_count)], stream_names[below(w, w->stream_count)]);
+    write_record_stream(w);
   else if (kind < 220 && (w->features & USES_STREAMS))
     printf("c %" PRIu64 "\n", stream_names[below(w, w->stream_count)]);
-  else if (w->live_count && (w->live_count > SLOTS - 2 || chance(w, w->live_bytes > w->target_bytes ? 70 : 42)))
+  else if (w->live_count && (w->live_count > SLOTS - 8 || chance(w, w->live_bytes > w->target_bytes ? 70 : 42)))
     write_free(w);
-  else
+  else if (w->live_count < SLOTS - 4)
     write_malloc(w);
 }
 

@@ -39,6 +39,8 @@ struct wo_lockstep {
   size_t pending_count;
   size_t capture_count;
   bool has_waits;
+  bool has_pools;
+  bool has_refused;
   struct wo_oracle_calls calls;
   struct wo_oracle_calls entries;
   char message[MESSAGE_BYTES];
@@ -53,11 +55,6 @@ static void *need(void *memory) {
 }
 
 void wo_oracle_calls_add(struct wo_oracle_calls *calls, struct wo_oracle_call call) {
-  struct wo_oracle_call *last = calls->count ? &calls->items[calls->count - 1] : NULL;
-  if (last && call.kind == WO_CALL_UNMAP && last->kind == WO_CALL_UNMAP && last->address + last->size_bytes == call.address) {
-    last->size_bytes += call.size_bytes;
-    return;
-  }
   if (calls->count == calls->capacity) {
     calls->capacity = calls->capacity ? 2 * calls->capacity : 64;
     calls->items = need(realloc(calls->items, calls->capacity * sizeof *calls->items));
@@ -65,19 +62,34 @@ void wo_oracle_calls_add(struct wo_oracle_calls *calls, struct wo_oracle_call ca
   calls->items[calls->count++] = call;
 }
 
-static int by_address(const void *left, const void *right) {
+void wo_oracle_calls_join(struct wo_oracle_calls *calls) {
+  size_t kept = 0;
+  for (size_t i = 0; i < calls->count; i++) {
+    const struct wo_oracle_call call = calls->items[i];
+    struct wo_oracle_call *last = kept ? &calls->items[kept - 1] : NULL;
+    if (last && call.kind == WO_CALL_UNMAP && last->kind == WO_CALL_UNMAP && last->address + last->size_bytes == call.address)
+      last->size_bytes += call.size_bytes;
+    else
+      calls->items[kept++] = call;
+  }
+  calls->count = kept;
+}
+
+static int by_kind_and_address(const void *left, const void *right) {
   const struct wo_oracle_call *a = left;
   const struct wo_oracle_call *b = right;
+  if (a->kind != b->kind)
+    return a->kind - b->kind;
   return a->address < b->address ? -1 : a->address > b->address;
 }
 
-void wo_oracle_calls_settle(struct wo_oracle_calls *calls) {
+void wo_oracle_calls_settle(struct wo_oracle_calls *calls, const char *kinds) {
   for (size_t i = 0; i < calls->count; i++) {
     size_t end = i;
-    while (end < calls->count && calls->items[end].kind == 'c')
+    while (end < calls->count && strchr(kinds, calls->items[end].kind))
       end++;
     if (end > i + 1)
-      qsort(&calls->items[i], end - i, sizeof *calls->items, by_address);
+      qsort(&calls->items[i], end - i, sizeof *calls->items, by_kind_and_address);
     i = end > i ? end - 1 : i;
   }
 }
@@ -256,6 +268,7 @@ static void process_events(struct wo_lockstep *lockstep) {
 /* ---- Requests ---- */
 
 static bool stopped(struct wo_lockstep *lockstep, enum wo_status status) {
+  lockstep->has_refused = status == WO_E_USAGE;
   snprintf(lockstep->message, sizeof lockstep->message, "%s: %s", wo_status_text(status),
            wo_allocator_message(lockstep->allocator));
   return false;
@@ -337,6 +350,7 @@ static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at,
   if (request == 'b') {
     status = wo_allocator_pool_begin(lockstep->allocator, pool, wo_oracle_number(&at, end), true);
     lockstep->capture_count++;
+    lockstep->has_pools = true;
   } else if (request == 'e') {
     status = wo_allocator_pool_end(lockstep->allocator, pool);
     lockstep->capture_count--;
@@ -402,6 +416,8 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   lockstep->pending_count = 0;
   lockstep->capture_count = 0;
   lockstep->has_waits = false;
+  lockstep->has_pools = false;
+  lockstep->has_refused = false;
   lockstep->calls.count = 0;
   lockstep->entries.count = 0;
   lockstep->settings = wo_alloc_settings_default(lockstep->torch);
@@ -447,11 +463,15 @@ struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
   return NULL;
 }
 
-const struct wo_oracle_calls *wo_lockstep_calls(const struct wo_lockstep *lockstep) { return &lockstep->calls; }
+bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) { return lockstep->has_refused; }
+
+struct wo_oracle_calls *wo_lockstep_calls(struct wo_lockstep *lockstep) { return &lockstep->calls; }
 
 struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep) { return &lockstep->entries; }
 
 bool wo_lockstep_has_waits(const struct wo_lockstep *lockstep) { return lockstep->has_waits; }
+
+bool wo_lockstep_has_pools(const struct wo_lockstep *lockstep) { return lockstep->has_pools; }
 
 const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep) { return lockstep->allocator; }
 

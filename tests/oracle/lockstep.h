@@ -25,11 +25,15 @@ struct wo_oracle_calls {
   size_t count, capacity;
 };
 
-/* Adds a call; a device call that continues the unmapping before it is joined to it. Ends the program when memory is out. */
+/* Adds a call. Ends the program when memory is out. */
 void wo_oracle_calls_add(struct wo_oracle_calls *calls, struct wo_oracle_call call);
 
-/* Orders runs of completed frees by address: the allocator's order is that of a hash map of streams. */
-void wo_oracle_calls_settle(struct wo_oracle_calls *calls);
+/* Joins device calls that unmap one run handle by handle. */
+void wo_oracle_calls_join(struct wo_oracle_calls *calls);
+
+/* Orders runs of calls of some kinds by address, where the allocator's order is that of a hash map: completed frees of several
+ * streams, releases of several private pools. */
+void wo_oracle_calls_settle(struct wo_oracle_calls *calls, const char *kinds);
 
 /* The first index at which two lists differ, or SIZE_MAX. */
 size_t wo_oracle_calls_differ(const struct wo_oracle_calls *left, const struct wo_oracle_calls *right);
@@ -47,11 +51,17 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
 bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t length, uint64_t *ret_address);
 
 /* Device calls of the last request, and the entries of the sequence so far. Borrowed. */
-const struct wo_oracle_calls *wo_lockstep_calls(const struct wo_lockstep *lockstep);
+struct wo_oracle_calls *wo_lockstep_calls(struct wo_lockstep *lockstep);
 struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep);
 
 /* Whether the sequence used a block on other streams: then the order of completed frees moves passing statistics. */
 bool wo_lockstep_has_waits(const struct wo_lockstep *lockstep);
+
+/* Whether it began a capture: then releases of several pools have no order to rely on. */
+bool wo_lockstep_has_pools(const struct wo_lockstep *lockstep);
+
+/* Whether the model refused a request because torch fails there, at once or later: what follows cannot be compared. */
+bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep);
 
 /* The model itself, and why the last call returned false. */
 const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep);

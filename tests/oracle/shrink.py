@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shrinks a sequence on which the model and a real allocator disagree to one that cannot lose a line.
 
-Usage: shrink.py STORE VERSION PROGRAM SEQUENCE [--keep TEXT] > SMALLER   --keep: the disagreement must still contain TEXT.
+Usage: shrink.py STORE VERSION PROGRAM SEQUENCE [--keep TEXT] [--aborted] > SMALLER   --keep: the disagreement must still contain TEXT.
 All candidates of a round are sequences of one program, so that a round costs one run of the driver.
 """
 import argparse
@@ -30,11 +30,12 @@ def read_sequence(path, index):
 class Judge:
     """Tells which of many candidates still disagree."""
 
-    def __init__(self, store, version, keep):
+    def __init__(self, store, version, keep, letter):
         self.driver = pathlib.Path(store) / version / "run" / "driver"
         self.compare = pathlib.Path(store) / "compare"
         self.torch = torch_number(version)
         self.keep = keep
+        self.letter = letter
 
     def findings(self, header, candidates):
         rest = header.split(" ", 2)[2]
@@ -47,7 +48,7 @@ class Judge:
                                   text=True, errors="replace")
             driver.wait()
         found = {}
-        for match in re.finditer(r"^D sequence (\d+) (.*)$", done.stdout, re.M):
+        for match in re.finditer(rf"^{self.letter} sequence (\d+) (.*)$", done.stdout, re.M):
             if self.keep in match.group(2):
                 found.setdefault(int(match.group(1)), match.group(2))
         return found
@@ -107,8 +108,9 @@ def main():
     parser.add_argument("program")
     parser.add_argument("sequence", type=int)
     parser.add_argument("--keep", default="")
+    parser.add_argument("--aborted", action="store_true", help="the sequence is one that torch aborts")
     options = parser.parse_args()
-    judge = Judge(options.store, options.version, options.keep)
+    judge = Judge(options.store, options.version, options.keep, "A" if options.aborted else "D")
     lines = read_sequence(options.program, options.sequence)
     header, lines = lines[0], lines[1:]
     found = judge.findings(header, [lines])
