@@ -27,7 +27,6 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   }
   struct wo_allocator *const a = calloc(1, sizeof *a);
   if (a == NULL) return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
-  a->settings = options->settings;
   a->torch = options->torch;
   a->device = *options->device;
   a->observer = options->observer;
@@ -42,7 +41,7 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
   }
   assert(pool == 0);
-  set_limits(a);
+  wo_allocator_set(a, &options->settings);
   *ret_allocator = a;
   return WO_OK;
 }
@@ -70,7 +69,18 @@ struct wo_allocator *wo_allocator_free(struct wo_allocator *a) {
 
 void wo_allocator_set(struct wo_allocator *a, const struct wo_alloc_settings *settings) {
   a->settings = *settings;
+  a->settings.keeps_odd_sizes = !wo_torch_has(a->torch, WO_TORCH_ROUNDUP_ONE_IS_OFF);
   set_limits(a);
+}
+
+enum wo_status wo_allocator_set_text(struct wo_allocator *a, struct wo_view text, struct wo_err *err) {
+  struct wo_alloc_settings settings = a->settings;
+  const enum wo_status status = wo_alloc_settings_parse(text, a->torch, &settings, err);
+  if (status != WO_OK) return status;
+  /* The fraction of a string counts for the environment alone, which is read before the allocator is there. */
+  settings.memory_fraction = a->settings.memory_fraction;
+  wo_allocator_set(a, &settings);
+  return WO_OK;
 }
 
 /* ---- Requests ---- */
@@ -81,7 +91,7 @@ static enum wo_status fail(struct wo_allocator *a, const struct wo__request *req
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX});
+  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX, UINT64_MAX});
   a->oom = (struct wo_allocator_oom){
       .requested_bytes = request->requested_bytes,
       .rounded_bytes = request->rounded_bytes,

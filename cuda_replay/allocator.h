@@ -119,8 +119,10 @@ enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
-/* New settings while running, as torch.cuda.memory._set_allocator_settings; a new memory fraction. */
+/* New settings while running, or a new memory fraction. _text: as torch.cuda.memory._set_allocator_settings does, which leaves the
+ * memory fraction alone, also when the string sets it; results as those of wo_alloc_settings_parse. */
 void wo_allocator_set(struct wo_allocator *allocator, const struct wo_alloc_settings *settings);
+enum wo_status wo_allocator_set_text(struct wo_allocator *allocator, struct wo_view text, struct wo_err *err);
 
 /* ---- Start state: an allocator that does not begin empty ---- */
 

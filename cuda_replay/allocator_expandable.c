@@ -46,17 +46,22 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
   a->ranges.items[range] = (struct wo__range){address, size_bytes, handle_bytes};
   *ret_block = wo__block_new(a, shelf, address, size_bytes, WO__UNMAPPED);
   wo__block(a, *ret_block)->range = range;
+  wo__block(a, *ret_block)->age = wo__age_of_segment(a);
   wo_block_order_insert(&wo__shelf(a, shelf)->unmapped, wo__address_key(address), *ret_block);
   wo_block_order_insert(&a->chains, wo__address_key(address), *ret_block);
   return WO_OK;
 }
 
-static enum wo_status range_reserve(struct wo_allocator *a, uint32_t shelf, uint32_t *ret_block) {
+static enum wo_status range_reserve(struct wo_allocator *a, uint32_t shelf, uint64_t rounded_bytes, uint32_t *ret_block) {
   const uint64_t handle_bytes = wo__handle_bytes(a, wo__shelf(a, shelf));
   const uint64_t size_bytes = wo__range_bytes(a, handle_bytes);
   uint64_t address = 0;
   enum wo_status status = a->device.range_reserve(a->device.state, size_bytes, &address);
   if (status != WO_OK) return wo__device_failed(a, status);
+  if (size_bytes < rounded_bytes && wo_torch_has(a->torch, WO_TORCH_SHORT_RANGE_RETURNED)) {
+    status = a->device.range_free(a->device.state, address, size_bytes);
+    return status == WO_OK ? WO_E_LIMIT : wo__device_failed(a, status);
+  }
   status = wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
   if (status != WO_OK) (void)a->device.range_free(a->device.state, address, size_bytes);
   return status;
@@ -88,7 +93,7 @@ static enum wo_status find_place(struct wo_allocator *a, const struct wo__reques
     *ret_block = start;
     return WO_OK;
   }
-  return range_reserve(a, request->shelf, ret_block);
+  return range_reserve(a, request->shelf, request->rounded_bytes, ret_block);
 }
 
 void wo__map_front(struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
@@ -98,6 +103,7 @@ void wo__map_front(struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
   if (size_bytes < wo__block(a, id)->size_bytes) {
     const uint32_t rest = wo__chain_cut(a, id, size_bytes);
     wo_block_order_insert(unmapped, wo__address_key(wo__block(a, rest)->address), rest);
+    wo__age_of_part(a, rest);
   }
   wo__block(a, id)->state = WO__FREE;
 }
@@ -114,6 +120,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
   const enum wo_status status = a->device.map(a->device.state, address, mapped_bytes, handle_bytes);
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   wo__map_front(a, id, mapped_bytes);
+  const uint64_t age = wo__block(a, id)->age;
   const uint32_t next = wo__block(a, id)->next;
   const uint32_t prev = wo__block(a, id)->prev;
   if (next != WO__NONE && wo__block(a, next)->state == WO__FREE) {
@@ -125,6 +132,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
     wo__chain_join(a, prev, id);
     id = prev;
   }
+  wo__block(a, id)->age = age;
   wo__free_insert(a, id);
   const struct wo__shelf *const shelf = wo__shelf(a, shelf_id);
   wo__rise(a->stats.reserved_bytes, shelf, mapped_bytes);
@@ -187,6 +195,7 @@ static uint32_t join_unmapped(struct wo_allocator *a, uint32_t id) {
     wo__chain_join(a, id, next);
   }
   if (prev != WO__NONE && wo__block(a, prev)->state == WO__UNMAPPED) {
+    wo__block(a, prev)->age = wo__block(a, id)->age;
     wo__chain_join(a, prev, id);
     return prev;
   }
@@ -210,9 +219,14 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   uint32_t middle = id;
   if (start > offset) {
     middle = wo__chain_cut(a, id, start - offset);
+    wo__age_of_part(a, id);
     wo__free_insert(a, id);
   }
-  if (end < offset + before.size_bytes) wo__free_insert(a, wo__chain_cut(a, middle, end - start));
+  if (end < offset + before.size_bytes) {
+    const uint32_t rest = wo__chain_cut(a, middle, end - start);
+    wo__age_of_part(a, rest);
+    wo__free_insert(a, rest);
+  }
   wo__block(a, middle)->state = WO__UNMAPPED;
   middle = join_unmapped(a, middle);
   const struct wo__shelf *const shelf = wo__shelf(a, before.shelf);

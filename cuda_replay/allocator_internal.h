@@ -45,6 +45,7 @@ struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t requested_bytes; /* allocated and pending ones only */
+  uint64_t age;             /* ties of size go to the lowest: 0 up to 2.11, so that the address decides */
   uint64_t calls_at_free;   /* free ones: the call count of its bin when it became free */
   uint32_t prev, next;      /* neighbours in the chain */
   uint32_t shelf;
@@ -109,6 +110,7 @@ struct wo_allocator {
   struct wo_device device;
   struct wo_allocator_observer observer;
   uint16_t torch;
+  uint64_t last_age;      /* given so far */
   bool collects_garbage;  /* a threshold and a memory fraction are set */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
   struct {
@@ -174,11 +176,11 @@ static inline struct wo__bin *wo__bin(const struct wo_allocator *a, const struct
 }
 
 static inline struct wo_block_key wo__key(const struct wo__block *block) {
-  return (struct wo_block_key){block->size_bytes, block->address};
+  return (struct wo_block_key){block->size_bytes, block->age, block->address};
 }
 
 static inline struct wo_block_key wo__address_key(uint64_t address) {
-  return (struct wo_block_key){0, address};
+  return (struct wo_block_key){0, 0, address};
 }
 
 /* Whether a block has a neighbour; a block without is a whole segment. */
@@ -263,12 +265,16 @@ uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request)
 /* A block's free completes: it merges with free neighbours and goes into the free order. */
 void wo__put_back(struct wo_allocator *a, uint32_t block);
 
+/* The age of new memory. / Gives a new age to a block that torch makes a new object for, in the version that counts objects. */
+uint64_t wo__age_of_segment(struct wo_allocator *a);
+void wo__age_of_part(struct wo_allocator *a, uint32_t block);
+
 /* Puts a mapped block into / out of the free order. */
 void wo__free_insert(struct wo_allocator *a, uint32_t block);
 void wo__free_erase(struct wo_allocator *a, uint32_t block);
 
-/* Makes one of two neighbours, both out of the orders; `left` survives. / Cuts a block in two; returns the right part, in the
- * state of the left one. Room must have been made. */
+/* Makes one of two neighbours, both out of the orders; `left` survives, with its age. / Cuts a block in two; returns the right
+ * part, in the state of the left one. Room must have been made. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right);
 uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_bytes);
 

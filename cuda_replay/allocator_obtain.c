@@ -11,6 +11,7 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
+  wo__block(a, request->block)->age = wo__age_of_segment(a);
   wo_block_order_insert(&a->chains, wo__address_key(address), request->block);
   a->pools.items[shelf->pool].segment_count++;
   wo__rise(a->stats.segment, shelf, 1);

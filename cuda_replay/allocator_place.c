@@ -133,6 +133,7 @@ static void place_blocks(struct wo_allocator *a, uint32_t id, const struct wo_al
                          wo_block_id *ret_blocks) {
   for (size_t i = 0; i < count; i++) {
     const uint32_t rest = i + 1 < count ? wo__chain_cut(a, id, blocks[i].size_bytes) : WO__NONE;
+    wo__age_of_part(a, id);
     struct wo__block *const block = wo__block(a, id);
     if (blocks[i].state == WO_BLOCK_FREE) {
       wo__free_insert(a, id);
@@ -175,6 +176,7 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
     if (status != WO_OK) return status;
   } else {
     id = wo__block_new(a, shelf, segment->address, segment->size_bytes, WO__FREE);
+    wo__block(a, id)->age = wo__age_of_segment(a);
     wo_block_order_insert(&a->chains, wo__address_key(segment->address), id);
   }
   /* Somebody holds a private pool that has memory. */

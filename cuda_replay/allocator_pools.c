@@ -229,7 +229,7 @@ void wo__settle_waiting(struct wo_allocator *a) {
     if (block->waits_for_capture) {
       block->waits_for_capture = false;
       a->waiting_count--;
-      wo__uses_drop(a, block, true);
+      if (wo_torch_has(a->torch, WO_TORCH_CAPTURE_USES_END)) wo__uses_drop(a, block, true);
       if (block->uses == WO__NONE) wo_allocator_complete(a, id);
     }
     id = newer;

@@ -37,7 +37,7 @@ struct walk {
 
 /* The next free block, whatever happened to the one before; WO_ORDER_NONE at the end. */
 static uint32_t walk_next(const struct wo_allocator *a, struct walk *walk) {
-  for (; walk->shelf < walk->bin->shelves.count; walk->shelf++, walk->last = (struct wo_block_key){0, 0}) {
+  for (; walk->shelf < walk->bin->shelves.count; walk->shelf++, walk->last = (struct wo_block_key){0}) {
     const struct wo__shelf *const shelf = wo__shelf(a, walk->bin->shelves.items[walk->shelf]);
     const uint32_t id = wo_block_order_above(&shelf->free, walk->last);
     if (id == WO_ORDER_NONE) continue;
@@ -131,7 +131,7 @@ enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__req
   const uint64_t max_split = a->settings.max_split_bytes;
   if (max_split == WO_SPLIT_UNLIMITED) return WO_OK;
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
-  const struct wo_block_key key = {request->rounded_bytes < max_split ? max_split : request->rounded_bytes, 0};
+  const struct wo_block_key key = {request->rounded_bytes < max_split ? max_split : request->rounded_bytes, 0, 0};
   const uint32_t id = wo_block_order_at_least(&shelf->free, key);
   const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
   if (id == WO_ORDER_NONE || (wo__block(a, id)->range != WO__NONE && skips_expandable)) {

@@ -26,6 +26,7 @@ uint64_t wo_alloc_round(const struct wo_alloc_settings *settings, uint64_t size_
   assert(size_bytes <= WO__REQUEST_LIMIT_BYTES);
   if (size_bytes < WO__MIN_BLOCK_BYTES) return WO__MIN_BLOCK_BYTES;
   const uint32_t divisions = divisions_for(settings, size_bytes);
+  if (divisions == 1 && settings->keeps_odd_sizes && size_bytes > WO__MIN_BLOCK_BYTES) return size_bytes;
   if (divisions > 1 && size_bytes > WO__MIN_BLOCK_BYTES * divisions) return round_to_division(size_bytes, divisions);
   return (size_bytes + WO__MIN_BLOCK_BYTES - 1) & ~(WO__MIN_BLOCK_BYTES - 1);
 }

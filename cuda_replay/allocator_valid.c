@@ -62,7 +62,7 @@ static const char *check_block(const struct wo_allocator *a, uint32_t id) {
   REQUIRE(block->size_bytes > 0, "a block has no bytes");
   REQUIRE(block->shelf < a->shelves.count, "a block is on no shelf");
   const struct wo__shelf *const shelf = wo__shelf(a, block->shelf);
-  const struct wo_block_key key = {block->state == WO__UNMAPPED ? 0 : block->size_bytes, block->address};
+  const struct wo_block_key key = block->state == WO__UNMAPPED ? wo__address_key(block->address) : wo__key(block);
   const struct wo_block_order *const order = block->state == WO__UNMAPPED ? &shelf->unmapped : &shelf->free;
   const bool is_open = block->state == WO__UNMAPPED || block->state == WO__FREE;
   REQUIRE(!is_open || wo_block_order_at_least(order, key) == id, "an open block is not in its order");

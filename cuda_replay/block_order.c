@@ -26,11 +26,12 @@ struct place {
 
 /* Without branches: the outcome of a comparison in a search cannot be predicted. */
 static bool is_below(struct wo_block_key a, struct wo_block_key b) {
-  return (a.size_bytes < b.size_bytes) | ((a.size_bytes == b.size_bytes) & (a.address < b.address));
+  const bool is_tie_below = (a.age < b.age) | ((a.age == b.age) & (a.address < b.address));
+  return (a.size_bytes < b.size_bytes) | ((a.size_bytes == b.size_bytes) & is_tie_below);
 }
 
 static bool is_equal(struct wo_block_key a, struct wo_block_key b) {
-  return a.size_bytes == b.size_bytes && a.address == b.address;
+  return a.size_bytes == b.size_bytes && a.age == b.age && a.address == b.address;
 }
 
 static struct wo_order_leaf *leaf_of(const struct wo_block_order *order, size_t entry) {

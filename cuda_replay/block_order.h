@@ -1,4 +1,4 @@
-/* Blocks in the order (size, address): what the allocator searches for the best fit, and walks when it releases memory.
+/* Blocks in the order (size, age, address): what the allocator searches for the best fit, and walks when it releases memory.
  *
  * An order is a sorted list cut into leaves of a few entries, with a directory of the first key of each leaf: a search reads the
  * directory and one leaf. Storage is set aside by wo_block_order_reserve alone, so that inserting and erasing cannot fail. Keys
@@ -15,6 +15,7 @@
 
 struct wo_block_key {
   uint64_t size_bytes;
+  uint64_t age;
   uint64_t address;
 };
 

@@ -10,11 +10,11 @@
 #define LARGE_BUFFER_BYTES (20 * MIB)
 
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch) {
-  (void)torch;
   return (struct wo_alloc_settings){
       .max_split_bytes = WO_SPLIT_UNLIMITED,
       .max_non_split_rounding_bytes = LARGE_BUFFER_BYTES,
       .large_segment_bytes = LARGE_BUFFER_BYTES,
+      .keeps_odd_sizes = !wo_torch_has(torch, WO_TORCH_ROUNDUP_ONE_IS_OFF),
       .is_native = true,
   };
 }
@@ -49,8 +49,16 @@ static void add_flag(struct wo_text *out, size_t start, const char *key, bool va
 
 /* The shortest decimal that reads back as the same number. */
 static void add_number(struct wo_text *out, size_t start, const char *key, double value) {
+  char text[32];
+  double again = -1;
+  for (int digits = 6; digits <= 17 && again != value; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    struct wo_view view = wo_view_of(text);
+    struct wo_interval number = {0};
+    again = wo_number_decimal(&view, &number, NULL) == WO_OK ? number.mid : -1;
+  }
   add_key(out, start, key);
-  wo_text_add(out, "%.10g", value);
+  wo_text_add(out, "%s", text);
 }
 
 /* A scalar when all slots agree, else a list of every slot, which needs no knowledge of gaps. */
@@ -77,7 +85,9 @@ void wo_alloc_settings_show(const struct wo_alloc_settings *settings, uint16_t t
   if (settings->max_split_bytes != base.max_split_bytes) {
     add_bytes(out, start, "max_split_size_mb", settings->max_split_bytes);
   }
-  if (settings->max_non_split_rounding_bytes != base.max_non_split_rounding_bytes) {
+  const bool follows = wo_torch_has(torch, WO_TORCH_LARGE_SEGMENT_SIZE);
+  const uint64_t rounding_bytes = follows ? settings->large_segment_bytes : base.max_non_split_rounding_bytes;
+  if (settings->max_non_split_rounding_bytes != rounding_bytes) {
     add_bytes(out, start, "max_non_split_rounding_mb", settings->max_non_split_rounding_bytes);
   }
   if (settings->large_segment_bytes != base.large_segment_bytes) {
