@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
@@ -53,6 +54,7 @@ char output[OUTPUT_BYTES];
 size_t output_size;
 void *slots[SLOTS];
 std::map<uint64_t, uint64_t> captures; /* pool -> stream */
+std::vector<uint64_t> capture_order;   /* pools, the last begun at the end */
 
 void flush() {
   for (size_t at = 0; at < output_size;) {
@@ -295,67 +297,73 @@ void empty_cache() {
 #endif
 }
 
-#if WO_TORCH <= 200
-/* Up to 2.0 the allocator asks the runtime whether the stream is capturing, and which graph. */
+/* What the runtime says of the stream: the allocator asks up to 2.0 (whose graph?) and from 2.13 on (a capture at all?). */
+void mark_stream(uint64_t pool, bool is_capturing) {
+  const size_t at = wo_standin_stream(&wo_oracle_standin, captures[pool]);
+  wo_oracle_standin.streams[at].is_capturing = is_capturing;
+  wo_oracle_standin.streams[at].capture_id = pool;
+}
+
+/* From 2.13 on a call is part of a capture when the thread's current stream captures. As programs do: a request is made on the
+ * current stream, everything else by the thread that captures (the capture that began last). */
+void set_current_stream(uint64_t raw) {
+#if WO_MARKS_CAPTURES
+  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromExternal(raw_stream(raw), 0));
+#else
+  (void)raw;
+#endif
+}
+
+void set_capturing_stream() { set_current_stream(capture_order.empty() ? 0 : captures[capture_order.back()]); }
+
 void capture_begin(uint64_t pool, uint64_t stream) {
   captures[pool] = stream;
-#if WO_TORCH >= 200
+  capture_order.push_back(pool);
+#if WO_TORCH >= 203
+  const cudaStream_t captured = raw_stream(stream);
+  cca::get()->beginAllocateToPool(0, {0, pool}, [captured](cudaStream_t asked) { return asked == captured; });
+#elif WO_TORCH >= 201
+  cca::get()->beginAllocateStreamToPool(0, raw_stream(stream), {0, pool});
+#elif WO_TORCH >= 200
   cca::get()->notifyCaptureBegin(0, pool, {0, pool});
 #else
   cca::notifyCaptureBegin(0, pool, {0, pool});
 #endif
-  const size_t at = wo_standin_stream(&wo_oracle_standin, stream);
-  wo_oracle_standin.streams[at].is_capturing = true;
-  wo_oracle_standin.streams[at].capture_id = pool;
+#if WO_MARKS_CAPTURES
+  cca::get()->markCaptureBegin(0);
+#endif
+  mark_stream(pool, true);
 }
 
 void capture_end(uint64_t pool) {
-  wo_oracle_standin.streams[wo_standin_stream(&wo_oracle_standin, captures[pool])].is_capturing = false;
-  captures.erase(pool);
-#if WO_TORCH >= 200
+  mark_stream(pool, false);
+#if WO_MARKS_CAPTURES
+  cca::get()->markCaptureEnd(0);
+#endif
+#if WO_TORCH >= 203
+  cca::get()->endAllocateToPool(0, {0, pool});
+#elif WO_TORCH >= 201
+  cca::get()->endAllocateStreamToPool(0, raw_stream(captures[pool]));
+#elif WO_TORCH >= 200
   cca::get()->notifyCaptureAboutToEnd(0, pool);
   cca::get()->notifyCaptureEnded(0, pool);
 #else
   cca::notifyCaptureAboutToEnd(0, pool);
   cca::notifyCaptureEnded(0, pool);
 #endif
+  captures.erase(pool);
+  capture_order.erase(std::find(capture_order.begin(), capture_order.end(), pool));
 }
 
 void pool_release(uint64_t pool) {
-#if WO_TORCH >= 200
+#if WO_TORCH >= 201
+  cca::get()->releasePool(0, {0, pool});
+#elif WO_TORCH >= 200
   cca::get()->notifyCaptureDestroy(0, {0, pool});
 #else
   cca::notifyCaptureDestroy(0, {0, pool});
 #endif
 }
-#else
-void capture_begin(uint64_t pool, uint64_t stream) {
-  captures[pool] = stream;
-#if WO_TORCH >= 203
-  const cudaStream_t captured = raw_stream(stream);
-  cca::get()->beginAllocateToPool(0, {0, pool}, [captured](cudaStream_t asked) { return asked == captured; });
-#else
-  cca::get()->beginAllocateStreamToPool(0, raw_stream(stream), {0, pool});
-#endif
-#if WO_MARKS_CAPTURES
-  cca::get()->markCaptureBegin(0);
-#endif
-}
-
-void capture_end(uint64_t pool) {
-#if WO_TORCH >= 203
-  cca::get()->endAllocateToPool(0, {0, pool});
-#else
-  cca::get()->endAllocateStreamToPool(0, raw_stream(captures[pool]));
-#endif
-#if WO_MARKS_CAPTURES
-  cca::get()->markCaptureEnd(0);
-#endif
-  captures.erase(pool);
-}
-
-void pool_release(uint64_t pool) { cca::get()->releasePool(0, {0, pool}); }
-#endif
 
 /* "= address"; 0 when out of memory. */
 void run_malloc(words &line) {
@@ -363,6 +371,7 @@ void run_malloc(words &line) {
   const size_t size = line.number();
   const uint64_t stream = line.number();
   slot = nullptr;
+  set_current_stream(stream);
   try {
     slot = allocate(size, stream);
   } catch (const c10::OutOfMemoryError &) {
@@ -374,6 +383,7 @@ void run_malloc(words &line) {
 }
 
 void run_request(words line) {
+  set_capturing_stream();
   switch (*line.at++) {
   case 'm':
     run_malloc(line);

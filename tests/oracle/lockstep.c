@@ -11,6 +11,9 @@ enum { SLOTS = 4096, STREAMS_PER_BLOCK = 16, MESSAGE_BYTES = 400 };
 /* From 2.4 on a block that was freed in a capture waits for no use that was recorded in one. */
 enum { CAPTURED_USES_FORGOTTEN = 204 };
 
+/* From 2.13 on a request is part of a capture when its own stream captures; before, when any does. */
+enum { CAPTURE_BY_STREAM = 213, CAPTURES_AT_ONCE = 16 };
+
 struct use {
   uint64_t stream;
   uint64_t number; /* of the event */
@@ -38,6 +41,9 @@ struct wo_lockstep {
   } pending[SLOTS];
   size_t pending_count;
   size_t capture_count;
+  struct {
+    uint64_t pool, stream;
+  } captures[CAPTURES_AT_ONCE];
   bool has_waits;
   bool has_pools;
   bool has_refused;
@@ -274,12 +280,19 @@ static bool stopped(struct wo_lockstep *lockstep, enum wo_status status) {
   return false;
 }
 
+static bool is_in_capture(const struct wo_lockstep *lockstep, uint64_t stream) {
+  for (size_t i = 0; i < lockstep->capture_count; i++)
+    if (lockstep->torch < CAPTURE_BY_STREAM || lockstep->captures[i].stream == stream)
+      return true;
+  return false;
+}
+
 static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char *end, uint64_t *ret_address) {
   struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
   const uint64_t size_bytes = wo_oracle_number(&at, end);
   const uint64_t stream = wo_oracle_number(&at, end);
   *slot = (struct slot){.block = WO_NO_BLOCK, .stream = stream};
-  if (lockstep->capture_count == 0)
+  if (!is_in_capture(lockstep, stream))
     process_events(lockstep);
   const enum wo_status status = wo_allocator_malloc(lockstep->allocator, size_bytes, stream, &slot->block);
   *ret_address = 0;
@@ -344,16 +357,27 @@ static bool run_settings(struct wo_lockstep *lockstep, const char *at, const cha
   return true;
 }
 
+static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
+  size_t kept = 0;
+  for (size_t i = 0; i < lockstep->capture_count; i++)
+    if (lockstep->captures[i].pool != pool)
+      lockstep->captures[kept++] = lockstep->captures[i];
+  lockstep->capture_count = kept;
+}
+
 static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at, const char *end) {
   const struct wo_pool_id pool = {0, wo_oracle_number(&at, end)};
   enum wo_status status = WO_OK;
   if (request == 'b') {
-    status = wo_allocator_pool_begin(lockstep->allocator, pool, wo_oracle_number(&at, end), true);
-    lockstep->capture_count++;
+    const uint64_t stream = wo_oracle_number(&at, end);
+    status = wo_allocator_pool_begin(lockstep->allocator, pool, stream, true);
+    assert(lockstep->capture_count < CAPTURES_AT_ONCE);
+    lockstep->captures[lockstep->capture_count].pool = pool.second;
+    lockstep->captures[lockstep->capture_count++].stream = stream;
     lockstep->has_pools = true;
   } else if (request == 'e') {
     status = wo_allocator_pool_end(lockstep->allocator, pool);
-    lockstep->capture_count--;
+    note_capture_end(lockstep, pool.second);
   } else {
     status = wo_allocator_pool_release(lockstep->allocator, pool);
   }
