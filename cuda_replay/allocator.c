@@ -28,6 +28,9 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
   struct wo_allocator *const a = calloc(1, sizeof *a);
   if (a == NULL) return wo_err_set(err, WO_E_NOMEM, "out of memory for the allocator model");
   a->torch = options->torch;
+  a->ties = WO__TIES_BY_ADDRESS;
+  if (wo_torch_has(a->torch, WO_TORCH_TIES_BY_AGE)) a->ties = WO__TIES_BY_BLOCK;
+  if (wo_torch_has(a->torch, WO_TORCH_AGE_OF_SEGMENT)) a->ties = WO__TIES_BY_SEGMENT;
   a->device = *options->device;
   a->observer = options->observer;
   a->unused_block = WO__NONE;
@@ -91,7 +94,7 @@ static enum wo_status fail(struct wo_allocator *a, const struct wo__request *req
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX, UINT64_MAX});
+  const uint32_t largest = wo_block_order_below(&shelf->free, (struct wo_block_key){UINT64_MAX, UINT64_MAX});
   a->oom = (struct wo_allocator_oom){
       .requested_bytes = request->requested_bytes,
       .rounded_bytes = request->rounded_bytes,
@@ -111,7 +114,7 @@ enum wo_status wo_allocator_malloc(struct wo_allocator *a, uint64_t size_bytes, 
     a->message = "a request of no bytes, or of 2^60 and more";
     return WO_E_RANGE;
   }
-  if (a->waiting_count > 0 && a->captures.count == 0) wo__settle_waiting(a);
+  if (a->waiting_count > 0 && !wo__is_captured(a, stream)) wo__settle_waiting(a);
   struct wo__request request = {.requested_bytes = size_bytes, .block = WO__NONE};
   request.rounded_bytes = wo_alloc_round(&a->settings, size_bytes);
   const uint32_t pool = a->captures.count == 0 ? 0 : wo__pool_of_stream(a, stream);
@@ -144,7 +147,7 @@ void wo_allocator_free_block(struct wo_allocator *a, wo_block_id id, bool is_def
     return;
   }
   wo__pending_add(a, id);
-  if (block->uses != WO__NONE && a->captures.count > 0) {
+  if (block->uses != WO__NONE && wo__has_capture(a)) {
     block->waits_for_capture = true;
     a->waiting_count++;
   }
@@ -157,7 +160,7 @@ void wo_allocator_complete(struct wo_allocator *a, wo_block_id id) {
 }
 
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *a) {
-  return wo__release_cached(a);
+  return wo__release_cached(a, wo__has_capture(a));
 }
 
 /* ---- Looking ---- */

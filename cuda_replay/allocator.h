@@ -93,10 +93,10 @@ enum wo_status wo_allocator_new(const struct wo_allocator_options *options, stru
 /* Frees the model; the device is told nothing. NULL allowed; returns NULL. */
 struct wo_allocator *wo_allocator_free(struct wo_allocator *allocator);
 
-/* Serves a request of size_bytes (1 to below 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as torch
- * would be; see wo_allocator_last_oom; the allocator goes on. WO_E_USAGE: torch itself would stop here with an internal error.
- * WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE for the size. Of
- * WO_E_USAGE, WO_E_RANGE and the device's failures wo_allocator_message tells more. */
+/* Serves a request of size_bytes (1 to below 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as
+ * torch would be; see wo_allocator_last_oom; the allocator goes on. WO_E_USAGE: torch itself would stop here with an internal
+ * error. WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE for the
+ * size. Of WO_E_USAGE, WO_E_RANGE and the device's failures wo_allocator_message tells more. */
 enum wo_status wo_allocator_malloc(struct wo_allocator *allocator, uint64_t size_bytes, uint64_t stream, wo_block_id *ret_block);
 
 /* The program frees a block that it holds. Completes at once, unless the block was used on other streams (or is_deferred forces
@@ -113,14 +113,16 @@ void wo_allocator_complete(struct wo_allocator *allocator, wo_block_id block);
  * wo_allocator_malloc. */
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *allocator);
 
-/* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer; is_capture: a CUDA graph is
- * being captured, so nothing is released meanwhile. wo_allocator_pool_release: its last user is gone, the pool is freeable. */
+/* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer. is_capture: a CUDA graph is
+ * being captured, so nothing is released meanwhile; up to 2.12 a MemPool has the same effect. wo_allocator_pool_release: a user
+ * of the pool is gone; it can be released once it has none. WO_E_USAGE when torch would refuse (a second capture into the pool,
+ * no such pool), WO_E_NOMEM. */
 enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo_pool_id pool, uint64_t stream, bool is_capture);
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
-/* New settings while running, or a new memory fraction. _text: as torch.cuda.memory._set_allocator_settings does, which leaves the
- * memory fraction alone, also when the string sets it; results as those of wo_alloc_settings_parse. */
+/* New settings while running, or a new memory fraction. _text: as torch.cuda.memory._set_allocator_settings does, which leaves
+ * the memory fraction alone, also when the string sets it; results as those of wo_alloc_settings_parse. */
 void wo_allocator_set(struct wo_allocator *allocator, const struct wo_alloc_settings *settings);
 enum wo_status wo_allocator_set_text(struct wo_allocator *allocator, struct wo_view text, struct wo_err *err);
 

@@ -20,8 +20,8 @@ uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
-  /* Beyond any address space there is nothing to reserve. */
-  if (total_bytes > UINT64_C(1) << 56) total_bytes = UNKNOWN_TOTAL_BYTES;
+  /* No card has more; ties need a range to be shorter than 2^45 bytes. */
+  if (total_bytes > UINT64_C(1) << 44) total_bytes = UNKNOWN_TOTAL_BYTES;
   const uint64_t wanted = total_bytes + total_bytes / 8;
   return (wanted + handle_bytes - 1) / handle_bytes * handle_bytes;
 }
@@ -46,7 +46,7 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
   a->ranges.items[range] = (struct wo__range){address, size_bytes, handle_bytes};
   *ret_block = wo__block_new(a, shelf, address, size_bytes, WO__UNMAPPED);
   wo__block(a, *ret_block)->range = range;
-  wo__block(a, *ret_block)->age = wo__age_of_segment(a);
+  wo__block(a, *ret_block)->tie = wo__tie_of_segment(a, address);
   wo_block_order_insert(&wo__shelf(a, shelf)->unmapped, wo__address_key(address), *ret_block);
   wo_block_order_insert(&a->chains, wo__address_key(address), *ret_block);
   return WO_OK;
@@ -85,7 +85,7 @@ static bool has_room(const struct wo_allocator *a, uint32_t id, uint64_t size_by
 /* The lowest place in the shelf's ranges with room; a new range when there is none. */
 static enum wo_status find_place(struct wo_allocator *a, const struct wo__request *request, uint32_t *ret_block) {
   const struct wo_block_order *const unmapped = &wo__shelf(a, request->shelf)->unmapped;
-  uint32_t id = wo_block_order_at_least(unmapped, wo__address_key(0));
+  uint32_t id = wo_block_order_at_least(unmapped, wo__address_key(0), NULL);
   for (; id != WO_ORDER_NONE; id = wo_block_order_above(unmapped, wo__address_key(wo__block(a, id)->address))) {
     const uint32_t prev = wo__block(a, id)->prev;
     const uint32_t start = is_open(a, prev) ? prev : id;
@@ -103,7 +103,7 @@ void wo__map_front(struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
   if (size_bytes < wo__block(a, id)->size_bytes) {
     const uint32_t rest = wo__chain_cut(a, id, size_bytes);
     wo_block_order_insert(unmapped, wo__address_key(wo__block(a, rest)->address), rest);
-    wo__age_of_part(a, rest);
+    wo__tie_of_part(a, rest);
   }
   wo__block(a, id)->state = WO__FREE;
 }
@@ -120,7 +120,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
   const enum wo_status status = a->device.map(a->device.state, address, mapped_bytes, handle_bytes);
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   wo__map_front(a, id, mapped_bytes);
-  const uint64_t age = wo__block(a, id)->age;
+  const uint64_t tie = wo__block(a, id)->tie;
   const uint32_t next = wo__block(a, id)->next;
   const uint32_t prev = wo__block(a, id)->prev;
   if (next != WO__NONE && wo__block(a, next)->state == WO__FREE) {
@@ -132,7 +132,7 @@ static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size
     wo__chain_join(a, prev, id);
     id = prev;
   }
-  wo__block(a, id)->age = age;
+  if (a->ties == WO__TIES_BY_BLOCK) wo__block(a, id)->tie = tie;
   wo__free_insert(a, id);
   const struct wo__shelf *const shelf = wo__shelf(a, shelf_id);
   wo__rise(a->stats.reserved_bytes, shelf, mapped_bytes);
@@ -195,7 +195,7 @@ static uint32_t join_unmapped(struct wo_allocator *a, uint32_t id) {
     wo__chain_join(a, id, next);
   }
   if (prev != WO__NONE && wo__block(a, prev)->state == WO__UNMAPPED) {
-    wo__block(a, prev)->age = wo__block(a, id)->age;
+    if (a->ties == WO__TIES_BY_BLOCK) wo__block(a, prev)->tie = wo__block(a, id)->tie;
     wo__chain_join(a, prev, id);
     return prev;
   }
@@ -219,12 +219,12 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   uint32_t middle = id;
   if (start > offset) {
     middle = wo__chain_cut(a, id, start - offset);
-    wo__age_of_part(a, id);
+    wo__tie_of_part(a, id);
     wo__free_insert(a, id);
   }
   if (end < offset + before.size_bytes) {
     const uint32_t rest = wo__chain_cut(a, middle, end - start);
-    wo__age_of_part(a, rest);
+    wo__tie_of_part(a, rest);
     wo__free_insert(a, rest);
   }
   wo__block(a, middle)->state = WO__UNMAPPED;

@@ -41,11 +41,22 @@ enum wo__state {
   WO__PENDING /* freed, in use by other streams */
 };
 
+/* What decides between free blocks of one size, by version. The number is how far right a distance in bytes is shifted to become
+ * a distance in ties, so that a cut need not know which it is. */
+enum wo__ties {
+  WO__TIES_BY_ADDRESS = 0, /* up to 2.11 */
+  WO__TIES_BY_SEGMENT =
+      9,                 /* 2.13 on: the age of the segment, above WO__AGE_SHIFT bits for the place in it in units of 512 bytes */
+  WO__TIES_BY_BLOCK = 63 /* 2.12: the age of the block itself */
+};
+
+enum { WO__AGE_SHIFT = 36 };
+
 struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t requested_bytes; /* allocated and pending ones only */
-  uint64_t age;             /* ties of size go to the lowest: 0 up to 2.11, so that the address decides */
+  uint64_t tie;             /* between free blocks of one size the lowest is taken: see enum wo__ties */
   uint64_t calls_at_free;   /* free ones: the call count of its bin when it became free */
   uint32_t prev, next;      /* neighbours in the chain */
   uint32_t shelf;
@@ -96,6 +107,7 @@ struct wo__pool {
 struct wo__capture {
   uint32_t pool;
   uint64_t stream;
+  bool is_graph; /* of a CUDA graph, not a MemPool */
 };
 
 /* A reserved range of addresses. */
@@ -110,6 +122,7 @@ struct wo_allocator {
   struct wo_device device;
   struct wo_allocator_observer observer;
   uint16_t torch;
+  enum wo__ties ties;
   uint64_t last_age;      /* given so far */
   bool collects_garbage;  /* a threshold and a memory fraction are set */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
@@ -176,11 +189,11 @@ static inline struct wo__bin *wo__bin(const struct wo_allocator *a, const struct
 }
 
 static inline struct wo_block_key wo__key(const struct wo__block *block) {
-  return (struct wo_block_key){block->size_bytes, block->age, block->address};
+  return (struct wo_block_key){block->size_bytes, block->tie};
 }
 
 static inline struct wo_block_key wo__address_key(uint64_t address) {
-  return (struct wo_block_key){0, 0, address};
+  return (struct wo_block_key){0, address};
 }
 
 /* Whether a block has a neighbour; a block without is a whole segment. */
@@ -231,6 +244,10 @@ enum wo_status wo__shelf_find(struct wo_allocator *a, uint32_t pool, bool is_sma
 /* The pool that serves a stream's requests now. */
 uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream);
 
+/* Whether a request on a stream is part of a capture; whether any capture is under way. */
+bool wo__is_captured(const struct wo_allocator *a, uint64_t stream);
+bool wo__has_capture(const struct wo_allocator *a);
+
 /* The private pool (or the default pool) of an id, made when it is not there. WO_E_NOMEM. */
 enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool);
 
@@ -265,15 +282,15 @@ uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request)
 /* A block's free completes: it merges with free neighbours and goes into the free order. */
 void wo__put_back(struct wo_allocator *a, uint32_t block);
 
-/* The age of new memory. / Gives a new age to a block that torch makes a new object for, in the version that counts objects. */
-uint64_t wo__age_of_segment(struct wo_allocator *a);
-void wo__age_of_part(struct wo_allocator *a, uint32_t block);
+/* The tie of new memory. / Gives a new one to a block that torch makes a new object for, in the version that counts objects. */
+uint64_t wo__tie_of_segment(struct wo_allocator *a, uint64_t address);
+void wo__tie_of_part(struct wo_allocator *a, uint32_t block);
 
 /* Puts a mapped block into / out of the free order. */
 void wo__free_insert(struct wo_allocator *a, uint32_t block);
 void wo__free_erase(struct wo_allocator *a, uint32_t block);
 
-/* Makes one of two neighbours, both out of the orders; `left` survives, with its age. / Cuts a block in two; returns the right
+/* Makes one of two neighbours, both out of the orders; `left` survives, with its tie. / Cuts a block in two; returns the right
  * part, in the state of the left one. Room must have been made. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right);
 uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_bytes);
@@ -302,8 +319,8 @@ static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_s
 /* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
-/* Completes what is pending and releases what is wholly free. */
-enum wo_status wo__release_cached(struct wo_allocator *a);
+/* Completes what is pending and releases what is wholly free; in a capture, private pools that nobody uses only. */
+enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
 
 /* ---- allocator_expandable.c ---- */
 

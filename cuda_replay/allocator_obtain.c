@@ -11,7 +11,7 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   request->block = wo__block_new(a, request->shelf, address, size_bytes, WO__FREE);
-  wo__block(a, request->block)->age = wo__age_of_segment(a);
+  wo__block(a, request->block)->tie = wo__tie_of_segment(a, address);
   wo_block_order_insert(&a->chains, wo__address_key(address), request->block);
   a->pools.items[shelf->pool].segment_count++;
   wo__rise(a->stats.segment, shelf, 1);
@@ -45,8 +45,8 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || a->captures.count > 0) return status;
-  status = wo__release_cached(a);
+  if (status != WO_E_LIMIT || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;
   return try_once(a, request);

@@ -10,7 +10,8 @@ static bool is_state(enum wo_block_state state) {
 }
 
 /* Whether blocks are what a segment can consist of: they fill it, and no two free ones are neighbours. */
-static bool is_sound(const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks, size_t count) {
+static bool is_sound(const struct wo_allocator *a, const struct wo_allocator_segment *segment,
+                     const struct wo_allocator_block *blocks, size_t count) {
   uint64_t end = 0;
   if (count == 0 || segment->address == 0) return false;
   if (__builtin_add_overflow(segment->address, segment->size_bytes, &end) || end > INT64_MAX) return false;
@@ -18,6 +19,7 @@ static bool is_sound(const struct wo_allocator_segment *segment, const struct wo
   for (size_t i = 0; i < count; i++) {
     const struct wo_allocator_block *const block = &blocks[i];
     if (!is_state(block->state) || block->size_bytes == 0) return false;
+    if (a->ties == WO__TIES_BY_SEGMENT && block->size_bytes % WO__MIN_BLOCK_BYTES != 0) return false;
     if (__builtin_add_overflow(sum_bytes, block->size_bytes, &sum_bytes)) return false;
     if (block->state != WO_BLOCK_FREE && block->requested_bytes > block->size_bytes) return false;
     if (i > 0 && block->state == WO_BLOCK_FREE && blocks[i - 1].state == WO_BLOCK_FREE) return false;
@@ -71,7 +73,7 @@ static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const st
   if (__builtin_add_overflow(address, size_bytes, &end) || end > INT64_MAX) return WO_E_RANGE;
   if (segment->range_address == 0) {
     /* Only a guess, which gives way to what is known. */
-    const uint32_t above = wo_block_order_at_least(&a->chains, wo__address_key(segment->address));
+    const uint32_t above = wo_block_order_at_least(&a->chains, wo__address_key(segment->address), NULL);
     if (above != WO_ORDER_NONE && wo__block(a, above)->address < end) {
       size_bytes = (wo__block(a, above)->address - address) / handle_bytes * handle_bytes;
       end = address + size_bytes;
@@ -133,7 +135,7 @@ static void place_blocks(struct wo_allocator *a, uint32_t id, const struct wo_al
                          wo_block_id *ret_blocks) {
   for (size_t i = 0; i < count; i++) {
     const uint32_t rest = i + 1 < count ? wo__chain_cut(a, id, blocks[i].size_bytes) : WO__NONE;
-    wo__age_of_part(a, id);
+    wo__tie_of_part(a, id);
     struct wo__block *const block = wo__block(a, id);
     if (blocks[i].state == WO_BLOCK_FREE) {
       wo__free_insert(a, id);
@@ -158,7 +160,7 @@ static void count_segment(struct wo_allocator *a, const struct wo__shelf *shelf,
 
 enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_allocator_segment *segment,
                                   const struct wo_allocator_block *blocks, size_t count, wo_block_id *ret_blocks) {
-  if (!is_sound(segment, blocks, count)) return WO_E_RANGE;
+  if (!is_sound(a, segment, blocks, count)) return WO_E_RANGE;
   if (!segment->is_expandable && chain_at(a, segment->address, segment->address + segment->size_bytes) != WO__NONE) {
     return WO_E_RANGE;
   }
@@ -176,7 +178,7 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
     if (status != WO_OK) return status;
   } else {
     id = wo__block_new(a, shelf, segment->address, segment->size_bytes, WO__FREE);
-    wo__block(a, id)->age = wo__age_of_segment(a);
+    wo__block(a, id)->tie = wo__tie_of_segment(a, segment->address);
     wo_block_order_insert(&a->chains, wo__address_key(segment->address), id);
   }
   /* Somebody holds a private pool that has memory. */
@@ -264,7 +266,7 @@ enum wo_status wo_allocator_walk(const struct wo_allocator *a, wo_allocator_visi
   struct run run = {0};
   bool goes_on = true;
   enum wo_status status = WO_OK;
-  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0));
+  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0), NULL);
   while (id != WO_ORDER_NONE && goes_on && status == WO_OK) {
     status = walk_chain(a, id, &run, visit, state, &goes_on);
     id = wo_block_order_above(&a->chains, wo__address_key(wo__block(a, id)->address));

@@ -34,6 +34,22 @@ uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream) {
   return 0;
 }
 
+bool wo__is_captured(const struct wo_allocator *a, uint64_t stream) {
+  if (a->captures.count == 0 || !wo_torch_has(a->torch, WO_TORCH_CAPTURE_OF_STREAM)) return a->captures.count > 0;
+  for (size_t i = 0; i < a->captures.count; i++) {
+    if (a->captures.items[i].is_graph && a->captures.items[i].stream == stream) return true;
+  }
+  return false;
+}
+
+bool wo__has_capture(const struct wo_allocator *a) {
+  if (a->captures.count == 0 || !wo_torch_has(a->torch, WO_TORCH_CAPTURE_OF_STREAM)) return a->captures.count > 0;
+  for (size_t i = 0; i < a->captures.count; i++) {
+    if (a->captures.items[i].is_graph) return true;
+  }
+  return false;
+}
+
 /* The capture into a pool, or WO__NONE. */
 static uint32_t capture_of(const struct wo_allocator *a, uint32_t pool) {
   for (uint32_t i = 0; i < a->captures.count; i++) {
@@ -43,7 +59,6 @@ static uint32_t capture_of(const struct wo_allocator *a, uint32_t pool) {
 }
 
 enum wo_status wo_allocator_pool_begin(struct wo_allocator *a, struct wo_pool_id id, uint64_t stream, bool is_capture) {
-  (void)is_capture;
   if (is_same_pool(id, (struct wo_pool_id){0, 0})) return wo__refuse(a, "the default pool takes no captures");
   uint32_t pool = pool_of_id(a, id);
   if (pool != WO__NONE && a->pools.items[pool].use_count == 0) return wo__refuse(a, "a capture into a pool that was released");
@@ -51,7 +66,7 @@ enum wo_status wo_allocator_pool_begin(struct wo_allocator *a, struct wo_pool_id
   if (!WO_VEC_RESERVE(&a->captures, 1, WO__NONE)) return WO_E_NOMEM;
   if (wo__pool_find(a, id, &pool) != WO_OK) return WO_E_NOMEM;
   a->pools.items[pool].use_count++;
-  a->captures.items[a->captures.count++] = (struct wo__capture){pool, stream};
+  a->captures.items[a->captures.count++] = (struct wo__capture){pool, stream, is_capture};
   return WO_OK;
 }
 
@@ -240,7 +255,7 @@ enum wo_status wo_allocator_record_stream(struct wo_allocator *a, wo_block_id id
   struct wo__block *const block = wo__block(a, id);
   assert(block->state == WO__ALLOCATED);
   if (stream == wo__shelf(a, block->shelf)->stream) return WO_OK;
-  const bool in_capture = a->captures.count > 0;
+  const bool in_capture = wo__has_capture(a);
   for (uint32_t use = block->uses; use != WO__NONE; use = a->uses.items[use].next) {
     if (a->uses.items[use].stream != stream) continue;
     a->uses.items[use].in_capture |= in_capture;

@@ -1,15 +1,22 @@
 /* Reuse of cached memory: the best fit, cutting it, and what a freed block merges with. */
 #include "cuda_replay/allocator_internal.h"
 
-/* ---- Ages ---- */
+/* ---- Ties ---- */
 
-uint64_t wo__age_of_segment(struct wo_allocator *a) {
-  return wo_torch_has(a->torch, WO_TORCH_TIES_BY_AGE) ? ++a->last_age : 0;
+uint64_t wo__tie_of_segment(struct wo_allocator *a, uint64_t address) {
+  switch (a->ties) {
+  case WO__TIES_BY_SEGMENT:
+    return ++a->last_age << WO__AGE_SHIFT;
+  case WO__TIES_BY_BLOCK:
+    return ++a->last_age;
+  case WO__TIES_BY_ADDRESS:
+  default:
+    return address;
+  }
 }
 
-void wo__age_of_part(struct wo_allocator *a, uint32_t id) {
-  if (!wo_torch_has(a->torch, WO_TORCH_TIES_BY_AGE) || wo_torch_has(a->torch, WO_TORCH_AGE_OF_SEGMENT)) return;
-  wo__block(a, id)->age = ++a->last_age;
+void wo__tie_of_part(struct wo_allocator *a, uint32_t id) {
+  if (a->ties == WO__TIES_BY_BLOCK) wo__block(a, id)->tie = ++a->last_age;
 }
 
 /* ---- Chains and orders ---- */
@@ -45,7 +52,7 @@ uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t id, uint64_t left_bytes)
   const uint32_t rest =
       wo__block_new(a, block->shelf, block->address + left_bytes, block->size_bytes - left_bytes, (enum wo__state)block->state);
   struct wo__block *const right = wo__block(a, rest);
-  right->age = block->age;
+  right->tie = block->tie + (left_bytes >> a->ties);
   right->range = block->range;
   right->prev = id;
   right->next = block->next;
@@ -87,7 +94,9 @@ static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo_
 bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
   struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   if (a->collects_garbage) wo__bin(a, shelf)->call_count++;
-  uint32_t id = wo_block_order_at_least(&shelf->free, (struct wo_block_key){request->rounded_bytes, 0, 0});
+  struct wo_block_place place = {0};
+  const uint32_t best = wo_block_order_at_least(&shelf->free, (struct wo_block_key){request->rounded_bytes, 0}, &place);
+  uint32_t id = best;
   if (id == WO_ORDER_NONE) return false;
   if (wo__block(a, id)->range != WO__NONE) {
     id = choose_expandable(a, shelf, id);
@@ -100,8 +109,12 @@ bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
   if (request->rounded_bytes >= max_split && size_bytes - request->rounded_bytes >= a->settings.max_non_split_rounding_bytes) {
     return false;
   }
-  wo__free_erase(a, id);
   request->block = id;
+  if (id == best) {
+    wo_block_order_take(&shelf->free, place);
+  } else {
+    wo__free_erase(a, id);
+  }
   return true;
 }
 
@@ -121,8 +134,8 @@ static void split(struct wo_allocator *a, const struct wo__request *request) {
   const bool was_split = wo__is_split(wo__block(a, request->block));
   const uint32_t rest = wo__chain_cut(a, request->block, request->rounded_bytes);
   wo__free_insert(a, rest);
-  /* The tail keeps the age; the part handed out is the new one. */
-  wo__age_of_part(a, request->block);
+  /* The part handed out is the new object. */
+  wo__tie_of_part(a, request->block);
   const struct wo__block *const tail = wo__block(a, rest);
   if (tail->range != WO__NONE) return;
   if (was_split) {
@@ -193,7 +206,7 @@ void wo__put_back(struct wo_allocator *a, uint32_t id) {
     wo__free_erase(a, before.next);
     wo__chain_join(a, id, before.next);
   }
-  wo__block(a, id)->age = before.age;
+  if (a->ties == WO__TIES_BY_BLOCK) wo__block(a, id)->tie = before.tie;
   wo__free_insert(a, id);
   const struct wo__block *const block = wo__block(a, id);
   if (wo__is_split(block)) {

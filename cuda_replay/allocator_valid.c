@@ -65,7 +65,7 @@ static const char *check_block(const struct wo_allocator *a, uint32_t id) {
   const struct wo_block_key key = block->state == WO__UNMAPPED ? wo__address_key(block->address) : wo__key(block);
   const struct wo_block_order *const order = block->state == WO__UNMAPPED ? &shelf->unmapped : &shelf->free;
   const bool is_open = block->state == WO__UNMAPPED || block->state == WO__FREE;
-  REQUIRE(!is_open || wo_block_order_at_least(order, key) == id, "an open block is not in its order");
+  REQUIRE(!is_open || wo_block_order_at_least(order, key, NULL) == id, "an open block is not in its order");
   REQUIRE(!is_open || block->uses == WO__NONE, "an open block is used by a stream");
   REQUIRE(block->state != WO__UNMAPPED || block->range != WO__NONE, "an unmapped block is in no range");
   if (block->range == WO__NONE) return NULL;
@@ -116,7 +116,7 @@ static const char *check_chain(const struct wo_allocator *a, uint32_t head, stru
 
 static const char *check_chains(const struct wo_allocator *a, struct tally *tally) {
   uint64_t end = 0;
-  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0));
+  uint32_t id = wo_block_order_at_least(&a->chains, wo__address_key(0), NULL);
   for (; id != WO_ORDER_NONE; id = wo_block_order_above(&a->chains, wo__address_key(wo__block(a, id)->address))) {
     REQUIRE(wo__block(a, id)->address >= end, "two segments overlap");
     const char *const why = check_chain(a, id, tally, &end);

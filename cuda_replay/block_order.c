@@ -7,10 +7,15 @@
 /* Entries of a leaf, entries of two leaves that become one, and the least room that is made. */
 enum { LEAF_MAX = 32, MERGE_MAX = 24, ROOM_FIRST = 24 };
 
+struct item {
+  struct wo_block_key key;
+  uint32_t block;
+};
+
 struct wo_order_leaf {
-  struct wo_block_key keys[LEAF_MAX];
-  uint32_t blocks[LEAF_MAX]; /* of an unused leaf: blocks[0] is the next unused one */
+  struct item items[LEAF_MAX];
   uint32_t count;
+  uint32_t next_spare; /* of an unused leaf */
 };
 
 struct wo_order_entry {
@@ -18,20 +23,15 @@ struct wo_order_entry {
   uint32_t leaf;
 };
 
-/* A place in the order: entry `at` of the leaf that directory[entry] names. */
-struct place {
-  size_t entry;
-  size_t at;
-};
-
-/* Without branches: the outcome of a comparison in a search cannot be predicted. */
+/* One comparison of 128 bits, which compiles without a branch: the outcome of a comparison in a search cannot be predicted. */
 static bool is_below(struct wo_block_key a, struct wo_block_key b) {
-  const bool is_tie_below = (a.age < b.age) | ((a.age == b.age) & (a.address < b.address));
-  return (a.size_bytes < b.size_bytes) | ((a.size_bytes == b.size_bytes) & is_tie_below);
+  const unsigned __int128 left = (unsigned __int128)a.size_bytes << 64 | a.tie;
+  const unsigned __int128 right = (unsigned __int128)b.size_bytes << 64 | b.tie;
+  return left < right;
 }
 
 static bool is_equal(struct wo_block_key a, struct wo_block_key b) {
-  return a.size_bytes == b.size_bytes && a.age == b.age && a.address == b.address;
+  return a.size_bytes == b.size_bytes && a.tie == b.tie;
 }
 
 static struct wo_order_leaf *leaf_of(const struct wo_block_order *order, size_t entry) {
@@ -56,7 +56,7 @@ bool wo_block_order_reserve(struct wo_block_order *order, size_t blocks) {
   order->leaves = leaves;
   if (order->room == 0) order->spare_leaf = WO_ORDER_NONE;
   for (size_t i = needed; i > order->leaf_capacity; i--) {
-    leaves[i - 1].blocks[0] = order->spare_leaf;
+    leaves[i - 1].next_spare = order->spare_leaf;
     leaves[i - 1].count = 0;
     order->spare_leaf = (uint32_t)(i - 1);
   }
@@ -87,47 +87,55 @@ static size_t find_leaf(const struct wo_block_order *order, struct wo_block_key 
 /* The number of keys of a leaf that are below `key`. */
 static size_t find_in_leaf(const struct wo_order_leaf *leaf, struct wo_block_key key) {
   assert(leaf->count > 0);
-  const struct wo_block_key *base = leaf->keys;
+  const struct item *base = leaf->items;
   for (size_t left = leaf->count; left > 1;) {
     const size_t half = left / 2;
-    base += is_below(base[half - 1], key) ? half : 0;
+    base += is_below(base[half - 1].key, key) ? half : 0;
     left -= half;
   }
-  return (size_t)(base - leaf->keys) + is_below(*base, key);
+  return (size_t)(base - leaf->items) + is_below(base->key, key);
 }
 
 /* The place of the first key that is at least `key`, or the one behind the last entry of a leaf. */
-static struct place find(const struct wo_block_order *order, struct wo_block_key key) {
+static struct wo_block_place find(const struct wo_block_order *order, struct wo_block_key key) {
   const size_t entry = find_leaf(order, key);
-  return (struct place){entry, find_in_leaf(leaf_of(order, entry), key)};
+  return (struct wo_block_place){entry, find_in_leaf(leaf_of(order, entry), key)};
 }
 
-/* The block at a place, or the first behind it. */
-static uint32_t block_at(const struct wo_block_order *order, struct place place) {
-  const struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
-  if (place.at < leaf->count) return leaf->blocks[place.at];
-  return place.entry + 1 < order->leaf_count ? leaf_of(order, place.entry + 1)->blocks[0] : WO_ORDER_NONE;
+/* The block at a place, or the first behind it, whose place it becomes. */
+static uint32_t block_at(const struct wo_block_order *order, struct wo_block_place *place) {
+  const struct wo_order_leaf *leaf = leaf_of(order, place->leaf);
+  if (place->at == leaf->count) {
+    if (place->leaf + 1 == order->leaf_count) return WO_ORDER_NONE;
+    *place = (struct wo_block_place){place->leaf + 1, 0};
+    leaf = leaf_of(order, place->leaf);
+  }
+  return leaf->items[place->at].block;
 }
 
-uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key) {
-  return order->count == 0 ? WO_ORDER_NONE : block_at(order, find(order, key));
+uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key, struct wo_block_place *ret_place) {
+  if (order->count == 0) return WO_ORDER_NONE;
+  struct wo_block_place place = find(order, key);
+  const uint32_t block = block_at(order, &place);
+  if (ret_place != NULL) *ret_place = place;
+  return block;
 }
 
 uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key) {
   if (order->count == 0) return WO_ORDER_NONE;
-  struct place place = find(order, key);
-  const struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
-  if (place.at < leaf->count && is_equal(leaf->keys[place.at], key)) place.at++;
-  return block_at(order, place);
+  struct wo_block_place place = find(order, key);
+  const struct wo_order_leaf *const leaf = leaf_of(order, place.leaf);
+  if (place.at < leaf->count && is_equal(leaf->items[place.at].key, key)) place.at++;
+  return block_at(order, &place);
 }
 
 uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key) {
   if (order->count == 0) return WO_ORDER_NONE;
-  const struct place place = find(order, key);
-  if (place.at > 0) return leaf_of(order, place.entry)->blocks[place.at - 1];
-  if (place.entry == 0) return WO_ORDER_NONE;
-  const struct wo_order_leaf *const before = leaf_of(order, place.entry - 1);
-  return before->blocks[before->count - 1];
+  const struct wo_block_place place = find(order, key);
+  if (place.at > 0) return leaf_of(order, place.leaf)->items[place.at - 1].block;
+  if (place.leaf == 0) return WO_ORDER_NONE;
+  const struct wo_order_leaf *const before = leaf_of(order, place.leaf - 1);
+  return before->items[before->count - 1].block;
 }
 
 /* ---- Changing ---- */
@@ -136,7 +144,7 @@ uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_bloc
 static struct wo_order_leaf *open_leaf(struct wo_block_order *order, size_t entry) {
   assert(order->spare_leaf != WO_ORDER_NONE && entry <= order->leaf_count);
   const uint32_t leaf = order->spare_leaf;
-  order->spare_leaf = order->leaves[leaf].blocks[0];
+  order->spare_leaf = order->leaves[leaf].next_spare;
   struct wo_order_entry *const at = &order->directory[entry];
   memmove(at + 1, at, (order->leaf_count - entry) * sizeof *at);
   at->leaf = leaf;
@@ -147,7 +155,7 @@ static struct wo_order_leaf *open_leaf(struct wo_block_order *order, size_t entr
 static void close_leaf(struct wo_block_order *order, size_t entry) {
   struct wo_order_entry *const at = &order->directory[entry];
   order->leaves[at->leaf].count = 0;
-  order->leaves[at->leaf].blocks[0] = order->spare_leaf;
+  order->leaves[at->leaf].next_spare = order->spare_leaf;
   order->spare_leaf = at->leaf;
   order->leaf_count--;
   memmove(at, at + 1, (order->leaf_count - entry) * sizeof *at);
@@ -156,8 +164,7 @@ static void close_leaf(struct wo_block_order *order, size_t entry) {
 /* Puts the entries of leaf `from` from `start` on behind those of leaf `to`. */
 static void append(struct wo_order_leaf *to, const struct wo_order_leaf *from, size_t start) {
   const size_t count = from->count - start;
-  memcpy(&to->keys[to->count], &from->keys[start], count * sizeof to->keys[0]);
-  memcpy(&to->blocks[to->count], &from->blocks[start], count * sizeof to->blocks[0]);
+  memcpy(&to->items[to->count], &from->items[start], count * sizeof to->items[0]);
   to->count += (uint32_t)count;
 }
 
@@ -177,7 +184,7 @@ static void cut(struct wo_block_order *order, size_t entry) {
   struct wo_order_leaf *const left = leaf_of(order, entry);
   append(right, left, LEAF_MAX / 2);
   left->count = LEAF_MAX / 2;
-  order->directory[entry + 1].first = right->keys[0];
+  order->directory[entry + 1].first = right->items[0].key;
   join(order, entry + 1);
   if (entry > 0) join(order, entry - 1);
 }
@@ -185,41 +192,43 @@ static void cut(struct wo_block_order *order, size_t entry) {
 void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key, uint32_t block) {
   assert(order->count < order->room);
   if (order->leaf_count == 0) open_leaf(order, 0);
-  struct place place = {find_leaf(order, key), 0};
-  struct wo_order_leaf *leaf = leaf_of(order, place.entry);
-  if (leaf->count == LEAF_MAX) {
-    cut(order, place.entry);
-    place.entry = find_leaf(order, key);
-    leaf = leaf_of(order, place.entry);
+  size_t entry = find_leaf(order, key);
+  if (leaf_of(order, entry)->count == LEAF_MAX) {
+    cut(order, entry);
+    entry = find_leaf(order, key);
   }
-  if (leaf->count > 0) place.at = find_in_leaf(leaf, key);
-  assert(place.at == leaf->count || !is_equal(leaf->keys[place.at], key));
-  memmove(&leaf->keys[place.at + 1], &leaf->keys[place.at], (leaf->count - place.at) * sizeof leaf->keys[0]);
-  memmove(&leaf->blocks[place.at + 1], &leaf->blocks[place.at], (leaf->count - place.at) * sizeof leaf->blocks[0]);
-  leaf->keys[place.at] = key;
-  leaf->blocks[place.at] = block;
+  struct wo_order_leaf *const leaf = leaf_of(order, entry);
+  const size_t at = leaf->count == 0 ? 0 : find_in_leaf(leaf, key);
+  struct item *const item = &leaf->items[at];
+  assert(at == leaf->count || !is_equal(item->key, key));
+  memmove(item + 1, item, (leaf->count - at) * sizeof *item);
+  *item = (struct item){key, block};
   leaf->count++;
   order->count++;
-  if (place.at == 0) order->directory[place.entry].first = key;
+  if (at == 0) order->directory[entry].first = key;
+}
+
+void wo_block_order_take(struct wo_block_order *order, struct wo_block_place place) {
+  struct wo_order_leaf *const leaf = leaf_of(order, place.leaf);
+  assert(place.at < leaf->count);
+  struct item *const item = &leaf->items[place.at];
+  leaf->count--;
+  order->count--;
+  memmove(item, item + 1, (leaf->count - place.at) * sizeof *item);
+  if (leaf->count == 0) {
+    close_leaf(order, place.leaf);
+  } else {
+    if (place.at == 0) order->directory[place.leaf].first = leaf->items[0].key;
+    join(order, place.leaf);
+  }
+  if (place.leaf > 0) join(order, place.leaf - 1);
 }
 
 void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key) {
   assert(order->count > 0);
-  const struct place place = find(order, key);
-  struct wo_order_leaf *const leaf = leaf_of(order, place.entry);
-  assert(place.at < leaf->count && is_equal(leaf->keys[place.at], key));
-  leaf->count--;
-  order->count--;
-  memmove(&leaf->keys[place.at], &leaf->keys[place.at + 1], (leaf->count - place.at) * sizeof leaf->keys[0]);
-  memmove(&leaf->blocks[place.at], &leaf->blocks[place.at + 1], (leaf->count - place.at) * sizeof leaf->blocks[0]);
-  if (leaf->count == 0) {
-    close_leaf(order, place.entry);
-    if (place.entry > 0) join(order, place.entry - 1);
-    return;
-  }
-  if (place.at == 0) order->directory[place.entry].first = leaf->keys[0];
-  join(order, place.entry);
-  if (place.entry > 0) join(order, place.entry - 1);
+  const struct wo_block_place place = find(order, key);
+  assert(is_equal(leaf_of(order, place.leaf)->items[place.at].key, key));
+  wo_block_order_take(order, place);
 }
 
 /* ---- Checking ---- */
@@ -229,11 +238,11 @@ bool wo_block_order_is_valid(const struct wo_block_order *order) {
   const struct wo_block_key *last = NULL;
   for (size_t i = 0; i < order->leaf_count; i++) {
     const struct wo_order_leaf *const leaf = leaf_of(order, i);
-    if (leaf->count == 0 || leaf->count > LEAF_MAX || !is_equal(leaf->keys[0], order->directory[i].first)) return false;
+    if (leaf->count == 0 || leaf->count > LEAF_MAX || !is_equal(leaf->items[0].key, order->directory[i].first)) return false;
     if (i > 0 && leaf->count + leaf_of(order, i - 1)->count <= MERGE_MAX) return false;
     for (size_t k = 0; k < leaf->count; k++) {
-      if (last != NULL && !is_below(*last, leaf->keys[k])) return false;
-      last = &leaf->keys[k];
+      if (last != NULL && !is_below(*last, leaf->items[k].key)) return false;
+      last = &leaf->items[k].key;
     }
     count += leaf->count;
   }

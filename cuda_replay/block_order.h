@@ -1,4 +1,4 @@
-/* Blocks in the order (size, age, address): what the allocator searches for the best fit, and walks when it releases memory.
+/* Blocks in the order (size, tie): what the allocator searches for the best fit, and walks when it releases memory.
  *
  * An order is a sorted list cut into leaves of a few entries, with a directory of the first key of each leaf: a search reads the
  * directory and one leaf. Storage is set aside by wo_block_order_reserve alone, so that inserting and erasing cannot fail. Keys
@@ -15,8 +15,13 @@
 
 struct wo_block_key {
   uint64_t size_bytes;
-  uint64_t age;
-  uint64_t address;
+  uint64_t tie; /* the address, or what else decides between equal sizes */
+};
+
+/* Where a block stands; void as soon as the order changes. */
+struct wo_block_place {
+  size_t leaf; /* index in the directory */
+  size_t at;
 };
 
 struct wo_order_leaf;
@@ -28,8 +33,8 @@ struct wo_block_order {
   struct wo_order_entry *directory; /* by key; leaf_count of them */
   size_t leaf_count;
   size_t leaf_capacity;
-  size_t room; /* blocks that storage was set aside for */
-  size_t count;
+  size_t room;         /* blocks that storage was set aside for */
+  size_t count;        /* blocks */
   uint32_t spare_leaf; /* head of the list of unused leaves */
 };
 
@@ -43,8 +48,13 @@ void wo_block_order_done(struct wo_block_order *order);
 void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key, uint32_t block);
 void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key);
 
-/* The first block whose key is at least / above `key`, the last whose key is below it; or WO_ORDER_NONE. */
-uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key);
+/* The first block whose key is at least `key`, with its place (NULL allowed), or WO_ORDER_NONE. */
+uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key, struct wo_block_place *ret_place);
+
+/* Erases the block at a place that wo_block_order_at_least gave. */
+void wo_block_order_take(struct wo_block_order *order, struct wo_block_place place);
+
+/* The first block whose key is above `key`, the last whose key is below it; or WO_ORDER_NONE. */
 uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key);
 uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key);
 

@@ -32,7 +32,7 @@ struct wo_alloc_settings {
   bool expandable_segments;
   bool graph_capture_record_stream_reuse;
   bool throw_on_cudamalloc_oom;
-  bool keeps_odd_sizes; /* up to 2.1: one division leaves sizes as they are; an allocator sets it by its version */
+  bool keeps_odd_sizes; /* up to 2.3: one division leaves sizes as they are; an allocator sets it by its version */
   bool is_native; /* false: cudaMallocAsync, which has no blocks to model */
 };
 

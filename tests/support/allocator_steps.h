@@ -231,7 +231,7 @@ static const char *steps_touch(struct steps *s, unsigned op) {
 
 static const char *steps_empty(struct steps *s) {
   const enum wo_status fast = wo_allocator_empty_cache(s->fast);
-  if (fast != plain_empty(&s->plain)) return "empty_cache: different results";
+  if (fast != plain_empty(&s->plain, plain_captures(&s->plain, -1))) return "empty_cache: different results";
   s->is_over = fast != WO_OK;
   steps_drop_completed(s);
   return NULL;
@@ -244,9 +244,9 @@ static const char *steps_pool(struct steps *s) {
   enum wo_status plain = WO_OK;
   switch (what % 4) {
   case 0:
-    plain = plain_pool_begin(&s->plain, id, what >> 4 & 3);
+    plain = plain_pool_begin(&s->plain, id, what >> 4 & 3, (what & 64) != 0);
     if (plain == WO_E_LIMIT) return NULL;
-    fast = wo_allocator_pool_begin(s->fast, id, what >> 4 & 3, true);
+    fast = wo_allocator_pool_begin(s->fast, id, what >> 4 & 3, (what & 64) != 0);
     break;
   case 1:
   case 2:

@@ -45,6 +45,7 @@ struct plain {
   struct {
     int pool;
     uint64_t stream;
+    bool is_graph;
   } captures[PLAIN_CAPTURES];
   int capture_count;
   uint64_t clock, last_age, last_serial;
@@ -179,6 +180,15 @@ static struct plain_block *plain_merge(struct plain *p, struct plain_block *b) {
   return b;
 }
 
+/* Whether a capture is under way; since 2.13 for a request (stream >= 0) only its own stream's, and MemPools are none. */
+static bool plain_captures(const struct plain *p, int64_t stream) {
+  for (int i = 0; i < p->capture_count; i++) {
+    const bool is_own = stream < 0 || p->captures[i].stream == (uint64_t)stream;
+    if (p->torch < 213 || (p->captures[i].is_graph && is_own)) return true;
+  }
+  return false;
+}
+
 /* ---- Sizes ---- */
 
 static uint64_t plain_round(const struct plain *p, uint64_t size) {
@@ -187,7 +197,7 @@ static uint64_t plain_round(const struct plain *p, uint64_t size) {
   while (slot < 15 && size >> (21 + slot) != 0) slot++;
   const uint64_t divisions = p->settings.roundup_divisions[slot];
   uint64_t multiple = 512;
-  if (divisions == 1 && size > 512 && p->torch < 202) return size;
+  if (divisions == 1 && size > 512 && p->torch < 204) return size;
   if (divisions > 1 && size > 512 * divisions) {
     uint64_t power = 1;
     while (2 * power <= size) power *= 2;
@@ -262,7 +272,7 @@ static void plain_free_block(struct plain *p, struct plain_block *b, bool is_def
   plain_count(p->stats.allocated_bytes, b, -(int64_t)b->size);
   plain_tell(p, WO_ACTION_FREE_REQUESTED, b->address, b->requested, b->stream, b->pool);
   if (b->size >= p->settings.max_split_bytes) plain_add(&p->stats.oversize_allocations, -1);
-  b->waits = b->uses != 0 && p->capture_count > 0;
+  b->waits = b->uses != 0 && plain_captures(p, -1);
   if (b->uses == 0 && !is_deferred) plain_complete(p, b);
 }
 
@@ -289,7 +299,7 @@ static void plain_settle(struct plain *p) {
 static void plain_record(struct plain *p, struct plain_block *b, uint64_t stream) {
   if (stream == b->stream) return;
   b->uses |= 1U << stream;
-  if (p->capture_count > 0) b->capture_uses |= 1U << stream;
+  if (plain_captures(p, -1)) b->capture_uses |= 1U << stream;
 }
 
 /* ---- Giving memory back ---- */
@@ -354,11 +364,11 @@ static enum wo_status plain_release_half(struct plain *p, int pool, bool is_smal
   return WO_OK;
 }
 
-static enum wo_status plain_empty(struct plain *p) {
+static enum wo_status plain_empty(struct plain *p, bool in_capture) {
   enum wo_status status = WO_OK;
-  if (p->capture_count == 0 || p->torch < 208) p->stats.num_sync_all_streams++;
-  if (p->capture_count > 0 && p->torch < 208) return WO_E_USAGE;
-  if (p->capture_count == 0) {
+  if (!in_capture || p->torch < 208) p->stats.num_sync_all_streams++;
+  if (in_capture && p->torch < 208) return WO_E_USAGE;
+  if (!in_capture) {
     plain_settle(p);
     while (plain_pending(p, 0) != NULL) plain_complete(p, plain_pending(p, 0));
     status = plain_release_half(p, 0, false);
@@ -368,7 +378,11 @@ static enum wo_status plain_empty(struct plain *p) {
     if (!p->pools[i].exists || p->pools[i].users != 0) continue;
     status = plain_release_half(p, i, true);
     if (status == WO_OK) status = plain_release_half(p, i, false);
-    if (status == WO_OK && p->pools[i].segments == 0) p->pools[i].exists = false;
+    if (status != WO_OK || p->pools[i].segments != 0) continue;
+    p->pools[i].exists = false;
+    for (struct plain_block *b = p->blocks; b != NULL; b = b->list_next) {
+      if (b->pool == i) status = WO_E_USAGE;
+    }
   }
   return status;
 }
@@ -567,8 +581,8 @@ static enum wo_status plain_obtain(struct plain *p, const struct plain_block *wa
   status = plain_release_large(p, want, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? plain_try(p, want, ret_block) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || p->capture_count > 0) return status;
-  status = plain_empty(p);
+  if (status != WO_E_LIMIT || plain_captures(p, (int64_t)want->stream)) return status;
+  status = plain_empty(p, false);
   if (status != WO_OK) return status;
   p->stats.num_alloc_retries++;
   return plain_try(p, want, ret_block);
@@ -605,7 +619,7 @@ static void plain_hand_out(struct plain *p, struct plain_block *b, uint64_t roun
 }
 
 static enum wo_status plain_malloc(struct plain *p, uint64_t size, uint64_t stream, struct plain_block **ret_block) {
-  if (p->capture_count == 0) plain_settle(p);
+  if (!plain_captures(p, (int64_t)stream)) plain_settle(p);
   struct plain_block want = {.size = plain_round(p, size), .stream = stream, .is_mapped = true};
   want.is_small = want.size <= PLAIN_MIB;
   for (int i = 0; i < p->capture_count; i++) {
@@ -638,7 +652,7 @@ static int plain_pool(const struct plain *p, struct wo_pool_id id) {
   return -1;
 }
 
-static enum wo_status plain_pool_begin(struct plain *p, struct wo_pool_id id, uint64_t stream) {
+static enum wo_status plain_pool_begin(struct plain *p, struct wo_pool_id id, uint64_t stream, bool is_graph) {
   int pool = plain_pool(p, id);
   if (pool == 0 || (pool > 0 && p->pools[pool].users == 0)) return WO_E_USAGE;
   for (int i = 0; i < p->capture_count; i++) {
@@ -652,6 +666,7 @@ static enum wo_status plain_pool_begin(struct plain *p, struct wo_pool_id id, ui
   }
   p->pools[pool].users++;
   p->captures[p->capture_count].pool = pool;
+  p->captures[p->capture_count].is_graph = is_graph;
   p->captures[p->capture_count++].stream = stream;
   return WO_OK;
 }
