@@ -31,7 +31,6 @@ struct wo_lockstep {
   uint16_t torch;
   struct wo_standin standin;
   struct wo_device device;
-  struct wo_alloc_settings settings;
   struct wo_allocator *allocator;
   struct slot slots[SLOTS];
   struct {
@@ -348,13 +347,10 @@ static bool run_settings(struct wo_lockstep *lockstep, const char *at, const cha
   while (at < end && *at == ' ')
     at++;
   const struct wo_view text = {at, (size_t)(end - at)};
-  if (wo_alloc_settings_parse(text, lockstep->torch, &lockstep->settings, &err) != WO_OK) {
-    snprintf(lockstep->message, sizeof lockstep->message, "settings: %s", err.message);
-    return false;
-  }
-  if (lockstep->allocator)
-    wo_allocator_set(lockstep->allocator, &lockstep->settings);
-  return true;
+  if (wo_allocator_set_text(lockstep->allocator, text, &err) == WO_OK)
+    return true;
+  snprintf(lockstep->message, sizeof lockstep->message, "settings: %s", err.message);
+  return false;
 }
 
 static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
@@ -385,8 +381,9 @@ static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at,
 }
 
 static bool run_fraction(struct wo_lockstep *lockstep, const char *at, const char *end) {
-  lockstep->settings.memory_fraction = (double)wo_oracle_number(&at, end) / 1e6;
-  wo_allocator_set(lockstep->allocator, &lockstep->settings);
+  struct wo_alloc_settings settings = *wo_allocator_settings(lockstep->allocator);
+  settings.memory_fraction = (double)wo_oracle_number(&at, end) / 1e6;
+  wo_allocator_set(lockstep->allocator, &settings);
   return true;
 }
 
@@ -444,15 +441,16 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   lockstep->has_refused = false;
   lockstep->calls.count = 0;
   lockstep->entries.count = 0;
-  lockstep->settings = wo_alloc_settings_default(lockstep->torch);
-  if (!run_settings(lockstep, at, end))
-    return false;
-  const struct wo_allocator_options options = {.settings = lockstep->settings,
-                                               .torch = lockstep->torch,
-                                               .device = &lockstep->device,
-                                               .observer = {.state = lockstep, .on_event = on_event}};
+  struct wo_allocator_options options = {.settings = wo_alloc_settings_default(lockstep->torch),
+                                         .torch = lockstep->torch,
+                                         .device = &lockstep->device,
+                                         .observer = {.state = lockstep, .on_event = on_event}};
   struct wo_err err;
-  if (wo_allocator_new(&options, &lockstep->allocator, &err) == WO_OK)
+  while (at < end && *at == ' ')
+    at++;
+  const struct wo_view text = {at, (size_t)(end - at)};
+  if (wo_alloc_settings_parse(text, lockstep->torch, &options.settings, &err) == WO_OK &&
+      wo_allocator_new(&options, &lockstep->allocator, &err) == WO_OK)
     return true;
   snprintf(lockstep->message, sizeof lockstep->message, "%s", err.message);
   return false;
