@@ -57,7 +57,9 @@ enum wo_alloc_class {
 /* The name of a class ("optimizer_state"). Never NULL. */
 const char *wo_alloc_class_name(enum wo_alloc_class class_);
 
-/* One allocation's life. Those alive before the first request have birth WO_NO_REQUEST, those never freed death WO_NO_REQUEST. */
+/* One allocation's life. Those alive before the first request have birth WO_NO_REQUEST, those never freed death WO_NO_REQUEST.
+ * A request that was refused when it was recorded (an `oom` entry; the size is the rounded one) has death == birth: the program
+ * never held it. A run that can serve it counts it in its peaks and gives it back at once. */
 struct wo_instance {
   uint64_t size_bytes; /* requested */
   uint32_t birth;      /* index of its request */
@@ -82,8 +84,11 @@ struct wo_pattern {
 };
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of
- * segment_free that no allocation explains). WO_E_RANGE with the entry's index and what is wrong (freed twice, allocated while
- * live, freed but never allocated); WO_E_NOMEM. */
+ * segment_free and segment_unmap that the retry of an allocation does not explain: release.h). Blocks that are pending at the
+ * start get a DEFER with entry WO_NO_ENTRY before everything else. Where events of pending blocks completed because an allocation
+ * was retried, their COMPLETE stands behind it: the retry itself completes them. What is freed without an allocation was alive at
+ * the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while live);
+ * WO_E_NOMEM. Whatever is returned, *ret_pattern can be given to wo_pattern_done. */
 enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
                                struct wo_err *err);
 

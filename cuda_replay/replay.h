@@ -27,6 +27,7 @@ struct wo_replay_options {
   struct wo_allocator_observer on_event; /* {0} for none */
   struct wo_replay_observer on_step;     /* {0} for none */
   bool stops_at_oom;                     /* else a request that fails is left out, with all that refers to it */
+  const bool *stop;                      /* NULL, or looked at after each request: true ends the run */
 };
 
 struct wo_replay_peak {
@@ -41,12 +42,12 @@ struct wo_replay_peak {
 struct wo_replay_outcome {
   struct wo_replay_peak peak;
   bool has_oom;
-  uint32_t oom_at; /* request; the first that failed */
+  uint32_t oom_at; /* request; the first that failed. WO_NO_REQUEST: what was alive at the start did not fit */
   struct wo_allocator_oom oom;
   uint64_t oom_count;
   size_t requests_run;
-  uint64_t segment_events; /* allocs, frees, maps, unmaps */
-  uint64_t device_bytes_at_peak;
+  uint64_t segment_events;         /* allocs, frees, maps, unmaps */
+  uint64_t device_bytes_at_peak;   /* the most that segments took of the device, in pages of 2 MiB */
   struct wo_allocator_stats stats; /* at the end */
 };
 

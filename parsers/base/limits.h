@@ -240,4 +240,65 @@
 #define WO_LIMIT_TRACE_TEXT_BYTES ((size_t)256 * 1024 * 1024)
 #endif
 
+/* Distinct frames, and frames of all distinct stacks, of one recording: protects memory (40 and 4 bytes each). */
+#ifndef WO_LIMIT_TRACE_FRAMES
+#define WO_LIMIT_TRACE_FRAMES ((size_t)1 << 24)
+#endif
+#ifndef WO_LIMIT_TRACE_STACK_FRAMES
+#define WO_LIMIT_TRACE_STACK_FRAMES ((size_t)1 << 28)
+#endif
+
+/* Blocks, segments and annotations of one recording, each: protects memory. */
+#ifndef WO_LIMIT_TRACE_BLOCKS
+#define WO_LIMIT_TRACE_BLOCKS ((size_t)1 << 24)
+#endif
+
+/* ---- Pickles (cuda_replay/pickle.h). What lies beyond is left unread, and the recording is noted as cut. ---- */
+
+/* Values waiting for their container, and values that can be referred to, 8 bytes each: protect memory. Writers that put a whole
+ * list on the stack before they close it need one value for each entry. */
+#ifndef WO_LIMIT_PICKLE_STACK
+#define WO_LIMIT_PICKLE_STACK ((size_t)1 << 27)
+#endif
+#ifndef WO_LIMIT_PICKLE_MEMO
+#define WO_LIMIT_PICKLE_MEMO ((size_t)1 << 27)
+#endif
+
+/* Containers that are open inside of each other. Snapshots need about ten. */
+#ifndef WO_LIMIT_PICKLE_DEPTH
+#define WO_LIMIT_PICKLE_DEPTH ((size_t)1000)
+#endif
+
+/* Dicts, and lists, that were filled and belong nowhere yet (about 450 and 16 bytes each). */
+#ifndef WO_LIMIT_PICKLE_OPEN
+#define WO_LIMIT_PICKLE_OPEN ((size_t)1 << 16)
+#endif
+
+/* Numbers that need more than 58 bits or a fraction. Snapshots have a handful. */
+#ifndef WO_LIMIT_PICKLE_NUMBERS
+#define WO_LIMIT_PICKLE_NUMBERS ((size_t)1 << 22)
+#endif
+
+/* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0 pickle. */
+#ifndef WO_LIMIT_PICKLE_TEXT_BYTES
+#define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
+#endif
+
+/* ---- JSON (cuda_replay/json_stream.h) ---- */
+
+/* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
+#ifndef WO_LIMIT_JSON_DEPTH
+#define WO_LIMIT_JSON_DEPTH 256
+#endif
+
+/* One string of JSON. Longer ones are cut, which their reader is told. */
+#ifndef WO_LIMIT_JSON_STRING_BYTES
+#define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Digits of one number of JSON. Longer ones are refused. */
+#ifndef WO_LIMIT_JSON_NUMBER_BYTES
+#define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
+#endif
+
 #endif

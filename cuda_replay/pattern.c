@@ -1,0 +1,481 @@
+/* From entries to requests. One pass over the entries with a map of what is live; then the instances that were alive before the
+ * first entry are moved to the front, by rising address, so that they pair with the blocks of a rebuilt start. */
+#include "cuda_replay/pattern.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_replay/address_map.h"
+#include "cuda_replay/private_pools.h"
+#include "cuda_replay/release.h"
+#include "cuda_replay/undo.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+/* An entry can make two requests, and so can each block that is pending at the start. */
+#define REQUESTS_MAX (4 * WO_LIMIT_TRACE_ENTRIES)
+
+static const char *const class_names[WO_CLASS_COUNT_] = {
+    [WO_CLASS_UNKNOWN] = "unknown",
+    [WO_CLASS_PARAMETER] = "parameter",
+    [WO_CLASS_GRADIENT] = "gradient",
+    [WO_CLASS_OPTIMIZER] = "optimizer_state",
+    [WO_CLASS_ACTIVATION] = "activation",
+    [WO_CLASS_LOGITS] = "logits",
+    [WO_CLASS_TEMPORARY] = "temporary",
+    [WO_CLASS_WORKSPACE] = "workspace",
+    [WO_CLASS_COMMUNICATION] = "communication",
+    [WO_CLASS_INPUT] = "input",
+};
+
+const char *wo_alloc_class_name(enum wo_alloc_class class_) {
+  assert(class_ >= 0 && class_ < WO_CLASS_COUNT_);
+  return class_names[class_];
+}
+
+/* An address that was freed: what is freed there again was not alive at the start. */
+#define GONE UINT32_MAX
+
+/* An instance that was alive at the start. */
+struct early {
+  uint64_t address;
+  uint32_t instance;
+  bool is_pending;
+};
+
+struct maker {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  struct wo_pattern *pattern;
+  struct wo_err *err;
+  struct wo_address_map live; /* address -> instance, also while it is pending; GONE where one died */
+  struct {
+    struct early *items;
+    size_t count, capacity;
+  } early;
+  struct {
+    uint32_t *items; /* completions that a retry brought about: instances, and their entries */
+    size_t count, capacity;
+  } held;
+  struct wo__release release;
+  struct wo__private_pools pools;
+  bool has_completed;  /* the recording tells when frees complete */
+  bool is_run_settled; /* it is known why the segments of the run under way are released */
+};
+
+/* ---- Adding ---- */
+
+static enum wo_status add_request(struct maker *maker, enum wo_request_kind kind, uint32_t subject, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  if (!WO_VEC_RESERVE(&maker->pattern->requests, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->pattern->requests.items[maker->pattern->requests.count++] =
+      (struct wo_request){.kind = (unsigned)kind & 0xff,
+                          .stream = entry->stream,
+                          .pool = wo__private_pool_of(&maker->pools, maker->trace, index),
+                          .subject = subject,
+                          .entry = (uint32_t)index};
+  return WO_OK;
+}
+
+static enum wo_status add_instance(struct maker *maker, size_t index, uint32_t birth, uint32_t *ret_instance) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  *ret_instance = (uint32_t)maker->pattern->instances.count++;
+  maker->pattern->instances.items[*ret_instance] =
+      (struct wo_instance){.size_bytes = entry->size_bytes,
+                           .birth = birth,
+                           .death = WO_NO_REQUEST,
+                           .stack = birth == WO_NO_REQUEST ? WO_NO_STACK : entry->stack,
+                           .stream = entry->stream,
+                           .pool = wo__private_pool_of(&maker->pools, maker->trace, index) & 0x7fff};
+  return WO_OK;
+}
+
+static enum wo_status refuse(const struct maker *maker, size_t index, const char *what) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  wo_err_set(maker->err, WO_E_RANGE, "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64 "): %s", index,
+             wo_action_name(entry->action), entry->size_bytes, entry->address, what);
+  wo_err_place(maker->err, NULL, 0, 0, index);
+  return WO_E_RANGE;
+}
+
+/* The instance that lives at an address, or NULL. */
+static struct wo_instance *instance_at(const struct maker *maker, uint64_t address, uint32_t *ret_instance) {
+  const bool is_live = wo_address_map_find(&maker->live, address, ret_instance) && *ret_instance != GONE;
+  return is_live ? &maker->pattern->instances.items[*ret_instance] : NULL;
+}
+
+/* An instance that was alive before the first entry, which entry `index` shows. */
+static enum wo_status add_early(struct maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
+  const uint64_t address = maker->trace->entries.items[index].address;
+  if (wo_address_map_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
+  enum wo_status status = add_instance(maker, index, WO_NO_REQUEST, ret_instance);
+  if (status != WO_OK) return status;
+  if (!WO_VEC_RESERVE(&maker->early, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->early.items[maker->early.count++] = (struct early){address, *ret_instance, is_pending};
+  return wo_address_map_put(&maker->live, address, *ret_instance);
+}
+
+/* The instance that lives at entry `index`'s address; one that was alive before the first entry is made when it is shown first.
+ */
+static enum wo_status live_instance(struct maker *maker, size_t index, uint32_t *ret_instance) {
+  const bool is_live = instance_at(maker, maker->trace->entries.items[index].address, ret_instance) != NULL;
+  return is_live ? WO_OK : add_early(maker, index, false, ret_instance);
+}
+
+static uint32_t next_request(const struct maker *maker) {
+  return (uint32_t)maker->pattern->requests.count;
+}
+
+/* ---- Entries ---- */
+
+static enum wo_status on_alloc(struct maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  if (instance_at(maker, entry->address, &instance)) {
+    return refuse(maker, index, "a block lives there already; its free is missing (skip_actions, or a changed file)");
+  }
+  enum wo_status status = add_instance(maker, index, next_request(maker), &instance);
+  if (status == WO_OK) status = add_request(maker, WO_REQUEST_ALLOC, instance, index);
+  return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
+}
+
+static enum wo_status on_oom(struct maker *maker, size_t index) {
+  uint32_t instance = 0;
+  if (maker->trace->entries.items[index].size_bytes == 0) return WO_OK;
+  const uint32_t at = next_request(maker);
+  const enum wo_status status = add_instance(maker, index, at, &instance);
+  if (status != WO_OK) return status;
+  maker->pattern->instances.items[instance].death = at;
+  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
+}
+
+/* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
+ * lock. Recordings without completions do not tell. */
+static bool completes_at_once(const struct maker *maker, size_t index) {
+  if (!maker->has_completed) return true;
+  if (index + 1 >= maker->trace->entries.count) return false;
+  const struct wo_trace_entry *const next = &maker->trace->entries.items[index + 1];
+  return next->action == WO_ACTION_FREE_COMPLETED && next->address == maker->trace->entries.items[index].address;
+}
+
+static enum wo_status on_free_requested(struct maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  enum wo_status status = live_instance(maker, index, &instance);
+  if (status != WO_OK) return status;
+  struct wo_instance *const freed = &maker->pattern->instances.items[instance];
+  if (freed->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
+  freed->death = next_request(maker);
+  if (freed->birth == WO_NO_REQUEST) freed->size_bytes = entry->size_bytes;
+  if (!completes_at_once(maker, index)) return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  status = wo_address_map_put(&maker->live, entry->address, GONE);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_FREE, instance, index) : status;
+}
+
+/* A completion right behind its request is part of that free. One without any request frees at once. */
+static enum wo_status on_free_completed(struct maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  if (index > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address) return WO_OK;
+  struct wo_instance *const freed = instance_at(maker, entry->address, &instance);
+  enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
+  if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, GONE);
+  if (status != WO_OK) return status;
+  if (!freed || freed->death != WO_NO_REQUEST) return add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  freed->death = next_request(maker);
+  return add_request(maker, WO_REQUEST_FREE, instance, index);
+}
+
+/* Whether the entry can stand inside of a run of releases without ending it. */
+static bool keeps_run(const struct wo_trace_entry *entry) {
+  switch ((enum wo_action)entry->action) {
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_UNMAP:
+  case WO_ACTION_FREE_COMPLETED:
+  case WO_ACTION_SNAPSHOT:
+  case WO_ACTION_UNKNOWN:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Takes the completions that stand right before a retry off the requests, to be put behind it. */
+static enum wo_status hold_completions(struct maker *maker) {
+  size_t first = maker->pattern->requests.count;
+  while (first > 0 && maker->pattern->requests.items[first - 1].kind == WO_REQUEST_COMPLETE) first--;
+  for (size_t i = first; i < maker->pattern->requests.count; i++) {
+    if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].subject;
+    maker->held.items[maker->held.count++] = maker->pattern->requests.items[i].entry;
+  }
+  maker->pattern->requests.count = first;
+  return WO_OK;
+}
+
+static enum wo_status release_completions(struct maker *maker) {
+  for (size_t i = 0; i < maker->held.count; i += 2) {
+    const enum wo_status status = add_request(maker, WO_REQUEST_COMPLETE, maker->held.items[i], maker->held.items[i + 1]);
+    if (status != WO_OK) return status;
+  }
+  maker->held.count = 0;
+  return WO_OK;
+}
+
+/* The first release of a run settles why the run is there. Segments of a private pool are only released by empty_cache() once the
+ * pool's last user is gone. */
+static enum wo_status on_release(struct maker *maker, size_t index) {
+  const struct wo_trace *const trace = maker->trace;
+  enum wo_status status = WO_OK;
+  if (maker->is_run_settled) return WO_OK;
+  maker->is_run_settled = true;
+  if (wo__release_is_retry(&maker->release, index)) return hold_completions(maker);
+  uint32_t pool = WO_POOL_DEFAULT;
+  for (size_t i = index; i < trace->entries.count && keeps_run(&trace->entries.items[i]) && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_SEGMENT_FREE && entry->action != WO_ACTION_SEGMENT_UNMAP) continue;
+    if (entry->pool != WO_POOL_DEFAULT && entry->pool != pool) status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
+    pool = entry->pool;
+  }
+  return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+}
+
+static enum wo_status on_record_stream(struct maker *maker, size_t index) {
+  uint32_t instance = 0;
+  const enum wo_status status = live_instance(maker, index, &instance);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
+}
+
+static enum wo_status on_capture(struct maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  enum wo_status status = WO_OK;
+  if (entry->action == WO_ACTION_CAPTURE_BEGIN) {
+    status = wo__private_pools_begin(&maker->pools, entry->pool, entry->stream);
+    return status == WO_OK ? add_request(maker, WO_REQUEST_POOL_BEGIN, 0, index) : status;
+  }
+  wo__private_pools_end(&maker->pools, entry->pool);
+  return add_request(maker, WO_REQUEST_POOL_END, 0, index);
+}
+
+static enum wo_status make_entry(struct maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  switch ((enum wo_action)entry->action) {
+  case WO_ACTION_ALLOC:
+    return on_alloc(maker, index);
+  case WO_ACTION_OOM:
+    return on_oom(maker, index);
+  case WO_ACTION_FREE_REQUESTED:
+    return on_free_requested(maker, index);
+  case WO_ACTION_FREE_COMPLETED:
+    return on_free_completed(maker, index);
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_UNMAP:
+    return on_release(maker, index);
+  case WO_ACTION_EMPTY_CACHE:
+    return add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index);
+  case WO_ACTION_RECORD_STREAM:
+    return on_record_stream(maker, index);
+  case WO_ACTION_CAPTURE_BEGIN:
+  case WO_ACTION_CAPTURE_END:
+    return on_capture(maker, index);
+  case WO_ACTION_POOL_RELEASE:
+    return add_request(maker, WO_REQUEST_POOL_RELEASE, 0, index);
+  case WO_ACTION_SETTINGS:
+    return add_request(maker, WO_REQUEST_SETTINGS, (uint32_t)entry->size_bytes, index);
+  case WO_ACTION_FRACTION:
+    return add_request(maker, WO_REQUEST_FRACTION, (uint32_t)(entry->size_bytes & UINT32_MAX), index);
+  default:
+    return WO_OK;
+  }
+}
+
+static enum wo_status make_entries(struct maker *maker) {
+  for (size_t i = 0; i < maker->trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &maker->trace->entries.items[i];
+    enum wo_status status = make_entry(maker, i);
+    const bool ends_call = entry->action == WO_ACTION_ALLOC || entry->action == WO_ACTION_OOM;
+    if (status == WO_OK && maker->held.count > 0 && ends_call) status = release_completions(maker);
+    if (status != WO_OK) return status;
+    if (!keeps_run(entry)) maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+    wo__release_step(&maker->release, entry);
+  }
+  return release_completions(maker);
+}
+
+/* ---- What the snapshot holds and no entry shows ---- */
+
+/* Blocks of the snapshot that no entry allocated: alive from the start to the end, unless an entry uses their place (the
+ * strangers of struct wo_start). */
+static enum wo_status find_untouched(struct maker *maker, struct wo_address_map *untouched) {
+  const struct wo_trace *const trace = maker->trace;
+  enum wo_status status = WO_OK;
+  for (uint32_t i = 0; i < trace->blocks.count && status == WO_OK; i++) {
+    const struct wo_trace_block *const block = &trace->blocks.items[i];
+    uint32_t instance = 0;
+    if (block->state == WO_BLOCK_FREE || instance_at(maker, block->address, &instance)) continue;
+    status = wo_address_map_put(untouched, block->address, i);
+  }
+  for (size_t i = 0; i < trace->entries.count && untouched->count > 0 && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    struct wo_address_item item;
+    if (!wo__is_sized(entry->action) || entry->size_bytes == 0) continue;
+    while (wo_address_map_below(untouched, entry->address + entry->size_bytes - 1, &item)) {
+      if (trace->blocks.items[item.value].size_bytes + item.address <= entry->address) break;
+      wo_address_map_remove(untouched, item.address, NULL);
+    }
+  }
+  return status;
+}
+
+static enum wo_status add_untouched(struct maker *maker, const struct wo_trace_segment *segment, uint32_t block_index) {
+  const struct wo_trace_block *const block = &maker->trace->blocks.items[block_index];
+  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  if (!WO_VEC_RESERVE(&maker->early, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  const uint32_t instance = (uint32_t)maker->pattern->instances.count++;
+  maker->pattern->instances.items[instance] =
+      (struct wo_instance){.size_bytes = block->requested_bytes > 0 ? block->requested_bytes : block->size_bytes,
+                           .birth = WO_NO_REQUEST,
+                           .death = WO_NO_REQUEST,
+                           .stack = block->stack,
+                           .stream = segment->stream & 0xfff,
+                           .pool = segment->pool & 0x7fff};
+  maker->early.items[maker->early.count++] = (struct early){block->address, instance, block->state == WO_BLOCK_PENDING};
+  return WO_OK;
+}
+
+static enum wo_status make_untouched(struct maker *maker) {
+  struct wo_address_map untouched = {0};
+  enum wo_status status = find_untouched(maker, &untouched);
+  for (size_t i = 0; i < maker->trace->segments.count && status == WO_OK; i++) {
+    const struct wo_trace_segment *const segment = &maker->trace->segments.items[i];
+    for (uint32_t j = 0; j < segment->block_count && status == WO_OK; j++) {
+      const uint32_t block = segment->first_block + j;
+      const uint64_t address = maker->trace->blocks.items[block].address;
+      if (wo_address_map_find(&untouched, address, NULL)) status = add_untouched(maker, segment, block);
+    }
+  }
+  wo_address_map_done(&untouched);
+  return status;
+}
+
+/* ---- Order ---- */
+
+static int compare_early(const void *a, const void *b) {
+  const struct early *const left = a, *const right = b;
+  return (left->address > right->address) - (left->address < right->address);
+}
+
+/* Whether a request's subject is an instance. */
+static bool has_instance(const struct wo_request *request) {
+  switch ((enum wo_request_kind)request->kind) {
+  case WO_REQUEST_ALLOC:
+  case WO_REQUEST_FREE:
+  case WO_REQUEST_DEFER:
+  case WO_REQUEST_COMPLETE:
+  case WO_REQUEST_RECORD_STREAM:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Moves the early instances to the front: `to[i]` becomes the new place of instance i. */
+static enum wo_status order_instances(struct maker *maker, uint32_t *to) {
+  struct wo_pattern *const pattern = maker->pattern;
+  const size_t count = pattern->instances.count;
+  uint32_t next = 0;
+  for (size_t i = 0; i < count; i++) to[i] = WO_NO_REQUEST;
+  for (size_t i = 0; i < maker->early.count; i++) to[maker->early.items[i].instance] = next++;
+  for (size_t i = 0; i < count; i++) {
+    if (to[i] == WO_NO_REQUEST) to[i] = next++;
+  }
+  struct wo_instance *const ordered = malloc((count + 1) * sizeof *ordered);
+  if (!ordered) return WO_E_NOMEM;
+  for (size_t i = 0; i < count; i++) ordered[to[i]] = pattern->instances.items[i];
+  WO_VEC_DONE(&pattern->instances);
+  pattern->instances.items = ordered;
+  pattern->instances.count = count;
+  pattern->instances.capacity = count + 1;
+  for (size_t i = 0; i < pattern->requests.count; i++) {
+    struct wo_request *const request = &pattern->requests.items[i];
+    if (has_instance(request)) request->subject = to[request->subject];
+  }
+  return WO_OK;
+}
+
+/* Puts a DEFER in front for each instance that is pending at the start, and moves all births and deaths behind them. */
+static enum wo_status add_early_defers(struct maker *maker) {
+  struct wo_pattern *const pattern = maker->pattern;
+  uint32_t pending = 0;
+  for (size_t i = 0; i < maker->early.count; i++) pending += maker->early.items[i].is_pending;
+  if (pending == 0) return WO_OK;
+  if (!WO_VEC_RESERVE(&pattern->requests, pending, REQUESTS_MAX)) return WO_E_NOMEM;
+  memmove(pattern->requests.items + pending, pattern->requests.items, pattern->requests.count * sizeof *pattern->requests.items);
+  pattern->requests.count += pending;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    struct wo_instance *const instance = &pattern->instances.items[i];
+    if (instance->birth != WO_NO_REQUEST) instance->birth += pending;
+    if (instance->death != WO_NO_REQUEST) instance->death += pending;
+  }
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < maker->early.count; i++) {
+    if (!maker->early.items[i].is_pending) continue;
+    struct wo_instance *const instance = &pattern->instances.items[i];
+    instance->death = at;
+    pattern->requests.items[at++] = (struct wo_request){
+        .kind = WO_REQUEST_DEFER, .stream = instance->stream, .pool = instance->pool, .subject = i, .entry = WO_NO_ENTRY};
+  }
+  return WO_OK;
+}
+
+static enum wo_status put_in_order(struct maker *maker) {
+  if (maker->early.count > 0) qsort(maker->early.items, maker->early.count, sizeof *maker->early.items, compare_early);
+  maker->pattern->start_count = maker->early.count;
+  uint32_t *const to = malloc((maker->pattern->instances.count + 1) * sizeof *to);
+  if (!to) return WO_E_NOMEM;
+  enum wo_status status = order_instances(maker, to);
+  if (status == WO_OK) status = add_early_defers(maker);
+  free(to);
+  return status;
+}
+
+/* ---- Whole ---- */
+
+static bool has_completions(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == WO_ACTION_FREE_COMPLETED) return true;
+  }
+  return false;
+}
+
+enum wo_status wo_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_pattern *ret_pattern,
+                               struct wo_err *err) {
+  *ret_pattern = (struct wo_pattern){.recording = recording};
+  struct maker maker = {.recording = recording,
+                        .trace = trace,
+                        .pattern = ret_pattern,
+                        .err = err,
+                        .release = wo__release_begin(recording, trace),
+                        .has_completed = has_completions(trace)};
+  enum wo_status status = wo__private_pools_find(&maker.pools, trace);
+  if (status == WO_OK) status = make_entries(&maker);
+  if (status == WO_OK) status = make_untouched(&maker);
+  if (status == WO_OK) status = put_in_order(&maker);
+  if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
+  wo_address_map_done(&maker.live);
+  WO_VEC_DONE(&maker.early);
+  WO_VEC_DONE(&maker.held);
+  wo__private_pools_done(&maker.pools);
+  return status;
+}
+
+void wo_pattern_done(struct wo_pattern *pattern) {
+  if (!pattern) return;
+  WO_VEC_DONE(&pattern->requests);
+  WO_VEC_DONE(&pattern->instances);
+  pattern->start_count = 0;
+}

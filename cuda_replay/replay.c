@@ -1,0 +1,435 @@
+/* The replay loop. A request costs one call of the allocator and the look-up of a handle by its instance's index. */
+#include "cuda_replay/replay.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+#define PAGE_BYTES ((uint64_t)2 * 1024 * 1024)
+
+/* A device that counts what goes through it and hands everything on. */
+struct counter {
+  const struct wo_device *device;
+  uint64_t event_count;
+  uint64_t used_bytes;
+  uint64_t peak_bytes;
+};
+
+struct pool_in_use {
+  uint32_t pool;
+  uint32_t stream;
+};
+
+struct run {
+  const struct wo_pattern *pattern;
+  const struct wo_replay_options *options;
+  struct wo_replay_outcome *outcome;
+  struct wo_err *err;
+  struct wo_allocator *allocator;
+  const struct wo_allocator_stats *stats;
+  struct counter counter;
+  struct wo_device counting; /* the device of the allocator */
+  wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK while it has none */
+  struct {
+    uint32_t *items; /* instances that were deferred; those that have completed since have no block any more */
+    size_t count, capacity;
+  } deferred;
+  size_t deferred_live;
+  struct {
+    struct pool_in_use *items; /* begun and not ended, as the pattern says */
+    size_t count, capacity;
+  } pools;
+  uint64_t syncs; /* num_sync_all_streams when it was looked at last */
+};
+
+/* ---- The counting device ---- */
+
+static uint64_t pages(uint64_t size_bytes) {
+  return (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static void count_growth(struct counter *counter, uint64_t size_bytes) {
+  counter->event_count++;
+  counter->used_bytes += pages(size_bytes);
+  if (counter->used_bytes > counter->peak_bytes) counter->peak_bytes = counter->used_bytes;
+}
+
+static void count_release(struct counter *counter, uint64_t size_bytes) {
+  counter->event_count++;
+  counter->used_bytes -= pages(size_bytes);
+}
+
+static enum wo_status counted_segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
+  struct counter *const counter = state;
+  const enum wo_status status = counter->device->segment_alloc(counter->device->state, size_bytes, ret_address);
+  if (status == WO_OK) count_growth(counter, size_bytes);
+  return status;
+}
+
+static enum wo_status counted_segment_free(void *state, uint64_t address, uint64_t size_bytes) {
+  struct counter *const counter = state;
+  const enum wo_status status = counter->device->segment_free(counter->device->state, address, size_bytes);
+  if (status == WO_OK) count_release(counter, size_bytes);
+  return status;
+}
+
+static enum wo_status counted_range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
+  const struct counter *const counter = state;
+  return counter->device->range_reserve(counter->device->state, size_bytes, ret_address);
+}
+
+static enum wo_status counted_range_free(void *state, uint64_t address, uint64_t size_bytes) {
+  const struct counter *const counter = state;
+  return counter->device->range_free(counter->device->state, address, size_bytes);
+}
+
+static enum wo_status counted_map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
+  struct counter *const counter = state;
+  const enum wo_status status = counter->device->map(counter->device->state, address, size_bytes, handle_bytes);
+  if (status == WO_OK) count_growth(counter, size_bytes);
+  return status;
+}
+
+static enum wo_status counted_unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
+  struct counter *const counter = state;
+  const enum wo_status status = counter->device->unmap(counter->device->state, address, size_bytes, handle_bytes);
+  if (status == WO_OK) count_release(counter, size_bytes);
+  return status;
+}
+
+static void counted_memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {
+  const struct counter *const counter = state;
+  counter->device->memory_info(counter->device->state, ret_free_bytes, ret_total_bytes);
+}
+
+static const char *counted_message(void *state) {
+  const struct counter *const counter = state;
+  return counter->device->message(counter->device->state);
+}
+
+static struct wo_device make_counting(struct counter *counter) {
+  return (struct wo_device){.state = counter,
+                            .segment_alloc = counted_segment_alloc,
+                            .segment_free = counted_segment_free,
+                            .range_reserve = counted_range_reserve,
+                            .range_free = counted_range_free,
+                            .map = counted_map,
+                            .unmap = counted_unmap,
+                            .memory_info = counted_memory_info,
+                            .message = counted_message};
+}
+
+/* ---- Failures ---- */
+
+static enum wo_status fail(const struct run *run, enum wo_status status) {
+  if (status == WO_E_NOMEM) return wo_err_set(run->err, status, "out of memory in the replay itself");
+  return wo_err_set(run->err, status, "%s", run->options->device->message(run->options->device->state));
+}
+
+static void note_oom(struct run *run, uint32_t request) {
+  struct wo_replay_outcome *const outcome = run->outcome;
+  outcome->oom_count++;
+  if (outcome->has_oom) return;
+  outcome->has_oom = true;
+  outcome->oom_at = request;
+  outcome->oom = *wo_allocator_last_oom(run->allocator);
+}
+
+/* ---- Requests ---- */
+
+/* When all streams were waited for, nothing is pending any more. */
+static void drop_deferred(struct run *run) {
+  if (run->stats->num_sync_all_streams == run->syncs) return;
+  run->syncs = run->stats->num_sync_all_streams;
+  for (size_t i = 0; i < run->deferred.count; i++) run->blocks[run->deferred.items[i]] = WO_NO_BLOCK;
+  run->deferred.count = run->deferred_live = 0;
+}
+
+/* Instances that have completed are dropped when they are the larger part. */
+static void compact_deferred(struct run *run) {
+  size_t kept = 0;
+  for (size_t i = 0; i < run->deferred.count; i++) {
+    if (run->blocks[run->deferred.items[i]] != WO_NO_BLOCK) run->deferred.items[kept++] = run->deferred.items[i];
+  }
+  run->deferred.count = kept;
+}
+
+static enum wo_status defer(struct run *run, uint32_t instance) {
+  if (run->deferred.count > 64 && run->deferred.count > 2 * run->deferred_live) compact_deferred(run);
+  if (!WO_VEC_RESERVE(&run->deferred, 1, 4 * WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  run->deferred.items[run->deferred.count++] = instance;
+  run->deferred_live++;
+  return WO_OK;
+}
+
+static uint64_t stream_of(const struct run *run, uint32_t stream) {
+  return run->pattern->recording->streams.items[stream];
+}
+
+static bool is_pool_in_use(const struct run *run, uint32_t pool, uint32_t stream) {
+  for (size_t i = 0; i < run->pools.count; i++) {
+    if (run->pools.items[i].pool == pool && run->pools.items[i].stream == stream) return true;
+  }
+  return false;
+}
+
+/* An allocation of a private pool whose begin the pattern does not show goes there for itself alone. */
+static enum wo_status malloc_in_pool(struct run *run, uint64_t size_bytes, uint32_t stream, uint32_t pool,
+                                     wo_block_id *ret_block) {
+  const uint64_t raw = stream_of(run, stream);
+  if (is_pool_in_use(run, pool, stream)) return wo_allocator_malloc(run->allocator, size_bytes, raw, ret_block);
+  const struct wo_pool_id id = run->pattern->recording->pools.items[pool];
+  enum wo_status status = wo_allocator_pool_begin(run->allocator, id, raw, false);
+  if (status != WO_OK) return status;
+  const enum wo_status result = wo_allocator_malloc(run->allocator, size_bytes, raw, ret_block);
+  status = wo_allocator_pool_end(run->allocator, id);
+  return result != WO_OK ? result : status;
+}
+
+static enum wo_status allocate(struct run *run, uint32_t index, uint32_t stream, uint32_t pool, wo_block_id *ret_block) {
+  const uint64_t size = run->pattern->instances.items[index].size_bytes;
+  if (pool == WO_POOL_DEFAULT) return wo_allocator_malloc(run->allocator, size, stream_of(run, stream), ret_block);
+  return malloc_in_pool(run, size, stream, pool, ret_block);
+}
+
+static void note_peaks(struct run *run, uint32_t request) {
+  struct wo_replay_peak *const peak = &run->outcome->peak;
+  const uint64_t reserved = (uint64_t)run->stats->reserved_bytes[WO_STAT_ALL].peak;
+  const uint64_t allocated = (uint64_t)run->stats->allocated_bytes[WO_STAT_ALL].peak;
+  if (reserved > peak->reserved_bytes) {
+    peak->reserved_bytes = reserved;
+    peak->reserved_at = request;
+  }
+  if (allocated > peak->allocated_bytes) {
+    peak->allocated_bytes = allocated;
+    peak->allocated_at = request;
+  }
+}
+
+static enum wo_status run_alloc(struct run *run, const struct wo_request *request, uint32_t at) {
+  wo_block_id *const block = &run->blocks[request->subject];
+  const enum wo_status status = allocate(run, request->subject, request->stream, request->pool, block);
+  if (status != WO_OK) *block = WO_NO_BLOCK;
+  drop_deferred(run);
+  note_peaks(run, at);
+  if (status == WO_E_LIMIT) {
+    note_oom(run, at);
+    return WO_OK;
+  }
+  const bool was_refused = run->pattern->instances.items[request->subject].death == at;
+  if (status == WO_OK && was_refused) {
+    wo_allocator_free_block(run->allocator, *block, false);
+    *block = WO_NO_BLOCK;
+  }
+  return status;
+}
+
+static enum wo_status run_defer(struct run *run, const struct wo_request *request, uint32_t at) {
+  const wo_block_id block = run->blocks[request->subject];
+  if (block == WO_NO_BLOCK) return WO_OK;
+  const enum wo_status status = defer(run, request->subject);
+  if (status != WO_OK) return status;
+  /* A block that a given start holds as pending is freed already. */
+  const bool is_pending = run->options->start && at < run->pattern->start_count && request->entry == WO_NO_ENTRY;
+  if (!is_pending) wo_allocator_free_block(run->allocator, block, true);
+  return WO_OK;
+}
+
+static void run_complete(struct run *run, uint32_t instance) {
+  if (run->blocks[instance] == WO_NO_BLOCK) return;
+  wo_allocator_complete(run->allocator, run->blocks[instance]);
+  run->blocks[instance] = WO_NO_BLOCK;
+  run->deferred_live--;
+}
+
+static enum wo_status run_pool(struct run *run, const struct wo_request *request) {
+  const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
+  if (request->kind == WO_REQUEST_POOL_RELEASE) return wo_allocator_pool_release(run->allocator, id);
+  if (request->kind == WO_REQUEST_POOL_BEGIN) {
+    if (!WO_VEC_RESERVE(&run->pools, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+    run->pools.items[run->pools.count++] = (struct pool_in_use){request->pool, request->stream};
+    return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < run->pools.count; i++) {
+    if (run->pools.items[i].pool != request->pool) run->pools.items[kept++] = run->pools.items[i];
+  }
+  run->pools.count = kept;
+  return wo_allocator_pool_end(run->allocator, id);
+}
+
+/* A settings string that this version of torch refuses changed nothing when it was recorded either. */
+static void run_settings(struct run *run, const struct wo_request *request) {
+  struct wo_alloc_settings settings = *wo_allocator_settings(run->allocator);
+  if (request->kind == WO_REQUEST_FRACTION) {
+    settings.memory_fraction = request->subject / 1e6;
+  } else {
+    struct wo_err err;
+    const struct wo_view text = run->pattern->recording->settings_texts.items[request->subject];
+    if (wo_alloc_settings_parse(text, run->options->torch, &settings, &err) != WO_OK) return;
+  }
+  wo_allocator_set(run->allocator, &settings);
+}
+
+static enum wo_status run_other(struct run *run, const struct wo_request *request, uint32_t at) {
+  switch ((enum wo_request_kind)request->kind) {
+  case WO_REQUEST_DEFER:
+    return run_defer(run, request, at);
+  case WO_REQUEST_COMPLETE:
+    run_complete(run, request->subject);
+    return WO_OK;
+  case WO_REQUEST_EMPTY_CACHE: {
+    const enum wo_status status = wo_allocator_empty_cache(run->allocator);
+    drop_deferred(run);
+    return status;
+  }
+  case WO_REQUEST_RECORD_STREAM:
+    if (run->blocks[request->subject] == WO_NO_BLOCK) return WO_OK;
+    return wo_allocator_record_stream(run->allocator, run->blocks[request->subject], stream_of(run, request->stream));
+  case WO_REQUEST_POOL_BEGIN:
+  case WO_REQUEST_POOL_END:
+  case WO_REQUEST_POOL_RELEASE:
+    return run_pool(run, request);
+  default:
+    run_settings(run, request);
+    return WO_OK;
+  }
+}
+
+static enum wo_status run_request(struct run *run, const struct wo_request *request, uint32_t at) {
+  if (request->kind == WO_REQUEST_ALLOC) return run_alloc(run, request, at);
+  if (request->kind != WO_REQUEST_FREE) return run_other(run, request, at);
+  const wo_block_id block = run->blocks[request->subject];
+  if (block == WO_NO_BLOCK) return WO_OK;
+  wo_allocator_free_block(run->allocator, block, false);
+  run->blocks[request->subject] = WO_NO_BLOCK;
+  return WO_OK;
+}
+
+static enum wo_status run_requests(struct run *run) {
+  const struct wo_pattern *const pattern = run->pattern;
+  const struct wo_replay_observer on_step = run->options->on_step;
+  const bool *const stop = run->options->stop;
+  for (uint32_t i = 0; i < pattern->requests.count; i++) {
+    const enum wo_status status = run_request(run, &pattern->requests.items[i], i);
+    if (status != WO_OK) return fail(run, status);
+    run->outcome->requests_run++;
+    if (on_step.on_step) on_step.on_step(on_step.state, i, run->allocator);
+    if (run->options->stops_at_oom && run->outcome->has_oom) break;
+    if (stop && *stop) break;
+  }
+  return WO_OK;
+}
+
+/* ---- The start ---- */
+
+static enum wo_status misfit(const struct run *run, const char *why) {
+  return wo_err_set(run->err, WO_E_USAGE, "the state at the start does not fit: %s", why);
+}
+
+/* Hands the blocks of a placed segment that are in use to the instances, both being in the order of addresses. */
+static bool bind_blocks(struct run *run, const struct wo_allocator_block *blocks, const wo_block_id *ids, size_t count,
+                        size_t *instance) {
+  for (size_t i = 0; i < count; i++) {
+    if (blocks[i].state == WO_BLOCK_FREE) continue;
+    if (*instance >= run->pattern->start_count) return false;
+    run->blocks[(*instance)++] = ids[i];
+  }
+  return true;
+}
+
+static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
+  const struct wo_start *const start = run->options->start;
+  size_t first = 0, instance = 0;
+  for (size_t i = 0; i < start->segments.count; i++) {
+    const size_t count = start->block_counts.items[i];
+    const struct wo_allocator_segment *const segment = &start->segments.items[i];
+    const struct wo_allocator_block *const blocks = start->blocks.items + first;
+    const enum wo_status status = wo_allocator_place(run->allocator, segment, blocks, count, ids);
+    if (status == WO_E_RANGE) return misfit(run, "its segments overlap, or blocks do not fill them");
+    if (status != WO_OK) return fail(run, status);
+    if (!bind_blocks(run, blocks, ids, count, &instance)) return misfit(run, "it holds more blocks than the trace knows");
+    run->counter.used_bytes += pages(segment->size_bytes);
+    first += count;
+  }
+  run->counter.peak_bytes = run->counter.used_bytes;
+  return instance == run->pattern->start_count ? WO_OK : misfit(run, "it holds fewer blocks than the trace uses");
+}
+
+static enum wo_status place_start(struct run *run) {
+  const struct wo_start *const start = run->options->start;
+  size_t most = 1;
+  for (size_t i = 0; i < start->segments.count; i++) {
+    if (start->block_counts.items[i] > most) most = start->block_counts.items[i];
+  }
+  wo_block_id *const ids = malloc(most * sizeof *ids);
+  if (!ids) return fail(run, WO_E_NOMEM);
+  const enum wo_status status = place_segments(run, ids);
+  free(ids);
+  return status;
+}
+
+/* Without a start, what was alive then is allocated first. */
+static enum wo_status allocate_start(struct run *run) {
+  for (uint32_t i = 0; i < run->pattern->start_count; i++) {
+    const struct wo_instance *const instance = &run->pattern->instances.items[i];
+    const enum wo_status status = allocate(run, i, instance->stream, instance->pool, &run->blocks[i]);
+    if (status == WO_OK) continue;
+    run->blocks[i] = WO_NO_BLOCK;
+    if (status != WO_E_LIMIT) return fail(run, status);
+    note_oom(run, WO_NO_REQUEST);
+    if (run->options->stops_at_oom) break;
+  }
+  return WO_OK;
+}
+
+/* ---- Whole ---- */
+
+static enum wo_status begin(struct run *run) {
+  const size_t count = run->pattern->instances.count;
+  run->counter = (struct counter){.device = run->options->device};
+  run->counting = make_counting(&run->counter);
+  const struct wo_allocator_options options = {.settings = run->options->settings,
+                                               .torch = run->options->torch,
+                                               .device = &run->counting,
+                                               .observer = run->options->on_event};
+  const enum wo_status status = wo_allocator_new(&options, &run->allocator, run->err);
+  if (status != WO_OK) return status;
+  run->stats = wo_allocator_stats(run->allocator);
+  run->blocks = malloc((count + 1) * sizeof *run->blocks);
+  if (!run->blocks) return fail(run, WO_E_NOMEM);
+  for (size_t i = 0; i < count; i++) run->blocks[i] = WO_NO_BLOCK;
+  return run->options->start ? place_start(run) : allocate_start(run);
+}
+
+static void finish(struct run *run) {
+  struct wo_replay_outcome *const outcome = run->outcome;
+  if (run->stats) {
+    outcome->stats = *run->stats;
+    outcome->peak.requested_bytes = (uint64_t)run->stats->requested_bytes[WO_STAT_ALL].peak;
+    outcome->peak.active_bytes = (uint64_t)run->stats->active_bytes[WO_STAT_ALL].peak;
+  }
+  outcome->segment_events = run->counter.event_count;
+  outcome->device_bytes_at_peak = run->counter.peak_bytes;
+  free(run->blocks);
+  WO_VEC_DONE(&run->deferred);
+  WO_VEC_DONE(&run->pools);
+  wo_allocator_free(run->allocator);
+}
+
+enum wo_status wo_replay_run(const struct wo_pattern *pattern, const struct wo_replay_options *options,
+                             struct wo_replay_outcome *ret_outcome, struct wo_err *err) {
+  assert(pattern->start_count <= pattern->instances.count && options->device);
+  *ret_outcome = (struct wo_replay_outcome){0};
+  struct run run = {.pattern = pattern, .options = options, .outcome = ret_outcome, .err = err};
+  enum wo_status status = begin(&run);
+  if (status == WO_OK) {
+    note_peaks(&run, 0);
+    const bool goes_on = !(options->stops_at_oom && ret_outcome->has_oom);
+    if (goes_on) status = run_requests(&run);
+  }
+  finish(&run);
+  return status;
+}

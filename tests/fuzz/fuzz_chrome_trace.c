@@ -1,0 +1,9 @@
+/* Any bytes as a profiler trace. Properties: a recording is valid, the same when its bytes come in pieces, and goes through the
+ * line form and back without a change; a refusal has a message and a place inside of the input. */
+#include "cuda_replay/chrome_trace.h"
+#include "tests/fuzz/trace_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  trace_check(wo_chrome_trace_read, (struct wo_view){(const char *)data, size});
+  return 0;
+}
