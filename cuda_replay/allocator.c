@@ -10,6 +10,7 @@ static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
   a->device.memory_info(a->device.state, &free_bytes, &total_bytes);
+  a->card_bytes = total_bytes;
   const bool is_full = a->settings.memory_fraction >= 1 && wo_torch_has(a->torch, WO_TORCH_FULL_FRACTION_IS_NONE);
   const bool has_fraction = a->settings.memory_fraction > 0 && !is_full;
   const double allowed = a->settings.memory_fraction * (double)total_bytes;
@@ -103,7 +104,12 @@ static enum wo_status fail(struct wo_allocator *a, const struct wo__request *req
       .largest_free_block_bytes = largest == WO_ORDER_NONE ? 0 : wo__block(a, largest)->size_bytes,
       .cached_free_bytes = wo__reserved_bytes(a) - (uint64_t)a->stats.active_bytes[WO_STAT_ALL].current,
       .by_fraction = request->by_fraction,
+      .is_rejected = request->is_rejected,
   };
+  if (request->is_rejected) {
+    a->stats.num_oom_rejections++;
+    return WO_E_LIMIT;
+  }
   wo__emit(a, WO_ACTION_OOM, free_bytes, request->rounded_bytes, shelf);
   a->stats.num_ooms++;
   return WO_E_LIMIT;

@@ -73,6 +73,7 @@ struct wo_allocator_stats {
   uint64_t num_sync_all_streams;
   uint64_t num_device_alloc;
   uint64_t num_device_free;
+  uint64_t num_oom_rejections; /* 2.12 on: of throw_on_cudamalloc_oom; these are no num_ooms */
 };
 
 /* What is known of a request that failed. */
@@ -84,6 +85,7 @@ struct wo_allocator_oom {
   uint64_t largest_free_block_bytes; /* in the pool and stream that would have served it; 0 = none */
   uint64_t cached_free_bytes;        /* free in all pools: reserved - active */
   bool by_fraction;                  /* the memory fraction refused, not the device */
+  bool is_rejected;                  /* by throw_on_cudamalloc_oom, before the device was asked: there is no event */
 };
 
 /* A new allocator without memory. WO_E_USAGE for settings that cannot be modelled (cudaMallocAsync), WO_E_NOMEM. */

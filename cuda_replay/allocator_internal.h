@@ -125,6 +125,7 @@ struct wo_allocator {
   enum wo__ties ties;
   uint64_t last_age;      /* given so far */
   bool collects_garbage;  /* a threshold and a memory fraction are set */
+  uint64_t card_bytes;    /* or UINT64_MAX */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
   struct {
     struct wo__block *items;
@@ -167,7 +168,8 @@ struct wo__request {
   uint64_t rounded_bytes;
   uint64_t segment_bytes;
   uint32_t shelf;
-  uint32_t block;   /* the block that serves it, taken out of the free order; WO__NONE */
+  uint32_t block; /* the block that serves it, taken out of the free order; WO__NONE */
+  bool is_rejected;
   bool by_fraction; /* the last failure was the memory fraction's */
 };
 

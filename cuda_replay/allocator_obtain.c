@@ -36,9 +36,17 @@ static enum wo_status try_once(struct wo_allocator *a, struct wo__request *reque
   return status;
 }
 
+/* A request that the card could not hold even if all else were given back is refused at once where the user wants that. */
+static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
+  return a->settings.throw_on_cudamalloc_oom && wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION) &&
+         a->allowed_bytes == UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->card_bytes;
+}
+
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
   if (status != WO_OK) return status;
+  request->is_rejected = must_reject(a, request);
+  if (request->is_rejected) return WO_E_LIMIT;
   status = try_once(a, request);
   if (status != WO_E_LIMIT) return status;
   bool is_enough = false;

@@ -575,7 +575,15 @@ static struct plain_block *plain_find(struct plain *p, const struct plain_block 
 
 static enum wo_status plain_obtain(struct plain *p, const struct plain_block *want, struct plain_block **ret_block) {
   bool is_enough = false;
+  uint64_t free_bytes = 0;
+  uint64_t total = 0;
   enum wo_status status = plain_collects(p) ? plain_collect(p) : WO_OK;
+  p->device->memory_info(p->device->state, &free_bytes, &total);
+  const uint64_t needed = (uint64_t)p->stats.reserved_bytes[0].current + plain_segment(p, want->size);
+  if (status == WO_OK && p->torch >= 212 && p->settings.throw_on_cudamalloc_oom && !p->has_fraction && needed > total) {
+    p->stats.num_oom_rejections++;
+    return WO_E_SYNTAX; /* stands for a refusal without an event */
+  }
   if (status == WO_OK) status = plain_try(p, want, ret_block);
   if (status != WO_E_LIMIT) return status;
   status = plain_release_large(p, want, &is_enough);
@@ -623,7 +631,7 @@ static enum wo_status plain_malloc(struct plain *p, uint64_t size, uint64_t stre
   struct plain_block want = {.size = plain_round(p, size), .stream = stream, .is_mapped = true};
   want.is_small = want.size <= PLAIN_MIB;
   for (int i = 0; i < p->capture_count; i++) {
-    const int at = p->torch >= 207 ? p->capture_count - 1 - i : i;
+    const int at = p->torch >= 210 ? p->capture_count - 1 - i : i;
     if (want.pool == 0 && p->captures[at].stream == stream) want.pool = p->captures[at].pool;
   }
   struct plain_block *block = plain_find(p, &want);
@@ -636,7 +644,7 @@ static enum wo_status plain_malloc(struct plain *p, uint64_t size, uint64_t stre
       plain_tell(p, WO_ACTION_OOM, free_bytes, want.size, stream, want.pool);
       p->stats.num_ooms++;
     }
-    if (status != WO_OK) return status;
+    if (status != WO_OK) return status == WO_E_SYNTAX ? WO_E_LIMIT : status;
   }
   plain_hand_out(p, block, want.size, size);
   *ret_block = block;
