@@ -69,11 +69,14 @@ def build(store, version):
     management_names = {name.decode() for name in MANAGEMENT_NAME.findall(library.read_bytes())}
     build_stub(HERE / "stub_nvml.c", "libnvidia-ml.so.1", management_names, cuda, out, versioned=False)
     header = (base / "include" / "c10" / "cuda" / "CUDACachingAllocator.h").read_text()
+    core_header = base / "include" / "c10" / "core" / "CachingDeviceAllocator.h"
+    core = core_header.read_text() if core_header.exists() else ""
     peer_header = base / "include" / "c10" / "cuda" / "PeerToPeerAccess.h"
     peers = peer_header.read_text() if peer_header.exists() else ""
     shell("gcc", "-c", "-O2", "-g", f"-I{ROOT}", HERE / "standin.c", "-o", out / "standin.o")
     shell("g++", "-std=c++20" if torch_number(version) >= 210 else "-std=c++17", "-O2", "-w", f"-DWO_TORCH={torch_number(version)}",
           f"-DWO_MARKS_CAPTURES={int('markCaptureBegin' in header)}",
+          f"-DWO_NAMES_POOLS={int('MempoolId_t mempool_;' in header + core)}",
           f"-DWO_HAS_PEER_CACHE={int('init_p2p_access_cache' in peers)}",
           f"-DWO_ASKS_PRIMARY_CONTEXT={int('setHasPrimaryContext' in shell('nm', '-D', library))}",
           f"-D_GLIBCXX_USE_CXX11_ABI={int('cxx11' in undefined)}", f"-I{ROOT}", f"-I{base / 'include'}", f"-I{cuda}",

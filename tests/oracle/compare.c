@@ -70,8 +70,8 @@ static void show_call(const struct wo_oracle_calls *calls, size_t at, char *out,
   if (at >= calls->count)
     snprintf(out, capacity, "nothing");
   else
-    snprintf(out, capacity, "%c %" PRIu64 " %" PRIu64 " %" PRIu64, calls->items[at].kind, calls->items[at].address,
-             calls->items[at].size_bytes, calls->items[at].stream);
+    snprintf(out, capacity, "%c %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64, calls->items[at].kind,
+             calls->items[at].address, calls->items[at].size_bytes, calls->items[at].stream, (int64_t)calls->items[at].pool);
 }
 
 static void disagree_calls(struct comparison *c, const char *what, const struct wo_oracle_calls *real,
@@ -148,8 +148,8 @@ static bool compare_segment(void *state, const struct wo_allocator_segment *segm
   struct comparison *c = state;
   char line[200];
   (void)ids;
-  snprintf(line, sizeof line, "G %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d", segment->address, segment->size_bytes,
-           segment->stream, segment->is_small, segment->is_expandable);
+  snprintf(line, sizeof line, "G %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64, segment->address, segment->size_bytes,
+           segment->stream, segment->is_small, segment->is_expandable, c->torch >= 201 ? segment->pool.second : 0);
   if (!expect_layout(c, line))
     return false;
   for (size_t i = 0; i < count; i++) {
@@ -170,6 +170,7 @@ static struct wo_oracle_call parse_call(const char *kind, const char *end) {
   call.address = wo_oracle_number(&at, end);
   call.size_bytes = wo_oracle_number(&at, end);
   call.stream = wo_oracle_number(&at, end);
+  call.pool = at < end ? wo_oracle_number(&at, end) : WO_ORACLE_ANY_POOL;
   return call;
 }
 

@@ -120,6 +120,9 @@ void put_entry(const cca::TraceEntry &entry) {
   put_number(uint64_t(entry.addr_));
   put_number(uint64_t(entry.size_));
   put_number(uint64_t(entry.stream_));
+#if WO_NAMES_POOLS
+  put_number(entry.mempool_.second);
+#endif
   put('\n');
 }
 
@@ -177,7 +180,7 @@ void put_statistics() {
   put('\n');
 }
 
-/* "G address bytes stream is_small is_expandable", each followed by its "B bytes requested state" (0 free, 1 allocated, 2 pending). */
+/* "G address bytes stream is_small is_expandable pool", each followed by its "B bytes requested state" (0 free, 1 allocated, 2 pending). */
 void put_layout(const std::vector<cca::SegmentInfo> &segments) {
   for (const auto &segment : segments) {
     put('G');
@@ -187,6 +190,11 @@ void put_layout(const std::vector<cca::SegmentInfo> &segments) {
     put_number(segment.is_large ? 0 : 1);
 #if WO_TORCH >= 201
     put_number(segment.is_expandable ? 1 : 0);
+#else
+    put_number(0);
+#endif
+#if WO_TORCH >= 201
+    put_number(segment.owner_private_pool_id.second);
 #else
     put_number(0);
 #endif

@@ -104,6 +104,8 @@ size_t wo_oracle_calls_differ(const struct wo_oracle_calls *left, const struct w
   for (size_t i = 0; i < count; i++) {
     const struct wo_oracle_call *a = &left->items[i];
     const struct wo_oracle_call *b = &right->items[i];
+    if (a->pool != b->pool && a->pool != WO_ORACLE_ANY_POOL && b->pool != WO_ORACLE_ANY_POOL)
+      return i;
     if (a->kind != b->kind || a->address != b->address || a->size_bytes != b->size_bytes || a->stream != b->stream)
       return i;
   }
@@ -225,7 +227,8 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
   struct wo_lockstep *lockstep = state;
   if (event->action == WO_ACTION_FREE_COMPLETED)
     settle_pending(lockstep, event->address);
-  const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream};
+  const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream,
+                                       event->pool.second};
   if (entry.kind)
     wo_oracle_calls_add(&lockstep->entries, entry);
 }

@@ -18,7 +18,11 @@ struct wo_oracle_call {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t stream; /* entries only */
+  uint64_t pool;   /* entries only: second half of a private pool's id; WO_ORACLE_ANY_POOL where the version does not say */
 };
+
+#define WO_ORACLE_ANY_POOL UINT64_MAX
+
 
 struct wo_oracle_calls {
   struct wo_oracle_call *items;
