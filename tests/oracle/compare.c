@@ -210,8 +210,10 @@ static bool compare_request(struct comparison *c, bool is_refused) {
   const struct line line = program_line(c);
   uint64_t address = 0;
   c->calls.count = 0;
-  c->is_modelled = c->has_disagreed || (!is_refused && wo_lockstep_run(c->lockstep, line.at, line.length, &address));
+  const size_t entries_before = c->entries.count;
   read_calls(c);
+  wo_lockstep_follow(c->lockstep, &c->entries, entries_before);
+  c->is_modelled = c->has_disagreed || (!is_refused && wo_lockstep_run(c->lockstep, line.at, line.length, &address));
   if (c->has_answer && c->answer[0] == 'P' && !c->has_disagreed)
     compare_statistics(c);
   if (c->has_answer && c->answer[0] == 'P')

@@ -14,6 +14,9 @@ enum { CAPTURED_USES_FORGOTTEN = 204 };
 /* From 2.13 on a request is part of a capture when its own stream captures; before, when any does. */
 enum { CAPTURE_BY_STREAM = 213, CAPTURES_AT_ONCE = 16 };
 
+/* In 2.12 alone every block has an age of its own, so that the order of merges decides ties. */
+enum { BLOCKS_HAVE_AGES = 212 };
+
 struct use {
   uint64_t stream;
   uint64_t number; /* of the event */
@@ -48,6 +51,7 @@ struct wo_lockstep {
   bool has_refused;
   struct wo_oracle_calls calls;
   struct wo_oracle_calls entries;
+  struct wo_oracle_calls order; /* entries of the real one for the request that comes */
   char message[MESSAGE_BYTES];
 };
 
@@ -260,17 +264,33 @@ static void record_deferred(struct wo_lockstep *lockstep) {
   }
 }
 
-/* What the allocator does before each request outside of captures: events for blocks that were freed in one, then done ones. */
+static bool is_done(struct wo_lockstep *lockstep, const struct slot *slot) {
+  for (size_t k = 0; k < slot->use_count; k++)
+    if (!wo_standin_is_done(&lockstep->standin, slot->uses[k].stream, slot->uses[k].number))
+      return false;
+  return true;
+}
+
+static bool complete_at(struct wo_lockstep *lockstep, uint64_t address) {
+  for (size_t i = 0; i < lockstep->pending_count; i++) {
+    if (lockstep->pending[i].address != address || !is_done(lockstep, &lockstep->pending[i].slot))
+      continue;
+    wo_allocator_complete(lockstep->allocator, lockstep->pending[i].slot.block);
+    return true;
+  }
+  return false;
+}
+
+/* What the allocator does before each request outside of captures: events for blocks that were freed in one, then done ones. The
+ * real one's order comes first, where it is known: it walks a hash map of streams. */
 static void process_events(struct wo_lockstep *lockstep) {
   record_deferred(lockstep);
-  for (size_t i = lockstep->pending_count; i-- > 0;) {
-    const struct slot *slot = &lockstep->pending[i].slot;
-    bool is_done = true;
-    for (size_t k = 0; k < slot->use_count; k++)
-      is_done = is_done && wo_standin_is_done(&lockstep->standin, slot->uses[k].stream, slot->uses[k].number);
-    if (is_done)
-      wo_allocator_complete(lockstep->allocator, slot->block);
-  }
+  for (size_t i = 0; i < lockstep->order.count; i++)
+    if (lockstep->order.items[i].kind == 'c')
+      complete_at(lockstep, lockstep->order.items[i].address);
+  for (size_t i = 0; i < lockstep->pending_count;)
+    if (!complete_at(lockstep, lockstep->pending[i].address))
+      i++;
 }
 
 /* ---- Requests ---- */
@@ -390,6 +410,17 @@ static bool run_fraction(struct wo_lockstep *lockstep, const char *at, const cha
   return true;
 }
 
+/* Emptying the cache waits for everything. Where blocks have ages, the order in which frees complete is in what follows. */
+static void prepare_release(struct wo_lockstep *lockstep) {
+  if (lockstep->capture_count > 0)
+    return;
+  record_deferred(lockstep);
+  for (size_t i = 0; i < lockstep->standin.stream_count && lockstep->torch == BLOCKS_HAVE_AGES; i++)
+    wo_standin_complete(&lockstep->standin, lockstep->standin.streams[i].raw);
+  if (lockstep->torch == BLOCKS_HAVE_AGES)
+    process_events(lockstep);
+}
+
 bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t length, uint64_t *ret_address) {
   const char *at = line + 1;
   const char *end = line + length;
@@ -418,8 +449,7 @@ bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t leng
     lockstep->standin.capacity_bytes = wo_oracle_number(&at, end);
     return true;
   case 'x':
-    if (lockstep->capture_count == 0)
-      record_deferred(lockstep);
+    prepare_release(lockstep);
     status = wo_allocator_empty_cache(lockstep->allocator);
     return status == WO_OK || stopped(lockstep, status);
   default:
@@ -444,6 +474,7 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   lockstep->has_refused = false;
   lockstep->calls.count = 0;
   lockstep->entries.count = 0;
+  lockstep->order.count = 0;
   struct wo_allocator_options options = {.settings = wo_alloc_settings_default(lockstep->torch),
                                          .torch = lockstep->torch,
                                          .device = &lockstep->device,
@@ -483,9 +514,16 @@ struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
     wo_allocator_free(lockstep->allocator);
     free(lockstep->calls.items);
     free(lockstep->entries.items);
+    free(lockstep->order.items);
     free(lockstep);
   }
   return NULL;
+}
+
+void wo_lockstep_follow(struct wo_lockstep *lockstep, const struct wo_oracle_calls *entries, size_t from) {
+  lockstep->order.count = 0;
+  for (size_t i = from; i < entries->count; i++)
+    wo_oracle_calls_add(&lockstep->order, entries->items[i]);
 }
 
 bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) { return lockstep->has_refused; }

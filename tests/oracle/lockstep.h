@@ -54,6 +54,9 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
 /* Runs one request. *ret_address is what a malloc returned (0: out of memory). False: the model stopped; see the message. */
 bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t length, uint64_t *ret_address);
 
+/* The real one's entries for the request that comes, from an index on: waiting frees complete in their order. */
+void wo_lockstep_follow(struct wo_lockstep *lockstep, const struct wo_oracle_calls *entries, size_t from);
+
 /* Device calls of the last request, and the entries of the sequence so far. Borrowed. */
 struct wo_oracle_calls *wo_lockstep_calls(struct wo_lockstep *lockstep);
 struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep);
