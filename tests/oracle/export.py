@@ -58,11 +58,15 @@ def split_answers(text, requests):
 
 def deal_late(requests, steps, late):
     """Entries that were told at the end, to the requests that made them."""
-    dealt, at = [], 0
+    dealt, at, held = [], 0, set()
     for request, (_, address) in zip(requests, steps):
         entries = []
         last = LAST_OF_REQUEST.get(request[0])
-        is_request = request[0] == "m" or (request[0] == "f" and at < len(late) and late[at][0] == "tq")
+        slot = request.split()[1] if last else None
+        is_request = request[0] == "m" or slot in held
+        held.discard(slot)
+        if address:
+            held.add(slot)
         while is_request and at < len(late):
             entries.append(late[at])
             at += 1

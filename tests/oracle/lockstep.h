@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/allocator.h"
-#include "tests/oracle/standin.h"
+#include "tests/support/standin.h"
 
 /* A call of the device (`kind` a letter of enum wo_standin_call), or an entry of the trace (a c f m o q s u, README.md). */
 struct wo_oracle_call {

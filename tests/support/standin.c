@@ -1,5 +1,5 @@
 /* The stand-in for a GPU: a sorted table of regions, a counter of bytes and a counter of events per stream. */
-#include "tests/oracle/standin.h"
+#include "tests/support/standin.h"
 
 #include <assert.h>
 #include <string.h>
