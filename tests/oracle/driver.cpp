@@ -59,22 +59,19 @@ std::vector<uint64_t> capture_order;   /* pools, the last begun at the end */
 void flush() {
   for (size_t at = 0; at < output_size;) {
     const ssize_t written = write(1, output + at, output_size - at);
-    if (written <= 0)
-      _exit(3);
+    if (written <= 0) _exit(3);
     at += size_t(written);
   }
   output_size = 0;
 }
 
 void put(char c) {
-  if (output_size == OUTPUT_BYTES)
-    flush();
+  if (output_size == OUTPUT_BYTES) flush();
   output[output_size++] = c;
 }
 
 void put_text(const char *text) {
-  for (; *text; text++)
-    put(*text == '\n' ? ' ' : *text);
+  for (; *text; text++) put(*text == '\n' ? ' ' : *text);
 }
 
 void put_number(uint64_t value) {
@@ -85,8 +82,7 @@ void put_number(uint64_t value) {
     value /= 10;
   } while (value);
   put(' ');
-  while (count)
-    put(digits[--count]);
+  while (count) put(digits[--count]);
 }
 
 void on_call(void *, enum wo_standin_call call, uint64_t address, uint64_t size_bytes) {
@@ -100,21 +96,39 @@ void on_call(void *, enum wo_standin_call call, uint64_t address, uint64_t size_
 void put_entry(const cca::TraceEntry &entry) {
   char letter = 0;
   switch (entry.action_) {
-  case cca::TraceEntry::ALLOC: letter = 'a'; break;
-  case cca::TraceEntry::FREE_REQUESTED: letter = 'q'; break;
-  case cca::TraceEntry::FREE_COMPLETED: letter = 'c'; break;
-  case cca::TraceEntry::SEGMENT_ALLOC: letter = 's'; break;
-  case cca::TraceEntry::SEGMENT_FREE: letter = 'f'; break;
+  case cca::TraceEntry::ALLOC:
+    letter = 'a';
+    break;
+  case cca::TraceEntry::FREE_REQUESTED:
+    letter = 'q';
+    break;
+  case cca::TraceEntry::FREE_COMPLETED:
+    letter = 'c';
+    break;
+  case cca::TraceEntry::SEGMENT_ALLOC:
+    letter = 's';
+    break;
+  case cca::TraceEntry::SEGMENT_FREE:
+    letter = 'f';
+    break;
 #if WO_TORCH >= 201
-  case cca::TraceEntry::SEGMENT_MAP: letter = 'm'; break;
-  case cca::TraceEntry::SEGMENT_UNMAP: letter = 'u'; break;
+  case cca::TraceEntry::SEGMENT_MAP:
+    letter = 'm';
+    break;
+  case cca::TraceEntry::SEGMENT_UNMAP:
+    letter = 'u';
+    break;
 #endif
-  case cca::TraceEntry::SNAPSHOT: letter = 0; break;
-  case cca::TraceEntry::OOM: letter = 'o'; break;
-  default: break;
+  case cca::TraceEntry::SNAPSHOT:
+    letter = 0;
+    break;
+  case cca::TraceEntry::OOM:
+    letter = 'o';
+    break;
+  default:
+    break;
   }
-  if (!letter)
-    return;
+  if (!letter) return;
   put('t');
   put(letter);
   put_number(uint64_t(entry.addr_));
@@ -127,7 +141,9 @@ void put_entry(const cca::TraceEntry &entry) {
 }
 
 #if WO_TORCH >= 202
-void on_entry(const cca::TraceEntry &entry) { put_entry(entry); }
+void on_entry(const cca::TraceEntry &entry) {
+  put_entry(entry);
+}
 #endif
 
 template <typename S> void put_stat(const S &stat) {
@@ -138,8 +154,7 @@ template <typename S> void put_stat(const S &stat) {
 }
 
 template <typename A> void put_stats(const A &array) {
-  for (const auto &stat : array)
-    put_stat(stat);
+  for (const auto &stat : array) put_stat(stat);
 }
 
 /* "P" and all of struct wo_allocator_stats, in its order; what a version does not count is 0. */
@@ -161,8 +176,7 @@ void put_statistics() {
 #if WO_TORCH >= 200
   put_stats(stats.requested_bytes);
 #else
-  for (int i = 0; i < 12; i++)
-    put_number(0);
+  for (int i = 0; i < 12; i++) put_number(0);
 #endif
   put_stat(stats.oversize_allocations);
   put_stat(stats.oversize_segments);
@@ -180,7 +194,8 @@ void put_statistics() {
   put('\n');
 }
 
-/* "G address bytes stream is_small is_expandable pool", each followed by its "B bytes requested state" (0 free, 1 allocated, 2 pending). */
+/* "G address bytes stream is_small is_expandable pool", each followed by its "B bytes requested state" (0 free, 1 allocated, 2
+ * pending). */
 void put_layout(const std::vector<cca::SegmentInfo> &segments) {
   for (const auto &segment : segments) {
     put('G');
@@ -219,8 +234,7 @@ void put_snapshot() {
   put_layout(snapshot.segments);
 #if WO_TORCH < 202
   for (const auto &trace : snapshot.device_traces)
-    for (const auto &entry : trace)
-      put_entry(entry);
+    for (const auto &entry : trace) put_entry(entry);
 #endif
 #else
   put_layout(cca::snapshot());
@@ -233,21 +247,20 @@ struct words {
   const char *at;
   const char *end;
   uint64_t number() {
-    while (at < end && *at == ' ')
-      at++;
+    while (at < end && *at == ' ') at++;
     uint64_t value = 0;
-    while (at < end && *at >= '0' && *at <= '9')
-      value = value * 10 + uint64_t(*at++ - '0');
+    while (at < end && *at >= '0' && *at <= '9') value = value * 10 + uint64_t(*at++ - '0');
     return value;
   }
   std::string rest() {
-    while (at < end && *at == ' ')
-      at++;
+    while (at < end && *at == ' ') at++;
     return std::string(at, size_t(end - at));
   }
 };
 
-cudaStream_t raw_stream(uint64_t raw) { return reinterpret_cast<cudaStream_t>(raw); }
+cudaStream_t raw_stream(uint64_t raw) {
+  return reinterpret_cast<cudaStream_t>(raw);
+}
 
 void *allocate(size_t size, uint64_t stream) {
 #if WO_TORCH >= 200
@@ -322,7 +335,9 @@ void set_current_stream(uint64_t raw) {
 #endif
 }
 
-void set_capturing_stream() { set_current_stream(capture_order.empty() ? 0 : captures[capture_order.back()]); }
+void set_capturing_stream() {
+  set_current_stream(capture_order.empty() ? 0 : captures[capture_order.back()]);
+}
 
 void capture_begin(uint64_t pool, uint64_t stream) {
   captures[pool] = stream;
@@ -398,38 +413,56 @@ void run_request(words line) {
     return;
   case 'f': {
     void *&slot = slots[line.number() % SLOTS];
-    if (slot)
-      release(slot);
+    if (slot) release(slot);
     slot = nullptr;
     break;
   }
   case 'r': {
     void *slot = slots[line.number() % SLOTS];
-    if (slot)
-      record_stream(slot, line.number());
+    if (slot) record_stream(slot, line.number());
     break;
   }
-  case 'c': wo_standin_complete(&wo_oracle_standin, line.number()); break;
-  case 'x': empty_cache(); break;
-  case 's': set_settings(line.rest()); break;
-  case 'p': set_fraction(line.number()); break;
-  case 'k': wo_oracle_standin.capacity_bytes = line.number(); break;
+  case 'c':
+    wo_standin_complete(&wo_oracle_standin, line.number());
+    break;
+  case 'x':
+    empty_cache();
+    break;
+  case 's':
+    set_settings(line.rest());
+    break;
+  case 'p':
+    set_fraction(line.number());
+    break;
+  case 'k':
+    wo_oracle_standin.capacity_bytes = line.number();
+    break;
   case 'b': {
     const uint64_t pool = line.number();
     capture_begin(pool, line.number());
     break;
   }
-  case 'e': capture_end(line.number()); break;
-  case 'd': pool_release(line.number()); break;
-  case 'n': put_statistics(); break;
-  default: put_text("! unknown request\n"); break;
+  case 'e':
+    capture_end(line.number());
+    break;
+  case 'd':
+    pool_release(line.number());
+    break;
+  case 'n':
+    put_statistics();
+    break;
+  default:
+    put_text("! unknown request\n");
+    break;
   }
   put_text("=");
   put('\n');
 }
 
 #if WO_ASKS_PRIMARY_CONTEXT
-bool has_primary_context(c10::DeviceIndex) { return true; }
+bool has_primary_context(c10::DeviceIndex) {
+  return true;
+}
 #endif
 
 /* "S index total policy seed settings": the header of a sequence. */
@@ -500,8 +533,7 @@ void run_sequence(const char *at, const char *end) {
 
 const char *sequence_end(const char *at, const char *end) {
   for (at++; at < end; at++)
-    if (at[-1] == '\n' && *at == 'S')
-      return at;
+    if (at[-1] == '\n' && *at == 'S') return at;
   return end;
 }
 

@@ -1,7 +1,7 @@
 /* Writes programs of requests for the oracle: random, and mean about it.
  *
- * Usage: generate GROUP TORCH SEED SEQUENCES OPERATIONS > PROGRAM. TORCH is 206 for 2.6: settings that a version does not know are
- * not written. The same arguments give the same program. README.md describes programs and groups. */
+ * Usage: generate GROUP TORCH SEED SEQUENCES OPERATIONS > PROGRAM. TORCH is 206 for 2.6: settings that a version does not know
+ * are not written. The same arguments give the same program. README.md describes programs and groups. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,9 +83,13 @@ static uint64_t draw(struct writer *w) {
   return z ^ (z >> 31);
 }
 
-static uint64_t below(struct writer *w, uint64_t limit) { return draw(w) % limit; }
+static uint64_t below(struct writer *w, uint64_t limit) {
+  return draw(w) % limit;
+}
 
-static bool chance(struct writer *w, unsigned pct) { return below(w, 100) < pct; }
+static bool chance(struct writer *w, unsigned pct) {
+  return below(w, 100) < pct;
+}
 
 /* A size at a border of the rules, off by nothing, a byte or a step. */
 static uint64_t border_size(struct writer *w) {
@@ -94,8 +98,7 @@ static uint64_t border_size(struct writer *w) {
                                      60 * MIB, 64 * MIB, 100 * MIB, 128 * MIB, 200 * MIB, 256 * MIB, 12 * MIB, 30 * MIB};
   static const int64_t steps[] = {0, 0, 0, 1, -1, 512, -512, 513, -513, 511, -511, 1048576, -1048576, 1048577, -1048577, 1049088};
   uint64_t size = borders[below(w, sizeof borders / sizeof *borders)];
-  if (chance(w, 20))
-    size = (1 + below(w, 60)) * 2 * MIB;
+  if (chance(w, 20)) size = (1 + below(w, 60)) * 2 * MIB;
   const int64_t step = steps[below(w, sizeof steps / sizeof *steps)];
   return step < 0 && (uint64_t)-step >= size ? size : size + (uint64_t)step;
 }
@@ -119,8 +122,7 @@ static uint64_t fresh_size(struct writer *w) {
 }
 
 static uint64_t next_size(struct writer *w) {
-  if (chance(w, w->palette_pct))
-    return w->palette[below(w, PALETTE)];
+  if (chance(w, w->palette_pct)) return w->palette[below(w, PALETTE)];
   return fresh_size(w);
 }
 
@@ -132,8 +134,14 @@ static void add_setting(char *text, size_t capacity, const char *setting) {
 }
 
 static void add_roundup(struct writer *w, char *text, size_t capacity) {
-  static const char *const lists[] = {"[256:1,512:2,1024:4,>:8]", "[1:2,2:4,4:8,8:16,16:32,>:4]", "[4:8,64:2]", "[2:16,>:1]",
-                                      "[1:4,8:2,32:8,>:16]",      "[16:4,32:8]",                  "[1:8]",      "[8:2,64:4,>:2]"};
+  static const char *const lists[] = {"[256:1,512:2,1024:4,>:8]",
+                                      "[1:2,2:4,4:8,8:16,16:32,>:4]",
+                                      "[4:8,64:2]",
+                                      "[2:16,>:1]",
+                                      "[1:4,8:2,32:8,>:16]",
+                                      "[16:4,32:8]",
+                                      "[1:8]",
+                                      "[8:2,64:4,>:2]"};
   char setting[80];
   if (chance(w, 50))
     snprintf(setting, sizeof setting, "roundup_power2_divisions:%u", 1U << below(w, 7));
@@ -179,14 +187,11 @@ static void make_settings(struct writer *w, char *text, size_t capacity) {
   unsigned segment_mb = 20;
   char setting[80];
   text[0] = 0;
-  if (w->features & USES_NEWER)
-    segment_mb = add_newer(w, text, capacity);
+  if (w->features & USES_NEWER) segment_mb = add_newer(w, text, capacity);
   if ((w->features & USES_EXPANDABLE) && w->torch >= 201)
     add_setting(text, capacity, !is_mix || chance(w, 60) ? "expandable_segments:True" : "expandable_segments:False");
-  if ((w->features & USES_SPLIT) && (!is_mix || chance(w, 50)))
-    add_split(w, segment_mb, text, capacity);
-  if ((w->features & USES_ROUNDUP) && (!is_mix || chance(w, 30)))
-    add_roundup(w, text, capacity);
+  if ((w->features & USES_SPLIT) && (!is_mix || chance(w, 50))) add_split(w, segment_mb, text, capacity);
+  if ((w->features & USES_ROUNDUP) && (!is_mix || chance(w, 30))) add_roundup(w, text, capacity);
   if ((w->features & USES_GC) && (!is_mix || chance(w, 50))) {
     snprintf(setting, sizeof setting, "garbage_collection_threshold:0.%02u", (unsigned)(5 + below(w, 90)));
     add_setting(text, capacity, setting);
@@ -196,30 +201,26 @@ static void make_settings(struct writer *w, char *text, size_t capacity) {
 static void write_settings(struct writer *w) {
   char text[400];
   make_settings(w, text, sizeof text);
-  if (text[0])
-    printf("s %s\n", text);
+  if (text[0]) printf("s %s\n", text);
 }
 
 /* ---- Requests ---- */
 
 static bool is_capturing(const struct writer *w) {
   for (size_t i = 0; i < POOLS; i++)
-    if (w->pools[i].id && w->pools[i].is_open)
-      return true;
+    if (w->pools[i].id && w->pools[i].is_open) return true;
   return false;
 }
 
 static uint64_t some_stream(struct writer *w) {
   for (size_t i = 0; i < POOLS; i++)
-    if (w->pools[i].id && w->pools[i].is_open && chance(w, 75))
-      return w->pools[i].stream;
+    if (w->pools[i].id && w->pools[i].is_open && chance(w, 75)) return w->pools[i].stream;
   return w->stream_count > 1 && chance(w, 60) ? stream_names[below(w, w->stream_count)] : stream_names[0];
 }
 
 static void write_malloc(struct writer *w) {
   size_t slot = below(w, SLOTS);
-  while (w->slots[slot].size_bytes)
-    slot = (slot + 1) % SLOTS;
+  while (w->slots[slot].size_bytes) slot = (slot + 1) % SLOTS;
   w->slots[slot].size_bytes = next_size(w);
   w->slots[slot].stream = some_stream(w);
   w->slots[slot].is_of_capture = false;
@@ -235,8 +236,7 @@ static void write_free(struct writer *w) {
   else if (w->pattern == 2)
     at = 0;
   const size_t slot = w->live[at];
-  if (w->slots[slot].is_of_capture && !is_capturing(w))
-    return;
+  if (w->slots[slot].is_of_capture && !is_capturing(w)) return;
   memmove(&w->live[at], &w->live[at + 1], (w->live_count - at - 1) * sizeof *w->live);
   w->live_count--;
   w->live_bytes -= w->slots[slot].size_bytes;
@@ -258,18 +258,14 @@ static void write_pool(struct writer *w) {
     printf("e %" PRIu64 "\n", pool->id);
   } else if (pool->id && chance(w, 50)) {
     printf("d %" PRIu64 "\n", pool->id);
-    if (--pool->uses == 0)
-      pool->id = 0;
+    if (--pool->uses == 0) pool->id = 0;
   } else {
     for (size_t i = 0; i < POOLS; i++)
-      if (w->pools[i].id && w->pools[i].is_open && chance(w, 70))
-        return;
+      if (w->pools[i].id && w->pools[i].is_open && chance(w, 70)) return;
     const uint64_t stream = stream_names[1 + below(w, w->stream_count - 1)];
     for (size_t i = 0; i < POOLS; i++)
-      if (w->pools[i].id && w->pools[i].is_open && w->pools[i].stream == stream)
-        return;
-    if (!pool->id)
-      pool->id = w->next_pool++;
+      if (w->pools[i].id && w->pools[i].is_open && w->pools[i].stream == stream) return;
+    if (!pool->id) pool->id = w->next_pool++;
     pool->uses++;
     pool->stream = stream;
     pool->is_open = true;
@@ -322,8 +318,7 @@ static void begin(struct writer *w, uint64_t index) {
   char text[400];
   w->total_bytes = (is_small ? 32 + below(w, 500) : 4096 + below(w, 40000)) * 2 * MIB;
   w->target_bytes = w->total_bytes / 4 + below(w, w->total_bytes);
-  if (!is_small)
-    w->target_bytes = (50 + below(w, 2000)) * MIB;
+  if (!is_small) w->target_bytes = (50 + below(w, 2000)) * MIB;
   w->live_bytes = 0;
   w->live_count = 0;
   memset(w->slots, 0, sizeof w->slots);
@@ -332,12 +327,10 @@ static void begin(struct writer *w, uint64_t index) {
   w->pattern = (unsigned)below(w, 3);
   w->palette_pct = (unsigned)below(w, 90);
   w->stream_count = (w->features & USES_STREAMS) ? 2 + below(w, STREAMS - 1) : chance(w, 20) ? 2 : 1;
-  for (size_t i = 0; i < PALETTE; i++)
-    w->palette[i] = fresh_size(w);
+  for (size_t i = 0; i < PALETTE; i++) w->palette[i] = fresh_size(w);
   make_settings(w, text, sizeof text);
   printf("S %" PRIu64 " %" PRIu64 " %u %" PRIu64 " %s\n", index, w->total_bytes, (unsigned)below(w, 4), below(w, 1000000), text);
-  if ((w->features & USES_GC) && chance(w, 90))
-    printf("p %u\n", (unsigned)(100000 + below(w, 900001)));
+  if ((w->features & USES_GC) && chance(w, 90)) printf("p %u\n", (unsigned)(100000 + below(w, 900001)));
 }
 
 int main(int argc, char **argv) {
@@ -347,8 +340,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   size_t group = 0;
-  while (group < sizeof groups / sizeof *groups && strcmp(groups[group].name, argv[1]) != 0)
-    group++;
+  while (group < sizeof groups / sizeof *groups && strcmp(groups[group].name, argv[1]) != 0) group++;
   if (group == sizeof groups / sizeof *groups) {
     fputs("generate: no such group\n", stderr);
     return 2;
@@ -360,8 +352,7 @@ int main(int argc, char **argv) {
   const uint64_t operations = strtoull(argv[5], NULL, 10);
   for (uint64_t i = 0; i < sequences; i++) {
     begin(&w, i);
-    for (uint64_t k = 0; k < operations; k++)
-      write_operation(&w);
+    for (uint64_t k = 0; k < operations; k++) write_operation(&w);
   }
   return 0;
 }

@@ -89,18 +89,15 @@ void wo_oracle_calls_join(struct wo_oracle_calls *calls) {
 static int by_kind_and_address(const void *left, const void *right) {
   const struct wo_oracle_call *a = left;
   const struct wo_oracle_call *b = right;
-  if (a->kind != b->kind)
-    return a->kind - b->kind;
+  if (a->kind != b->kind) return a->kind - b->kind;
   return a->address < b->address ? -1 : a->address > b->address;
 }
 
 void wo_oracle_calls_settle(struct wo_oracle_calls *calls, const char *kinds) {
   for (size_t i = 0; i < calls->count; i++) {
     size_t end = i;
-    while (end < calls->count && strchr(kinds, calls->items[end].kind))
-      end++;
-    if (end > i + 1)
-      qsort(&calls->items[i], end - i, sizeof *calls->items, by_kind_and_address);
+    while (end < calls->count && strchr(kinds, calls->items[end].kind)) end++;
+    if (end > i + 1) qsort(&calls->items[i], end - i, sizeof *calls->items, by_kind_and_address);
     i = end > i ? end - 1 : i;
   }
 }
@@ -110,10 +107,8 @@ size_t wo_oracle_calls_differ(const struct wo_oracle_calls *left, const struct w
   for (size_t i = 0; i < count; i++) {
     const struct wo_oracle_call *a = &left->items[i];
     const struct wo_oracle_call *b = &right->items[i];
-    if (a->pool != b->pool && a->pool != WO_ORACLE_ANY_POOL && b->pool != WO_ORACLE_ANY_POOL)
-      return i;
-    if (a->kind != b->kind || a->address != b->address || a->size_bytes != b->size_bytes || a->stream != b->stream)
-      return i;
+    if (a->pool != b->pool && a->pool != WO_ORACLE_ANY_POOL && b->pool != WO_ORACLE_ANY_POOL) return i;
+    if (a->kind != b->kind || a->address != b->address || a->size_bytes != b->size_bytes || a->stream != b->stream) return i;
   }
   return left->count == right->count ? SIZE_MAX : count;
 }
@@ -121,10 +116,8 @@ size_t wo_oracle_calls_differ(const struct wo_oracle_calls *left, const struct w
 uint64_t wo_oracle_number(const char **at, const char *end) {
   const char *p = *at;
   uint64_t value = 0;
-  while (p < end && *p == ' ')
-    p++;
-  while (p < end && *p >= '0' && *p <= '9')
-    value = value * 10 + (uint64_t)(*p++ - '0');
+  while (p < end && *p == ' ') p++;
+  while (p < end && *p >= '0' && *p <= '9') value = value * 10 + (uint64_t)(*p++ - '0');
   *at = p;
   return value;
 }
@@ -133,7 +126,8 @@ uint64_t wo_oracle_number(const char **at, const char *end) {
 
 static void on_call(void *state, enum wo_standin_call call, uint64_t address, uint64_t size_bytes) {
   struct wo_lockstep *lockstep = state;
-  wo_oracle_calls_add(&lockstep->calls, (struct wo_oracle_call){.kind = (char)call, .address = address, .size_bytes = size_bytes});
+  wo_oracle_calls_add(&lockstep->calls,
+                      (struct wo_oracle_call){.kind = (char)call, .address = address, .size_bytes = size_bytes});
 }
 
 /* ---- Events of the model ---- */
@@ -164,8 +158,7 @@ static char letter(enum wo_action action) {
 /* A block whose free completed waits no more. Where the allocator waited for it, its streams have come that far. */
 static void settle_pending(struct wo_lockstep *lockstep, uint64_t address) {
   for (size_t i = 0; i < lockstep->pending_count; i++) {
-    if (lockstep->pending[i].address != address)
-      continue;
+    if (lockstep->pending[i].address != address) continue;
     const struct slot *slot = &lockstep->pending[i].slot;
     for (size_t k = 0; k < slot->use_count && lockstep->pending[i].has_events; k++) {
       const size_t at = wo_standin_stream(&lockstep->standin, slot->uses[k].stream);
@@ -180,18 +173,15 @@ static void settle_pending(struct wo_lockstep *lockstep, uint64_t address) {
 
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct wo_lockstep *lockstep = state;
-  if (event->action == WO_ACTION_FREE_COMPLETED)
-    settle_pending(lockstep, event->address);
+  if (event->action == WO_ACTION_FREE_COMPLETED) settle_pending(lockstep, event->address);
   const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream,
                                        event->pool.second};
-  if (entry.kind)
-    wo_oracle_calls_add(&lockstep->entries, entry);
+  if (entry.kind) wo_oracle_calls_add(&lockstep->entries, entry);
 }
 
 static void record_events(struct wo_lockstep *lockstep, size_t pending) {
   struct slot *slot = &lockstep->pending[pending].slot;
-  for (size_t k = 0; k < slot->use_count; k++)
-    slot->uses[k].number = wo_standin_record(&lockstep->standin, slot->uses[k].stream);
+  for (size_t k = 0; k < slot->use_count; k++) slot->uses[k].number = wo_standin_record(&lockstep->standin, slot->uses[k].stream);
   lockstep->pending[pending].has_events = true;
 }
 
@@ -199,33 +189,28 @@ static void record_events(struct wo_lockstep *lockstep, size_t pending) {
 static void forget_captured_uses(struct slot *slot) {
   size_t kept = 0;
   for (size_t k = 0; k < slot->use_count; k++)
-    if (!slot->uses[k].is_of_capture)
-      slot->uses[kept++] = slot->uses[k];
+    if (!slot->uses[k].is_of_capture) slot->uses[kept++] = slot->uses[k];
   slot->use_count = kept;
 }
 
 /* Events for the blocks that were freed during captures, now that none is under way. */
 static void record_deferred(struct wo_lockstep *lockstep) {
   for (size_t i = 0; i < lockstep->pending_count; i++) {
-    if (lockstep->pending[i].has_events)
-      continue;
-    if (lockstep->torch >= CAPTURED_USES_FORGOTTEN)
-      forget_captured_uses(&lockstep->pending[i].slot);
+    if (lockstep->pending[i].has_events) continue;
+    if (lockstep->torch >= CAPTURED_USES_FORGOTTEN) forget_captured_uses(&lockstep->pending[i].slot);
     record_events(lockstep, i);
   }
 }
 
 static bool is_done(struct wo_lockstep *lockstep, const struct slot *slot) {
   for (size_t k = 0; k < slot->use_count; k++)
-    if (!wo_standin_is_done(&lockstep->standin, slot->uses[k].stream, slot->uses[k].number))
-      return false;
+    if (!wo_standin_is_done(&lockstep->standin, slot->uses[k].stream, slot->uses[k].number)) return false;
   return true;
 }
 
 static bool complete_at(struct wo_lockstep *lockstep, uint64_t address) {
   for (size_t i = 0; i < lockstep->pending_count; i++) {
-    if (lockstep->pending[i].address != address || !is_done(lockstep, &lockstep->pending[i].slot))
-      continue;
+    if (lockstep->pending[i].address != address || !is_done(lockstep, &lockstep->pending[i].slot)) continue;
     wo_allocator_complete(lockstep->allocator, lockstep->pending[i].slot.block);
     return true;
   }
@@ -237,11 +222,9 @@ static bool complete_at(struct wo_lockstep *lockstep, uint64_t address) {
 static void process_events(struct wo_lockstep *lockstep) {
   record_deferred(lockstep);
   for (size_t i = 0; i < lockstep->order.count; i++)
-    if (lockstep->order.items[i].kind == 'c')
-      complete_at(lockstep, lockstep->order.items[i].address);
+    if (lockstep->order.items[i].kind == 'c') complete_at(lockstep, lockstep->order.items[i].address);
   for (size_t i = 0; i < lockstep->pending_count;)
-    if (!complete_at(lockstep, lockstep->pending[i].address))
-      i++;
+    if (!complete_at(lockstep, lockstep->pending[i].address)) i++;
 }
 
 /* ---- Requests ---- */
@@ -255,8 +238,7 @@ static bool stopped(struct wo_lockstep *lockstep, enum wo_status status) {
 
 static bool is_in_capture(const struct wo_lockstep *lockstep, uint64_t stream) {
   for (size_t i = 0; i < lockstep->capture_count; i++)
-    if (lockstep->torch < CAPTURE_BY_STREAM || lockstep->captures[i].stream == stream)
-      return true;
+    if (lockstep->torch < CAPTURE_BY_STREAM || lockstep->captures[i].stream == stream) return true;
   return false;
 }
 
@@ -265,8 +247,7 @@ static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char 
   const uint64_t size_bytes = wo_oracle_number(&at, end);
   const uint64_t stream = wo_oracle_number(&at, end);
   *slot = (struct slot){.block = WO_NO_BLOCK, .stream = stream};
-  if (!is_in_capture(lockstep, stream))
-    process_events(lockstep);
+  if (!is_in_capture(lockstep, stream)) process_events(lockstep);
   const enum wo_status status = wo_allocator_malloc(lockstep->allocator, size_bytes, stream, &slot->block);
   *ret_address = 0;
   if (status == WO_OK)
@@ -278,8 +259,7 @@ static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char 
 
 static bool run_free(struct wo_lockstep *lockstep, const char *at, const char *end) {
   struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
-  if (slot->block == WO_NO_BLOCK)
-    return true;
+  if (slot->block == WO_NO_BLOCK) return true;
   const size_t place = lockstep->pending_count;
   if (slot->use_count) {
     assert(place < SLOTS);
@@ -287,8 +267,7 @@ static bool run_free(struct wo_lockstep *lockstep, const char *at, const char *e
     lockstep->pending[place].address = wo_allocator_address(lockstep->allocator, slot->block);
     lockstep->pending[place].has_events = false;
     lockstep->pending_count++;
-    if (lockstep->capture_count == 0)
-      record_events(lockstep, place);
+    if (lockstep->capture_count == 0) record_events(lockstep, place);
   }
   wo_allocator_free_block(lockstep->allocator, slot->block, false);
   slot->block = WO_NO_BLOCK;
@@ -298,16 +277,12 @@ static bool run_free(struct wo_lockstep *lockstep, const char *at, const char *e
 static bool run_record_stream(struct wo_lockstep *lockstep, const char *at, const char *end) {
   struct slot *slot = &lockstep->slots[wo_oracle_number(&at, end) % SLOTS];
   const uint64_t stream = wo_oracle_number(&at, end);
-  if (slot->block == WO_NO_BLOCK)
-    return true;
+  if (slot->block == WO_NO_BLOCK) return true;
   const enum wo_status status = wo_allocator_record_stream(lockstep->allocator, slot->block, stream);
-  if (status != WO_OK)
-    return stopped(lockstep, status);
-  if (stream == slot->stream)
-    return true;
+  if (status != WO_OK) return stopped(lockstep, status);
+  if (stream == slot->stream) return true;
   size_t place = 0;
-  while (place < slot->use_count && slot->uses[place].stream != stream)
-    place++;
+  while (place < slot->use_count && slot->uses[place].stream != stream) place++;
   assert(place < STREAMS_PER_BLOCK);
   slot->use_count += place == slot->use_count;
   slot->uses[place].stream = stream;
@@ -318,11 +293,9 @@ static bool run_record_stream(struct wo_lockstep *lockstep, const char *at, cons
 
 static bool run_settings(struct wo_lockstep *lockstep, const char *at, const char *end) {
   struct wo_err err;
-  while (at < end && *at == ' ')
-    at++;
+  while (at < end && *at == ' ') at++;
   const struct wo_view text = {at, (size_t)(end - at)};
-  if (wo_allocator_set_text(lockstep->allocator, text, &err) == WO_OK)
-    return true;
+  if (wo_allocator_set_text(lockstep->allocator, text, &err) == WO_OK) return true;
   snprintf(lockstep->message, sizeof lockstep->message, "settings: %s", err.message);
   return false;
 }
@@ -330,8 +303,7 @@ static bool run_settings(struct wo_lockstep *lockstep, const char *at, const cha
 static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
   size_t kept = 0;
   for (size_t i = 0; i < lockstep->capture_count; i++)
-    if (lockstep->captures[i].pool != pool)
-      lockstep->captures[kept++] = lockstep->captures[i];
+    if (lockstep->captures[i].pool != pool) lockstep->captures[kept++] = lockstep->captures[i];
   lockstep->capture_count = kept;
 }
 
@@ -363,13 +335,11 @@ static bool run_fraction(struct wo_lockstep *lockstep, const char *at, const cha
 
 /* Emptying the cache waits for everything. Where blocks have ages, the order in which frees complete is in what follows. */
 static void prepare_release(struct wo_lockstep *lockstep) {
-  if (lockstep->capture_count > 0)
-    return;
+  if (lockstep->capture_count > 0) return;
   record_deferred(lockstep);
   for (size_t i = 0; i < lockstep->standin.stream_count && lockstep->torch == BLOCKS_HAVE_AGES; i++)
     wo_standin_complete(&lockstep->standin, lockstep->standin.streams[i].raw);
-  if (lockstep->torch == BLOCKS_HAVE_AGES)
-    process_events(lockstep);
+  if (lockstep->torch == BLOCKS_HAVE_AGES) process_events(lockstep);
 }
 
 bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t length, uint64_t *ret_address) {
@@ -416,8 +386,7 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   const enum wo_standin_policy policy = (enum wo_standin_policy)wo_oracle_number(&at, end);
   wo_standin_reset(&lockstep->standin, total_bytes, policy, wo_oracle_number(&at, end));
   lockstep->allocator = wo_allocator_free(lockstep->allocator);
-  for (size_t i = 0; i < SLOTS; i++)
-    lockstep->slots[i].block = WO_NO_BLOCK;
+  for (size_t i = 0; i < SLOTS; i++) lockstep->slots[i].block = WO_NO_BLOCK;
   lockstep->pending_count = 0;
   lockstep->capture_count = 0;
   lockstep->has_waits = false;
@@ -431,8 +400,7 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
                                          .device = &lockstep->device,
                                          .observer = {.state = lockstep, .on_event = on_event}};
   struct wo_err err;
-  while (at < end && *at == ' ')
-    at++;
+  while (at < end && *at == ' ') at++;
   const struct wo_view text = {at, (size_t)(end - at)};
   if (wo_alloc_settings_parse(text, lockstep->torch, &options.settings, &err) == WO_OK &&
       wo_allocator_new(&options, &lockstep->allocator, &err) == WO_OK)
@@ -465,23 +433,36 @@ struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
 
 void wo_lockstep_follow(struct wo_lockstep *lockstep, const struct wo_oracle_calls *entries, size_t from) {
   lockstep->order.count = 0;
-  for (size_t i = from; i < entries->count; i++)
-    wo_oracle_calls_add(&lockstep->order, entries->items[i]);
+  for (size_t i = from; i < entries->count; i++) wo_oracle_calls_add(&lockstep->order, entries->items[i]);
 }
 
-bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) { return lockstep->has_refused; }
+bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) {
+  return lockstep->has_refused;
+}
 
-struct wo_oracle_calls *wo_lockstep_calls(struct wo_lockstep *lockstep) { return &lockstep->calls; }
+struct wo_oracle_calls *wo_lockstep_calls(struct wo_lockstep *lockstep) {
+  return &lockstep->calls;
+}
 
-struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep) { return &lockstep->entries; }
+struct wo_oracle_calls *wo_lockstep_entries(struct wo_lockstep *lockstep) {
+  return &lockstep->entries;
+}
 
-bool wo_lockstep_has_waits(const struct wo_lockstep *lockstep) { return lockstep->has_waits; }
+bool wo_lockstep_has_waits(const struct wo_lockstep *lockstep) {
+  return lockstep->has_waits;
+}
 
-bool wo_lockstep_has_pools(const struct wo_lockstep *lockstep) { return lockstep->has_pools; }
+bool wo_lockstep_has_pools(const struct wo_lockstep *lockstep) {
+  return lockstep->has_pools;
+}
 
-const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep) { return lockstep->allocator; }
+const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep) {
+  return lockstep->allocator;
+}
 
-const char *wo_lockstep_message(const struct wo_lockstep *lockstep) { return lockstep->message; }
+const char *wo_lockstep_message(const struct wo_lockstep *lockstep) {
+  return lockstep->message;
+}
 
 static uint64_t *put_stat(uint64_t *at, const struct wo_stat *stat) {
   *at++ = (uint64_t)stat->current;
@@ -492,8 +473,7 @@ static uint64_t *put_stat(uint64_t *at, const struct wo_stat *stat) {
 }
 
 static uint64_t *put_stats(uint64_t *at, const struct wo_stat stats[WO_STAT_POOL_COUNT_]) {
-  for (size_t i = 0; i < WO_STAT_POOL_COUNT_; i++)
-    at = put_stat(at, &stats[i]);
+  for (size_t i = 0; i < WO_STAT_POOL_COUNT_; i++) at = put_stat(at, &stats[i]);
   return at;
 }
 

@@ -23,7 +23,6 @@ struct wo_oracle_call {
 
 #define WO_ORACLE_ANY_POOL UINT64_MAX
 
-
 struct wo_oracle_calls {
   struct wo_oracle_call *items;
   size_t count, capacity;

@@ -45,10 +45,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *ret_handle, size_t size, cons
                      unsigned long long flags) {
   (void)properties;
   (void)flags;
-  if (size == 0 || size % GRANULARITY_BYTES)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (!wo_standin_create(&wo_oracle_standin, size))
-    return CUDA_ERROR_OUT_OF_MEMORY;
+  if (size == 0 || size % GRANULARITY_BYTES) return CUDA_ERROR_INVALID_VALUE;
+  if (!wo_standin_create(&wo_oracle_standin, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   uint32_t handle = first_free;
   if (handle)
     first_free = handles[handle].next_free;

@@ -1,7 +1,8 @@
 /* A CUDA runtime without a GPU: what libc10_cuda of published torch wheels calls, over the stand-in of the driver program.
  *
  * Compiled for each CUDA version against that version's headers (struct cudaDeviceProp differs) and linked with its SONAME and
- * symbol version. `wo_oracle_standin` is defined by the program that loads this. Functions that the allocator never reaches fail. */
+ * symbol version. `wo_oracle_standin` is defined by the program that loads this. Functions that the allocator never reaches fail.
+ */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,8 +20,7 @@ struct event {
 static cudaError_t last_error;
 
 static cudaError_t said(cudaError_t error) {
-  if (error != cudaSuccess && error != cudaErrorNotReady)
-    last_error = error;
+  if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
   return error;
 }
 
@@ -31,8 +31,7 @@ cudaError_t cudaMalloc(void **ret_address, size_t size) {
 }
 
 cudaError_t cudaFree(void *address) {
-  if (!address)
-    return cudaSuccess;
+  if (!address) return cudaSuccess;
   return said(wo_standin_free(&wo_oracle_standin, (uint64_t)address) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
@@ -48,13 +47,17 @@ cudaError_t cudaGetLastError(void) {
   return error;
 }
 
-cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaPeekAtLastError(void) {
+  return last_error;
+}
 
 const char *cudaGetErrorString(cudaError_t error) {
   return error == cudaErrorMemoryAllocation ? "out of memory" : error == cudaSuccess ? "no error" : "error of the stand-in";
 }
 
-const char *cudaGetErrorName(cudaError_t error) { return cudaGetErrorString(error); }
+const char *cudaGetErrorName(cudaError_t error) {
+  return cudaGetErrorString(error);
+}
 
 /* ---- Devices ---- */
 
@@ -68,7 +71,9 @@ cudaError_t cudaGetDevice(int *ret_device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : said(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : said(cudaErrorInvalidDevice);
+}
 
 cudaError_t cudaDriverGetVersion(int *ret_version) {
   *ret_version = CUDART_VERSION;
@@ -80,7 +85,9 @@ cudaError_t cudaRuntimeGetVersion(int *ret_version) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void) {
+  return cudaSuccess;
+}
 
 /* CUDA 12's header renames the function to ..._v2; both names are wanted, whatever the header says. */
 static cudaError_t properties(struct cudaDeviceProp *ret_properties) {
@@ -186,20 +193,15 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 #if CUDART_VERSION >= 13000
                                      unsigned long long *ret_id, cudaGraph_t *ret_graph, const cudaGraphNode_t **ret_nodes,
                                      const cudaGraphEdgeData **ret_edges, size_t *ret_count) {
-  if (ret_graph)
-    *ret_graph = NULL;
-  if (ret_nodes)
-    *ret_nodes = NULL;
-  if (ret_edges)
-    *ret_edges = NULL;
-  if (ret_count)
-    *ret_count = 0;
+  if (ret_graph) *ret_graph = NULL;
+  if (ret_nodes) *ret_nodes = NULL;
+  if (ret_edges) *ret_edges = NULL;
+  if (ret_count) *ret_count = 0;
 #else
                                      unsigned long long *ret_id) {
 #endif
   const size_t at = wo_standin_stream(&wo_oracle_standin, (uint64_t)stream);
-  if (ret_id)
-    *ret_id = wo_oracle_standin.streams[at].capture_id;
+  if (ret_id) *ret_id = wo_oracle_standin.streams[at].capture_id;
   return cudaStreamIsCapturing(stream, ret_status);
 }
 
@@ -223,8 +225,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **ret_functi
   (void)version;
   (void)flags;
   const cudaError_t error = entry(name, ret_function);
-  if (ret_result)
-    *ret_result = error == cudaSuccess ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (ret_result) *ret_result = error == cudaSuccess ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return error;
 }
 #if CUDART_VERSION < 13000

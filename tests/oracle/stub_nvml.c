@@ -3,7 +3,9 @@ int nvmlInit_v2(void);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **ret_device);
 int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned int *ret_count, void *ret_infos);
 
-int nvmlInit_v2(void) { return 0; }
+int nvmlInit_v2(void) {
+  return 0;
+}
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, void **ret_device) {
   (void)bus_id;

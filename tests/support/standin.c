@@ -10,7 +10,9 @@
 /* Ranges of expandable segments lie apart, as drivers keep them. */
 #define RANGE_LOW UINT64_C(0x300000000000)
 
-static uint64_t pages(uint64_t size_bytes) { return (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; }
+static uint64_t pages(uint64_t size_bytes) {
+  return (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
 
 void wo_standin_reset(struct wo_standin *standin, uint64_t total_bytes, enum wo_standin_policy policy, uint64_t seed) {
   standin->capacity_bytes = total_bytes;
@@ -34,8 +36,7 @@ static uint64_t next_random(struct wo_standin *standin) {
 }
 
 static void told(struct wo_standin *standin, enum wo_standin_call call, uint64_t address, uint64_t size_bytes) {
-  if (standin->on_call)
-    standin->on_call(standin->state, call, address, size_bytes);
+  if (standin->on_call) standin->on_call(standin->state, call, address, size_bytes);
 }
 
 /* The first region that ends above an address. */
@@ -57,8 +58,7 @@ static uint64_t fit(const struct wo_standin *standin, uint64_t from, uint64_t si
   size_t at = region_above(standin, from);
   uint64_t address = from;
   for (; at < standin->region_count; at++) {
-    if (standin->regions[at].address >= address + size_bytes)
-      return address;
+    if (standin->regions[at].address >= address + size_bytes) return address;
     address = standin->regions[at].address + pages(standin->regions[at].size_bytes);
   }
   return address;
@@ -86,8 +86,7 @@ static uint64_t choose(struct wo_standin *standin, uint64_t size_bytes) {
 }
 
 static bool insert(struct wo_standin *standin, uint64_t address, uint64_t size_bytes) {
-  if (standin->region_count == WO_STANDIN_REGIONS)
-    return false;
+  if (standin->region_count == WO_STANDIN_REGIONS) return false;
   const size_t at = region_above(standin, address);
   memmove(&standin->regions[at + 1], &standin->regions[at], (standin->region_count - at) * sizeof *standin->regions);
   standin->regions[at].address = address;
@@ -99,8 +98,7 @@ static bool insert(struct wo_standin *standin, uint64_t address, uint64_t size_b
 /* Takes a region out; its size, or 0 when there is none. */
 static uint64_t take_out(struct wo_standin *standin, uint64_t address) {
   const size_t at = region_above(standin, address);
-  if (at == standin->region_count || standin->regions[at].address != address)
-    return 0;
+  if (at == standin->region_count || standin->regions[at].address != address) return 0;
   const uint64_t size_bytes = standin->regions[at].size_bytes;
   standin->region_count--;
   memmove(&standin->regions[at], &standin->regions[at + 1], (standin->region_count - at) * sizeof *standin->regions);
@@ -125,8 +123,7 @@ uint64_t wo_standin_malloc(struct wo_standin *standin, uint64_t size_bytes) {
 
 bool wo_standin_free(struct wo_standin *standin, uint64_t address) {
   const uint64_t size_bytes = take_out(standin, address);
-  if (!size_bytes)
-    return false;
+  if (!size_bytes) return false;
   standin->used_bytes -= pages(size_bytes);
   told(standin, WO_CALL_FREE, address, size_bytes);
   return true;
@@ -135,16 +132,14 @@ bool wo_standin_free(struct wo_standin *standin, uint64_t address) {
 uint64_t wo_standin_reserve(struct wo_standin *standin, uint64_t size_bytes) {
   const uint64_t from = RANGE_LOW + (standin->policy == WO_STANDIN_SHUFFLED ? next_random(standin) % 4096 * PAGE_BYTES : 0);
   const uint64_t address = fit(standin, from, pages(size_bytes));
-  if (!insert(standin, address, size_bytes))
-    return 0;
+  if (!insert(standin, address, size_bytes)) return 0;
   told(standin, WO_CALL_RESERVE, address, size_bytes);
   return address;
 }
 
 bool wo_standin_unreserve(struct wo_standin *standin, uint64_t address) {
   const uint64_t size_bytes = take_out(standin, address);
-  if (!size_bytes)
-    return false;
+  if (!size_bytes) return false;
   told(standin, WO_CALL_UNRESERVE, address, size_bytes);
   return true;
 }
@@ -177,8 +172,7 @@ uint64_t wo_standin_free_bytes(const struct wo_standin *standin) {
 
 size_t wo_standin_stream(struct wo_standin *standin, uint64_t raw) {
   for (size_t i = 0; i < standin->stream_count; i++)
-    if (standin->streams[i].raw == raw)
-      return i;
+    if (standin->streams[i].raw == raw) return i;
   assert(standin->stream_count < WO_STANDIN_STREAMS);
   const size_t at = standin->stream_count++;
   memset(&standin->streams[at], 0, sizeof standin->streams[at]);

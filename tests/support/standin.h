@@ -42,7 +42,7 @@ struct wo_standin {
   size_t region_count;
   struct {
     uint64_t address, size_bytes; /* the size as asked */
-  } regions[WO_STANDIN_REGIONS]; /* by rising address */
+  } regions[WO_STANDIN_REGIONS];  /* by rising address */
   size_t stream_count;
   struct {
     uint64_t raw, recorded, completed;

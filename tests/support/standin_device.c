@@ -24,10 +24,8 @@ static enum wo_status range_free(void *state, uint64_t address, uint64_t size_by
 
 static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
   for (uint64_t done = 0; done < size_bytes; done += handle_bytes) {
-    if (wo_standin_create(state, handle_bytes))
-      continue;
-    for (; done; done -= handle_bytes)
-      wo_standin_release(state, handle_bytes);
+    if (wo_standin_create(state, handle_bytes)) continue;
+    for (; done; done -= handle_bytes) wo_standin_release(state, handle_bytes);
     return WO_E_LIMIT;
   }
   wo_standin_map(state, address, size_bytes);
@@ -35,8 +33,7 @@ static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, ui
 }
 
 static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  for (uint64_t done = 0; done < size_bytes; done += handle_bytes)
-    wo_standin_release(state, handle_bytes);
+  for (uint64_t done = 0; done < size_bytes; done += handle_bytes) wo_standin_release(state, handle_bytes);
   wo_standin_unmap(state, address, size_bytes);
   return WO_OK;
 }

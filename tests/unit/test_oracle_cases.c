@@ -60,8 +60,7 @@ static void fail_case(const struct runner *r, const char *what) {
 }
 
 static void check(const struct runner *r, bool holds, const char *what) {
-  if (!holds)
-    fail_case(r, what);
+  if (!holds) fail_case(r, what);
 }
 
 static void add_event(struct events *events, struct event event) {
@@ -73,21 +72,18 @@ static void add_event(struct events *events, struct event event) {
 
 static size_t find_block(const struct runner *r, uint64_t address) {
   for (size_t i = 0; i < r->block_count; i++)
-    if (r->blocks[i].address == address)
-      return i;
+    if (r->blocks[i].address == address) return i;
   return SIZE_MAX;
 }
 
 static void forget_block(struct runner *r, uint64_t address) {
   const size_t at = find_block(r, address);
-  if (at != SIZE_MAX)
-    r->blocks[at] = r->blocks[--r->block_count];
+  if (at != SIZE_MAX) r->blocks[at] = r->blocks[--r->block_count];
 }
 
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct runner *r = state;
-  if (event->action == WO_ACTION_FREE_COMPLETED)
-    forget_block(r, event->address);
+  if (event->action == WO_ACTION_FREE_COMPLETED) forget_block(r, event->address);
   add_event(&r->got, (struct event){event->action, event->address, event->size_bytes, event->stream});
 }
 
@@ -96,8 +92,7 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
 static int by_action_and_address(const void *left, const void *right) {
   const struct event *a = left;
   const struct event *b = right;
-  if (a->action != b->action)
-    return a->action < b->action ? -1 : 1;
+  if (a->action != b->action) return a->action < b->action ? -1 : 1;
   return a->address < b->address ? -1 : a->address > b->address;
 }
 
@@ -110,10 +105,8 @@ static bool has_free_order(const struct runner *r, enum wo_action action) {
 static void settle(const struct runner *r, struct events *events) {
   for (size_t i = 0; i < events->count; i++) {
     size_t end = i;
-    while (end < events->count && has_free_order(r, events->items[end].action))
-      end++;
-    if (end > i + 1)
-      qsort(&events->items[i], end - i, sizeof *events->items, by_action_and_address);
+    while (end < events->count && has_free_order(r, events->items[end].action)) end++;
+    if (end > i + 1) qsort(&events->items[i], end - i, sizeof *events->items, by_action_and_address);
     i = end > i ? end - 1 : i;
   }
 }
@@ -127,8 +120,7 @@ static struct event event_of(const struct runner *r, size_t entry) {
 static void match(struct runner *r) {
   check(r, r->entry + r->got.count <= r->trace->entries.count, "the model tells more than the real allocator");
   r->wanted.count = 0;
-  for (size_t i = 0; i < r->got.count; i++)
-    add_event(&r->wanted, event_of(r, r->entry + i));
+  for (size_t i = 0; i < r->got.count; i++) add_event(&r->wanted, event_of(r, r->entry + i));
   settle(r, &r->wanted);
   settle(r, &r->got);
   for (size_t i = 0; i < r->got.count; i++) {
@@ -163,8 +155,7 @@ static void run_malloc(struct runner *r, const struct wo_trace_entry *request) {
   const uint64_t stream = r->recording->streams.items[request->stream];
   const enum wo_status status = wo_allocator_malloc(r->allocator, request->size_bytes, stream, &id);
   check(r, status == (request->action == WO_ACTION_ALLOC ? WO_OK : WO_E_LIMIT), "served by one side only");
-  if (status != WO_OK)
-    return;
+  if (status != WO_OK) return;
   assert_true(r->block_count < BLOCKS);
   r->blocks[r->block_count].address = wo_allocator_address(r->allocator, id);
   r->blocks[r->block_count].is_pending = false;
@@ -224,8 +215,7 @@ static void run_instruction(struct runner *r, const struct wo_trace_entry *entry
 /* One request with all entries that it caused. */
 static void run_step(struct runner *r) {
   size_t at = r->entry;
-  while (at < r->trace->entries.count && !is_request((enum wo_action)r->trace->entries.items[at].action))
-    at++;
+  while (at < r->trace->entries.count && !is_request((enum wo_action)r->trace->entries.items[at].action)) at++;
   check(r, at < r->trace->entries.count, "entries that no request caused");
   const struct wo_trace_entry *request = &r->trace->entries.items[at];
   if (request->action == WO_ACTION_ALLOC || request->action == WO_ACTION_OOM) {
@@ -277,11 +267,9 @@ static uint64_t noted(const struct runner *r, const char *word) {
     for (size_t at = 0; wo_view_starts(note, "stand-in card:") && at + length < note.len; at++) {
       struct wo_view rest = wo_view_skip(note, at);
       uint64_t value = 0;
-      if (!wo_view_starts(rest, word))
-        continue;
+      if (!wo_view_starts(rest, word)) continue;
       rest = wo_view_skip(rest, length);
-      if (wo_number_u64(&rest, UINT64_MAX, &value) == WO_OK)
-        return value;
+      if (wo_number_u64(&rest, UINT64_MAX, &value) == WO_OK) return value;
     }
   }
   fail_case(r, "no note tells of the stand-in card");
@@ -314,8 +302,7 @@ static void run_case(const char *path) {
   assert_int_equal(r->recording->traces.count, 1);
   r->trace = &r->recording->traces.items[0];
   begin(r);
-  while (r->entry < r->trace->entries.count)
-    run_step(r);
+  while (r->entry < r->trace->entries.count) run_step(r);
   match_layout(r);
   wo_allocator_free(r->allocator);
   wo_recording_free(r->recording);
