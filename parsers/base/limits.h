@@ -304,4 +304,9 @@
 #define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
 #endif
 
+/* Things that a replay on a GPU holds at one time (segments, ranges, handles of 2 MiB): protects memory. Enough for 2 TiB. */
+#ifndef WO_LIMIT_GPU_HOLDINGS
+#define WO_LIMIT_GPU_HOLDINGS ((size_t)1 << 20)
+#endif
+
 #endif
