@@ -48,7 +48,7 @@ enum wo_status wo_scale_apply(const struct wo_pattern *pattern, const struct wo_
       wo_pattern_done(&scaled);
       return wo_err_set(err, WO_E_RANGE,
                         "allocation %zu of %" PRIu64 " bytes would not be within 1 byte and 2^60 bytes when scaled", i,
-                        instance->size_bytes);
+                        pattern->instances.items[i].size_bytes);
     }
     instance->size_bytes = size;
   }

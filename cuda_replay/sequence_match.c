@@ -6,18 +6,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { EDITS_MAX = 512, DIAGONALS = 2 * EDITS_MAX + 3, CENTER = EDITS_MAX + 1 };
+enum { EDITS_MAX = 512 };
 
 struct matcher {
   const uint64_t *first, *second;
   size_t first_count, second_count;
   size_t first_at, second_at; /* where the window begins */
-  int32_t *reach;             /* reach[edits * DIAGONALS + diagonal]: how far into the first, from the window's begin */
+  int edits_max;              /* of a window */
+  int32_t *reach;             /* a row for each number of edits: by diagonal, how far into the first, from the window's begin */
   uint32_t *matches;
 };
 
 static int32_t *row_of(const struct matcher *matcher, int edits) {
-  return &matcher->reach[(size_t)edits * DIAGONALS + CENTER];
+  size_t diagonals = 2 * (size_t)matcher->edits_max + 3;
+  return &matcher->reach[(size_t)edits * diagonals + (size_t)matcher->edits_max + 1];
 }
 
 /* Follows equal elements along a diagonal (x - y) from x; both relative to the window. */
@@ -70,7 +72,7 @@ static void keep_path(struct matcher *matcher, int edits, int diagonal) {
 static bool run_window(struct matcher *matcher) {
   int best_edits = 0, best_diagonal = 0;
   int64_t best = -1;
-  for (int edits = 0; edits <= EDITS_MAX; edits++) {
+  for (int edits = 0; edits <= matcher->edits_max; edits++) {
     int32_t *row = row_of(matcher, edits);
     row[-edits - 1] = row[edits + 1] = -1;
     for (int diagonal = -edits; diagonal <= edits; diagonal++) row[diagonal] = -1;
@@ -99,12 +101,11 @@ static bool run_window(struct matcher *matcher) {
 enum wo_status wo_sequence_match(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
                                  uint32_t *matches) {
   assert(first_count < INT32_MAX / 2 && second_count < INT32_MAX / 2);
-  struct matcher matcher = {.first = first,
-                            .second = second,
-                            .first_count = first_count,
-                            .second_count = second_count,
-                            .reach = malloc((size_t)(EDITS_MAX + 1) * DIAGONALS * sizeof(int32_t)),
-                            .matches = matches};
+  struct matcher matcher = {
+      .first = first, .second = second, .first_count = first_count, .second_count = second_count, .matches = matches};
+  size_t most = first_count + second_count < EDITS_MAX ? first_count + second_count : EDITS_MAX;
+  matcher.edits_max = (int)most;
+  matcher.reach = malloc((most + 1) * (2 * most + 3) * sizeof matcher.reach[0]);
   if (matcher.reach == NULL) return WO_E_NOMEM;
   for (size_t i = 0; i < first_count; i++) matches[i] = WO_NO_MATCH;
   while (!run_window(&matcher)) continue;

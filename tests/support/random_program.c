@@ -350,11 +350,13 @@ struct wo_random_program wo_random_program_of(uint64_t seed) {
     program.total_bytes = 16384 * MIB;
     program.settings.memory_fraction *= share;
   }
-  /* Whether a retry completed frees cannot be told where it released nothing and mapped nothing, nor, without stacks, what garbage
-   * collection released before it. */
+  /* Whether a retry completed frees cannot be told where it released nothing and mapped nothing, nor, without stacks, what
+   * garbage collection released before it. */
   const bool may_retry = is_bounded || program.settings.memory_fraction > 0;
   if (program.settings.expandable_segments && may_retry) program.has_deferred = false;
   if (program.settings.garbage_collection_threshold > 0 && !program.tells_stacks) program.has_deferred = false;
+  /* torch miscounts the expandable memory of a private pool, and fails once the pool is given up. */
+  if (program.settings.expandable_segments && program.tells_instructions) program.has_pools = false;
   /* A capture that began before the start is not known. */
   if (program.has_pools && program.tells_instructions) program.cut = 0;
   /* The ages of free blocks at the start cannot be rebuilt, and they decide what garbage collection releases. */
