@@ -200,8 +200,8 @@ static void forward_layer(struct maker *maker) {
 
 /* ---- Backward ---- */
 
-/* The gradient of a parameter, through a cast under autocast. */
-static void gradient(struct maker *maker, uint64_t size_bytes) {
+/* The gradient of a parameter, through a cast under autocast; in a later run it is added to the first and freed. */
+static void gradient(struct maker *maker, uint64_t size_bytes, bool is_first) {
   require(maker->gradient_count < 4096);
   uint32_t made;
   if (maker->shape->is_mixed) {
@@ -211,7 +211,10 @@ static void gradient(struct maker *maker, uint64_t size_bytes) {
   } else {
     made = make(maker, size_bytes, "at::_ops::mm::call(|torch::autograd::generated::MmBackward0::apply(|" ENGINE);
   }
-  maker->gradients[maker->gradient_count++] = made;
+  if (is_first)
+    maker->gradients[maker->gradient_count++] = made;
+  else
+    drop(maker, made);
 }
 
 /* The frames of the gradient of an operator: its node is named after it. */
@@ -254,12 +257,12 @@ static void backward_one(struct maker *maker) {
   drop(maker, made);
 }
 
-static void backward(struct maker *maker) {
+static void backward(struct maker *maker, bool is_first) {
   uint64_t sizes[10];
   uint64_t count = parameter_sizes(maker->shape, sizes);
   while (maker->saved_count > 0) backward_one(maker);
   for (uint64_t layer = 0; layer < maker->shape->layers; layer++) {
-    for (uint64_t i = 0; i < count; i++) gradient(maker, sizes[i]);
+    for (uint64_t i = 0; i < count; i++) gradient(maker, sizes[i], is_first);
   }
 }
 
@@ -299,6 +302,17 @@ static void optimize(struct maker *maker) {
   }
 }
 
+/* Forward, loss and backward. */
+static void run_once(struct maker *maker, bool is_first) {
+  const struct wo_made_shape *shape = maker->shape;
+  save(maker, tokens(shape) * shape->hidden * 4, "at::_ops::embedding::call(|forward@model.py:8" TRAIN);
+  for (uint64_t layer = 0; layer < shape->layers; layer++) forward_layer(maker);
+  save(maker, tokens(shape) * shape->vocabulary * 4, "at::_ops::mm::call(|head@model.py:10" TRAIN);
+  uint64_t positions = shape->batch * (shape->length - (shape->is_shifted ? 1 : 0));
+  save(maker, positions * shape->vocabulary * 4, "at::_ops::_log_softmax::call(" LOSS);
+  backward(maker, is_first);
+}
+
 struct wo_made_step wo_made_step_make(const struct wo_made_shape *shape) {
   struct maker *maker = calloc(1, sizeof *maker);
   require(maker != NULL);
@@ -308,11 +322,8 @@ struct wo_made_step wo_made_step_make(const struct wo_made_shape *shape) {
   maker->step.pattern.recording = maker->step.recording;
   uint32_t old_gradients = make_start(maker);
   for (uint32_t i = old_gradients; i < maker->step.pattern.start_count; i++) drop(maker, i);
-  save(maker, tokens(shape) * shape->hidden * 4, "at::_ops::embedding::call(|forward@model.py:8" TRAIN);
-  for (uint64_t layer = 0; layer < shape->layers; layer++) forward_layer(maker);
-  save(maker, tokens(shape) * shape->vocabulary * 4, "at::_ops::mm::call(|head@model.py:10" TRAIN);
-  save(maker, tokens(shape) * shape->vocabulary * 4, "at::_ops::_log_softmax::call(" LOSS);
-  backward(maker);
+  run_once(maker, true);
+  if (shape->is_accumulated) run_once(maker, false);
   optimize(maker);
   struct wo_made_step step = maker->step;
   free(maker);
