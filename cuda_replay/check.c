@@ -235,6 +235,7 @@ static void take_trial(const struct checker *checker, const struct wo__trial *tr
   check->addresses_equal = trial->addresses_equal;
   check->segment_events_equal = trial->segment_events_equal;
   check->refusals_equal = trial->refusals_equal;
+  check->refusals_with_room = trial->refusals_with_room;
   check->final_layout_equal = trial->is_equal;
   check->entries_compared = trial->cursor;
   check->diverged_at = trial->cursor;

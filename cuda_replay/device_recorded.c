@@ -157,6 +157,7 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
 
 void wo_device_recorded_seek(struct wo_device_recorded *device, size_t entry) {
   device->limit = entry;
+  device->has_refused = false;
   for (const struct wo_trace_entry *next = peek(device); next && next->action == WO_ACTION_OOM; next = peek(device)) {
     if (device->cursor >= entry) break;
     device->cursor++;
