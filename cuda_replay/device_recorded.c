@@ -1,6 +1,7 @@
 /* The recorded device: a cursor over the segment events and `oom` entries of a trace. */
 #include "cuda_replay/device_recorded.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -156,6 +157,7 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
 }
 
 void wo_device_recorded_seek(struct wo_device_recorded *device, size_t entry) {
+  assert(device->cursor <= device->trace->entries.count);
   device->limit = entry;
   device->has_refused = false;
   for (const struct wo_trace_entry *next = peek(device); next && next->action == WO_ACTION_OOM; next = peek(device)) {

@@ -1,6 +1,7 @@
 /* Ranges lie side by side in the address space: the least distance between the beginnings of two of them bounds their size. */
 #include "cuda_replay/ranges.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "parsers/base/limits.h"
@@ -69,6 +70,7 @@ static bool is_default(struct wo_pool_id pool) {
 static bool are_together(const struct place *a, const struct place *b) {
   const bool is_same_pool =
       (a->pool.first == b->pool.first && a->pool.second == b->pool.second) || is_default(a->pool) || is_default(b->pool);
+  assert(a->address <= b->address);
   const bool is_near = b->address - a->address < CARD_MAX_BYTES / 8 * 9;
   return a->kind != PLAIN && a->kind == b->kind && a->stream == b->stream && is_same_pool && is_near;
 }
