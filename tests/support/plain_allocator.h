@@ -524,7 +524,16 @@ static enum wo_status plain_expand(struct plain *p, const struct plain_block *wa
 
 static enum wo_status plain_try(struct plain *p, const struct plain_block *want, struct plain_block **ret_block) {
   const uint64_t segment = plain_segment(p, want->size);
-  if (p->has_fraction && (uint64_t)p->stats.reserved_bytes[0].current + segment > p->allowed) return WO_E_LIMIT;
+  const uint64_t needed = (uint64_t)p->stats.reserved_bytes[0].current + segment;
+  const double fraction = p->settings.string_fraction > 0 ? p->settings.string_fraction : 1;
+  uint64_t free_bytes = 0;
+  uint64_t total = 0;
+  p->device->memory_info(p->device->state, &free_bytes, &total);
+  if (p->has_fraction && needed > p->allowed) return WO_E_LIMIT;
+  if (p->torch >= 212 && p->settings.throw_on_cudamalloc_oom && needed > (uint64_t)(fraction * (double)total)) {
+    p->stats.num_oom_rejections++;
+    return WO_E_SYNTAX; /* stands for a refusal without an event */
+  }
   if (p->settings.expandable_segments && (want->pool == 0 || p->torch >= 205)) {
     const enum wo_status status = plain_expand(p, want, ret_block);
     if (status == WO_OK) p->pools[want->pool].segments++;
@@ -575,18 +584,7 @@ static struct plain_block *plain_find(struct plain *p, const struct plain_block 
 
 static enum wo_status plain_obtain(struct plain *p, const struct plain_block *want, struct plain_block **ret_block) {
   bool is_enough = false;
-  uint64_t free_bytes = 0;
-  uint64_t total = 0;
   enum wo_status status = plain_collects(p) ? plain_collect(p) : WO_OK;
-  p->device->memory_info(p->device->state, &free_bytes, &total);
-  const uint64_t needed = (uint64_t)p->stats.reserved_bytes[0].current + plain_segment(p, want->size);
-  const double fraction = p->settings.string_fraction > 0 ? p->settings.string_fraction : 1;
-  const bool is_allowed = !p->has_fraction || needed <= p->allowed;
-  if (status == WO_OK && p->torch >= 212 && p->settings.throw_on_cudamalloc_oom && is_allowed &&
-      needed > (uint64_t)(fraction * (double)total)) {
-    p->stats.num_oom_rejections++;
-    return WO_E_SYNTAX; /* stands for a refusal without an event */
-  }
   if (status == WO_OK) status = plain_try(p, want, ret_block);
   if (status != WO_E_LIMIT) return status;
   status = plain_release_large(p, want, &is_enough);
