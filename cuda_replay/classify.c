@@ -113,13 +113,23 @@ static bool outlives_pass(const struct wo__classing *work, const struct wo_insta
   return is_lasting(instance) || instance->death >= work->pass_end[instance->birth];
 }
 
-/* Sizes that parameters have: what lasts and was there at the start or made in forward (a recording of the whole program). */
+/* Whether an instance may be a parameter by its life: alive from the start to the end. In a recording of a whole program nothing
+ * is alive at the start; there it is what was built, or, when no stack tells what was, all that forward made and never freed. (A
+ * recording that ends in the middle of a step keeps that step's activations, so forward is not believed elsewhere.) */
+static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has_setup) {
+  enum wo_phase phase = work->classes->marks.items[i].phase;
+  if (!is_lasting(&work->pattern->instances.items[i])) return false;
+  if (work->pattern->start_count > 0) return phase == WO_PHASE_START;
+  if (has_setup) return (wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0;
+  return phase == WO_PHASE_FORWARD;
+}
+
+/* Sizes that parameters have. */
 static bool count_lasting(struct wo__classing *work) {
+  bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
-    const struct wo_instance *instance = &work->pattern->instances.items[i];
-    enum wo_phase phase = work->classes->marks.items[i].phase;
-    if (!is_lasting(instance) || (phase != WO_PHASE_START && phase != WO_PHASE_FORWARD)) continue;
-    if (!wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
+    if (!may_be_parameter(work, i, has_setup)) continue;
+    if (!wo_size_counts_add(&work->lasting, work->pattern->instances.items[i].size_bytes)) return false;
   }
   wo_size_counts_sort(&work->lasting);
   return true;
@@ -230,7 +240,9 @@ static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i
   if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(instance)) return WO_CLASS_RULE_START_SETUP;
   bool has_stacks = work->classes->facts.all_flags != 0;
   if (!has_stacks && is_lasting(instance)) {
-    bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > 1;
+    /* In a whole program the instance counts itself. */
+    uint32_t itself = work->pattern->start_count == 0 ? 1 : 0;
+    bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > itself;
     return is_parameter_size ? WO_CLASS_RULE_SIZE_OF_PARAMETER : WO_CLASS_RULE_PERSISTENT;
   }
   if (work->pattern->start_count == 0 && is_lasting(instance) && facts.kind != WO_OP_MATMUL) return WO_CLASS_RULE_PERSISTENT;

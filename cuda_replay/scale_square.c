@@ -191,8 +191,19 @@ static enum wo_scale_reason reason_of(unsigned evidence) {
   return (evidence & EVIDENCE_MASK) != 0 ? WO_SCALE_REASON_MASK : WO_SCALE_REASON_FORWARD;
 }
 
-static void decide(struct squares *squares, uint32_t i) {
+/* Whether a recording ends in forward so soon after a product that nothing can tell yet what it is: jobs like to die of scores.
+ */
+static bool is_cut_off(const struct squares *squares, size_t at, struct wo_stack_facts facts) {
+  enum { TOLD_WITHIN = 6 };
+  const struct wo__scaling *work = squares->work;
+  bool is_kind = facts.kind == WO_OP_MATMUL || hands_on(facts);
+  bool ends_in_forward = wo__scale_is_forward(work, work->pattern->instances.count - 1);
+  return is_kind && ends_in_forward && at + TOLD_WITHIN >= squares->forward.count;
+}
+
+static void decide(struct squares *squares, size_t at) {
   struct wo__scaling *work = squares->work;
+  uint32_t i = squares->forward.items[at];
   struct wo_stack_facts facts = wo__scale_facts(work, i);
   bool is_square = is_square_multiple(squares, bytes_of(squares, i));
   unsigned evidence = is_square ? squares->evidence[root_of(squares, i)] : 0;
@@ -201,7 +212,7 @@ static void decide(struct squares *squares, uint32_t i) {
   if (likely == 2) low = 2;
   /* Without operators a softmax does not show. */
   bool is_blind = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
-  if (is_square && (is_blind || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
+  if (is_square && (is_blind || is_cut_off(squares, at, facts) || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
   if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY && likely < 2) low = 0;
   if ((facts.flags & WO_STACK_SCRATCH) != 0)
     wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
@@ -291,7 +302,7 @@ enum wo_status wo__scale_forward(struct wo__scaling *work) {
       uint32_t i = squares.forward.items[at];
       squares.evidence[root_of(&squares, i)] |= squares.evidence[i];
     }
-    for (size_t at = 0; at < squares.forward.count; at++) decide(&squares, squares.forward.items[at]);
+    for (size_t at = 0; at < squares.forward.count; at++) decide(&squares, at);
     if (vote_all(&squares)) status = WO_OK;
   }
   free(squares.parent);
