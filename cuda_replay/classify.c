@@ -53,6 +53,7 @@ struct step_marks {
   unsigned depth;
 };
 
+/* PyTorch writes "Optimizer.step#Adam.step"; frameworks that wrap it use the other spelling. */
 static bool is_step_mark(struct wo_view name) {
   return wo_view_has(name, "Optimizer.step") || wo_view_has(name, "optimizer_step");
 }
@@ -75,12 +76,15 @@ static bool is_in_step(struct step_marks *marks, const struct wo_request *reques
   return marks->depth > 0;
 }
 
+/* An optimizer that steps inside of backward (one parameter at a time) is the optimizer; annotations count where stacks do not
+ * tell. */
 static enum wo_phase phase_of(struct wo_stack_facts facts, bool is_step) {
   if ((facts.flags & WO_STACK_OPTIMIZER) != 0) return WO_PHASE_OPTIMIZER;
   if ((facts.flags & WO_STACK_BACKWARD) != 0) return WO_PHASE_BACKWARD;
   return is_step ? WO_PHASE_OPTIMIZER : WO_PHASE_FORWARD;
 }
 
+/* Marks each birth with its phase, each request with that of the latest birth, and where that phase ends. */
 static void find_phases(struct wo__classing *work, const struct wo_trace *trace) {
   const struct wo_pattern *pattern = work->pattern;
   struct step_marks marks = {.recording = pattern->recording, .trace = trace};
@@ -109,6 +113,7 @@ static bool is_lasting(const struct wo_instance *instance) {
   return instance->death == WO_NO_REQUEST;
 }
 
+/* Whether an instance is still there when its phase is over. */
 static bool outlives_pass(const struct wo__classing *work, const struct wo_instance *instance) {
   return is_lasting(instance) || instance->death >= work->pass_end[instance->birth];
 }
@@ -154,6 +159,7 @@ static void class_by_stack(struct wo__classing *work) {
   }
 }
 
+/* Gradients: what backward leaves behind in the sizes of parameters. */
 static bool class_gradients(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
@@ -249,6 +255,7 @@ static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i
   return outlives_pass(work, instance) ? WO_CLASS_RULE_ACTIVATION : WO_CLASS_RULE_FORWARD_TEMPORARY;
 }
 
+/* Who is born and who dies at each request, so that neighbours in time can be asked for. */
 static bool index_requests(struct wo__classing *work) {
   const struct wo_pattern *pattern = work->pattern;
   size_t count = pattern->requests.count > 0 ? pattern->requests.count : 1;
@@ -267,6 +274,7 @@ static bool index_requests(struct wo__classing *work) {
   return true;
 }
 
+/* The order matters: gradients need the sizes of parameters, weights those of gradients, and the rest is what no rule took. */
 static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
   if (!index_requests(work)) return WO_E_NOMEM;
   find_phases(work, trace);

@@ -19,6 +19,7 @@ struct tallies {
   size_t count, capacity;
 };
 
+/* By size and operator; op 0 is the tally of all operators of a size. */
 static int compare_tallies(const void *a, const void *b) {
   const struct tally *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
@@ -35,6 +36,7 @@ static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, const
   return true;
 }
 
+/* Sorts, and makes one row of all that have the same size and operator. */
 static void merge(struct tallies *tallies) {
   if (tallies->count == 0) return;
   qsort(tallies->items, tallies->count, sizeof tallies->items[0], compare_tallies);
@@ -65,6 +67,7 @@ static unsigned only_power(const struct tally *tally) {
   return tally->counts[1] > 0 ? 1 : 2;
 }
 
+/* Tallies what forward made and what depends on the batch at all. */
 static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__scale_is_open(work, i) || !wo__scale_is_forward(work, i)) continue;
