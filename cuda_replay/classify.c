@@ -115,6 +115,7 @@ static bool is_lasting(const struct wo_instance *instance) {
 
 /* Whether an instance is still there when its phase is over. */
 static bool outlives_pass(const struct wo__classing *work, const struct wo_instance *instance) {
+  assert(instance->birth != WO_NO_REQUEST);
   return is_lasting(instance) || instance->death >= work->pass_end[instance->birth];
 }
 

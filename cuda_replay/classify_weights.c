@@ -23,6 +23,7 @@ static bool hands_on(struct wo_stack_facts facts) {
 static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *made = &instances[consumer];
+  assert(made->birth != WO_NO_REQUEST);
   for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
     if (made->birth + step >= work->pattern->requests.count) break;
     uint32_t dead = work->freed_at[made->birth + step];

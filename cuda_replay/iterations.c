@@ -197,7 +197,8 @@ static bool fill(const struct wo_pattern *pattern, const struct ends *ends, stru
     iterations->list.items[iterations->list.count++] = (struct wo_iteration){first, ends->items[i]};
     first = ends->items[i];
   }
-  if (first >= count) return true;
+  assert(first <= count);
+  if (first == count) return true;
   size_t found = iterations->list.count;
   bool is_short = found > 0 && (uint64_t)(count - first) * 10 * found < first;
   if (is_short) {

@@ -168,6 +168,7 @@ static void set_power(struct wo_exponent *exponent, enum wo_scale_axis_id axis, 
 
 /* size * ratio^power, as a real number. */
 static double grown(const struct wo_pair *pair, uint64_t size, unsigned power) {
+  assert(pair->ratio_under > 0);
   double ratio = (double)pair->ratio_over / (double)pair->ratio_under, value = (double)size;
   for (; power > 0; power--) value *= ratio;
   return value;

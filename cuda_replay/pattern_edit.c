@@ -141,6 +141,7 @@ static struct survivor_group *survivors_of(const struct survivors *survivors, ui
 static uint32_t take_survivor(const struct wo_pattern *pattern, struct survivors *survivors, uint64_t size_bytes, size_t death) {
   struct survivor_group *group = survivors_of(survivors, size_bytes);
   if (group == NULL) return WO_NO_SUCCESSOR;
+  assert(group->next <= group->end && group->end <= survivors->count);
   while (group->next < group->end && pattern->instances.items[survivors->rows[group->next].instance].birth < death) {
     survivors->rows[group->next].below = group->top;
     group->top = group->next++;

@@ -102,6 +102,7 @@ static const struct tally *find_size(const struct tallies *tallies, uint64_t siz
 /* Takes the power of a tally, with the interval of its members; several powers are an interval as well. */
 static void take(struct wo__scaling *work, size_t i, const struct tally *tally, bool is_unsure, enum wo_scale_reason reason) {
   unsigned power = only_power(tally), low = tally->low, high = tally->high;
+  assert(tally->counts[1] + tally->counts[2] > 0);
   if (power == 3) {
     power = tally->counts[2] > tally->counts[1] ? 2 : 1;
     low = low < 1 ? low : 1;

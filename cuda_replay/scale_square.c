@@ -32,6 +32,7 @@ struct squares {
 
 /* The member that stands for a component; paths are halved on the way. */
 static uint32_t root_of(struct squares *squares, uint32_t i) {
+  assert(i < squares->work->pattern->instances.count);
   while (squares->parent[i] != i) {
     squares->parent[i] = squares->parent[squares->parent[i]];
     i = squares->parent[i];

@@ -136,6 +136,7 @@ static uint64_t current_of(const struct wo_stat *stat) {
 static void watch_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct watch *watch = state;
   const struct wo_allocator_stats *stats = wo_allocator_stats(allocator);
+  assert(request < watch->passes->ends[watch->passes->count - 1]);
   while (watch->pass + 1 < watch->passes->count && request >= watch->passes->ends[watch->pass]) watch->pass++;
   struct wo_steady_pass *pass = &watch->steady->passes[watch->pass];
   uint64_t reserved = current_of(&stats->reserved_bytes[WO_STAT_ALL]);

@@ -23,6 +23,7 @@ static enum wo_phase phase_of(const struct accumulate *work, uint32_t instance) 
 static size_t end_of_run(const struct accumulate *work, size_t first, bool is_step) {
   const struct wo_pattern *from = work->request->pattern;
   size_t end = first;
+  assert(first <= from->requests.count);
   for (size_t r = first; r < from->requests.count; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind == WO_REQUEST_ALLOC && (phase_of(work, request->subject) == WO_PHASE_OPTIMIZER) != is_step) return r;

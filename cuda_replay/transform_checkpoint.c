@@ -123,6 +123,7 @@ static void cut_segments(struct checkpoint *work, const struct group *marker) {
 static void settle_segment(struct checkpoint *work, size_t index) {
   const struct wo_pattern *from = work->request->pattern;
   struct segment *segment = &work->segments[index];
+  assert(segment->first < segment->end);
   unsigned keep = work->request->bound == WO_BOUND_HIGH ? 2 : 1;
   for (size_t r = segment->end; r-- > segment->first;) {
     const struct wo_request *request = &from->requests.items[r];

@@ -10,7 +10,9 @@ static uint64_t size_of(const struct wo_transform_request *request, size_t i) {
 
 /* A share of `amount`: shards are padded to the same size. */
 static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
-  return (size_of(request, i) - 1) / request->amount + 1;
+  assert(request->amount > 0);
+  uint64_t size = size_of(request, i);
+  return size / request->amount + (size % request->amount > 0);
 }
 
 /* Buffers for the parameters in use: the unit that is gathered at a time is not known (a layer, a block), so the bounds are the
