@@ -43,7 +43,7 @@ enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t ad
       !wo_block_order_reserve(&a->chains, a->chains.count + 1)) {
     return WO_E_NOMEM;
   }
-  a->ranges.items[range] = (struct wo__range){address, size_bytes, handle_bytes};
+  a->ranges.items[range] = (struct wo__range){.address = address, .size_bytes = size_bytes, .handle_bytes = handle_bytes};
   *ret_block = wo__block_new(a, shelf, address, size_bytes, WO__UNMAPPED);
   wo__block(a, *ret_block)->range = range;
   wo__block(a, *ret_block)->tie = wo__tie_of_segment(a, address);

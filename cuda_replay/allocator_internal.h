@@ -115,6 +115,7 @@ struct wo__range {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t handle_bytes; /* 0: this number is not in use */
+  bool is_guess;         /* its end is not known: it gives way to segments placed later */
 };
 
 struct wo_allocator {

@@ -22,24 +22,29 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   return WO_OK;
 }
 
-/* One try. The memory fraction is held against the segment, also where less would be mapped. */
+/* Whether the memory fraction refuses. It is held against the segment, also where less would be mapped. */
+static bool exceeds_fraction(const struct wo_allocator *a, const struct wo__request *request) {
+  return a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes;
+}
+
+/* Whether a request is refused before anything is tried. The limit is the fraction of the settings string, whatever the fraction
+ * in force is; the latter refuses first, and then releases are tried. */
+static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
+  if (!a->settings.throw_on_cudamalloc_oom || !wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION)) return false;
+  if (a->card_bytes == UINT64_MAX || exceeds_fraction(a, request)) return false;
+  const double fraction = a->settings.string_fraction > 0 ? a->settings.string_fraction : 1;
+  return wo__reserved_bytes(a) + request->segment_bytes > (uint64_t)(fraction * (double)a->card_bytes);
+}
+
+/* One try. */
 static enum wo_status try_once(struct wo_allocator *a, struct wo__request *request) {
-  request->by_fraction = false;
+  request->by_fraction = exceeds_fraction(a, request);
+  if (request->by_fraction) return WO_E_LIMIT;
   if (wo__reserve_blocks(a, request->shelf, 2) != WO_OK) return WO_E_NOMEM;
-  if (a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes) {
-    request->by_fraction = true;
-    return WO_E_LIMIT;
-  }
   if (!wo__is_expandable(a, wo__shelf(a, request->shelf))) return add_segment(a, request);
   const enum wo_status status = wo__expand(a, request);
   if (status == WO_OK) a->pools.items[wo__shelf(a, request->shelf)->pool].segment_count++;
   return status;
-}
-
-/* A request that the card could not hold even if all else were given back is refused at once where the user wants that. */
-static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
-  return a->settings.throw_on_cudamalloc_oom && wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION) &&
-         a->allowed_bytes == UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->card_bytes;
 }
 
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {

@@ -41,6 +41,31 @@ static uint32_t chain_at(const struct wo_allocator *a, uint64_t address, uint64_
   return id != WO_ORDER_NONE && chain_end(a, id) > address ? id : WO__NONE;
 }
 
+/* Cuts the unused end off a range whose end was a guess, so that `address` is behind it. False when that cannot be. */
+static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t address) {
+  uint32_t last = chain;
+  while (wo__block(a, last)->next != WO__NONE) last = wo__block(a, last)->next;
+  struct wo__block *const block = wo__block(a, last);
+  struct wo__range *const range = &a->ranges.items[block->range];
+  if (!range->is_guess || block->state != WO__UNMAPPED || block->prev == WO__NONE || block->address > address) return false;
+  const uint64_t kept_bytes = (address - block->address) / range->handle_bytes * range->handle_bytes;
+  range->size_bytes -= block->size_bytes - kept_bytes;
+  block->size_bytes = kept_bytes;
+  if (kept_bytes > 0) return true;
+  wo_block_order_erase(&wo__shelf(a, block->shelf)->unmapped, wo__address_key(block->address));
+  wo__block(a, block->prev)->next = WO__NONE;
+  wo__block_drop(a, last);
+  return true;
+}
+
+/* Whether [address, end) is free for a segment. */
+static bool make_way(struct wo_allocator *a, uint64_t address, uint64_t end) {
+  const uint32_t chain = chain_at(a, address, end);
+  if (chain == WO__NONE) return true;
+  const bool is_range = wo__block(a, chain)->range != WO__NONE;
+  return is_range && shorten_guess(a, chain, address) && chain_at(a, address, end) == WO__NONE;
+}
+
 /* Whether a free block would touch a free block of the same range: memory that is in one piece is placed in one piece. */
 static bool touches_free(const struct wo_allocator *a, uint32_t neighbour, const struct wo_allocator_block *block) {
   return neighbour != WO__NONE && wo__block(a, neighbour)->state == WO__FREE && block->state == WO_BLOCK_FREE;
@@ -79,29 +104,29 @@ static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const st
       end = address + size_bytes;
     }
   }
-  if (size_bytes % handle_bytes != 0 || segment->address < address || segment->address + segment->size_bytes > end ||
-      chain_at(a, address, end) != WO__NONE) {
-    return WO_E_RANGE;
-  }
-  return wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
+  const bool is_inside = segment->address >= address && segment->address + segment->size_bytes <= end;
+  const bool is_aligned = size_bytes % handle_bytes == 0 && (segment->address - address) % handle_bytes == 0 &&
+                          segment->size_bytes % handle_bytes == 0;
+  if (!is_inside || !is_aligned || chain_at(a, address, end) != WO__NONE) return WO_E_RANGE;
+  const enum wo_status status = wo__range_add(a, shelf, address, size_bytes, handle_bytes, ret_block);
+  if (status == WO_OK) a->ranges.items[wo__block(a, *ret_block)->range].is_guess = segment->range_address == 0;
+  return status;
 }
 
 /* The block that a mapped run of a range becomes: free, in no order, not yet cut into blocks. */
 static enum wo_status place_run(struct wo_allocator *a, uint32_t shelf, const struct wo_allocator_segment *segment,
                                 const struct wo_allocator_block *blocks, size_t count, uint32_t *ret_block) {
-  const uint32_t chain = chain_at(a, segment->address, segment->address + segment->size_bytes);
-  uint32_t id = WO__NONE;
-  if (chain == WO__NONE) {
+  const uint64_t end = segment->address + segment->size_bytes;
+  const uint32_t chain = chain_at(a, segment->address, end);
+  uint32_t id = chain == WO__NONE ? WO__NONE : unmapped_for(a, chain, shelf, segment);
+  if (id == WO__NONE) {
+    if (!make_way(a, segment->address, end)) return WO_E_RANGE;
     const enum wo_status status = new_range(a, shelf, segment, &id);
     if (status != WO_OK) return status;
   }
-  const uint32_t home = chain == WO__NONE ? id : chain;
-  id = unmapped_for(a, home, shelf, segment);
-  if (id == WO__NONE) return WO_E_RANGE;
   const struct wo__block *const block = wo__block(a, id);
   const bool fits_front = segment->address > block->address || !touches_free(a, block->prev, &blocks[0]);
-  const bool fits_back = segment->address + segment->size_bytes < block->address + block->size_bytes ||
-                         !touches_free(a, block->next, &blocks[count - 1]);
+  const bool fits_back = end < block->address + block->size_bytes || !touches_free(a, block->next, &blocks[count - 1]);
   if (!fits_front || !fits_back) return WO_E_RANGE;
   if (segment->address > block->address) {
     id = wo__chain_cut(a, id, segment->address - block->address);
@@ -161,9 +186,7 @@ static void count_segment(struct wo_allocator *a, const struct wo__shelf *shelf,
 enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_allocator_segment *segment,
                                   const struct wo_allocator_block *blocks, size_t count, wo_block_id *ret_blocks) {
   if (!is_sound(a, segment, blocks, count)) return WO_E_RANGE;
-  if (!segment->is_expandable && chain_at(a, segment->address, segment->address + segment->size_bytes) != WO__NONE) {
-    return WO_E_RANGE;
-  }
+  if (!segment->is_expandable && !make_way(a, segment->address, segment->address + segment->size_bytes)) return WO_E_RANGE;
   uint32_t pool = WO__NONE;
   uint32_t shelf = WO__NONE;
   /* A cut in front of a run, one behind it, and its blocks. */

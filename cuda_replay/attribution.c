@@ -21,6 +21,7 @@ struct items {
   size_t count, capacity;
 };
 
+/* Blocks that no instance is known of count as of unknown class, without a stack: nothing is left out of the sums. */
 static struct item item_of(const struct wo_pattern *pattern, const struct wo_map_block *block) {
   struct item item = {.stack = WO_NO_STACK, .sites = {WO_NO_FRAME, WO_NO_FRAME}, .class_ = WO_CLASS_UNKNOWN};
   item.share = (struct wo_share){block->size_bytes, block->requested_bytes, 1};
@@ -31,6 +32,8 @@ static struct item item_of(const struct wo_pattern *pattern, const struct wo_map
   return item;
 }
 
+/* Frames repeat in most stacks, and looking at a file name costs more than all else here: what it told is kept for the whole
+ * pass. */
 static bool collect(const struct wo_pattern *pattern, const struct wo_segment_map *map, struct items *items) {
   uint8_t *const known = calloc(pattern->recording->frames.count + 1, 1);
   if (!known || !WO_VEC_RESERVE(items, map->blocks.count, UINT32_MAX)) {
@@ -73,6 +76,7 @@ static void add_to_run(struct run *run, const struct item *item) {
   run->class_bytes[item->class_] += item->share.block_bytes;
 }
 
+/* The colour of a row: one line of code mostly makes one class of memory. */
 static enum wo_alloc_class class_of_run(const struct run *run) {
   int best = 0;
   for (int i = 1; i < WO_CLASS_COUNT_; i++) {
@@ -117,6 +121,7 @@ static size_t add_site(struct wo_attribution *attribution, const struct items *i
   return end;
 }
 
+/* Most bytes first; the index makes the order the same on every machine. */
 static int compare_stacks(const void *left, const void *right) {
   const struct wo_attribution_stack *const a = left;
   const struct wo_attribution_stack *const b = right;
@@ -131,6 +136,7 @@ static int compare_sites(const void *left, const void *right) {
   return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
+/* Sorted once, then summed up in one pass: each site is a stretch of stacks, each stack a stretch of items. */
 static bool sum_up(struct wo_attribution *attribution, struct items *items) {
   if (items->count == 0) return true;
   qsort(items->items, items->count, sizeof *items->items, compare_items);
@@ -141,6 +147,7 @@ static bool sum_up(struct wo_attribution *attribution, struct items *items) {
     add_share(&attribution->classes[items->items[i].class_], items->items[i].share);
   }
   for (size_t i = 0; i < items->count;) i = add_site(attribution, items, i);
+  assert(attribution->sites.count <= attribution->stacks.count && attribution->stacks.count <= items->count);
   qsort(attribution->stacks.items, attribution->stacks.count, sizeof *attribution->stacks.items, compare_stacks);
   qsort(attribution->sites.items, attribution->sites.count, sizeof *attribution->sites.items, compare_sites);
   return true;
@@ -148,6 +155,7 @@ static bool sum_up(struct wo_attribution *attribution, struct items *items) {
 
 /* ---- Segments ---- */
 
+/* A unit that holds any block in use cannot be given back, so all that is free in it is pinned. */
 static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
   assert(unit->slack_bytes <= unit->used_bytes && unit->used_bytes <= size_bytes);
@@ -163,6 +171,7 @@ static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit)
   }
 }
 
+/* Free neighbours are merged by the allocator: the largest free block is the largest request that fits without new memory. */
 static void note_largest_free(struct wo_attribution *attribution, const struct wo_segment_map *map) {
   for (size_t i = 0; i < map->segments.count; i++) {
     const struct wo_map_segment *const segment = &map->segments.items[i];
@@ -176,6 +185,7 @@ static void note_largest_free(struct wo_attribution *attribution, const struct w
   }
 }
 
+/* Every byte of every segment lies in exactly one unit; that is why the parts add up to what is reserved. */
 static void account_segments(struct wo_attribution *attribution, const struct wo_segment_map *map) {
   struct wo_map_walk walk = {0};
   struct wo_map_unit unit;
@@ -213,6 +223,7 @@ void wo_attribution_done(struct wo_attribution *attribution) {
   *attribution = (struct wo_attribution){0};
 }
 
+/* A part of nothing is nothing, so that reports need no special case. */
 double wo_share_pct(uint64_t part_bytes, uint64_t whole_bytes) {
   assert(part_bytes <= whole_bytes);
   return whole_bytes == 0 ? 0.0 : 100.0 * (double)part_bytes / (double)whole_bytes;

@@ -29,6 +29,7 @@ static uint64_t change_of(const struct wo_trace_entry *entry) {
 /* Reserved bytes before entry `at`: back from the segments at the end where the file has them, else up from nothing. Sums are
  * modulo 2^64, so that hostile sizes wrap instead of overflowing; the caller looks whether the result can be. */
 static uint64_t reserved_before(const struct wo_trace *trace, size_t at) {
+  assert(at <= trace->entries.count);
   uint64_t sum = 0;
   if (!trace->has_segments) {
     for (size_t i = 0; i < at; i++) sum += change_of(&trace->entries.items[i]);
@@ -39,6 +40,7 @@ static uint64_t reserved_before(const struct wo_trace *trace, size_t at) {
   return sum;
 }
 
+/* Programs that retry with less have several failures; the last one knows most of what else came onto the card. */
 static uint32_t last_oom(const struct wo_trace *trace) {
   for (size_t i = trace->entries.count; i > 0; i--) {
     if (trace->entries.items[i - 1].action == WO_ACTION_OOM && i - 1 < UINT32_MAX) return (uint32_t)(i - 1);
@@ -62,6 +64,7 @@ static struct wo_capacity from_oom(const struct wo_recording *recording, const s
   return capacity;
 }
 
+/* Said beats seen: who states a capacity asks about that card. Seen beats the file's figure, which is of the whole card. */
 struct wo_capacity wo_capacity_find(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t stated_bytes) {
   assert(recording != NULL && trace != NULL);
   const uint32_t at = last_oom(trace);

@@ -1,5 +1,14 @@
 /* The reader of profiler traces: one pass over the events, of which memory events are kept and operators are followed.
  *
+ * An event that matters looks so, in one line or in ten:
+ *
+ *   {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 7, "tid": 8, "ts": 101.5, "args":
+ *    {"Total Reserved": 2097152, "Total Allocated": 5120, "Bytes": 1024, "Addr": 4096, "Device Id": 0, "Device Type": 1}}
+ *
+ * and an operator that it may have happened in:
+ *
+ *   {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 7, "tid": 8, "ts": 100.001, "dur": 2.5, "args": {...}}
+ *
  * Most of a large file is passed over bracket by bracket, as soon as an event's phase, category or name says that it does not
  * matter. What becomes of the kept events: chrome_trace_build.c. */
 #include "cuda_replay/chrome_trace.h"
@@ -16,6 +25,9 @@
 #include "parsers/base/vec.h"
 
 enum { DEVICE_TYPE_CUDA = 1, DEVICE_TYPE_HIP = 6 };
+
+/* Figures beyond are of no card, and of no use. */
+#define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
 
 /* What an event is by its name or its category. */
 enum event_kind { EVENT_OPEN, EVENT_MEMORY, EVENT_OOM, EVENT_OP, EVENT_PYTHON, EVENT_MARK, EVENT_OTHER };
@@ -78,10 +90,12 @@ static enum wo_status read_number(struct reader *reader, unsigned decimals, int6
 
 /* ---- Memory events' arguments ---- */
 
-static const struct {
+struct arg {
   const char *name;
-  size_t offset;
-} args[] = {
+  size_t offset; /* of an int64_t in struct event */
+};
+
+static const struct arg args[] = {
     {"Bytes", offsetof(struct event, memory.bytes)},
     {"Total Allocated", offsetof(struct event, memory.allocated_bytes)},
     {"Total Reserved", offsetof(struct event, memory.reserved_bytes)},
@@ -99,6 +113,7 @@ static enum wo_status read_address(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
+/* Figures that are no numbers, or do not fit, stay unknown. */
 static enum wo_status read_arg(struct reader *reader, struct wo_view key, struct event *event) {
   if (wo_view_is(key, "Addr")) return read_address(reader, event);
   for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) {
@@ -130,6 +145,7 @@ static enum wo_status read_args(struct reader *reader, struct event *event) {
 
 /* ---- Events ---- */
 
+/* Process and thread are numbers or names ("stream 7"); only their identity matters. */
 static uint64_t hash_text(struct wo_view text) {
   uint64_t hash = UINT64_C(1469598103934665603);
   for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
@@ -139,6 +155,7 @@ static uint64_t hash_text(struct wo_view text) {
 /* As wo_view_is, without a look at what has another length. */
 #define IS(view, literal) ((view).len == sizeof(literal) - 1 && memcmp((view).ptr, (literal), sizeof(literal) - 1) == 0)
 
+/* The name is kept for stacks, cut to what a stack holds. */
 static void classify_name(struct event *event, struct wo_view name) {
   event->name_len = name.len < sizeof event->name ? name.len : sizeof event->name;
   if (event->name_len > 0) memcpy(event->name, name.ptr, event->name_len);
@@ -189,6 +206,7 @@ static void take_text(struct event *event, enum text_key key, struct wo_view tex
   }
 }
 
+/* By name alone: the category changed between versions. */
 static bool is_memory(const struct event *event) {
   return event->by_name == EVENT_MEMORY || event->by_name == EVENT_OOM;
 }
@@ -204,6 +222,7 @@ static bool is_settled(const struct event *event) {
   return event->has_phase && event->has_start && event->has_duration && event->thread != 0 && event->process != 0;
 }
 
+/* Arguments are large and matter for memory events only, which nearly every writer names before them. */
 static enum wo_status read_key(struct reader *reader, struct wo_view key, struct event *event) {
   if (IS(key, "args")) {
     const bool may_matter = event->by_name == EVENT_OPEN || is_memory(event);
@@ -242,7 +261,9 @@ static enum wo_status read_event(struct reader *reader, struct event *event) {
 
 /* ---- What becomes of events ---- */
 
+/* Keeps a memory event of a GPU, with what ran at that time on its thread. */
 static enum wo_status take_memory(struct reader *reader, struct event *event) {
+  assert(is_memory(event) && reader->event_count > 0);
   struct wo__chrome_event *const memory = &event->memory;
   if ((event->device_type != DEVICE_TYPE_CUDA && event->device_type != DEVICE_TYPE_HIP) || event->device < 0 ||
       event->device >= (int64_t)WO_LIMIT_TRACE_DEVICES) {
@@ -250,7 +271,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
     return WO_OK;
   }
   memory->is_oom = event->by_name == EVENT_OOM;
-  if (!event->has_bytes || (!memory->is_oom && !event->has_address)) {
+  const bool is_size = event->has_bytes && memory->bytes >= -SIZE_MAX_BYTES && memory->bytes <= SIZE_MAX_BYTES;
+  if (!is_size || (!memory->is_oom && !event->has_address)) {
     reader->no_address_count++;
     return WO_OK;
   }
@@ -258,8 +280,8 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
   memory->index = reader->event_count - 1;
   memory->device = (int16_t)event->device;
   /* Old versions left negative figures out, others write them. */
-  if (memory->allocated_bytes < 0) memory->allocated_bytes = WO__CHROME_UNKNOWN;
-  if (memory->reserved_bytes < 0) memory->reserved_bytes = WO__CHROME_UNKNOWN;
+  if (memory->allocated_bytes < 0 || memory->allocated_bytes > SIZE_MAX_BYTES) memory->allocated_bytes = WO__CHROME_UNKNOWN;
+  if (memory->reserved_bytes < 0 || memory->reserved_bytes > SIZE_MAX_BYTES) memory->reserved_bytes = WO__CHROME_UNKNOWN;
   const enum wo_status status =
       wo__chrome_ops_stack(&reader->ops, event->process ^ (event->thread << 1), event->start_ns, &reader->intern, &memory->stack);
   if (status == WO_E_LIMIT) memory->stack = WO_NO_STACK;
@@ -283,11 +305,12 @@ static enum wo_status add_mark(struct reader *reader, struct wo_view name, int64
   const enum wo_status status = wo_intern_text(&reader->intern, name, &text);
   if (status == WO_E_LIMIT) return WO_OK;
   if (status != WO_OK) return no_memory(reader);
-  recording->annotations.items[recording->annotations.count++] = (struct wo_annotation){
-      .name = reader->intern.texts.items[text], .time_us = at_ns / 1000, .device = -1, .is_start = is_start};
+  recording->annotations.items[recording->annotations.count++] =
+      (struct wo_annotation){.name = reader->intern.texts.items[text], .time_us = at_ns / 1000, .is_start = is_start};
   return WO_OK;
 }
 
+/* Every operator is followed, as any may allocate; most are forgotten when they end. */
 static enum wo_status take_span(struct reader *reader, const struct event *event) {
   const struct wo_view name = {event->name, event->name_len};
   int64_t end_ns = 0;
@@ -387,6 +410,7 @@ static enum wo_status read_top(struct reader *reader, struct wo_view key) {
   return WO_OK;
 }
 
+/* An object with the events in it, or the events alone. */
 static enum wo_status read_file(struct reader *reader) {
   struct wo_json_token token;
   enum wo_status status = next(reader, &token);
@@ -404,6 +428,7 @@ static enum wo_status read_file(struct reader *reader) {
 
 /* ---- The end ---- */
 
+/* What is missing says what to record instead. */
 static enum wo_status refuse_empty(struct reader *reader) {
   assert(reader->events.count == 0);
   if (reader->no_address_count > 0)
@@ -449,6 +474,18 @@ static enum wo_status forgive(struct reader *reader, enum wo_status status, cons
   return WO_OK;
 }
 
+/* Marks are of the program; they are given to the first device that it allocated on. */
+static void finish_marks(struct reader *reader) {
+  struct wo_recording *const recording = reader->recording;
+  assert(recording->traces.count > 0);
+  for (size_t i = 0; i < recording->annotations.count; i++) {
+    struct wo_annotation *const mark = &recording->annotations.items[i];
+    mark->device = recording->traces.items[0].device;
+    if (__builtin_add_overflow(mark->time_us, reader->base_us, &mark->time_us)) mark->time_us = INT64_MAX;
+  }
+}
+
+/* Times become absolute at the end: what they are relative to stands behind the events. */
 static enum wo_status read_all(struct reader *reader) {
   struct wo_err *const err = reader->err;
   struct wo_err wrong = {0};
@@ -458,17 +495,18 @@ static enum wo_status read_all(struct reader *reader) {
   status = forgive(reader, status, &wrong);
   if (status != WO_OK) return status;
   if (reader->events.count == 0) return refuse_empty(reader);
-  for (size_t i = 0; i < reader->recording->annotations.count; i++) {
-    int64_t *const at = &reader->recording->annotations.items[i].time_us;
-    if (__builtin_add_overflow(*at, reader->base_us, at)) *at = INT64_MAX;
-  }
   status = wo__chrome_build(&reader->events, reader->base_us, reader->recording);
+  if (status == WO_OK) finish_marks(reader);
   if (status == WO_OK && !wo_trace_sort_annotations(reader->recording)) status = WO_E_NOMEM;
   if (status == WO_OK) note_file(reader);
+  if (status == WO_E_LIMIT)
+    return wo_json_stream_fail(&reader->json, reader->err, status, "has more blocks than %zu entries hold",
+                               WO_LIMIT_TRACE_ENTRIES);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
 }
 
 enum wo_status wo_chrome_trace_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
+  assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   recording->format = WO_TRACE_FORMAT_PROFILER;

@@ -10,6 +10,9 @@
  * the end is one more such block, at an address that nothing else has. The file's figures (Total Allocated, Total Reserved) are
  * checked against what is rebuilt; notes tell where they disagree, and how reserved memory went.
  *
+ * Marks that divide a run into steps (ProfilerStep#N, Optimizer.*) become annotations of the first device. The memory of the
+ * first card in deviceProperties is the capacity.
+ *
  * Facts: torch/csrc/profiler/collection.cpp and kineto_shim.cpp, libkineto/src/output_json.cpp. Memory grows with memory events
  * only; a file that was not closed gives what it holds. */
 #ifndef WO_CHROME_TRACE_H

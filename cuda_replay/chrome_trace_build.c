@@ -1,5 +1,9 @@
 /* From memory events to traces: pairing frees with allocations, blocks that were there before, and the file's own sums as a
- * check. */
+ * check.
+ *
+ * Every trace that comes out can be replayed, whatever the events say: an address is given out only while nothing lives there,
+ * and freed only while something does. Where the events break that rule something was not recorded (a profiler that paused, a
+ * buffer that ran over), and the least that can have happened is added and counted. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,6 +43,7 @@ struct build {
 
 /* ---- Order ---- */
 
+/* Times of two events can be equal; then their order in the file counts. */
 static int compare_events(const void *left, const void *right) {
   const struct wo__chrome_event *const a = left, *const b = right;
   if (a->device != b->device) return a->device < b->device ? -1 : 1;
@@ -54,12 +59,14 @@ static void sort_events(struct wo__chrome_events *events) {
 
 /* ---- Entries ---- */
 
+/* Rounded down, also before the zero of the clock. */
 static int64_t time_us(const struct build *build, int64_t ts_ns) {
   const int64_t us = ts_ns / 1000 - (ts_ns % 1000 < 0 ? 1 : 0);
   int64_t sum = 0;
   return __builtin_add_overflow(us, build->base_us, &sum) ? us : sum;
 }
 
+/* An OOM has no address; how much was free on the card is not known either. */
 static enum wo_status add_entry(struct build *build, const struct wo__chrome_event *event, enum wo_action action,
                                 uint64_t size_bytes) {
   const enum wo_status status = wo_trace_add(build->trace, (struct wo_trace_entry){
@@ -83,7 +90,9 @@ static uint64_t magnitude(int64_t bytes) {
   return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 }
 
+/* An address that is taken cannot be given out: its free is missing, and is made good. */
 static enum wo_status take_alloc(struct build *build, const struct wo__chrome_event *event) {
+  assert(event->bytes > 0);
   uint32_t place = DEAD;
   uint64_t end = 0;
   enum wo_status status = WO_OK;
@@ -98,7 +107,9 @@ static enum wo_status take_alloc(struct build *build, const struct wo__chrome_ev
   return wo_address_map_put(&build->places, event->address, (uint32_t)entry);
 }
 
+/* Three cases: the block is alive, its allocation is missing, or it was there before the first event. */
 static enum wo_status take_free(struct build *build, const struct wo__chrome_event *event) {
+  assert(event->bytes < 0);
   uint64_t size_bytes = magnitude(event->bytes), end = 0;
   uint32_t place = DEAD;
   const bool is_known = wo_address_map_find(&build->places, event->address, &place);
@@ -120,6 +131,7 @@ static enum wo_status take_free(struct build *build, const struct wo__chrome_eve
 
 /* ---- The file's sums ---- */
 
+/* After a disagreement the file is believed, so that each gap counts once. */
 static void check_level(struct build *build, const struct wo__chrome_event *event) {
   int64_t expected = 0;
   const int64_t bytes = event->is_oom ? 0 : event->bytes;
@@ -141,6 +153,7 @@ static void check_level(struct build *build, const struct wo__chrome_event *even
   build->level_bytes = event->allocated_bytes;
 }
 
+/* Segments leave no event; a step of the reserved memory is all that is seen of them. */
 static void check_reserved(struct build *build, const struct wo__chrome_event *event) {
   if (event->reserved_bytes == WO__CHROME_UNKNOWN) return;
   if (build->reserved_bytes == WO__CHROME_UNKNOWN) {
@@ -213,6 +226,7 @@ static enum wo_status take_event(struct build *build, const struct wo__chrome_ev
 }
 
 static enum wo_status build_device(struct build *build, const struct wo__chrome_event *events, size_t count) {
+  assert(count > 0 && build->trace->entries.count == 0);
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < count && status == WO_OK; i++) status = take_event(build, &events[i]);
   if (status == WO_OK) status = add_rest(build);

@@ -2,7 +2,8 @@
  *
  * Profilers write events in the order in which they began, so that what runs at a time is a stack: an operator that begins ends
  * those that are over. Where a file has another order, stacks are less deep, never wrong: what did not run at the time is left
- * out. */
+ * out. A stack is made of the names on it when memory changes hands, and not before: of millions of operators a few thousand
+ * distinct stacks remain. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static struct wo__chrome_thread *make(struct wo__chrome_ops *ops, uint64_t id) {
 
 enum wo_status wo__chrome_ops_add(struct wo__chrome_ops *ops, uint64_t thread, int64_t start_ns, int64_t end_ns,
                                   struct wo_view name, bool is_python) {
+  assert(end_ns >= start_ns);
   struct wo__chrome_thread *const at = find(ops, thread) != NULL ? find(ops, thread) : make(ops, thread);
   if (at == NULL) return WO_E_NOMEM;
   while (at->count > 0 && at->ops[at->count - 1].end_ns <= start_ns) at->count--;
@@ -79,6 +81,7 @@ static struct wo_view split_name(const struct op *op, struct wo_view *ret_file, 
   return wo_view_skip(name, function + 3);
 }
 
+/* Names become texts of the recording only here, for operators that allocate. */
 static enum wo_status add_frame(struct wo_intern *intern, const struct op *op) {
   struct wo_recording *const recording = intern->recording;
   struct wo_view file;

@@ -6,10 +6,13 @@
 
 /* ---- Bins ---- */
 
+/* The first of two times, as far as it is known. */
 static int64_t known_time(int64_t first_us, int64_t second_us) {
   return first_us != WO_NO_TIME ? first_us : second_us;
 }
 
+/* Lowest and highest values of two bins are each for themselves; classes move together, from the moment that was higher. Of
+ * equal moments the earlier one stays, so that the order in which bins are joined does not matter. */
 void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b) {
   if (b->high_bytes[WO_COURSE_ALLOCATED] > a->high_bytes[WO_COURSE_ALLOCATED]) {
     memcpy(a->top_class_bytes, b->top_class_bytes, sizeof a->top_class_bytes);
@@ -26,8 +29,10 @@ void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b) 
   a->first_us = known_time(a->first_us, b->first_us);
   a->last_us = known_time(b->last_us, a->last_us);
   a->count += b->count;
+  a->oom_count += b->oom_count;
 }
 
+/* Whole bins only: a column that began inside of a bin would show a height that belongs to its neighbour. */
 size_t wo_course_columns(const struct wo_course *course, size_t count, struct wo_course_bin *columns) {
   assert(count > 0);
   const size_t bins_per_column = (course->bin_count + count - 1) / count;
@@ -62,6 +67,7 @@ struct all {
   struct wo_allocator_observer event[2];
 };
 
+/* The recorder comes first: what others do in their step cannot change what it saw. */
 static void on_all_steps(void *state, size_t request, const struct wo_allocator *allocator) {
   const struct all *const all = state;
   for (int i = 0; i < 3; i++) {
@@ -119,6 +125,7 @@ static enum wo_status take_map(const struct recording_run *first, uint32_t at, s
   struct wo_replay_options options = *first->options;
   struct recording_run second = *first;
   struct wo_pattern part = *first->pattern; /* shares its arrays */
+  assert(at == WO_MAP_AT_START || at < part.requests.count);
   part.requests.count = at == WO_MAP_AT_START ? 0 : (size_t)at + 1;
   options.on_event = (struct wo_allocator_observer){0};
   options.on_step = (struct wo_replay_observer){0};
@@ -151,9 +158,12 @@ static uint32_t choose_moment(struct wo_course *course, bool has_start) {
   return 0;
 }
 
+/* The moment that the map shows is known only when the run is over. Copying every new peak on the way would cost the square of
+ * the blocks in a program that fills memory slowly; running twice costs twice. */
 enum wo_status wo_course_record(const struct wo_pattern *pattern, const struct wo_trace *trace,
                                 const struct wo_replay_options *options, const struct wo_course_devices *devices,
                                 struct wo_course *ret_course, struct wo_err *err) {
+  assert(pattern->recording != NULL && devices->fresh != NULL);
   const struct recording_run first = {pattern, trace, options, devices};
   struct wo_course course = {0};
   enum wo_status status = run(&first, pattern, WO_NO_REQUEST, &course, err);

@@ -42,6 +42,7 @@ struct wo_course_bin {
    * and at the end. */
   uint64_t top_class_bytes[WO_CLASS_COUNT_];
   uint64_t last_class_bytes[WO_CLASS_COUNT_];
+  uint64_t oom_count; /* requests that failed */
 };
 
 /* A value and where it was first reached. */

@@ -41,6 +41,7 @@ struct sample {
 
 /* ---- Classes ---- */
 
+/* Classes come from whoever classified the pattern; what is out of range counts as unknown. */
 static enum wo_alloc_class class_of(const struct wo_course_recorder *recorder, uint32_t instance) {
   if (instance >= recorder->pattern->instances.count) return WO_CLASS_UNKNOWN;
   const unsigned class_ = recorder->pattern->instances.items[instance].class_;
@@ -84,16 +85,19 @@ static void count_classes(struct wo_course_recorder *recorder, const struct wo_s
 
 /* ---- Bins ---- */
 
+/* Requests that a transform added have no entry, and so no time. */
 static int64_t time_of(const struct wo_course_recorder *recorder, uint32_t entry) {
   if (!recorder->trace || entry >= recorder->trace->entries.count) return WO_NO_TIME;
   return recorder->trace->entries.items[entry].time_us;
 }
 
+/* The part of what is reserved that no allocation has. Nothing reserved is not fragmented. */
 static double fragmentation(const struct sample *sample) {
   const uint64_t reserved = sample->bytes[WO_COURSE_RESERVED];
   return reserved == 0 ? 0.0 : (double)sample->bytes[WO_COURSE_UNUSED] / (double)reserved;
 }
 
+/* A bin of one step. What the step reached and gave back again belongs to the class that asked for it. */
 static struct wo_course_bin bin_of(const struct wo_course_recorder *recorder, const struct sample *sample) {
   struct wo_course_bin bin = {.count = 1, .first_us = sample->time_us, .last_us = sample->time_us};
   for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
@@ -109,6 +113,7 @@ static struct wo_course_bin bin_of(const struct wo_course_recorder *recorder, co
 /* Joins neighbours, so that half of the bins are free again. */
 static void widen(struct wo_course *course) {
   const size_t count = course->bin_count;
+  assert(course->bin_requests <= UINT32_MAX / 2);
   for (size_t i = 0; i < count; i += 2) {
     if (i + 1 < count) wo_course_bin_join(&course->bins[i], &course->bins[i + 1]);
     course->bins[i / 2] = course->bins[i];
@@ -131,6 +136,7 @@ static void add_to_bins(struct wo_course_recorder *recorder, const struct sample
     fresh->first = first;
     fresh->count = course->bin_requests;
   }
+  assert(slot + 1 == course->bin_count); /* requests come in their order */
   struct wo_course_bin *const last = &course->bins[slot];
   bin.count = 0;
   wo_course_bin_join(last, &bin);
@@ -140,10 +146,12 @@ static void add_to_bins(struct wo_course_recorder *recorder, const struct sample
 
 /* ---- Peaks ---- */
 
+/* The place of a value: everything that people could look it up by. */
 static struct wo_course_place place_of(const struct sample *sample, uint64_t bytes) {
   return (struct wo_course_place){.bytes = bytes, .request = sample->request, .entry = sample->entry, .time_us = sample->time_us};
 }
 
+/* Strictly greater: the first of equal moments is the one that is told, as in wo_replay_outcome. */
 static void follow_peaks(struct wo_course_recorder *recorder, const struct sample *sample) {
   struct wo_course *const course = &recorder->course;
   for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
@@ -156,6 +164,8 @@ static void follow_peaks(struct wo_course_recorder *recorder, const struct sampl
   }
 }
 
+/* torch counts failures; the last one is all that the allocator remembers of them, and the first one is what people ask about.
+ * */
 static void follow_ooms(struct wo_course_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator) {
   struct wo_course *const course = &recorder->course;
   const uint64_t count = wo_allocator_stats(allocator)->num_ooms;
@@ -165,11 +175,13 @@ static void follow_ooms(struct wo_course_recorder *recorder, const struct sample
     course->ooms[course->oom_kept++] = place_of(sample, sample->bytes[WO_COURSE_ALLOCATED]);
   }
   course->has_oom = true;
+  course->bins[course->bin_count - 1].oom_count += count - course->oom_count;
   course->oom_count = count;
 }
 
 /* ---- Steps ---- */
 
+/* Remembers where an instance lies. Memory that is out ends the recording, not the run. */
 static void add_place(struct wo_course_recorder *recorder, uint32_t instance, uint64_t address) {
   if (!WO_VEC_RESERVE(&recorder->places, 1, UINT32_MAX)) {
     recorder->is_failed = true;
@@ -178,6 +190,7 @@ static void add_place(struct wo_course_recorder *recorder, uint32_t instance, ui
   recorder->places.items[recorder->places.count++] = (struct wo_map_place){.address = address, .instance = instance};
 }
 
+/* One bit for each instance, so that a long run keeps nothing for what comes and goes. */
 static bool is_alive_at_map(const struct wo_course_recorder *recorder, uint32_t instance) {
   return recorder->is_alive && instance < recorder->pattern->instances.count &&
          (recorder->is_alive[instance / 64] >> (instance % 64) & 1) != 0;
@@ -229,6 +242,7 @@ static void follow_stat(const struct wo_course_recorder *recorder, struct sample
   if ((uint64_t)stat->peak > recorder->course.peak[series].bytes) sample->high_bytes[series] = (uint64_t)stat->peak;
 }
 
+/* Reads all series off the statistics, which torch keeps up to date in every call. */
 static struct sample sample_of(const struct wo_course_recorder *recorder, size_t request, const struct wo_allocator *allocator) {
   const struct wo_allocator_stats *const stats = wo_allocator_stats(allocator);
   const struct wo_request *const asked = &recorder->pattern->requests.items[request];
@@ -245,6 +259,7 @@ static struct sample sample_of(const struct wo_course_recorder *recorder, size_t
   return sample;
 }
 
+/* Times need not rise in a file that somebody made up: the first and the last known one are kept, no order is relied on. */
 static void add_sample(struct wo_course_recorder *recorder, const struct sample *sample) {
   add_to_bins(recorder, sample);
   follow_peaks(recorder, sample);
@@ -253,6 +268,8 @@ static void add_sample(struct wo_course_recorder *recorder, const struct sample 
   recorder->course.last_us = sample->time_us;
 }
 
+/* Where the allocation lies must be known before the map is taken, and classes before the step is summed up: hence the order.
+ * */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct wo_course_recorder *const recorder = state;
   if (recorder->is_failed || request >= recorder->pattern->requests.count) return;
@@ -355,6 +372,7 @@ static void recorder_free(struct wo_course_recorder *recorder) {
   free(recorder);
 }
 
+/* All that can be too large for the memory is asked for here, but for the places of blocks. */
 struct wo_course_recorder *wo_course_recorder_new(const struct wo_pattern *pattern, const struct wo_trace *trace,
                                                   const struct wo_start *start, uint32_t map_at) {
   struct wo_course_recorder *const recorder = calloc(1, sizeof *recorder);
@@ -383,8 +401,10 @@ struct wo_allocator_observer wo_course_recorder_events(struct wo_course_recorder
   return (struct wo_allocator_observer){.state = recorder, .on_event = on_event};
 }
 
+/* The course moves out as it is: its bins and its map change their owner, nothing is copied. */
 enum wo_status wo_course_recorder_finish(struct wo_course_recorder *recorder, struct wo_course *ret_course) {
   const bool is_failed = recorder->is_failed;
+  assert(is_failed || recorder->course.bin_count <= WO_COURSE_BINS_MAX);
   if (!is_failed) {
     *ret_course = recorder->course;
     recorder->course = (struct wo_course){0};

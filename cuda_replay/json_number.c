@@ -1,5 +1,10 @@
 /* The values of JSON numbers: integers without loss, fixed point, and doubles; never through the C library, so that no locale can
- * change the meaning of a point. */
+ * change the meaning of a point.
+ *
+ * All go through one form, mantissa * 10^exponent, in which up to 19 digits are exact. Integers that have no fraction come out
+ * whole whatever their spelling; a number that does not fit is refused and never rounded, as an address that is off by one is
+ * another block. Doubles are for settings alone (fractions of a card), for which the last place does not matter; the writer of
+ * the line form prints as many digits as bring the same double back. */
 #include <assert.h>
 #include <math.h>
 

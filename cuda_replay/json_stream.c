@@ -2,7 +2,12 @@
  *
  * Works on the source's window directly. Before each token enough bytes are asked for that everything but a long string lies in
  * the window in one piece, so that texts are views and only strings with escapes, or across the window's end, are copied. Passing
- * over a value is a loop of its own: it counts brackets, and reads most of a large trace. Numbers: json_number.c. */
+ * over a value is a loop of its own: it counts brackets, and reads most of a large trace. Numbers: json_number.c.
+ *
+ * Three states are enough: a value is due, a key or the end of its object is due, or what stands between two of them. With the
+ * kind of each open level in a bit, no stack of anything is kept, and nothing recurses. Leniency is where programs are known to
+ * break the rules (a comma before a bracket when a run was killed, backslashes of Windows paths); a file that is wrong elsewhere
+ * is refused at the byte, as reading on would make up events that never were. */
 #include "cuda_replay/json_stream.h"
 
 #include <assert.h>
@@ -72,6 +77,7 @@ static struct wo_view window(const struct wo_json_stream *json) {
   return (struct wo_view){json->source->at, (size_t)(json->source->end - json->source->at)};
 }
 
+/* The end of everything: what is left in the window is part of a token that never ends. */
 static enum wo_status cut(struct wo_json_stream *json, struct wo_json_token *token) {
   json->is_cut = true;
   json->source->at = json->source->end;
@@ -79,7 +85,9 @@ static enum wo_status cut(struct wo_json_stream *json, struct wo_json_token *tok
   return WO_OK;
 }
 
+/* Says what stands here in place of what should. The byte is shown only where a terminal can take it. */
 static enum wo_status refuse(struct wo_json_stream *json, struct wo_err *err, const char *expected) {
+  assert(json->source->at < json->source->end);
   const unsigned char c = (unsigned char)*json->source->at;
   json->is_cut = true;
   if (c > ' ' && c < 127)
@@ -94,6 +102,7 @@ static bool in_object(const struct wo_json_stream *json) {
   return json->depth > 0 && (json->is_object[level / 64] >> (level % 64) & 1) != 0;
 }
 
+/* Levels are bits: an object expects keys, a list does not, and nothing else needs to be known of them. */
 static enum wo_status open_level(struct wo_json_stream *json, bool is_object, struct wo_json_token *token, struct wo_err *err) {
   if (json->depth == WO_LIMIT_JSON_DEPTH) {
     json->is_cut = true;
@@ -149,6 +158,7 @@ static size_t plain_length(struct wo_view view, bool ends_at_newline) {
 
 /* Adds to the scratch text as much as a string may hold. */
 static bool keep(struct wo_json_stream *json, const char *bytes, size_t len, bool *is_cut) {
+  assert(json->scratch.count <= WO_LIMIT_JSON_STRING_BYTES);
   const size_t room = WO_LIMIT_JSON_STRING_BYTES - json->scratch.count;
   if (len > room) *is_cut = true;
   len = len > room ? room : len;
@@ -172,6 +182,7 @@ static int32_t read_unit(struct wo_view at) {
 
 /* Writes a code point as UTF-8; returns its length. */
 static size_t put_utf8(uint32_t point, char out[4]) {
+  assert(point < 0x110000);
   if (point < 0x80) return out[0] = (char)point, 1;
   const size_t more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
   const unsigned lead = more == 1 ? 0xC0u : more == 2 ? 0xE0u : 0xF0u;
@@ -230,6 +241,7 @@ static enum wo_status read_pieces(struct wo_json_stream *json, struct wo_json_to
 
 /* A string; `at` stands on its quote. */
 static enum wo_status read_string(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
+  assert(*json->source->at == '"');
   json->source->at++;
   const struct wo_view at = window(json);
   const size_t plain = plain_length(at, json->ends_at_newline);
@@ -249,6 +261,7 @@ static bool hold(struct wo_json_stream *json, struct wo_json_token *token) {
   return true;
 }
 
+/* A key and its colon. Looking for a colon that is not at hand may move the window from under the key. */
 static enum wo_status read_key(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   *token = (struct wo_json_token){.kind = WO_JSON_KEY};
   const enum wo_status status = read_string(json, token, err);
@@ -295,6 +308,8 @@ static bool is_number(struct wo_view text) {
   return at == text.len;
 }
 
+/* A number ends where its bytes do. At the end of the input more digits may be missing, except at the top, where nothing else can
+ * end a number. */
 static enum wo_status read_number(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const struct wo_view at = window(json);
   const size_t cap = at.len < WO_LIMIT_JSON_NUMBER_BYTES + 1 ? at.len : WO_LIMIT_JSON_NUMBER_BYTES + 1;
@@ -315,6 +330,7 @@ static enum wo_status read_number(struct wo_json_stream *json, struct wo_json_to
 }
 
 bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value) {
+  assert(ret_value != NULL);
   enum { DIGITS_MAX = 18 };
   struct wo_trace_source *const source = json->source;
   const char *at = source->at;
@@ -331,10 +347,12 @@ bool wo_json_stream_take_u64(struct wo_json_stream *json, uint64_t *ret_value) {
   return true;
 }
 
-static const struct {
-  const char *word;
+struct word {
+  const char *text;
   enum wo_json_kind kind;
-} words[] = {
+};
+
+static const struct word words[] = {
     {"true", WO_JSON_TRUE},  {"false", WO_JSON_FALSE},     {"null", WO_JSON_NULL},
     {"NaN", WO_JSON_NUMBER}, {"Infinity", WO_JSON_NUMBER}, {"-Infinity", WO_JSON_NUMBER},
 };
@@ -345,19 +363,20 @@ static enum wo_status read_word(struct wo_json_stream *json, struct wo_json_toke
   while (len < at.len && len < 16 && wo_is_word(at.ptr[len])) len++;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     const struct wo_view text = {at.ptr, len};
-    if (wo_view_is(text, words[i].word)) {
+    if (wo_view_is(text, words[i].text)) {
       *token = (struct wo_json_token){.kind = words[i].kind, .text = text};
       json->source->at += len;
       end_value(json);
       return WO_OK;
     }
-    if (len == at.len && strncmp(words[i].word, at.ptr, len) == 0) return cut(json, token);
+    if (len == at.len && strncmp(words[i].text, at.ptr, len) == 0) return cut(json, token);
   }
   return refuse(json, err, "a value");
 }
 
 /* ---- Tokens ---- */
 
+/* Whatever may stand where a value is due; a bracket that closes a list may follow its last comma. */
 static enum wo_status read_value(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const char c = *json->source->at;
   if (c == '{' || c == '[') return open_level(json, c == '{', token, err);
@@ -374,6 +393,7 @@ static enum wo_status read_value(struct wo_json_stream *json, struct wo_json_tok
 }
 
 enum wo_status wo_json_stream_next(struct wo_json_stream *json, struct wo_json_token *ret_token, struct wo_err *err) {
+  assert(ret_token != NULL && json->depth <= WO_LIMIT_JSON_DEPTH);
   *ret_token = (struct wo_json_token){.kind = WO_JSON_CUT};
   if (json->is_cut) return WO_OK;
   for (;;) {
@@ -424,6 +444,7 @@ static bool skip_string(struct wo_json_stream *json) {
 
 /* Counts brackets from `at` on until `open` levels have been closed. */
 static void skip_levels(struct wo_json_stream *json, uint64_t open) {
+  assert(open > 0);
   struct wo_trace_source *const source = json->source;
   while (has_byte(json)) {
     const char *at = source->at;

@@ -1,5 +1,14 @@
 /* The reader of memory timelines: raw events into lifetimes matched by size, newest first; drawn ones into figures for a refusal.
- */
+ *
+ * Raw events, as they come:
+ *
+ *   [-1, 1, 4096, 0]        4096 bytes of a parameter existed before the profiler began
+ *   [5000, 2, 512, 3]       512 temporary bytes are created
+ *   [6000, 3, -512, 3]      they get a new version: no longer temporary ...
+ *   [6000, 3, 512, 5]       ... but a gradient
+ *   [7000, 4, -512, 5]      and go
+ *
+ * Newest first is the better guess: temporaries of one size follow each other closely, while what lives long was made early. */
 #include "cuda_replay/memory_timeline.h"
 
 #include <assert.h>
@@ -23,7 +32,7 @@ static const char *const categories[CATEGORY_COUNT] = {
 };
 
 /* Larger blocks exist on no card; sizes and categories share a key. */
-#define SIZE_MAX_BYTES (INT64_C(1) << 60)
+#define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
 
 /* The end of a chain. */
 #define NONE UINT32_MAX
@@ -66,12 +75,15 @@ static enum wo_status no_memory(struct reader *reader) {
 
 /* ---- Blocks that are alive ---- */
 
+/* Blocks of one size and category cannot be told apart. */
 static uint64_t key_of(uint64_t size_bytes, unsigned category) {
   assert(size_bytes <= (uint64_t)SIZE_MAX_BYTES && category < CATEGORY_COUNT);
   return size_bytes * CATEGORY_COUNT + category;
 }
 
+/* Makes a block the newest alive of its size and category. */
 static enum wo_status push(struct reader *reader, uint32_t block, uint64_t size_bytes, unsigned category) {
+  assert(block < reader->blocks.count);
   const uint64_t key = key_of(size_bytes, category);
   uint32_t older = NONE;
   wo_address_map_find(&reader->newest, key, &older);
@@ -89,6 +101,7 @@ static enum wo_status pop(struct reader *reader, uint64_t size_bytes, unsigned c
   return wo_address_map_put(&reader->newest, key, older) == WO_OK ? WO_OK : no_memory(reader);
 }
 
+/* Blocks are never forgotten, as their numbers are. */
 static enum wo_status make_block(struct reader *reader, uint32_t *ret_block) {
   *ret_block = (uint32_t)reader->blocks.count;
   if (!WO_VEC_RESERVE(&reader->blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return no_memory(reader);
@@ -120,6 +133,7 @@ struct event {
   int64_t category;
 };
 
+/* Blocks that existed already have the time -1. */
 static enum wo_status add_entry(struct reader *reader, const struct event *event, enum wo_action action, uint32_t block) {
   const int64_t time_us = event->time_ns < 0 ? WO_NO_TIME : event->time_ns / 1000;
   const enum wo_status status =
@@ -134,7 +148,9 @@ static enum wo_status add_entry(struct reader *reader, const struct event *event
   return status == WO_OK ? WO_OK : no_memory(reader);
 }
 
+/* A block that cannot be kept must not be found by a later free. */
 static enum wo_status take_create(struct reader *reader, const struct event *event) {
+  assert(event->bytes > 0);
   uint32_t block = NONE;
   if (reader->trace->entries.count >= WO_LIMIT_TRACE_ENTRIES) return reader->left_out_count++, WO_OK;
   enum wo_status status = make_block(reader, &block);
@@ -143,6 +159,7 @@ static enum wo_status take_create(struct reader *reader, const struct event *eve
 }
 
 static enum wo_status take_destroy(struct reader *reader, const struct event *event) {
+  assert(event->bytes < 0);
   uint32_t block = NONE;
   enum wo_status status = take_block(reader, (uint64_t)-event->bytes, (unsigned)event->category, &block);
   if (status == WO_OK) status = add_entry(reader, event, WO_ACTION_FREE_REQUESTED, block);
@@ -172,6 +189,7 @@ static enum wo_status take_version(struct reader *reader, const struct event *ev
   return status;
 }
 
+/* Events that contradict themselves are counted and left out. */
 static enum wo_status take_event(struct reader *reader, const struct event *event) {
   const bool is_right = event->bytes >= -SIZE_MAX_BYTES && event->bytes <= SIZE_MAX_BYTES && event->category >= 0 &&
                         event->category < CATEGORY_COUNT;
@@ -258,6 +276,7 @@ static void show_peaks(const int64_t peaks[DRAWN_NUMBERS], char *buf, size_t cap
   }
 }
 
+/* What to do comes first, as figures may be cut. */
 static enum wo_status refuse_drawn(struct reader *reader, const int64_t peaks[DRAWN_NUMBERS]) {
   char shown[160];
   show_peaks(peaks, shown, sizeof shown);
@@ -362,10 +381,14 @@ static enum wo_status read_all(struct reader *reader) {
     return wo_json_stream_fail(&reader->json, reader->err, WO_E_SYNTAX, "ends before its first event");
   if (status == WO_OK) note_file(reader);
   if (status == WO_OK) status = wo_trace_front_put(&reader->front, reader->trace);
+  if (status == WO_E_LIMIT)
+    return wo_json_stream_fail(&reader->json, reader->err, status, "has more blocks than %zu entries hold",
+                               WO_LIMIT_TRACE_ENTRIES);
   return status == WO_E_NOMEM ? no_memory(reader) : status;
 }
 
 enum wo_status wo_memory_timeline_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
+  assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
   if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   recording->format = WO_TRACE_FORMAT_TIMELINE;

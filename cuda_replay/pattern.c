@@ -49,6 +49,7 @@ struct maker {
   const struct wo_trace *trace;
   struct wo_pattern *pattern;
   struct wo_err *err;
+  struct wo_address_map used; /* instances that other streams used, as instructions tell */
   struct wo_address_map live; /* address -> instance, also while it is pending; GONE where one died */
   struct {
     struct early *items;
@@ -161,6 +162,14 @@ static bool completes_at_once(const struct maker *maker, size_t index) {
   return next->action == WO_ACTION_FREE_COMPLETED && next->address == maker->trace->entries.items[index].address;
 }
 
+/* A free that completes at once. The allocator would wait for streams that used the block, so that it has to be told. */
+static enum wo_status add_free(struct maker *maker, uint32_t instance, size_t index) {
+  const bool is_used = maker->used.count > 0 && wo_address_map_find(&maker->used, instance, NULL);
+  if (!is_used) return add_request(maker, WO_REQUEST_FREE, instance, index);
+  const enum wo_status status = add_request(maker, WO_REQUEST_DEFER, instance, index);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_COMPLETE, instance, index) : status;
+}
+
 static enum wo_status on_free_requested(struct maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
@@ -179,7 +188,7 @@ static enum wo_status on_free_requested(struct maker *maker, size_t index) {
     return add_request(maker, WO_REQUEST_DEFER, instance, index);
   }
   status = wo_address_map_put(&maker->live, entry->address, GONE);
-  return status == WO_OK ? add_request(maker, WO_REQUEST_FREE, instance, index) : status;
+  return status == WO_OK ? add_free(maker, instance, index) : status;
 }
 
 /* Keeps a completion back until the retry that brought it about is done. */
@@ -205,7 +214,7 @@ static enum wo_status on_free_completed(struct maker *maker, size_t index) {
     return maker->is_retry ? hold(maker, instance, index) : add_request(maker, WO_REQUEST_COMPLETE, instance, index);
   }
   freed->death = next_request(maker);
-  return add_request(maker, WO_REQUEST_FREE, instance, index);
+  return add_free(maker, instance, index);
 }
 
 /* Whether the entry can stand inside of a run of releases without ending it. */
@@ -341,11 +350,13 @@ static enum wo_status on_oom(struct maker *maker, size_t index) {
   return add_request(maker, WO_REQUEST_ALLOC, instance, index);
 }
 
+/* What was used on another stream before anything else is known of it is left alone: its free shows whether it had to wait. */
 static enum wo_status on_record_stream(struct maker *maker, size_t index) {
   uint32_t instance = 0;
-  const enum wo_status status = live_instance(maker, index, &instance);
-  struct wo_instance *const used = status == WO_OK ? &maker->pattern->instances.items[instance] : NULL;
-  if (used && used->size_bytes == 0) used->size_bytes = 1; /* its free will tell */
+  const struct wo_instance *const used = instance_at(maker, maker->trace->entries.items[index].address, &instance);
+  if (!used || used->birth == WO_NO_REQUEST) return WO_OK;
+  if (used->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
+  const enum wo_status status = wo_address_map_put(&maker->used, instance, 0);
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
 }
 
@@ -581,6 +592,7 @@ enum wo_status wo__pattern_read(const struct wo_recording *recording, const stru
   if (status == WO_OK) status = put_in_order(&maker);
   if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
   wo_address_map_done(&maker.live);
+  wo_address_map_done(&maker.used);
   WO_VEC_DONE(&maker.early);
   WO_VEC_DONE(&maker.held);
   wo__private_pools_done(&maker.pools);

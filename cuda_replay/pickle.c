@@ -12,6 +12,7 @@ enum { OP_BYTES_MAX = 9 };
 
 enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h' };
 
+/* Indexed by the code. A code that no protocol has is left without a function. */
 static const struct op {
   const char *name;
   enum wo_status (*run)(struct wo_pickle *pickle, uint64_t argument);
@@ -45,6 +46,7 @@ enum wo_status wo__pickle_underflow(struct wo_pickle *pickle) {
 
 /* ---- Running ---- */
 
+/* The value is the top of the stack; what lies below it is of no interest. */
 enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
@@ -75,6 +77,7 @@ static bool run_gets(struct wo_pickle *pickle) {
   return has_moved;
 }
 
+/* Has no name that wo_pickle_fail could tell. */
 static enum wo_status unknown_op(struct wo_pickle *pickle) {
   wo_err_set(pickle->err, WO_E_SYNTAX, "is no valid pickle: unknown instruction 0x%02x at byte %" PRIu64, pickle->opcode,
              pickle->offset);
@@ -82,6 +85,7 @@ static enum wo_status unknown_op(struct wo_pickle *pickle) {
   return WO_E_SYNTAX;
 }
 
+/* One instruction. Its argument is at hand when the window holds the longest one, or all that is left of the stream. */
 static enum wo_status step(struct wo_pickle *pickle) {
   struct wo_trace_source *const source = pickle->source;
   if (source->end - source->at < OP_BYTES_MAX) wo_trace_source_peek(source, OP_BYTES_MAX);
@@ -95,6 +99,7 @@ static enum wo_status step(struct wo_pickle *pickle) {
   if (there < (size_t)op->argument_bytes + 1) return wo__pickle_cut(pickle);
   const uint64_t argument = op->argument_bytes == 0 ? 0 : wo__pickle_little_endian(source->at + 1, op->argument_bytes);
   source->at += op->argument_bytes + 1;
+  assert(source->at <= source->end);
   return op->run(pickle, argument);
 }
 
@@ -118,8 +123,9 @@ void wo_pickle_done(struct wo_pickle *pickle) {
 bool wo_pickle_sniff(struct wo_view front) {
   if (front.len < 2) return false;
   if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
-  /* Protocol 1 begins with an empty dict or list that is stored at once, protocol 0 with a mark before it. */
-  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}r", "]r"};
+  /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
+   * found that nobody refers to it. */
+  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
     if (wo_view_starts(front, starts[i])) return true;
   }

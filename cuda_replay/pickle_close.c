@@ -65,6 +65,7 @@ static enum wo_status close_at(struct wo_pickle *pickle, size_t start) {
   return status;
 }
 
+/* The last mark is that of the innermost container. What lies below all marks belongs to the outermost value. */
 enum wo_status wo_pickle_close_all(struct wo_pickle *pickle) {
   enum wo_status status = WO_OK;
   size_t start = 0;

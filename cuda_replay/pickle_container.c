@@ -2,6 +2,8 @@
  * rest. */
 #include "cuda_replay/pickle_internal.h"
 
+/* Pairs for anything else but an open dict were meant for a dict that was complete already, which writers do not do: they are
+ * thrown away, and cost nothing. The same holds for members of lists. */
 enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_value *dict, size_t start, bool is_whole) {
   const size_t count = pickle->stack.count - start;
   if (count % 2 != 0) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: a key has no value");

@@ -7,6 +7,7 @@
 /* Bytes of a module and of a name that are told. */
 enum { NAME_SHOWN_MAX = 80 };
 
+/* The name comes from the file and goes to a terminal: only printable ASCII is shown. */
 static enum wo_status refuse_name(struct wo_pickle *pickle, struct wo_view module, struct wo_view name) {
   char shown[2][NAME_SHOWN_MAX + 1] = {0};
   const struct wo_view parts[2] = {module, name};
@@ -43,6 +44,7 @@ enum wo_status wo__op_refuse_lines(struct wo_pickle *pickle, uint64_t argument) 
   return status == WO_OK ? refuse_name(pickle, (struct wo_view){module, len}, line) : status;
 }
 
+/* Protocol 4 takes both names from the stack, where anything may lie. */
 enum wo_status wo__op_refuse_stack(struct wo_pickle *pickle, uint64_t argument) {
   if (!wo__pickle_has_values(pickle, 2)) return wo__pickle_underflow(pickle);
   const struct wo_value module = *wo__pickle_top(pickle, 1);

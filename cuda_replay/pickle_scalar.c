@@ -7,6 +7,7 @@
 
 /* ---- Numbers and constants ---- */
 
+/* Numbers that a value cannot hold itself: of a snapshot only the threshold of the garbage collection. */
 enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle_number number) {
   if (number.kind == WO_NUMBER_SIGNED && wo_value_fits(number.is.integer))
     return wo__pickle_push(pickle, wo_value_int(number.is.integer));
@@ -28,6 +29,7 @@ bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_value value, int64_
   return number.kind == WO_NUMBER_SIGNED;
 }
 
+/* Naturals above INT64_MAX are kept apart, so that a negative number can never pass for a large one. */
 bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64_t *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
@@ -40,6 +42,7 @@ bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64
   return wide->kind == WO_NUMBER_UNSIGNED;
 }
 
+/* An integer will do for a float: Python writes 1 as such. */
 bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_value value, double *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
@@ -52,6 +55,7 @@ bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_value value, dou
   return wide->kind == WO_NUMBER_FLOAT;
 }
 
+/* BININT1 and BININT2 are unsigned, BININT is signed. */
 enum wo_status wo__op_int(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push(pickle, wo_value_int((int64_t)argument));
 }
@@ -60,6 +64,7 @@ enum wo_status wo__op_int4(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push(pickle, wo_value_int((int32_t)(uint32_t)argument));
 }
 
+/* The one argument that comes with its most significant byte first. */
 enum wo_status wo__op_float8(struct wo_pickle *pickle, uint64_t argument) {
   const uint64_t bits = __builtin_bswap64(argument);
   struct wo_pickle_number number = {.kind = WO_NUMBER_FLOAT};
@@ -97,11 +102,13 @@ enum wo_status wo__op_long1(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push(pickle, wo_value_int(shifted / ((int64_t)1 << unused_bits)));
 }
 
+/* The length is signed in the format. A long one that is really there is a number nobody needs. */
 enum wo_status wo__op_long4(struct wo_pickle *pickle, uint64_t argument) {
   if (argument > INT32_MAX) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: a number has a negative length");
   return push_long(pickle, argument);
 }
 
+/* Values without content. */
 #define CONSTANT(name, kind)                                                                                                     \
   enum wo_status wo__op_##name(struct wo_pickle *pickle, uint64_t argument) {                                                    \
     (void)argument;                                                                                                              \
@@ -114,6 +121,8 @@ CONSTANT(empty_dict, WO_VALUE_NEW_DICT)
 CONSTANT(empty_list, WO_VALUE_NEW_LIST)
 CONSTANT(empty_tuple, WO_VALUE_OPAQUE)
 
+/* PROTO and FRAME: the instructions are the same in all protocols, and the length of a frame is a hint for readers that fetch
+ * whole frames, which may be wrong. */
 enum wo_status wo__op_nothing(struct wo_pickle *pickle, uint64_t argument) {
   (void)pickle;
   (void)argument;
@@ -129,6 +138,7 @@ enum wo_status wo__pickle_push_text(struct wo_pickle *pickle, struct wo_view tex
   return status == WO_OK ? wo__pickle_push(pickle, wo_value(WO_VALUE_TEXT, id)) : status;
 }
 
+/* The length is only believed as far as bytes come: nothing is reserved for it. */
 enum wo_status wo__op_text(struct wo_pickle *pickle, uint64_t length) {
   const size_t kept = length < WO_LIMIT_PICKLE_TEXT_BYTES ? (size_t)length : WO_LIMIT_PICKLE_TEXT_BYTES;
   const struct wo_view front = wo_trace_source_peek(pickle->source, kept);
@@ -138,6 +148,7 @@ enum wo_status wo__op_text(struct wo_pickle *pickle, uint64_t length) {
   return wo_trace_source_skip(pickle->source, length) ? WO_OK : wo__pickle_cut(pickle);
 }
 
+/* Byte strings have no place in a snapshot. */
 enum wo_status wo__op_bytes(struct wo_pickle *pickle, uint64_t length) {
   if (!wo_trace_source_skip(pickle->source, length)) return wo__pickle_cut(pickle);
   return wo__pickle_push(pickle, wo_value(WO_VALUE_OPAQUE, 0));

@@ -8,6 +8,8 @@
 
 /* ---- Stack ---- */
 
+/* Doubling makes the cost of a push constant on average; the cap is told apart from memory that is out, as the first is the
+ * file's fault. */
 enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_value value) {
   if (!WO_VEC_RESERVE(&pickle->stack, 1, WO_LIMIT_PICKLE_STACK)) {
     if (pickle->stack.count < WO_LIMIT_PICKLE_STACK) return WO_E_NOMEM;
@@ -24,6 +26,7 @@ bool wo__pickle_take_mark(struct wo_pickle *pickle, size_t *ret_start) {
   return true;
 }
 
+/* From the top down, as drafts of containers are given back cheapest in the reverse order of their making. */
 void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start) {
   for (size_t i = pickle->stack.count; i > start; i--) {
     if (wo_value_is_open(pickle->stack.items[i - 1])) {
@@ -33,6 +36,7 @@ void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start) {
   pickle->stack.count = start;
 }
 
+/* Marks are heights of the stack in an array of their own: as values they would have to be searched for. */
 enum wo_status wo__op_mark(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   if (pickle->marks.count >= WO_LIMIT_PICKLE_DEPTH)
@@ -42,6 +46,7 @@ enum wo_status wo__op_mark(struct wo_pickle *pickle, uint64_t argument) {
   return WO_OK;
 }
 
+/* A POP right after a MARK takes the mark, as in Python. */
 enum wo_status wo__op_pop(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   size_t start = 0;
@@ -60,6 +65,7 @@ enum wo_status wo__op_pop_mark(struct wo_pickle *pickle, uint64_t argument) {
   return WO_OK;
 }
 
+/* What a further reference to a value is. Only open containers are not simply copied: two values must never own one draft. */
 static enum wo_status share(struct wo_pickle *pickle, struct wo_value value, struct wo_value *ret_value) {
   const enum wo_value_kind kind = wo_value_kind(value);
   *ret_value = value;
@@ -82,6 +88,7 @@ enum wo_status wo__op_dup(struct wo_pickle *pickle, uint64_t argument) {
 
 /* ---- Memo ---- */
 
+/* A slot that was overwritten since is left alone. */
 void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_value was, struct wo_value now) {
   if (next_slot == 0 || next_slot > pickle->memo.count) return;
   struct wo_value *const slot = &pickle->memo.items[next_slot - 1];
@@ -133,10 +140,12 @@ static enum wo_status put_slot(struct wo_pickle *pickle, uint64_t slot) {
       stored = wo_value(WO_VALUE_OPAQUE, 0);
     }
   }
+  assert(wo_value_kind(stored) != WO_VALUE_UNSET);
   pickle->memo.items[slot] = stored;
   return WO_OK;
 }
 
+/* Protocol 4 counts the slots itself: the next one is as many as there are. */
 enum wo_status wo__op_memoize(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   return put_slot(pickle, pickle->memo.count);

@@ -7,6 +7,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
+/* Lines are looked at whole, so their length has a cap; the other protocols need none. */
 enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_line) {
   const struct wo_view front = wo_trace_source_peek(pickle->source, WO_LIMIT_PICKLE_TEXT_BYTES);
   const size_t end = wo_view_find_char(front, '\n', 0);
@@ -19,6 +20,7 @@ enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_lin
   return WO_OK;
 }
 
+/* The opcode's name in the message tells whether an integer or a float was expected. */
 static enum wo_status bad_number(struct wo_pickle *pickle) {
   return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a number");
 }
@@ -47,6 +49,7 @@ enum wo_status wo__op_int_line(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push_number(pickle, (struct wo_pickle_number){.kind = WO_NUMBER_HUGE});
 }
 
+/* As repr() prints it. */
 enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   struct wo_view line = {0};
@@ -66,6 +69,7 @@ enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
 
 /* ---- Texts ---- */
 
+/* UTF-8 of a code point of Unicode. Halves of surrogate pairs come out as they are, which shows that the file is odd. */
 static size_t put_utf8(char *out, uint32_t code) {
   if (code < 0x80) {
     out[0] = (char)code;

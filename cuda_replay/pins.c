@@ -21,6 +21,7 @@ struct finding {
 
 /* ---- Holders ---- */
 
+/* Age counts from the first request for what was there before: how long before is not recorded. */
 static struct wo_pin_holder holder_of(const struct finding *finding, const struct wo_map_block *block) {
   struct wo_pin_holder holder = {
       .address = block->address,
@@ -72,8 +73,10 @@ static const struct wo_map_block *longest_holder(struct finding *finding, const 
 
 /* ---- Units ---- */
 
+/* What is gained is the free part alone: the holders need their own room again elsewhere. */
 static bool add_pin(struct finding *finding, const struct wo_map_unit *unit, struct wo_pins *pins) {
   const uint64_t size_bytes = unit->end - unit->start;
+  assert(unit->used_bytes > 0 && unit->used_bytes < size_bytes);
   if (!WO_VEC_RESERVE(&pins->pins, 1, UINT32_MAX)) return false;
   struct wo_pin pin = {.address = unit->start,
                        .size_bytes = size_bytes,
@@ -89,11 +92,13 @@ static bool add_pin(struct finding *finding, const struct wo_map_unit *unit, str
   return true;
 }
 
+/* A unit that is half full is in good use; one that a crumb holds is not. */
 static bool is_pinned(const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
   return unit->used_bytes > 0 && size_bytes - unit->used_bytes >= size_bytes / 100 * WO_PIN_FREE_PCT;
 }
 
+/* What would free most comes first. */
 static int compare_pins(const void *left, const void *right) {
   const struct wo_pin *const a = left;
   const struct wo_pin *const b = right;
@@ -115,6 +120,7 @@ static bool serves(const struct finding *finding, const struct wo_map_segment *s
          segment->pool.second == pool.second;
 }
 
+/* Free memory of another pool, stream or graph is of no use to the request that failed, though it counts as free. */
 static struct wo_contiguity contiguity_of(const struct finding *finding, const struct wo_allocator_oom *oom) {
   struct wo_contiguity found = {.has_request = oom != NULL, .request_bytes = oom ? oom->rounded_bytes : 0};
   for (size_t i = 0; i < finding->map->segments.count; i++) {
@@ -136,6 +142,8 @@ static struct wo_contiguity contiguity_of(const struct finding *finding, const s
 
 /* ---- Together ---- */
 
+/* One pass over the units, by rising address: a block that reaches into the next page is met twice in a row and counted once.
+ * */
 enum wo_status wo_pins_find(const struct wo_pattern *pattern, const struct wo_segment_map *map,
                             const struct wo_allocator_oom *oom, struct wo_pins *ret_pins) {
   struct wo_pins pins = {0};

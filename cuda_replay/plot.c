@@ -41,6 +41,7 @@ bool wo_plot_has_class(const struct wo_course *course, enum wo_alloc_class class
   return course->class_peak[class_].bytes > 0;
 }
 
+/* Without any known class, plots have one colour and call it by what it is. */
 bool wo_plot_has_classes(const struct wo_course *course) {
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     if (i != WO_CLASS_UNKNOWN && wo_plot_has_class(course, (enum wo_alloc_class)i)) return true;
@@ -57,6 +58,7 @@ struct ranked {
   bool is_small;
 };
 
+/* Small segments last: all of them are of one size and say little by themselves. */
 static int compare_ranked(const void *left, const void *right) {
   const struct ranked *const a = left;
   const struct ranked *const b = right;
@@ -65,6 +67,7 @@ static int compare_ranked(const void *left, const void *right) {
   return a->segment < b->segment ? -1 : a->segment > b->segment;
 }
 
+/* Sorted beside the map, which stays by address for those who search it. */
 uint32_t *wo_plot_segment_order(const struct wo_segment_map *map) {
   const size_t count = map->segments.count;
   struct ranked *const ranked = calloc(count + 1, sizeof *ranked);
@@ -116,6 +119,7 @@ static const struct unit *unit_for(const struct unit *units, size_t count, doubl
   return &units[i];
 }
 
+/* Powers of 1024, as everything else that whyoom writes. */
 struct wo_plot_axis wo_plot_axis_bytes(double most, int ticks) {
   static const struct unit units[] = {{"KiB", WO_KIB}, {"MiB", WO_MIB}, {"GiB", WO_GIB}, {"TiB", WO_GIB * 1024}};
   return axis_of(most, ticks, unit_for(units, sizeof units / sizeof *units, most), 0.01);
@@ -127,11 +131,13 @@ struct wo_plot_axis wo_plot_axis_us(double most, int ticks) {
   return axis_of(most, ticks, unit_for(units, sizeof units / sizeof *units, most / 3), 0.1);
 }
 
+/* Whole steps: there is no half request. */
 struct wo_plot_axis wo_plot_axis_count(double most, int ticks) {
   static const struct unit one = {"", 1};
   return axis_of(most, ticks, &one, 1);
 }
 
+/* Commas stand in the whole part only; the decimals of an axis are the same at all ticks, so that numbers line up. */
 char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap) {
   char digits[32];
   assert(cap >= sizeof digits);
@@ -158,6 +164,7 @@ bool wo_plot_shows_capacity(const struct wo_plot *plot) {
   return wo_plot_has_capacity(plot) && (double)plot->capacity_bytes <= 2.5 * reserved;
 }
 
+/* Reserved bytes bound allocated ones, so no other series can be higher. */
 double wo_plot_most_bytes(const struct wo_plot *plot) {
   const double reserved = (double)plot->course->peak[WO_COURSE_RESERVED].bytes;
   const double capacity = wo_plot_shows_capacity(plot) ? (double)plot->capacity_bytes : 0;

@@ -19,14 +19,15 @@ static const struct {
   const char *light;
   const char *dark;
 } colours[] = {
-    {".bg", "fill", "#ffffff", "#0f1318"},     {"text", "fill", "#1d242c", "#e4e9ef"},
-    {".m", "fill", "#5d6875", "#97a3b1"},      {".halo", "stroke", "#ffffff", "#0f1318"},
-    {".grid", "stroke", "#e3e7eb", "#262d36"}, {".axis", "stroke", "#9aa4af", "#566170"},
-    {".unused", "fill", "#e6e9ed", "#2a313a"}, {".reserved", "stroke", "#39424d", "#c3ccd6"},
-    {".bad", "stroke", "#c4262e", "#ff6b6b"},  {".badfill", "fill", "#c4262e", "#ff6b6b"},
-    {".frag", "fill", "#b9c2cc", "#46505c"},   {".fragline", "stroke", "#6b7683", "#97a3b1"},
-    {".free", "fill", "#f0f2f4", "#1b2129"},   {".hatch", "stroke", "#c3cad2", "#3a434f"},
-    {".edge", "stroke", "#9aa4af", "#566170"}, {".pending", "fill", "#1d242c", "#e4e9ef"},
+    {".bg", "fill", "#ffffff", "#0f1318"},         {"text", "fill", "#1d242c", "#e4e9ef"},
+    {".m", "fill", "#5d6875", "#97a3b1"},          {".halo", "stroke", "#ffffff", "#0f1318"},
+    {".grid", "stroke", "#e3e7eb", "#262d36"},     {".axis", "stroke", "#9aa4af", "#566170"},
+    {".unused", "fill", "#e6e9ed", "#2a313a"},     {".reserved", "stroke", "#39424d", "#c3ccd6"},
+    {".step", "stroke", "#39424d", "#c3ccd6"},     {".bad", "stroke", "#c4262e", "#ff6b6b"},
+    {".badfill", "fill", "#c4262e", "#ff6b6b"},    {".frag", "fill", "#b9c2cc", "#46505c"},
+    {".fragline", "stroke", "#6b7683", "#97a3b1"}, {".free", "fill", "#f0f2f4", "#1b2129"},
+    {".hatch", "stroke", "#c3cad2", "#3a434f"},    {".edge", "stroke", "#9aa4af", "#566170"},
+    {".pending", "fill", "#1d242c", "#e4e9ef"},
 };
 
 /* Fill of each class of memory: what stays is cool, what comes and goes is warm. */
@@ -41,6 +42,7 @@ static const struct {
     [WO_CLASS_COMMUNICATION] = {"#3d9b74", "#4bab83"}, [WO_CLASS_INPUT] = {"#b0805c", "#bd8e6b"},
 };
 
+/* One rule for each row; the same selectors again inside of the media query change nothing but colours. */
 static void add_colours(struct wo_text *out, bool is_dark) {
   for (size_t i = 0; i < sizeof colours / sizeof *colours; i++) {
     wo_text_add(out, "%s{%s:%s}", colours[i].selector, colours[i].property, is_dark ? colours[i].dark : colours[i].light);
@@ -51,6 +53,7 @@ static void add_colours(struct wo_text *out, bool is_dark) {
   wo_text_add(out, "\n");
 }
 
+/* Sizes and strokes are the same on both grounds and stand once. */
 static void add_style(struct wo_text *out) {
   wo_text_add(out, "<style>\n"
                    "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n"
@@ -58,6 +61,7 @@ static void add_style(struct wo_text *out) {
                    ".r{text-anchor:end}.mid{text-anchor:middle}\n"
                    ".halo{stroke-width:4;stroke-linejoin:round;paint-order:stroke}\n"
                    ".grid,.axis,.edge{fill:none;stroke-width:1}.grid{stroke-opacity:.7}.hatch{fill:none;stroke-width:1}\n"
+                   ".step{fill:none;stroke-width:1;stroke-dasharray:1 3}"
                    ".reserved{fill:none;stroke-width:1.5}.leader{stroke-width:1}.fragline{fill:none;stroke-width:1}\n"
                    ".bad{fill:none;stroke-width:1.5}.dash{stroke-dasharray:6 4}.thin{stroke-width:1;stroke-opacity:.5}\n"
                    ".part{fill:none;stroke-width:1;stroke-opacity:.55}.tip{fill-opacity:0}.b{font-weight:600}\n");
@@ -69,6 +73,7 @@ static void add_style(struct wo_text *out) {
 
 /* ---- Head ---- */
 
+/* Both counts: requests are what the axis shows, entries what other tools and --at name. */
 char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t cap) {
   char request[32];
   char entry[32];
@@ -86,6 +91,7 @@ char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t 
   return buf;
 }
 
+/* The heading says what is seen, the grey text behind it how to read it. */
 void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
   page->y += 34;
   wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");
@@ -101,6 +107,7 @@ void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo
   page->y += 12;
 }
 
+/* A document without a title would be read out by its file name. */
 static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
 }
@@ -139,6 +146,7 @@ static void add_head_line(struct wo_svg_page *page, const char *classes, const s
   wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, SUBTITLE_CHARS);
 }
 
+/* A failure is what people open the plot for: it has its own line. */
 static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
   wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), TITLE_CHARS);
@@ -165,6 +173,8 @@ static void add_swatch(struct wo_svg_page *page, double *x, const char *classes,
   *x += width;
 }
 
+/* From the top of the stack downwards, as the areas lie. The highest value of each class is a figure that the chart cannot
+ * give. */
 static void add_legend(struct wo_svg_page *page) {
   const struct wo_course *const course = page->plot->course;
   const bool is_only = !wo_plot_has_classes(course);
@@ -188,10 +198,12 @@ static void add_legend(struct wo_svg_page *page) {
 
 /* ---- The document ---- */
 
+/* Title and description come first in the document: that is where screen readers look for them. */
 static void add_opening(const struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure,
                         struct wo_text *out) {
   wo_text_add(out,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" role=\"img\" "
+              "style=\"max-width:100%%;height:auto\" "
               "aria-labelledby=\"title desc\">\n<title id=\"title\">",
               WO_SVG_WIDTH, page->y, WO_SVG_WIDTH, page->y);
   wo_svg_escape(out, title_of(page->plot), TITLE_CHARS);

@@ -60,6 +60,7 @@ struct packing {
 
 /* ---- Packing ---- */
 
+/* Pieces of a row follow each other without gaps; outlines part them. */
 static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uint64_t start, uint64_t size_bytes) {
   if (!WO_VEC_RESERVE(&packing->pieces, 1, UINT32_MAX)) return false;
   packing->pieces.items[packing->pieces.count++] = (struct piece){.segment = segment,
@@ -68,6 +69,7 @@ static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uin
                                                                   .start = start,
                                                                   .size_bytes = size_bytes};
   packing->rows.items[row].used_bytes += size_bytes;
+  assert(packing->rows.items[row].used_bytes <= packing->row_bytes);
   return true;
 }
 
@@ -94,6 +96,7 @@ static bool pack_segment(struct packing *packing, uint32_t index) {
   return true;
 }
 
+/* As they are drawn: row by row. */
 static int compare_pieces(const void *left, const void *right) {
   const struct piece *const a = left;
   const struct piece *const b = right;
@@ -109,6 +112,7 @@ static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t larg
   return row_bytes;
 }
 
+/* First fit over segments that fall in size leaves little room unused at the ends of rows. */
 static bool pack(struct packing *packing) {
   uint32_t *const order = wo_plot_segment_order(packing->map);
   uint64_t largest_bytes = 0;
@@ -140,6 +144,7 @@ struct drawing {
   size_t tip_count;
 };
 
+/* Rows are numbered from above. */
 static double row_y(const struct drawing *drawing, uint32_t row) {
   return drawing->top + row * (double)(ROW_HEIGHT + ROW_GAP);
 }
@@ -148,6 +153,7 @@ static double pixels_of(const struct drawing *drawing, uint64_t bytes) {
   return (double)bytes * PIXELS / (double)drawing->packing->row_bytes;
 }
 
+/* Relative commands: about half of the bytes of four absolute points. */
 static void add_box(struct wo_text *out, double x, double y, double width, double height) {
   wo_text_add(out, "M");
   wo_svg_number(out, x);
@@ -162,7 +168,9 @@ static void add_box(struct wo_text *out, double x, double y, double width, doubl
   wo_text_add(out, "z");
 }
 
+/* Adds the part of each pixel that lies between two places of the row. */
 static void cover(double *pixels, double from, double to) {
+  assert(from >= 0 && from <= to && to < PIXELS + 0.5); /* halves: sums of doubles */
   const int last = (int)to < PIXELS - 1 ? (int)to : PIXELS - 1;
   for (int i = (int)from; i <= last; i++) {
     const double start = from > i ? from : i;
@@ -190,6 +198,7 @@ static void add_bytes(struct wo_text *out, uint64_t bytes) {
   wo_text_add(out, "%s", wo_units_bytes_text((double)bytes, text, sizeof text));
 }
 
+/* What a reader wants of a block that caught the eye: how much, what for, and which line asked. */
 static void tell_block(struct drawing *drawing, const struct wo_map_block *block) {
   const struct wo_pattern *const pattern = drawing->page->plot->pattern;
   struct wo_text *const out = &drawing->tips;
@@ -211,6 +220,7 @@ static void tell_block(struct drawing *drawing, const struct wo_map_block *block
   wo_text_add(out, ":%u", frame->line);
 }
 
+/* Its address is how other tools name it. */
 static void tell_segment(struct drawing *drawing, const struct wo_map_segment *segment) {
   struct wo_text *const out = &drawing->tips;
   uint64_t free_bytes = 0;
@@ -270,6 +280,7 @@ static uint32_t first_block_at(const struct wo_segment_map *map, const struct wo
   return low;
 }
 
+/* Blocks are drawn into the pixels of the row; the outline and the ground belong to the segment. */
 static void draw_piece(struct drawing *drawing, const struct piece *piece) {
   const struct wo_segment_map *const map = drawing->packing->map;
   const struct wo_map_segment *const segment = &map->segments.items[piece->segment];
@@ -293,6 +304,7 @@ static void draw_piece(struct drawing *drawing, const struct piece *piece) {
 static int shown_at(const struct drawing *drawing, int pixel) {
   double sum = 0;
   int most = 0;
+  assert(pixel >= 0 && pixel < PIXELS);
   for (int k = 0; k < KINDS; k++) {
     sum += drawing->covered[k][pixel];
     if (drawing->covered[k][pixel] > drawing->covered[most][pixel]) most = k;
@@ -300,6 +312,7 @@ static int shown_at(const struct drawing *drawing, int pixel) {
   return sum <= 0 ? 0 : sum >= 0.5 ? most + 1 : -(most + 1);
 }
 
+/* Neighbouring pixels that show the same become one shape, and the row begins anew. */
 static void draw_row(struct drawing *drawing, uint32_t row) {
   const double y = row_y(drawing, row);
   for (int from = 0, to = 0; from < PIXELS; from = to) {
@@ -313,6 +326,7 @@ static void draw_row(struct drawing *drawing, uint32_t row) {
   memset(drawing->covered, 0, sizeof drawing->covered);
 }
 
+/* The pool is named where it begins. */
 static void draw_rows(struct drawing *drawing) {
   const struct packing *const packing = drawing->packing;
   size_t piece = 0;
@@ -340,6 +354,7 @@ static void add_path(struct drawing *drawing, const char *attributes, struct wo_
   wo_text_done(text);
 }
 
+/* Ground first, blocks over it, outlines above; tooltips last, or they would be covered. */
 static void add_paths(struct drawing *drawing) {
   struct wo_text *const out = drawing->page->out;
   char attributes[32];
@@ -357,6 +372,7 @@ static void add_paths(struct drawing *drawing) {
 
 /* ---- The panel ---- */
 
+/* Says at which moment this was, and how much a row is. */
 static void add_heading(struct wo_svg_page *page, const struct packing *packing) {
   const struct wo_course *const course = page->plot->course;
   char place[80];
@@ -396,6 +412,7 @@ static void add_use(struct wo_svg_page *page) {
   wo_text_done(&text);
 }
 
+/* An allocator without memory has no map: the panel is left out. */
 void wo__svg_map_panel(struct wo_svg_page *page) {
   struct packing packing = {.map = &page->plot->course->map};
   if (packing.map->segments.count == 0) return;

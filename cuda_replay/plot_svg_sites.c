@@ -1,4 +1,5 @@
 /* The lines that asked for most of what is in use at the peak, as bars. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "cuda_replay/plot_svg_page.h"
@@ -19,6 +20,7 @@ static void add_frame(struct wo_text *out, const struct wo_recording *recording,
   wo_text_add(out, "</tspan>");
 }
 
+/* The line that asked, and the line of the program behind it where that is another. */
 static void add_name(struct wo_svg_page *page, const struct wo_attribution_site *site) {
   const struct wo_recording *const recording = page->plot->pattern->recording;
   wo_text_add(page->out, "<text x=\"%d\" y=\"%.0f\">", NAME_X, page->y);
@@ -35,6 +37,7 @@ static void add_name(struct wo_svg_page *page, const struct wo_attribution_site 
   wo_text_add(page->out, "</text>\n");
 }
 
+/* Bars are relative to the longest one; the number beside them is the share of everything. */
 static void add_share(struct wo_svg_page *page, const struct wo_share *share, const char *classes) {
   const struct wo_attribution *const attribution = page->plot->attribution;
   const uint64_t most_bytes = attribution->sites.items[0].share.block_bytes;
@@ -44,6 +47,7 @@ static void add_share(struct wo_svg_page *page, const struct wo_share *share, co
   snprintf(text, sizeof text, "%.1f%%", wo_share_pct(share->block_bytes, attribution->total.block_bytes));
   wo_svg_text(page->out, PCT_X, page->y, "m r", wo_view_of(text), 20);
   if (!classes) return;
+  assert(share->block_bytes <= most_bytes && most_bytes > 0);
   const double width = (BAR_END_X - BAR_X) * (double)share->block_bytes / (double)most_bytes;
   wo_svg_rect(page->out, BAR_X, page->y - 10, width < 1 ? 1 : width, 12, classes);
 }
@@ -62,6 +66,7 @@ static void add_rest(struct wo_svg_page *page, size_t from) {
   wo_svg_text(page->out, NAME_X, page->y, "m", wo_view_of(text), 48);
 }
 
+/* The colour of a bar is the class that most of its bytes have: it ties the rows to the areas above. */
 void wo__svg_sites_panel(struct wo_svg_page *page) {
   const struct wo_attribution *const attribution = page->plot->attribution;
   char classes[8];

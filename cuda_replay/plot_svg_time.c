@@ -5,8 +5,9 @@
 #include "cuda_replay/plot_svg_page.h"
 #include "parsers/base/units.h"
 
-/* Columns at most: two pixels each. Pixels of the two panels. */
-enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64 };
+/* Columns at most: two pixels each. Pixels of the two panels, and of a heading with room for labels above the chart. Marks of
+ * iterations at most. */
+enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64, HEADING_HEIGHT = 60, MARKS_MAX = 50 };
 
 /* The course as it is drawn: columns, where they begin (one more for the end), and heights to draw one line with. */
 struct chart {
@@ -21,8 +22,10 @@ struct chart {
   double most; /* value at the upper edge */
 };
 
+/* Requests are spread evenly: bursts of small ones are as visible as a long wait. */
 static double x_of(const struct chart *chart, double request) {
   const double all = chart->page->plot->course->request_count;
+  assert(all > 0);
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
@@ -31,7 +34,9 @@ static double x_of_place(const struct chart *chart, const struct wo_course_place
   return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
+/* Values above the axis stand at its upper edge rather than outside of the panel. */
 static double y_of(const struct chart *chart, double value) {
+  assert(chart->most > 0 && chart->top < chart->bottom);
   return chart->bottom - (chart->bottom - chart->top) * (value < chart->most ? value / chart->most : 1);
 }
 
@@ -55,6 +60,7 @@ static void add_area(struct chart *chart, const char *classes) {
 
 /* ---- Memory ---- */
 
+/* Lines lie over the areas, faintly, so that heights inside of them can be read. */
 static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) {
   char label[32];
   char text[48];
@@ -89,6 +95,7 @@ static bool is_peak_left(const struct chart *chart) {
   return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
 }
 
+/* Dashed and red: it is a border, not a measurement. */
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const bool is_right = is_peak_left(chart);
@@ -109,26 +116,69 @@ static void add_label_beside(struct chart *chart, double x, double y, struct wo_
   wo_svg_text(chart->page->out, is_left ? x - 8 : x + 8, y, is_left ? "b halo r" : "b halo", text, 80);
 }
 
+/* Whether a step of the optimizer begins after from_us and not after to_us. Annotations are by rising time. */
+static bool has_optimizer_step(const struct wo_recording *recording, int64_t from_us, int64_t to_us) {
+  size_t low = 0;
+  size_t high = recording->annotations.count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (recording->annotations.items[middle].time_us <= from_us) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  for (; low < recording->annotations.count && recording->annotations.items[low].time_us <= to_us; low++) {
+    const struct wo_annotation *const annotation = &recording->annotations.items[low];
+    if (annotation->is_start && wo_view_starts(annotation->name, "Optimizer.step")) return true;
+  }
+  return false;
+}
+
+/* PyTorch records the optimizer's steps by itself: they show where iterations end. A program that was lengthened repeats its
+ * times, so each column is asked for its own. Returns how many marks were drawn; none where they would hide what they mark. */
+static size_t add_optimizer_steps(struct chart *chart) {
+  const struct wo_recording *const recording = chart->page->plot->pattern->recording;
+  double marks[MARKS_MAX];
+  size_t count = 0;
+  int64_t before_us = WO_NO_TIME; /* the last time before the column */
+  for (size_t i = 0; i < chart->count; i++) {
+    const struct wo_course_bin *const column = &chart->columns[i];
+    if (column->last_us == WO_NO_TIME) continue;
+    const bool goes_on = before_us != WO_NO_TIME && before_us <= column->first_us;
+    const int64_t from_us = goes_on ? before_us : column->first_us - (column->first_us > INT64_MIN);
+    if (has_optimizer_step(recording, from_us, column->last_us)) {
+      if (count == MARKS_MAX) return 0;
+      marks[count++] = chart->x[i];
+    }
+    before_us = column->last_us;
+  }
+  for (size_t i = 0; i < count; i++) wo_svg_line(chart->page->out, marks[i], chart->top, marks[i], chart->bottom, "step");
+  return count;
+}
+
+/* A flag and a line at the first failure; ticks above the columns in which others follow. */
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
   char text[96];
   char more[48] = "";
   if (course->oom_kept == 0) return;
-  for (uint32_t i = course->oom_kept; i > 0; i--) {
-    const double x = x_of_place(chart, &course->ooms[i - 1]);
-    wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, i == 1 ? "bad" : "bad thin");
-  }
   const double x = x_of_place(chart, &course->ooms[0]);
+  for (size_t i = 0; i < chart->count; i++) {
+    if (chart->columns[i].oom_count == 0) continue;
+    wo_svg_line(chart->page->out, chart->x[i + 1], chart->top - 5, chart->x[i + 1], chart->top, "bad");
+  }
+  wo_svg_line(chart->page->out, x, chart->top - 8, x, chart->bottom, "bad");
   wo_text_add(chart->page->out, "<path class=\"badfill\" d=\"M");
   wo_svg_number(chart->page->out, x - 6);
   wo_text_add(chart->page->out, ",");
   wo_svg_number(chart->page->out, chart->top - 12);
   wo_text_add(chart->page->out, "h12l-6,9z\"/>\n");
   wo_units_bytes_text((double)course->oom.requested_bytes, bytes, sizeof bytes);
-  if (course->oom_count > 1) snprintf(more, sizeof more, ", and %llu more", (unsigned long long)(course->oom_count - 1));
+  if (course->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(course->oom_count - 1));
   snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
-  add_label_beside(chart, x, chart->top - 6, wo_view_of(text));
+  add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
 
 /* Where a label stands clear of the lines of reserved bytes and of the capacity. */
@@ -160,11 +210,11 @@ static void add_peak(struct chart *chart) {
   add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
+/* Painted from the back to the front: what is reserved, classes, grid, lines, labels. */
 static void add_memory(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_plot_axis axis = wo_plot_axis_bytes(wo_plot_most_bytes(page->plot), 7);
-  wo__svg_heading(page, WO_VIEW("Memory over time"), WO_VIEW("each column shows its highest moment"));
-  page->y += 14;
+  page->y += HEADING_HEIGHT; /* its heading is written last, when it is known what there is to explain */
   chart->top = page->y;
   chart->bottom = page->y + CHART_HEIGHT;
   chart->most = axis.top;
@@ -174,14 +224,21 @@ static void add_memory(struct chart *chart) {
   add_byte_grid(chart, &axis);
   for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_COURSE_RESERVED]);
   add_steps(chart, "reserved");
+  const bool has_marks = add_optimizer_steps(chart) > 0;
   add_capacity(chart);
   add_peak(chart);
   add_ooms(chart);
+  page->y = chart->top - HEADING_HEIGHT;
+  wo__svg_heading(page, WO_VIEW("Memory over time"),
+                  has_marks ? WO_VIEW("each column shows its highest moment; dotted: the optimizer's steps begin")
+                            : WO_VIEW("each column shows its highest moment"));
   page->y = chart->bottom;
 }
 
 /* ---- Fragmentation ---- */
 
+/* A band from the lowest to the highest value: in a column of thousands of requests both matter, and one line would hide one of
+ * them. */
 static void add_fragmentation(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   wo__svg_heading(page, WO_VIEW("Fragmentation"),
@@ -211,6 +268,7 @@ static void add_fragmentation(struct chart *chart) {
 
 /* ---- The axis below ---- */
 
+/* The last number is moved inwards rather than cut at the edge. */
 static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const double all = page->plot->course->request_count;
@@ -227,6 +285,18 @@ static void add_request_axis(struct chart *chart) {
   page->y += 18;
 }
 
+/* Whether times rise over the columns: in a program that was lengthened they begin anew, and no axis could show them. */
+static bool do_times_rise(const struct chart *chart) {
+  int64_t before_us = INT64_MIN;
+  for (size_t i = 0; i < chart->count; i++) {
+    const struct wo_course_bin *const column = &chart->columns[i];
+    if (column->last_us == WO_NO_TIME) continue;
+    if (column->first_us < before_us || column->last_us < column->first_us) return false;
+    before_us = column->last_us;
+  }
+  return true;
+}
+
 /* Times do not run evenly over requests: ticks stand where a time was reached. */
 static void add_time_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
@@ -234,7 +304,7 @@ static void add_time_axis(struct chart *chart) {
   char label[32];
   char text[48];
   double free_x = WO_SVG_LEFT + 30;
-  if (course->first_us == WO_NO_TIME || course->last_us <= course->first_us) return;
+  if (course->first_us == WO_NO_TIME || course->last_us <= course->first_us || !do_times_rise(chart)) return;
   const double all_us = (double)course->last_us - (double)course->first_us;
   const struct wo_plot_axis axis = wo_plot_axis_us(all_us, 12);
   double next_us = axis.step;
@@ -258,6 +328,7 @@ static void add_time_axis(struct chart *chart) {
 
 /* ---- Together ---- */
 
+/* Columns are too many for the stack of a small thread. */
 void wo__svg_time_panels(struct wo_svg_page *page) {
   struct chart *const chart = calloc(1, sizeof *chart);
   if (!chart) {

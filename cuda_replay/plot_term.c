@@ -54,13 +54,13 @@ struct term {
   size_t width;  /* columns of the chart, without those */
   struct wo_course_bin columns[WIDTH_MAX];
   size_t column_count;
-  bool has_oom[WIDTH_MAX];
   struct wo_plot_axis axis;
   const char *colour; /* that is on, "" for none */
 };
 
 /* ---- Characters ---- */
 
+/* Written only where it changes, so that a chart in colour is not many times as long. */
 static void use_colour(struct term *term, const char *colour) {
   if (!term->style.use_color || term->colour == colour) return;
   if (*term->colour) wo_text_add(term->out, "\x1b[0m");
@@ -68,6 +68,7 @@ static void use_colour(struct term *term, const char *colour) {
   term->colour = colour;
 }
 
+/* Every mark has a glyph in either set: the chart says the same without UTF-8. */
 static void put(struct term *term, enum mark mark) {
   use_colour(term, marks[mark].colour);
   wo_text_add(term->out, "%s", term->style.use_utf8 ? marks[mark].utf8 : marks[mark].ascii);
@@ -84,6 +85,7 @@ static void put_part(struct term *term, enum mark mark, double part) {
   wo_text_add(term->out, "%s", eighths[filled]);
 }
 
+/* Colours end with their line; a pager may cut behind any of them. */
 static void end_line(struct term *term) {
   use_colour(term, "");
   wo_text_add(term->out, "\n");
@@ -100,7 +102,9 @@ static void put_gutter(struct term *term, const char *label) {
 
 /* ---- The chart ---- */
 
+/* A course of few requests has fewer columns than the chart: each then takes several characters. */
 static const struct wo_course_bin *column_at(const struct term *term, size_t x) {
+  assert(x < term->width && term->column_count > 0);
   return &term->columns[x * term->column_count / term->width];
 }
 
@@ -113,7 +117,8 @@ static void put_cell(struct term *term, size_t x, int row) {
   const double reserved = ((double)column->high_bytes[WO_COURSE_RESERVED] - low) / line_bytes;
   const double capacity = ((double)term->plot->capacity_bytes - low) / line_bytes;
   const bool is_capacity = wo_plot_shows_capacity(term->plot) && capacity > 0 && capacity <= 1;
-  if (row == 0 && term->has_oom[x]) {
+  const bool is_first = x == 0 || column_at(term, x - 1) != column; /* of the characters that show the column */
+  if (row == 0 && is_first && column->oom_count > 0) {
     put(term, MARK_OOM);
   } else if (allocated >= 1 - 0.5 / EIGHTHS) {
     put(term, MARK_ALLOCATED);
@@ -151,6 +156,7 @@ static size_t gutter_of(const struct term *term) {
   return gutter;
 }
 
+/* From above: the highest values first. */
 static void add_rows(struct term *term) {
   char label[48];
   for (int row = 0; row < ROWS; row++) {
@@ -161,6 +167,7 @@ static void add_rows(struct term *term) {
   }
 }
 
+/* The axis, and how many requests lie along it. */
 static void add_base(struct term *term) {
   const uint32_t count = term->plot->course->request_count;
   const struct wo_plot_axis numbers = wo_plot_axis_count(count, 1);
@@ -209,6 +216,7 @@ static void add_piece(struct term *term, size_t *used, const char *colour, const
   *used += gap + columns;
 }
 
+/* A piece of the legend that ends in a number of bytes. */
 static void add_marked(struct term *term, size_t *used, enum mark mark, const char *format, double bytes) {
   char number[32];
   char text[64];
@@ -254,11 +262,13 @@ static void cover_cells(const struct wo_segment_map *map, const uint32_t *order,
   }
 }
 
+/* Anything in use shows: a crumb in an empty segment is what keeps it. */
 static enum mark mark_of(double used) {
   if (used <= 0) return MARK_FREE;
   return used < 0.25 ? MARK_USED_1 : used < 0.5 ? MARK_USED_2 : used < 0.75 ? MARK_USED_3 : MARK_USED_4;
 }
 
+/* Pieces that do not fit are left out, the least telling ones last in the line. */
 static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   size_t used = 0;
   char text[96];
@@ -274,6 +284,7 @@ static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   end_line(term);
 }
 
+/* Segments end to end over two lines, in the order of the picture. */
 static void add_map(struct term *term) {
   const struct wo_segment_map *const map = &term->plot->course->map;
   double cells[MAP_ROWS * WIDTH_MAX] = {0};
@@ -295,16 +306,7 @@ static void add_map(struct term *term) {
 
 /* ---- Together ---- */
 
-/* Marks the columns in which requests failed. */
-static void mark_ooms(struct term *term) {
-  const struct wo_course *const course = term->plot->course;
-  for (uint32_t i = 0; i < course->oom_kept; i++) {
-    const uint32_t request = course->ooms[i].request == WO_NO_REQUEST ? 0 : course->ooms[i].request;
-    const size_t x = (size_t)((double)request / course->request_count * (double)term->width);
-    term->has_oom[x < term->width ? x : term->width - 1] = true;
-  }
-}
-
+/* Widths outside of what reads well are brought inside; a terminal that lies about its width gets a chart that wraps. */
 void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out) {
   const size_t width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
   if (plot->course->bin_count == 0) return;
@@ -322,7 +324,6 @@ void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct
   assert(term->gutter < width);
   term->width = width - term->gutter;
   term->column_count = wo_course_columns(plot->course, term->width, term->columns);
-  mark_ooms(term);
   add_legend(term);
   add_rows(term);
   add_base(term);

@@ -2,11 +2,30 @@
 #include "cuda_replay/program_change.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 bool wo_program_change_is_none(const struct wo_program_change *change) {
   return !change->has_scale && change->transform_count == 0;
 }
 
+/* An axis that keeps its value is said for the inference's sake and changes nothing, so it is not told. */
+void wo_program_change_text(const struct wo_program_change *change, struct wo_text *out) {
+  const char *separator = "";
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis *const ends = &change->scale.axes[axis];
+    if (ends->from == ends->to) continue;
+    wo_text_add(out, "%s%s %" PRIu32 " -> %" PRIu32, separator, wo_scale_axis_name((enum wo_scale_axis_id)axis), ends->from,
+                ends->to);
+    separator = ", ";
+  }
+  for (size_t i = 0; i < change->transform_count; i++) {
+    wo_text_add(out, "%s%s", separator, change->transforms[i].transform->name);
+    if (change->transforms[i].amount > 0) wo_text_add(out, " %" PRIu32, change->transforms[i].amount);
+    separator = ", ";
+  }
+}
+
+/* Two axes at once would leave open which of them a quotient belongs to. */
 enum wo_scale_axis_id wo_program_change_axis(const struct wo_program_change *change) {
   enum wo_scale_axis_id found = WO_AXIS_COUNT_;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
@@ -32,6 +51,7 @@ static enum wo_status use_pair(const struct wo_program_change *change, const str
   return WO_OK;
 }
 
+/* Inference comes first in any case: a second recording has no partner for every allocation. */
 enum wo_status wo_program_change_prepare(const struct wo_program_change *change, const struct wo_pattern *pattern,
                                          const struct wo_classes *classes, const struct wo_pattern *second,
                                          struct wo_program_change_basis *ret_basis, struct wo_err *err) {
@@ -54,6 +74,7 @@ enum wo_status wo_program_change_prepare(const struct wo_program_change *change,
 static enum wo_status transform(const struct wo_program_change *change, size_t index, const struct wo_classes *classes,
                                 enum wo_bound bound, struct wo_pattern *pattern, struct wo_err *err) {
   struct wo_classes found = {0};
+  assert(index < change->transform_count);
   struct wo_pattern changed;
   if (index > 0) {
     const enum wo_status status = wo_classify(pattern, NULL, &found);

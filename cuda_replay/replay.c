@@ -42,7 +42,6 @@ struct run {
     struct pool_in_use *items; /* begun and not ended, as the pattern says */
     size_t count, capacity;
   } pools;
-  uint64_t syncs; /* num_sync_all_streams when it was looked at last */
 };
 
 /* ---- The counting device ---- */
@@ -140,21 +139,65 @@ static void note_oom(struct run *run, uint32_t request) {
 
 /* ---- Requests ---- */
 
-/* When all streams were waited for, nothing is pending any more. */
-static void drop_deferred(struct run *run) {
-  if (run->stats->num_sync_all_streams == run->syncs) return;
-  run->syncs = run->stats->num_sync_all_streams;
-  for (size_t i = 0; i < run->deferred.count; i++) run->blocks[run->deferred.items[i]] = WO_NO_BLOCK;
-  run->deferred.count = run->deferred_live = 0;
+/* How many blocks the allocator holds as pending. */
+static size_t pending_count(const struct run *run) {
+  const struct wo_allocator_stats *const stats = run->stats;
+  return (size_t)(stats->active[WO_STAT_ALL].current - stats->allocation[WO_STAT_ALL].current);
 }
 
-/* Instances that have completed are dropped when they are the larger part. */
+/* Takes the instances without a block off the list. */
 static void compact_deferred(struct run *run) {
   size_t kept = 0;
   for (size_t i = 0; i < run->deferred.count; i++) {
     if (run->blocks[run->deferred.items[i]] != WO_NO_BLOCK) run->deferred.items[kept++] = run->deferred.items[i];
   }
-  run->deferred.count = kept;
+  run->deferred.count = run->deferred_live = kept;
+}
+
+static int compare_ids(const void *a, const void *b) {
+  const wo_block_id left = *(const wo_block_id *)a, right = *(const wo_block_id *)b;
+  return (left > right) - (left < right);
+}
+
+/* Blocks that are pending, by their numbers. */
+struct pending {
+  struct {
+    wo_block_id *items;
+    size_t count, capacity;
+  } ids;
+  bool has_failed;
+};
+
+static bool collect_pending(void *state, const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks,
+                            const wo_block_id *ids, size_t count) {
+  struct pending *const pending = state;
+  (void)segment;
+  for (size_t i = 0; i < count && !pending->has_failed; i++) {
+    if (blocks[i].state != WO_BLOCK_PENDING) continue;
+    pending->has_failed = !WO_VEC_RESERVE(&pending->ids, 1, UINT32_MAX);
+    if (!pending->has_failed) pending->ids.items[pending->ids.count++] = ids[i];
+  }
+  return !pending->has_failed;
+}
+
+/* The allocator completed deferred frees by itself: all of them when it waited for all streams, some after a capture. Their
+ * instances lose their blocks. Looking for them is slow and seldom needed. */
+static enum wo_status drop_completed(struct run *run) {
+  const size_t count = pending_count(run);
+  if (count == run->deferred_live) return WO_OK;
+  struct pending pending = {0};
+  enum wo_status status = count == 0 ? WO_OK : wo_allocator_walk(run->allocator, collect_pending, &pending);
+  if (pending.has_failed) status = WO_E_NOMEM;
+  if (pending.ids.count > 0) qsort(pending.ids.items, pending.ids.count, sizeof *pending.ids.items, compare_ids);
+  for (size_t i = 0; i < run->deferred.count && status == WO_OK; i++) {
+    wo_block_id *const block = &run->blocks[run->deferred.items[i]];
+    const bool is_pending =
+        pending.ids.count > 0 && bsearch(block, pending.ids.items, pending.ids.count, sizeof *block, compare_ids);
+    if (!is_pending) *block = WO_NO_BLOCK;
+  }
+  WO_VEC_DONE(&pending.ids);
+  compact_deferred(run);
+  return status;
 }
 
 static enum wo_status defer(struct run *run, uint32_t instance) {
@@ -216,8 +259,9 @@ static enum wo_status run_alloc(struct run *run, const struct wo_request *reques
   wo_block_id *const block = &run->blocks[request->subject];
   const enum wo_status status = allocate(run, request->subject, request->stream, request->pool, block);
   if (status != WO_OK) *block = WO_NO_BLOCK;
-  drop_deferred(run);
   note_peaks(run, at);
+  const enum wo_status dropped = drop_completed(run);
+  if (dropped != WO_OK) return dropped;
   if (status == WO_E_LIMIT) {
     note_oom(run, at);
     return WO_OK;
@@ -298,8 +342,7 @@ static enum wo_status run_other(struct run *run, const struct wo_request *reques
     return WO_OK;
   case WO_REQUEST_EMPTY_CACHE: {
     const enum wo_status status = wo_allocator_empty_cache(run->allocator);
-    drop_deferred(run);
-    return status;
+    return status == WO_OK ? drop_completed(run) : status;
   }
   case WO_REQUEST_RECORD_STREAM:
     if (run->blocks[request->subject] == WO_NO_BLOCK) return WO_OK;
@@ -322,6 +365,8 @@ static enum wo_status run_request(struct run *run, const struct wo_request *requ
   const wo_block_id block = run->blocks[request->subject];
   if (block == WO_NO_BLOCK) return WO_OK;
   wo_allocator_free_block(run->allocator, block, false);
+  /* A block that another stream used waits, although the request does not say so. */
+  if (pending_count(run) > run->deferred_live) return defer(run, request->subject);
   run->blocks[request->subject] = WO_NO_BLOCK;
   return WO_OK;
 }

@@ -17,6 +17,7 @@ enum { SHOWN_MAX = 60 };
 
 /* ---- Values ---- */
 
+/* Each reader takes one value and is false, with *args untouched, when it is not what was expected. */
 static bool read_check(struct wo_replay_args *args, struct wo_view value) {
   (void)value;
   args->is_check = true;
@@ -44,6 +45,7 @@ static bool read_set(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+/* A bare number is bytes; the whole text must be a size. */
 static bool read_capacity(struct wo_replay_args *args, struct wo_view value) {
   struct wo_view rest = value;
   struct wo_interval bytes;
@@ -60,6 +62,7 @@ static bool read_torch(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+/* Entries are counted in 32 bits everywhere, so that a larger number is a slip. */
 static bool read_at(struct wo_replay_args *args, struct wo_view value) {
   struct wo_view rest = value;
   uint64_t entry = 0;
@@ -69,6 +72,7 @@ static bool read_at(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+/* "cuda:0" is refused: a recording knows ordinals only. */
 static bool read_device(struct wo_replay_args *args, struct wo_view value) {
   struct wo_view rest = value;
   uint64_t device = 0;
@@ -97,6 +101,7 @@ static bool read_pair(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
+/* Named so that scripts can say it; a GPU will be the other value. */
 static bool read_on(struct wo_replay_args *args, struct wo_view value) {
   (void)args;
   return wo_view_is(value, "model");
@@ -104,10 +109,12 @@ static bool read_on(struct wo_replay_args *args, struct wo_view value) {
 
 /* ---- Options with messages of their own ---- */
 
+/* The reader's own message says more than "wants" could, and lacks the option's name. */
 static enum wo_status refuse(struct wo_err *err, const char *name, const struct wo_err *reason) {
   return wo_err_set(err, WO_E_USAGE, "--%s: %s", name, reason->message);
 }
 
+/* A second --scale is refused: which of two would win is a question that nobody should have to ask. */
 static enum wo_status apply_scale(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
   struct wo_err reason = {0};
   struct wo_scale_spec spec = {0};
@@ -119,6 +126,7 @@ static enum wo_status apply_scale(struct wo_replay_args *args, struct wo_view va
   return WO_OK;
 }
 
+/* Transforms add up in the order given. */
 static enum wo_status apply_transform(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
   struct wo_err reason = {0};
   const struct wo_transform *transform = NULL;
@@ -185,6 +193,7 @@ static enum wo_status check_together(const struct wo_replay_args *args, struct w
   return WO_OK;
 }
 
+/* Everything or nothing: *ret_args is written once all of it was understood. */
 enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_t count, struct wo_replay_args *ret_args,
                                    struct wo_err *err) {
   struct wo_replay_args args = {0};

@@ -22,6 +22,7 @@ struct call {
   size_t plot_count;
 };
 
+/* Only for telling how long it took; no result depends on it. */
 static double seconds_now(void) {
   struct timespec now = {0};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -35,6 +36,7 @@ static bool asks_more(const struct wo_replay_args *args) {
   return args->is_sweep || args->set_count > 0 || args->capacity_bytes > 0 || !wo_program_change_is_none(&args->change);
 }
 
+/* A divergence is the answer to "is it as recorded", and only a doubt about any other answer. */
 static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {
   switch (verdict) {
   case WO_REPLAY_REPRODUCED:
@@ -54,7 +56,9 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
   return WO_REPLAY_EXIT_NOT_PROVEN;
 }
 
+/* Of several the gravest. The numbers themselves are not in that order. */
 static void join_exit(struct call *call, enum wo_replay_exit exit) {
+  assert(exit >= WO_REPLAY_EXIT_FINE && exit <= WO_REPLAY_EXIT_NOT_PROVEN);
   static const int gravity[] = {
       [WO_REPLAY_EXIT_FINE] = 0, [WO_REPLAY_EXIT_NOT_PROVEN] = 1, [WO_REPLAY_EXIT_FAILS] = 2, [WO_REPLAY_EXIT_ERROR] = 3};
   if (exit == WO_REPLAY_EXIT_FAILS && call->wanted->exit_zero) exit = WO_REPLAY_EXIT_FINE;
@@ -63,6 +67,7 @@ static void join_exit(struct call *call, enum wo_replay_exit exit) {
 
 /* ---- Messages ---- */
 
+/* One line on stderr, with the file where there is one. Messages quote names out of files, hence the cleaning. */
 static void fail(struct call *call, const char *path, const struct wo_err *err) {
   char text[PATH_BYTES];
   wo_text_add(call->errors, "whyoom: ");
@@ -136,6 +141,7 @@ static void fail_device(struct call *call, const char *path, const struct wo_rec
   fail(call, path, &err);
 }
 
+/* A file that cannot be read ends nothing but its own part. */
 static void replay_path(struct call *call, const char *path) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
@@ -157,6 +163,7 @@ static void replay_path(struct call *call, const char *path) {
   wo_recording_free(recording);
 }
 
+/* Options are read before any file is opened, so that a slip is told at once. */
 enum wo_replay_exit wo_replay_command(const struct wo_replay_call *wanted, struct wo_text *out, struct wo_text *errors) {
   assert(wanted != NULL && out != NULL && errors != NULL);
   struct call call = {.wanted = wanted, .out = out, .errors = errors};

@@ -34,6 +34,7 @@ static cJSON *put(struct writer *w, cJSON *object, const char *key, cJSON *item)
   return NULL;
 }
 
+/* The same for arrays. A child of NULL is dropped by cJSON, and the writer remembers. */
 static cJSON *push(struct writer *w, cJSON *array, cJSON *item) {
   if (item != NULL && cJSON_AddItemToArray(array, item)) return item;
   cJSON_Delete(item);
@@ -41,12 +42,14 @@ static cJSON *push(struct writer *w, cJSON *array, cJSON *item) {
   return NULL;
 }
 
+/* Digit by digit: addresses do not fit a double. */
 static cJSON *whole(uint64_t number) {
   char digits[32];
   snprintf(digits, sizeof digits, "%" PRIu64, number);
   return cJSON_CreateRaw(digits);
 }
 
+/* Six digits: more would only show how it was computed. */
 static cJSON *real(double number) {
   char digits[48];
   if (!isfinite(number)) return cJSON_CreateNull();
@@ -58,6 +61,7 @@ static void put_whole(struct writer *w, cJSON *object, const char *key, uint64_t
   put(w, object, key, whole(number));
 }
 
+/* Unknown is null; `number` is not looked at then. */
 static void put_maybe(struct writer *w, cJSON *object, const char *key, bool is_known, uint64_t number) {
   put(w, object, key, is_known ? whole(number) : cJSON_CreateNull());
 }
@@ -66,6 +70,7 @@ static void put_bool(struct writer *w, cJSON *object, const char *key, bool valu
   put(w, object, key, cJSON_CreateBool(value));
 }
 
+/* Over-long texts are cut at a character. The copy gives the NUL that cJSON wants. */
 static cJSON *text_item(struct wo_view view) {
   char text[TEXT_BYTES];
   const struct wo_view clean = wo_clean_utf8(view, text, sizeof text - 1);
@@ -88,6 +93,7 @@ static void put_divisions(struct writer *w, cJSON *object, const struct wo_alloc
   for (size_t i = 0; i < WO_ROUNDUP_SLOTS; i++) push(w, array, whole(settings->roundup_divisions[i]));
 }
 
+/* The text is for people and for pasting, the members for programs. */
 static void put_settings(struct writer *w, cJSON *object, const char *key, const struct wo_alloc_settings *settings) {
   cJSON *const item = put(w, object, key, cJSON_CreateObject());
   struct wo_text text = {0};
@@ -124,6 +130,7 @@ static void put_torch(struct writer *w, cJSON *object) {
 
 /* ---- The recording ---- */
 
+/* The recording itself, before anything was replayed. */
 static void put_trace(struct writer *w, cJSON *root) {
   static const char *const formats[] = {
       [WO_TRACE_FORMAT_UNKNOWN] = "unknown",   [WO_TRACE_FORMAT_SNAPSHOT] = "snapshot",
@@ -151,6 +158,7 @@ static void put_trace(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < report->recording->notes.count; i++) push(w, notes, text_item(report->recording->notes.items[i]));
 }
 
+/* Null where nothing could be compared: zeros would read as a comparison that failed. */
 static void put_check(struct writer *w, cJSON *root) {
   const struct wo_check *const check = &w->report->check;
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) {
@@ -176,6 +184,7 @@ static void put_check(struct writer *w, cJSON *root) {
 
 /* ---- Results ---- */
 
+/* The first request that failed, of the run that needed most. */
 static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   if (subject == NULL || !subject->outcome.has_oom) {
     put(w, root, "oom", cJSON_CreateNull());
@@ -194,6 +203,7 @@ static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *
   put_bool(w, object, "would_fit_unfragmented", wo_replay_room(oom) >= oom->rounded_bytes);
 }
 
+/* Each peak is reached at its own moment; at_entry is that of allocated bytes. */
 static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   if (subject == NULL) {
     put(w, root, "peak", cJSON_CreateNull());
@@ -228,11 +238,57 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
   if (has_case) put_case(w, object, result);
 }
 
+/* Axes that were not named are left out. */
+static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec *spec) {
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    if (spec->axes[axis].from == 0) continue;
+    cJSON *const ends = put(w, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis), cJSON_CreateObject());
+    put_whole(w, ends, "from", spec->axes[axis].from);
+    put_whole(w, ends, "to", spec->axes[axis].to);
+  }
+}
+
+/* The assumption goes with the name, as a result without it would claim too much. */
+static void put_transforms(struct writer *w, cJSON *scale, const struct wo_program_change *change) {
+  cJSON *const array = put(w, scale, "transforms", cJSON_CreateArray());
+  for (size_t i = 0; i < change->transform_count; i++) {
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_name(w, object, "name", change->transforms[i].transform->name);
+    put_maybe(w, object, "amount", change->transforms[i].amount > 0, change->transforms[i].amount);
+    put_text(w, object, "assumption", wo_view_of(change->transforms[i].transform->assumption));
+  }
+}
+
+static void put_pair(struct writer *w, cJSON *scale) {
+  const struct wo_pair *const pair = &w->report->pair;
+  cJSON *const object = put(w, scale, "pair", w->report->has_pair ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!w->report->has_pair) return;
+  put_whole(w, object, "allocations", pair->count);
+  put_whole(w, object, "matched", pair->matched);
+  put_whole(w, object, "constant", pair->by_power[0]);
+  put_whole(w, object, "linear", pair->by_power[1]);
+  put_whole(w, object, "quadratic", pair->by_power[2]);
+  put_whole(w, object, "others", pair->others);
+}
+
+/* The changed program; an empty object where nothing was changed. */
+static void put_scale(struct writer *w, cJSON *root) {
+  const struct wo_replay_report *const report = w->report;
+  cJSON *const scale = put(w, root, "scale", cJSON_CreateObject());
+  if (!report->has_bounds) return;
+  put_axes(w, scale, &report->change.scale);
+  put_transforms(w, scale, &report->change);
+  put_pair(w, scale);
+  for (int bound = 0; bound < WO_BOUND_COUNT_; bound++)
+    put_named_case(w, scale, wo_bound_name((enum wo_bound)bound), true, &report->bounds[bound]);
+}
+
 /* ---- Who holds the memory ---- */
 
 /* "dir/train.py:88 step": whole paths, since programs compare them. */
 static cJSON *frame_item(struct writer *w, uint32_t index) {
   if (index == WO_NO_FRAME) return cJSON_CreateNull();
+  assert(index < w->report->recording->frames.count);
   const struct wo_frame *const frame = &w->report->recording->frames.items[index];
   struct wo_text text = {0};
   wo_text_add_view(&text, frame->file);
@@ -249,6 +305,7 @@ static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const str
   put(w, object, "own_frame", frame_item(w, sites->user));
   cJSON *const array = put(w, object, "stack", cJSON_CreateArray());
   if (stack == WO_NO_STACK) return;
+  assert(stack < recording->stacks.count);
   const struct wo_stack frames = recording->stacks.items[stack];
   for (uint32_t i = 0; i < frames.count && i < FRAMES_MAX; i++)
     push(w, array, frame_item(w, recording->stack_frames.items[frames.first + i]));
@@ -262,6 +319,7 @@ static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
   put_maybe(w, object, "since_entry", entry != WO_NO_ENTRY, entry);
 }
 
+/* Rows are capped, their sum is not. */
 static void put_pins(struct writer *w, cJSON *fragmentation) {
   const struct wo_pins *const pins = &w->report->pins;
   put_whole(w, fragmentation, "pinned_idle_bytes", pins->free_bytes);
@@ -281,6 +339,7 @@ static void put_pins(struct writer *w, cJSON *fragmentation) {
   }
 }
 
+/* at_peak_pct is of the moment that the map shows; peaks_apart_pct compares the two peaks of the whole run. */
 static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
@@ -301,6 +360,7 @@ static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class
   put_whole(w, object, "blocks", share->count);
 }
 
+/* Rows add up: what is not listed is in other_stacks_bytes. */
 static void put_holders(struct writer *w, cJSON *root) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   if (!w->report->has_course) {
@@ -329,6 +389,7 @@ static void put_holders(struct writer *w, cJSON *root) {
 
 /* ---- Sweep ---- */
 
+/* Rows in the order of the text report. */
 static void put_sweep(struct writer *w, cJSON *root) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "same", [WO_SWEEP_BETTER] = "better", [WO_SWEEP_HARMFUL] = "harmful"};
   const struct wo_replay_report *const report = w->report;
@@ -353,6 +414,7 @@ static void put_sweep(struct writer *w, cJSON *root) {
 
 /* ---- The state after an entry ---- */
 
+/* A free block belongs to nobody, so it has no more members. */
 static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_block *block) {
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending"};
@@ -364,12 +426,14 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
   if (block->state == WO_BLOCK_FREE) return;
   put_whole(w, item, "requested_bytes", block->requested_bytes);
   if (block->instance == WO_NO_INSTANCE || !pattern) return;
+  assert(block->instance < pattern->instances.count);
   const struct wo_instance *const instance = &pattern->instances.items[block->instance];
   const struct wo_stack_sites sites = wo_stack_sites(w->report->recording, NULL, instance->stack);
   put_birth(w, item, instance->birth);
   put_stack(w, item, instance->stack, &sites);
 }
 
+/* The one part that can be large: every block of the allocator. */
 static void put_state(struct writer *w, cJSON *root) {
   const struct wo_segment_map *const map = &w->report->state;
   if (!w->report->has_state) {
@@ -398,6 +462,7 @@ static void put_state(struct writer *w, cJSON *root) {
 
 /* ---- The whole ---- */
 
+/* A figure goes with where it comes from and how far it can be trusted. */
 static void put_capacity(struct writer *w, cJSON *root) {
   static const char *const froms[] = {[WO_CAPACITY_NONE] = NULL,
                                       [WO_CAPACITY_OPTION] = "option",
@@ -411,11 +476,12 @@ static void put_capacity(struct writer *w, cJSON *root) {
   put_maybe(w, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
 }
 
+/* Of an interval the high end decides the margin. */
 static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
   put(w, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
   const bool has_margin = is_known && subject->oom_count == 0;
-  put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, subject) : 0);
+  put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, wo_replay_most(w->report)) : 0);
 }
 
 static void put_times(struct writer *w, cJSON *root) {
@@ -441,7 +507,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   snprintf(torch, sizeof torch, "%d.%d", report->torch / 100, report->torch % 100);
   put_name(w, root, "torch", torch);
   put_settings(w, root, "settings", &report->settings);
-  put(w, root, "scale", cJSON_CreateObject());
+  put_scale(w, root);
   put_capacity(w, root);
   put_check(w, root);
   put_fits(w, root, subject);
@@ -473,6 +539,7 @@ static void add_printed(struct wo_text *out, const char *printed) {
   wo_text_add(out, "\n");
 }
 
+/* Build everything, look once whether that worked, print: half an object helps nobody. */
 void wo_replay_json(const struct wo_replay_report *report, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && out != NULL);
   struct writer w = {.report = report};

@@ -69,6 +69,7 @@ static enum wo_status choose_settings(struct maker *maker) {
   return WO_OK;
 }
 
+/* For the report only; a free counts when the program asked for it. */
 static void count_entries(struct maker *maker) {
   for (size_t i = 0; i < maker->trace->entries.count; i++) {
     const enum wo_action action = (enum wo_action)maker->trace->entries.items[i].action;
@@ -77,6 +78,7 @@ static void count_entries(struct maker *maker) {
   }
 }
 
+/* All that is known before anything runs. */
 static enum wo_status describe(struct maker *maker, struct wo_view path) {
   char text[PATH_BYTES];
   struct wo_replay_report *const report = maker->report;
@@ -101,6 +103,7 @@ static enum wo_status refuse(struct maker *maker, enum wo_status status) {
   return keep(maker, maker->err->message, &maker->report->why);
 }
 
+/* Start and pattern are needed by everything behind; where one of them cannot be made, that is the answer. */
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status =
@@ -115,6 +118,7 @@ static enum wo_status prepare(struct maker *maker) {
 
 /* ---- Where the memory is ---- */
 
+/* Who holds what, and what pins segments, at the one moment that the course has a map of. */
 static enum wo_status explain_course(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   if (!report->has_course) return WO_OK;
@@ -128,6 +132,7 @@ static enum wo_status explain_course(struct maker *maker) {
 
 /* ---- The state after an entry ---- */
 
+/* Beyond the last entry there is no state: saying so beats showing the last one. */
 static enum wo_status run_state(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const uint64_t at = maker->args->at_entry;
@@ -169,13 +174,14 @@ static bool doubt(const struct maker *maker, char *buf, size_t cap) {
   return true;
 }
 
+/* What is left when nothing speaks against a proof. A run without a question about capacity is as recorded. */
 static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = maker->report;
+  assert(subject || !report->has_whatif);
   if (subject && subject->oom_count > 0) return WO_REPLAY_NOT_FIT;
   if (!report->has_whatif && !report->has_sweep) return WO_REPLAY_REPRODUCED;
   if (report->capacity.from == WO_CAPACITY_NONE) return report->has_whatif ? WO_REPLAY_NO_CAPACITY : WO_REPLAY_REPRODUCED;
-  const struct wo_replay_case *const most = report->has_bounds ? &report->bounds[WO_BOUND_HIGH] : subject;
-  const uint64_t margin = wo_replay_margin(report, most);
+  const uint64_t margin = wo_replay_margin(report, wo_replay_most(report));
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
@@ -198,6 +204,7 @@ static enum wo_status conclude(struct maker *maker) {
 
 /* ---- All steps ---- */
 
+/* The order of steps; each needs only what those before it left in the report. */
 static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status = prepare(maker);
@@ -215,6 +222,7 @@ static enum wo_status run_all(struct maker *maker) {
   return status == WO_OK ? conclude(maker) : status;
 }
 
+/* After a failure nothing is left to release. */
 enum wo_status wo_replay_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                               const struct wo_replay_args *args, struct wo_replay_report *ret_report, struct wo_err *err) {
   assert(recording != NULL && trace != NULL && args != NULL && err != NULL);

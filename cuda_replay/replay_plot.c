@@ -8,6 +8,7 @@
 
 #include "cuda_replay/plot_svg.h"
 
+/* The subtitle says what was run, as a picture is passed on without its command line. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {
   assert(report->has_course);
   const struct wo_alloc_settings *const settings = report->has_whatif ? &report->settings : &report->recorded_settings;
@@ -24,6 +25,7 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
                           .subtitle = {subtitle->ptr, subtitle->len}};
 }
 
+/* A disk that is full shows at fclose at the latest. */
 static enum wo_status write_file(const char *path, const struct wo_text *text, struct wo_err *err) {
   FILE *const file = fopen(path, "wb");
   if (!file) return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));
@@ -33,6 +35,7 @@ static enum wo_status write_file(const char *path, const struct wo_text *text, s
 }
 
 enum wo_status wo_replay_plot_file(const struct wo_replay_report *report, const char *path, struct wo_err *err) {
+  assert(report->has_course && path != NULL);
   struct wo_text subtitle = {0}, svg = {0};
   const struct wo_plot plot = wo_replay_plot(report, &subtitle);
   wo_plot_svg(&plot, &svg);

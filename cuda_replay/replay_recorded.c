@@ -17,12 +17,15 @@ struct fresh {
   struct wo_replay_observer chained; /* {0}, or who else wants to see each step */
 };
 
+/* Both kinds; one of them is NULL. */
 static void drop(struct fresh *fresh) {
   fresh->model = wo_device_model_free(fresh->model);
   fresh->recorded = wo_device_recorded_free(fresh->recorded);
 }
 
+/* Segments that exist at the start must not be given out again. One that overlaps another is left as it is. */
 static bool make_model(struct fresh *fresh) {
+  assert(fresh->model == NULL && fresh->recorded == NULL);
   const struct wo_start *const start = &fresh->report->start;
   const struct wo_device_model_options options = {.capacity_bytes = UINT64_MAX};
   fresh->model = wo_device_model_new(&options, &fresh->device);
@@ -35,18 +38,21 @@ static bool make_model(struct fresh *fresh) {
 
 /* Tells the recorded device which request comes next: only segment events around its entry can be part of it. */
 static void seek(struct fresh *fresh, size_t request) {
+  assert(fresh->report != NULL);
   const struct wo_pattern *const pattern = &fresh->report->recorded_pattern;
   if (!fresh->recorded || request >= pattern->requests.count) return;
   const struct wo_request *const next = &pattern->requests.items[request];
   if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
 }
 
+/* Runs after a request, so what it looks for is the next one. */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct fresh *const fresh = state;
   seek(fresh, request + 1);
   if (fresh->chained.on_step) fresh->chained.on_step(fresh->chained.state, request, allocator);
 }
 
+/* A run that is repeated for its map needs the device as it was at first. */
 static const struct wo_device *make_fresh(void *state) {
   struct fresh *const fresh = state;
   const struct wo_replay_report *const report = fresh->report;
@@ -57,6 +63,7 @@ static const struct wo_device *make_fresh(void *state) {
   return fresh->recorded ? &fresh->device : NULL;
 }
 
+/* Settings and start as they were recorded. */
 static struct wo_replay_options options_of(const struct wo_replay_report *report) {
   return (struct wo_replay_options){.settings = report->recorded_settings, .torch = report->torch, .start = &report->start};
 }
@@ -74,7 +81,9 @@ static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *
   return WO_OK;
 }
 
+/* Twice through the entries: the check stops at the first difference, the course goes on to the end. */
 enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
+  assert(report->recording != NULL && report->trace != NULL && !report->has_course);
   struct fresh fresh = {.report = report};
   const struct wo_course_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
   enum wo_status status = run_check(report, err);
@@ -136,6 +145,7 @@ static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options o
   return status;
 }
 
+/* The recorded addresses where the check held, invented ones where it did not. */
 enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
                                         struct wo_err *err) {
   const uint32_t request = request_before(&report->recorded_pattern, at_entry);

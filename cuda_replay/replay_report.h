@@ -110,6 +110,12 @@ struct wo_replay_report {
  * run. */
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report);
 
+/* Whether a changed program's low and high end differ. */
+bool wo_replay_is_interval(const struct wo_replay_report *report);
+
+/* The result that must fit: the high end of an interval, else the subject. */
+const struct wo_replay_case *wo_replay_most(const struct wo_replay_report *report);
+
 /* The result whose peak and holders are shown: the what-if, else the recorded run. NULL when nothing was run. */
 const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *report);
 

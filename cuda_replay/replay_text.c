@@ -18,6 +18,7 @@ enum { NOTE_BYTES = 400, NOTES_SHOWN = 3, NAME_BYTES = 200 };
 
 /* ---- Shared ---- */
 
+/* Colours carry nothing that the words do not say. */
 void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
   static const char *const codes[] = {[WO_REPLAY_PLAIN] = "\x1b[0m",
                                       [WO_REPLAY_BOLD] = "\x1b[1m",
@@ -27,6 +28,7 @@ void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
   if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
 }
 
+/* A line that failed to grow is cut; the output says so as a whole. */
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
   struct wo_view rest = {w->line.ptr, w->line.len};
   const size_t width = w->style.width;
@@ -42,6 +44,7 @@ void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
 
 /* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
+  assert(column > 2);
   struct wo_view rest = {w->line.ptr, w->line.len};
   size_t at = 0;
   while (rest.len > 0) {
@@ -73,11 +76,13 @@ void wo__replay_settings(const struct wo_replay_report *report, const struct wo_
   if (out->len == before) wo_text_add(out, "default");
 }
 
+/* Nothing out of a file reaches a terminal as it is. */
 static void add_clean(struct wo_text *out, struct wo_view raw) {
   char text[NAME_BYTES];
   wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
 }
 
+/* Files of compiled code are "??" or paths of a build machine: the function alone tells more. */
 void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct wo_text *out) {
   if (index == WO_NO_FRAME) {
     wo_text_add(out, "(no stack recorded)");
@@ -108,6 +113,7 @@ static void write_torch(struct wo_replay_writer *w) {
   }
 }
 
+/* What was read: enough to tell two reports apart. */
 static void write_title(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   wo_text_add_view(&w->line, report->path);
@@ -135,13 +141,26 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
+/* The ends of an interval, where they differ. */
+static void add_interval(struct wo_replay_writer *w) {
+  const struct wo_replay_case *const low = &w->report->bounds[WO_BOUND_LOW];
+  const struct wo_replay_case *const high = &w->report->bounds[WO_BOUND_HIGH];
+  char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
+  if (!wo_replay_is_interval(w->report)) return;
+  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low->reserved_lo_bytes, least),
+              wo__replay_size(high->reserved_hi_bytes, most));
+}
+
+/* How much of what, and what is left of it. */
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
   add_reserved(&w->line, subject);
+  add_interval(w);
   wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity.bytes, capacity),
-              wo__replay_size(wo_replay_margin(w->report, subject), margin));
+              wo__replay_size(wo_replay_margin(w->report, wo_replay_most(w->report)), margin));
 }
 
+/* The same figures, and why they are no proof. */
 static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char uncertainty[WO_SIZE_TEXT];
   wo_text_add(&w->line, "it fits, ");
@@ -150,6 +169,7 @@ static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *s
               wo__replay_size(w->report->capacity.uncertainty_bytes, uncertainty));
 }
 
+/* The requested bytes, as the program knows them; torch's message has the segment's. */
 static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
   const struct wo_replay_outcome *const outcome = &subject->outcome;
@@ -159,12 +179,15 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
     wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
 }
 
+/* A need without a capacity is half an answer: how to get the other half is part of it. */
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   wo_text_add(&w->line, "it needs ");
   add_reserved(&w->line, subject);
+  add_interval(w);
   wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
 }
 
+/* Where, in one line; what was expected stands below, with the counts. */
 static void say_diverged(struct wo_replay_writer *w) {
   const struct wo_check *const check = &w->report->check;
   if (check->diverged_at >= w->report->trace->entries.count) {
@@ -185,6 +208,7 @@ static const struct {
     [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
 };
 
+/* The line that people scroll back for. */
 static void write_verdict(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
@@ -226,6 +250,7 @@ static void write_verdict(struct wo_replay_writer *w) {
 
 /* ---- The comparison with the recording ---- */
 
+/* "only" makes a difference visible among large numbers. */
 static void add_equal(struct wo_text *line, const char *what, uint64_t equal, uint64_t all) {
   if (equal == all) {
     wo_text_add(line, "%s %" PRIu64 " of %" PRIu64, what, equal, all);
@@ -234,6 +259,7 @@ static void add_equal(struct wo_text *line, const char *what, uint64_t equal, ui
   }
 }
 
+/* Both sides in the words of the recording, then what may be behind it. */
 static void write_difference(struct wo_replay_writer *w) {
   const struct wo_check *const check = &w->report->check;
   const struct {
@@ -261,6 +287,7 @@ static void write_versions(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 6);
 }
 
+/* Counts say how much stands behind "as recorded": five addresses prove less than five thousand. */
 static void write_check(struct wo_replay_writer *w) {
   const struct wo_check *const check = &w->report->check;
   if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
@@ -297,6 +324,7 @@ static void write_start(struct wo_replay_writer *w) {
 
 /* ---- The peak ---- */
 
+/* Rounded to the nearest column, and never beyond the bar. */
 static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, size_t columns, size_t *used) {
   size_t count = (size_t)((double)bytes / (double)all * (double)columns + 0.5);
   if (count > columns - *used) count = columns - *used;
@@ -336,6 +364,7 @@ static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case
   wo__replay_put(w, 2, 4);
 }
 
+/* Three sizes: what was asked, what blocks took, what segments took. */
 static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
@@ -386,6 +415,7 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 
 /* ---- The whole ---- */
 
+/* Below the numbers, as it is taller than a screen's half. */
 static void write_chart(struct wo_replay_writer *w) {
   struct wo_text subtitle = {0};
   if (!w->report->has_chart || !w->report->has_course) return;
@@ -421,12 +451,14 @@ static void write_next(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
+/* Of interest to those who ask for everything. */
 static void write_times(struct wo_replay_writer *w) {
   if (!w->report->has_times || !w->style.is_verbose || w->report->seconds <= 0) return;
   wo_text_add(w->out, "\n  replayed in %.3f s, %.1f million operations a second\n", w->report->seconds,
               w->report->events_per_second / 1e6);
 }
 
+/* The order in which one would ask: does it fit, why not, what if, who. */
 void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style style, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && style.width >= 40);
   struct wo_replay_writer w = {.report = report, .out = out, .style = style};

@@ -1,19 +1,27 @@
 /* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text.h.
  *
  * The program's own frame stands first: it is the line that one can change. */
+#include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "cuda_replay/plot.h"
 #include "cuda_replay/replay_text.h"
 
 /* Rows without --verbose, so that the first screen holds all parts. */
 enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
 
+/* Groups of stacks that are told apart; stacks come by size, so that what is left over is small. */
+enum { GROUPS_MAX = 64 };
+
+/* --verbose shows every row. */
 static size_t shown_of(const struct wo_replay_writer *w, size_t count, size_t most) {
   return w->style.is_verbose || count < most ? count : most;
 }
 
+/* "unknown" would sound like a class. */
 static const char *class_text(enum wo_alloc_class class_) {
-  return class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_alloc_class_name(class_);
+  return class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_plot_class_label(class_, false);
 }
 
 /* The user's own line; where a stack has none, the innermost line that is no machinery. */
@@ -53,6 +61,7 @@ static void write_context(struct wo_replay_writer *w, uint32_t stack, const stru
 static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t indent) {
   const struct wo_recording *const recording = w->report->recording;
   if (!w->style.is_verbose || stack == WO_NO_STACK) return;
+  assert(stack < recording->stacks.count);
   const struct wo_stack *const frames = &recording->stacks.items[stack];
   for (uint32_t i = 0; i < frames->count; i++) {
     wo__replay_frame(w, recording->stack_frames.items[frames->first + i], &w->line);
@@ -60,6 +69,7 @@ static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t inde
   }
 }
 
+/* Largest first, by picking: there are ten of them. */
 static void write_classes(struct wo_replay_writer *w) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   const uint64_t all = attribution->total.block_bytes;
@@ -82,29 +92,73 @@ static void write_classes(struct wo_replay_writer *w) {
   }
 }
 
-static void write_stacks(struct wo_replay_writer *w) {
+/* Stacks that look the same in a row: the same own line, line of a library, caller and class. */
+struct group {
+  const struct wo_attribution_stack *first; /* the largest of them */
+  uint32_t caller;
+  uint64_t bytes;
+  uint64_t block_count;
+};
+
+static bool is_same(const struct group *group, const struct wo_attribution_stack *stack, uint32_t caller) {
+  return group->first->sites.user == stack->sites.user && group->first->sites.asker == stack->sites.asker &&
+         group->first->class_ == stack->class_ && group->caller == caller;
+}
+
+/* Each stack is a group of its own with --verbose, which shows whole stacks. */
+static size_t make_groups(const struct wo_replay_writer *w, struct group *groups) {
   const struct wo_attribution *const attribution = &w->report->attribution;
-  const uint64_t all = attribution->total.block_bytes;
-  const size_t shown = shown_of(w, attribution->stacks.count, STACKS_SHOWN);
+  size_t count = 0;
+  for (size_t i = 0; i < attribution->stacks.count; i++) {
+    const struct wo_attribution_stack *const stack = &attribution->stacks.items[i];
+    const uint32_t caller = find_caller(w->report->recording, stack->stack, stack->sites.user);
+    size_t at = w->style.is_verbose ? count : 0;
+    while (at < count && !is_same(&groups[at], stack, caller)) at++;
+    if (at == GROUPS_MAX) continue;
+    if (at == count) groups[count++] = (struct group){.first = stack, .caller = caller};
+    groups[at].bytes += stack->share.block_bytes;
+    groups[at].block_count += stack->share.count;
+  }
+  return count;
+}
+
+static int compare_groups(const void *a_item, const void *b_item) {
+  const struct group *const a = a_item;
+  const struct group *const b = b_item;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static void write_group(struct wo_replay_writer *w, const struct group *group) {
+  const struct wo_attribution_stack *const first = group->first;
+  const uint64_t all = w->report->attribution.total.block_bytes;
+  char text[WO_SIZE_TEXT];
+  wo_text_add(&w->line, "%*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(group->bytes, text), wo_share_pct(group->bytes, all));
+  wo__replay_frame(w, first_frame(&first->sites), &w->line);
+  wo_text_add(&w->line, "  (");
+  wo__replay_count(&w->line, group->block_count, "block", "blocks");
+  wo_text_add(&w->line, ", %s)", class_text(first->class_));
+  wo__replay_put(w, 2, SITE_COLUMN);
+  write_context(w, first->stack, &first->sites, SITE_COLUMN);
+  write_frames(w, first->stack, SITE_COLUMN);
+}
+
+/* What is cut off is told as a sum, so that the rows add up. */
+static void write_stacks(struct wo_replay_writer *w) {
+  const uint64_t all = w->report->attribution.total.block_bytes;
+  struct group groups[GROUPS_MAX];
+  const size_t count = make_groups(w, groups);
+  const size_t shown = shown_of(w, count, STACKS_SHOWN);
   uint64_t rest = all;
   char text[WO_SIZE_TEXT];
+  if (count > 0) qsort(groups, count, sizeof groups[0], compare_groups);
   wo_text_add(w->out, "\n  who asked for it\n");
   for (size_t i = 0; i < shown; i++) {
-    const struct wo_attribution_stack *const row = &attribution->stacks.items[i];
-    rest -= row->share.block_bytes;
-    wo_text_add(&w->line, "%*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(row->share.block_bytes, text),
-                wo_share_pct(row->share.block_bytes, all));
-    wo__replay_frame(w, first_frame(&row->sites), &w->line);
-    wo_text_add(&w->line, "  (");
-    wo__replay_count(&w->line, row->share.count, "block", "blocks");
-    wo_text_add(&w->line, ", %s)", class_text(row->class_));
-    wo__replay_put(w, 2, SITE_COLUMN);
-    write_context(w, row->stack, &row->sites, SITE_COLUMN);
-    write_frames(w, row->stack, SITE_COLUMN);
+    rest -= groups[i].bytes;
+    write_group(w, &groups[i]);
   }
   if (rest == 0) return;
-  wo_text_add(w->out, "  %*s  %5.1f %%  ", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
-  wo_text_add(w->out, "from %zu other stacks\n", attribution->stacks.count - shown);
+  wo_text_add(w->out, "  %*s  %5.1f %%  others\n", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
 }
 
 /* "since entry 17": pattern and recording may not agree about what a request is, hence the detour. */
@@ -119,6 +173,7 @@ static void add_birth(struct wo_replay_writer *w, uint32_t request) {
   }
 }
 
+/* What one would get back, what keeps it, and whose that is. */
 static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   char text[3][WO_SIZE_TEXT];
   wo_text_add(&w->line, "%s idle of %s, held by %s in ", wo__replay_size(pin->free_bytes, text[0]),
@@ -137,6 +192,7 @@ static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   write_frames(w, pin->holder.stack, 6);
 }
 
+/* The sentence first: the sum decides whether the rows are worth a look. */
 static void write_pins(struct wo_replay_writer *w) {
   const struct wo_pins *const pins = &w->report->pins;
   const size_t shown = shown_of(w, pins->pins.count, PINS_SHOWN);
@@ -150,6 +206,7 @@ static void write_pins(struct wo_replay_writer *w) {
 }
 
 void wo__replay_text_holders(struct wo_replay_writer *w) {
+  assert(w->line.len == 0);
   if (!w->report->has_course || w->report->attribution.total.count == 0) return;
   write_classes(w);
   write_stacks(w);

@@ -4,6 +4,7 @@
 
 #include "cuda_replay/replay_text.h"
 
+/* Enough to see whether this is the state that one was after. */
 static void write_sums(struct wo_replay_writer *w) {
   const struct wo_segment_map *const map = &w->report->state;
   uint64_t in_use = 0;
@@ -18,6 +19,7 @@ static void write_sums(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
+/* Default stream and pool go without saying. */
 static void write_segment(struct wo_replay_writer *w, const struct wo_map_segment *segment) {
   wo_text_add(&w->line, "segment 0x%" PRIx64 "  %" PRIu64 " bytes  %s%s", segment->address, segment->size_bytes,
               segment->is_small ? "small" : "large", segment->is_expandable ? " expandable" : "");
@@ -44,6 +46,7 @@ static void add_owner(struct wo_replay_writer *w, uint32_t index) {
   wo__replay_frame(w, sites.user != WO_NO_FRAME ? sites.user : sites.asker, &w->line);
 }
 
+/* Exact bytes, since this list is for comparing with other tools. */
 static void write_block(struct wo_replay_writer *w, const struct wo_map_block *block) {
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending free"};
@@ -55,6 +58,7 @@ static void write_block(struct wo_replay_writer *w, const struct wo_map_block *b
   wo__replay_put(w, 4, 8);
 }
 
+/* By rising address, as the map has it. */
 void wo__replay_text_state(struct wo_replay_writer *w) {
   const struct wo_segment_map *const map = &w->report->state;
   if (!w->report->has_state) return;

@@ -1,5 +1,6 @@
 /* Results side by side: the what-if beside what was recorded, and the sweep, best first, harmful settings marked, with the line
  * to paste. See replay_text.h. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "cuda_replay/replay_text.h"
@@ -26,6 +27,7 @@ static void add_size(struct wo_replay_writer *w, uint64_t bytes, int columns) {
   wo_text_add(w->out, "%*.2f", columns, (double)bytes / (is_small(w->report) ? WO_MIB : WO_GIB));
 }
 
+/* What the columns are, in one line. */
 static void write_head(struct wo_replay_writer *w, const char *what) {
   wo_text_add(w->out, "\n  %s (%s reserved at the peak, idle share of it, result)\n", what, is_small(w->report) ? "MiB" : "GiB");
 }
@@ -63,12 +65,53 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
 
 /* ---- What if ---- */
 
+/* Settings, then where the run began: rows differ in one of the two. */
 static void write_case(struct wo_replay_writer *w, bool has_case, const struct wo_replay_case *result, const char *from) {
   if (!has_case) return;
   wo__replay_settings(w->report, &result->settings, &w->line);
   wo_text_add(&w->line, ", %s", from);
   if (result->oom_count > 0 && result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, result->oom_entry);
   write_row(w, result, WO_REPLAY_PLAIN);
+}
+
+/* The ends of what is not sure; one row where they are the same. */
+static void write_bounds(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const bool is_sure = !wo_replay_is_interval(report);
+  for (int bound = 0; bound < WO_BOUND_COUNT_; bound++) {
+    if (is_sure && bound != WO_BOUND_LIKELY) continue;
+    wo_program_change_text(&report->change, &w->line);
+    if (report->is_changed) {
+      wo_text_add(&w->line, ", ");
+      wo__replay_settings(report, &report->settings, &w->line);
+    }
+    if (!is_sure) wo_text_add(&w->line, ", %s", wo_bound_name((enum wo_bound)bound));
+    write_row(w, &report->bounds[bound], WO_REPLAY_PLAIN);
+  }
+}
+
+/* What a changed program was taken to be. */
+static void write_assumptions(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  if (report->has_pair) {
+    wo_text_add(&w->line,
+                "the second recording: %zu of %zu allocations have a partner; of these %zu keep their size, %zu grow in "
+                "proportion, %zu with the square, %zu otherwise",
+                report->pair.matched, report->pair.count, report->pair.by_power[0], report->pair.by_power[1],
+                report->pair.by_power[2], report->pair.others);
+    wo__replay_put(w, 4, 6);
+  } else if (report->change.has_scale) {
+    wo_text_add(&w->line, "how each allocation grows is inferred from one recording");
+    if (wo_replay_is_interval(report)) wo_text_add(&w->line, "; low and high are the ends of what it leaves open");
+    wo_text_add(&w->line, " (--pair OTHER reads it off a second one)");
+    wo__replay_put(w, 4, 6);
+  }
+  for (size_t i = 0; i < report->change.transform_count; i++) {
+    const struct wo_transform *const transform = report->change.transforms[i].transform;
+    if (!transform->assumption) continue;
+    wo_text_add(&w->line, "%s: %s", transform->name, transform->assumption);
+    wo__replay_put(w, 4, 6);
+  }
 }
 
 /* What comes after a failed request is not in a recording: a what-if proves no more than it holds. */
@@ -83,39 +126,49 @@ static void write_end(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 4);
 }
 
+/* The recorded run first: it is what the others are compared with. */
 void wo__replay_text_whatif(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
+  assert(w->line.len == 0);
   if (!report->has_whatif) return;
   write_head(w, "what if");
   write_case(w, report->has_recorded, &report->recorded, "as recorded");
   write_case(w, report->has_baseline, &report->baseline, "from an empty allocator");
-  write_case(w, true, &report->whatif, "from an empty allocator");
+  if (report->has_bounds) {
+    write_bounds(w);
+  } else {
+    write_case(w, true, &report->whatif, "from an empty allocator");
+  }
   write_case(w, report->has_warm, &report->warm, "from the recorded start");
   wo_text_add(&w->line,
-              "from an empty allocator: what was live at the start is taken first, then the entries follow, at %" PRIu32
-              " orders of addresses",
+              "from an empty allocator: what was live at the start is taken first, then the entries follow, repeated until "
+              "steady, at %" PRIu32 " orders of addresses",
               report->whatif.run_count);
-  wo__replay_put(w, 4, 4);
+  wo__replay_put(w, 4, 6);
+  if (report->has_bounds) write_assumptions(w);
   write_end(w);
 }
 
 /* ---- Sweep ---- */
 
+/* The text is what was parsed, so that it can be pasted. */
 static void write_setting(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
   static const enum wo_replay_color colors[WO_SWEEP_WORTH_COUNT_] = {
       [WO_SWEEP_SAME] = WO_REPLAY_PLAIN, [WO_SWEEP_BETTER] = WO_REPLAY_GREEN, [WO_SWEEP_HARMFUL] = WO_REPLAY_RED};
-  if (row->worth == WO_SWEEP_HARMFUL) wo_text_add(&w->line, "harmful: ");
   wo_text_add_view(&w->line, row->text);
   if (row->needs.len > 0) {
     wo_text_add(&w->line, " with ");
     wo_text_add_view(&w->line, row->needs);
   }
   if (row->is_recorded) wo_text_add(&w->line, "  (as recorded)");
+  if (row->worth == WO_SWEEP_HARMFUL) wo_text_add(&w->line, "  harmful");
   write_row(w, &row->result, colors[row->worth]);
 }
 
+/* The answer and its line to paste stand above the table that proves them. */
 void wo__replay_text_sweep(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
+  assert(w->line.len == 0);
   if (!report->has_sweep) return;
   wo_text_add(w->out, "\n");
   wo_text_add_view(&w->line, report->sweep.advice);

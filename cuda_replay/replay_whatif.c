@@ -13,6 +13,7 @@
 /* Above this many requests one pass is taken: protects time. */
 enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
+/* From an empty allocator, with what is known of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
   return (struct wo_whatif_options){
       .settings = *settings, .torch = report->torch, .capacity_bytes = report->capacity.bytes, .shuffles = WO_WHATIF_SHUFFLES};
@@ -49,6 +50,7 @@ static enum wo_status repeat(const struct wo_replay_report *report, const struct
 
 /* ---- Single questions ---- */
 
+/* One pattern at one set of settings, at all orders of addresses. */
 static enum wo_status run_case(struct wo_replay_report *report, const struct wo_pattern *pattern,
                                const struct wo_alloc_settings *settings, struct wo_replay_case *ret_case, struct wo_err *err) {
   const struct wo_whatif_options options = options_of(report, settings);
@@ -117,6 +119,7 @@ static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_rec
   return wo_err_set(err, WO_E_USAGE, "--pair %.*s: %s", (int)args->pair.len, args->pair.ptr, reason.message);
 }
 
+/* The second recording is needed for the exponents only, and goes before anything runs. */
 static enum wo_status prepare_change(const struct wo_replay_args *args, struct wo_replay_report *report,
                                      struct wo_program_change_basis *ret_basis, struct wo_err *err) {
   struct wo_recording *other = NULL;
@@ -131,6 +134,7 @@ static enum wo_status prepare_change(const struct wo_replay_args *args, struct w
   return status;
 }
 
+/* Low, likely, high: three patterns, each repeated to its own steady state. */
 static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
   struct wo_program_change_basis basis = {0};
   report->change = args->change;
@@ -155,6 +159,7 @@ struct fresh_model {
   struct wo_device device;
 };
 
+/* The order that needed most, so that the map shows the run of the figures. */
 static const struct wo_device *make_fresh(void *state) {
   struct fresh_model *const fresh = state;
   wo_device_model_free(fresh->model);
@@ -170,6 +175,7 @@ static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) 
   if (report->has_course) wo_course_done(&report->course);
   report->has_course = false;
   report->pattern = &report->whatif_pattern;
+  assert(report->has_whatif && report->whatif_pattern.recording != NULL);
   const enum wo_status status = wo_course_record(report->pattern, report->trace, &options, &devices, &report->course, err);
   wo_device_model_free(fresh.model);
   report->has_course = status == WO_OK;
@@ -178,6 +184,7 @@ static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) 
 
 /* ---- All together ---- */
 
+/* The changed run first: what it cannot do is told before time is spent on comparisons. */
 enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
   enum wo_status status;
   if (!wo_program_change_is_none(&args->change)) {
@@ -193,6 +200,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   return status == WO_OK ? look(report, err) : status;
 }
 
+/* All rows run the same passes: those that the recorded settings need to be steady. */
 enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->recorded_settings);
   struct wo_pattern pattern;

@@ -17,6 +17,7 @@ struct taking {
   bool is_failed;
 };
 
+/* What a block asked for is kept only where it can be true. */
 static void add_block(struct wo_segment_map *map, uint64_t address, const struct wo_allocator_block *block) {
   const bool is_used = block->state != WO_BLOCK_FREE;
   /* Recordings before 2.0 do not tell the requested bytes, and hostile ones tell too many. */
@@ -32,6 +33,7 @@ static void add_block(struct wo_segment_map *map, uint64_t address, const struct
   };
 }
 
+/* Room is made before anything changes, so that a map is never half a segment. */
 bool wo_segment_map_add(struct wo_segment_map *map, const struct wo_allocator_segment *segment,
                         const struct wo_allocator_block *blocks, size_t count) {
   if (!WO_VEC_RESERVE(&map->segments, 1, UINT32_MAX) || !WO_VEC_RESERVE(&map->blocks, count, UINT32_MAX)) return false;
@@ -64,6 +66,7 @@ static bool take_segment(void *state, const struct wo_allocator_segment *segment
   return !taking->is_failed;
 }
 
+/* A page of an expandable run has the size that the allocator maps at a time, which a setting changes since 2.11. */
 enum wo_status wo_segment_map_take(const struct wo_allocator *allocator, struct wo_segment_map *ret_map) {
   struct wo_segment_map map = {.request = WO_NO_REQUEST};
   struct taking taking = {.map = &map};
@@ -94,6 +97,8 @@ static int compare_places(const void *left, const void *right) {
   return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* Both lists are by rising address: one pass over each. Later places of one address overwrite earlier ones, since an address is
+ * given out again only after the block there was freed. */
 void wo_segment_map_name(struct wo_segment_map *map, struct wo_map_place *places, size_t count) {
   assert(count <= UINT32_MAX);
   for (size_t i = 0; i < count; i++) places[i].order = (uint32_t)i;
@@ -135,9 +140,11 @@ static void add_to_unit(struct wo_map_unit *unit, const struct wo_map_block *blo
   if (block->state == WO_BLOCK_PENDING) unit->pending_bytes += end - start;
 }
 
+/* Costs one look at each block and one at each page; a block over many pages is looked at in each of them. */
 bool wo_segment_map_next(const struct wo_segment_map *map, struct wo_map_walk *walk, struct wo_map_unit *ret_unit) {
   if (walk->segment >= map->segments.count) return false;
   const struct wo_map_segment *const segment = &map->segments.items[walk->segment];
+  assert(segment->block_count > 0 && segment->size_bytes > 0);
   const uint32_t block_end = segment->first_block + segment->block_count;
   if (walk->at == 0) {
     walk->at = segment->address;

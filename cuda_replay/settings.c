@@ -39,6 +39,11 @@ static void add_key(struct wo_text *out, size_t start, const char *key) {
 
 static void add_bytes(struct wo_text *out, size_t start, const char *key, uint64_t bytes) {
   add_key(out, start, key);
+  /* What torch makes of a negative number. */
+  if (bytes / MIB == UINT64_MAX / MIB) {
+    wo_text_add(out, "-1");
+    return;
+  }
   wo_text_add(out, "%llu", (unsigned long long)(bytes / MIB));
 }
 

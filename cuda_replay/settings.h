@@ -29,11 +29,12 @@ struct wo_alloc_settings {
   uint32_t roundup_divisions[WO_ROUNDUP_SLOTS]; /* slot i is for sizes of [2^i MiB, 2^(i+1) MiB); 0 = off */
   double garbage_collection_threshold;          /* 0 = off; acts only with a memory fraction */
   double memory_fraction; /* of the card's total; 0 = not set (set_per_process_memory_fraction, or 2.10's key) */
+  double string_fraction; /* the fraction that the last settings string to have one gave; 0 = none. For throw_on_cudamalloc_oom */
   bool expandable_segments;
   bool graph_capture_record_stream_reuse;
   bool throw_on_cudamalloc_oom;
   bool keeps_odd_sizes; /* up to 2.3: one division leaves sizes as they are; an allocator sets it by its version */
-  bool is_native; /* false: cudaMallocAsync, which has no blocks to model */
+  bool is_native;       /* false: cudaMallocAsync, which has no blocks to model */
 };
 
 /* The defaults of a version. */

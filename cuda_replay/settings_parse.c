@@ -78,8 +78,10 @@ static enum wo_status read_count(const struct item *item, uint64_t *ret_count) {
 
 /* A number of MiB of at least (WO_TORCH_SPLIT_MAY_BE_20: else more than) a segment. */
 static enum wo_status read_split_size(const struct item *item, uint64_t *ret_bytes) {
-  uint64_t mib = 0;
-  const enum wo_status status = read_count(item, &mib);
+  uint64_t mib = MIB_MAX;
+  /* Torch reads a negative number as a huge one: no limit. */
+  const bool is_negative = item->value.len > 1 && item->value.ptr[0] == '-' && wo_is_digit(item->value.ptr[1]);
+  const enum wo_status status = is_negative ? WO_OK : read_count(item, &mib);
   if (status != WO_OK) return status;
   const uint64_t least = item->settings->large_segment_bytes / MIB;
   const bool may_equal = wo_torch_has(item->torch, WO_TORCH_SPLIT_MAY_BE_20);
@@ -127,6 +129,7 @@ static enum wo_status read_fraction(const struct item *item) {
   if (status != WO_OK) return status;
   if (!(value >= 0 && value <= 1)) return expect(item, WO_E_RANGE, "a number from 0 to 1");
   item->settings->memory_fraction = value > 0 ? value : WO_FRACTION_NOTHING;
+  item->settings->string_fraction = item->settings->memory_fraction;
   return WO_OK;
 }
 

@@ -19,6 +19,7 @@ static void free_dict(struct wo_snapshot *snapshot, uint32_t index) {
   while (snapshot->dicts.count > 0 && snapshot->dicts.items[snapshot->dicts.count - 1].is_free) snapshot->dicts.count--;
 }
 
+/* Pointers to drafts hold only until the next one is made. */
 static struct wo_list_draft *list_of(const struct wo_snapshot *snapshot, struct wo_value value) {
   assert(wo_value_kind(value) == WO_VALUE_LIST && wo_value_index(value) < snapshot->lists.count);
   assert(!snapshot->lists.items[wo_value_index(value)].is_free);
@@ -48,6 +49,7 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *l
   return WO_OK;
 }
 
+/* Makes a draft of a NEW_DICT. */
 static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *dict) {
   if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
     return too_many_open(snapshot, snapshot->dicts.count);
@@ -68,6 +70,7 @@ static void close_list(struct wo_snapshot *snapshot, struct wo_value list, struc
   free_list(snapshot, wo_value_index(list));
 }
 
+/* Lists that no record took die with the dict that they stand in. */
 static void close_dict(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value now) {
   struct wo_dict_draft *const draft = dict_of(snapshot, dict);
   for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
@@ -103,6 +106,8 @@ static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_d
   return WO_OK;
 }
 
+/* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Everything else
+ * that is open refers to itself. */
 static enum wo_status share(void *context, struct wo_value open, struct wo_value *ret_value) {
   struct wo_snapshot *const snapshot = context;
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
@@ -134,6 +139,7 @@ struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, stru
 
 /* ---- Filling dicts ---- */
 
+/* Keys without a meaning here are of no interest, and their values are thrown away. */
 static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value key, struct wo_value value) {
   const enum wo_status status = wo__snapshot_settle(snapshot, &value);
   if (status != WO_OK) return status;
@@ -179,12 +185,14 @@ static enum wo_status set(void *context, struct wo_value *dict, const struct wo_
 /* Whether the next member of a list is the next record of its store: then it belongs to the range. Shared records, and records
  * made for another list in between, do not. */
 static bool extend(struct wo_list_draft *draft, uint32_t index) {
+  assert(draft->range.count < UINT32_MAX);
   if (draft->range.count == 0) draft->range.first = index;
   if (draft->range.first + draft->range.count != index) return false;
   draft->range.count++;
   return true;
 }
 
+/* Frames make most of a file: they come in runs, and go to the end of the recording's array at once. */
 static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_value *list, const struct wo_value *frames,
                                     size_t count) {
   struct wo_recording *const recording = snapshot->recording;
@@ -218,11 +226,13 @@ static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_value in
   return WO_OK;
 }
 
+/* Kinds that have a store. */
 static bool is_record(enum wo_value_kind kind) {
   return kind == WO_VALUE_ENTRY || kind == WO_VALUE_BLOCK || kind == WO_VALUE_SEGMENT || kind == WO_VALUE_HISTORY ||
          kind == WO_VALUE_ANNOTATION;
 }
 
+/* What is no record has no meaning in a list. */
 static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_value *list, struct wo_value item) {
   enum wo_status status = wo__snapshot_settle(snapshot, &item);
   if (status != WO_OK) return status;

@@ -16,6 +16,7 @@ void wo__snapshot_skip(struct wo_snapshot *snapshot, const char *what) {
 
 /* ---- Words ---- */
 
+/* The order of the tables is the order of the numbers: nothing was interned before. */
 static enum wo_status learn(struct wo_snapshot *snapshot, const char *text, uint32_t expected) {
   uint32_t id = 0;
   const enum wo_status status = wo_intern_text(&snapshot->intern, wo_view_of(text), &id);
@@ -80,6 +81,7 @@ static enum wo_status get_stream(struct wo_snapshot *snapshot, const struct wo_d
   return wo_intern_stream(&snapshot->intern, raw, ret_stream);
 }
 
+/* A pool's name that is no pair of small numbers is that of no pool. */
 static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, enum wo_word key,
                                uint32_t *ret_pool) {
   const struct wo_value value = wo__draft_field(draft, key);
@@ -92,12 +94,14 @@ static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dic
 
 /* ---- Frames and stacks ---- */
 
+/* Frames of C++ may lack a name or a file; torch itself writes "??" for the file. */
 static enum wo_status text_of(struct wo_snapshot *snapshot, struct wo_value value, uint32_t *ret_text) {
   if (wo_value_kind(value) != WO_VALUE_TEXT) return wo_intern_text(&snapshot->intern, WO_VIEW("??"), ret_text);
   *ret_text = wo_value_index(value);
   return WO_OK;
 }
 
+/* Frames with the same content become one, whether the file shares them or not. */
 static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   uint32_t function = 0;
   uint32_t file = 0;
@@ -114,6 +118,7 @@ static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_d
 
 /* ---- Entries ---- */
 
+/* One note for all unknown actions: a newer torch would give thousands. */
 static enum wo_action action_of(struct wo_snapshot *snapshot, struct wo_value value) {
   const uint32_t text = wo_value_kind(value) == WO_VALUE_TEXT ? wo_value_index(value) : 0;
   if (text >= WO_WORD_COUNT_ && text - WO_WORD_COUNT_ < snapshot->action_count) return snapshot->actions[text - WO_WORD_COUNT_];
@@ -170,6 +175,7 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
 
 /* ---- Blocks and segments ---- */
 
+/* An earlier life of a block. */
 static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   struct wo_history_record history = {.stack = stack_of(draft)};
   if (!get_u64(snapshot, draft, WO_KEY_REAL_SIZE, &history.real_bytes)) history.real_bytes = 0;
@@ -179,6 +185,7 @@ static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo
   return WO_OK;
 }
 
+/* False for a state that torch does not have. */
 static bool state_of(struct wo_value value, enum wo_block_state *ret_state) {
   if (is_word(value, WO_WORD_ALLOCATED)) {
     *ret_state = WO_BLOCK_ALLOCATED;
@@ -220,6 +227,7 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
+/* What is wrong with a segment is told when the list of segments is known: by its place in it. */
 static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
   struct wo_segment_record record = {.segment.stack = stack_of(draft), .index = (uint32_t)snapshot->segments.count};
   struct wo_trace_segment *const segment = &record.segment;
@@ -247,6 +255,7 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
 
 /* ---- Marks, and the whole ---- */
 
+/* Annotations go to the recording at once: there is one list of them. */
 static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                       struct wo_value *ret_value) {
   struct wo_recording *const recording = snapshot->recording;
@@ -282,6 +291,8 @@ static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
+/* The keys that only one kind of dict has are asked for, in the order of how many dicts of that kind there are; names of frames
+ * and of annotations are told apart by the file. */
 enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_value *ret_value) {
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
   const uint64_t settings = wo__key_bit(WO_KEY_ALLOC_CONF) | wo__key_bit(WO_KEY_ALLOC_CONF_NEW) |

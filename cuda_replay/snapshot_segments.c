@@ -25,12 +25,14 @@ static const char *place_blocks(struct wo_snapshot *snapshot, const struct wo_tr
   return at == end ? NULL : "is not filled by its blocks";
 }
 
+/* As wo__snapshot_skip, with the segment instead of the byte. */
 static void leave_out(struct wo_snapshot *snapshot, const struct wo_segment_record *record, uint32_t first, const char *flaw) {
   if (snapshot->skipped_count++ >= 8) return;
   wo_recording_note(snapshot->recording, "segment %" PRIu32 " of the snapshot (at 0x%" PRIx64 ") %s: left out",
                     record->index - first, record->segment.address, flaw);
 }
 
+/* Files have them by address already; the replay relies on it. Equal ones keep the order of the file. */
 static int by_place(const void *a, const void *b) {
   const struct wo_segment_record *const left = a;
   const struct wo_segment_record *const right = b;
@@ -44,6 +46,7 @@ static enum wo_status add_segment(struct wo_snapshot *snapshot, struct wo_trace 
   if (!WO_VEC_RESERVE(&trace->segments, 1, WO_LIMIT_TRACE_BLOCKS)) return WO_E_NOMEM;
   if (!WO_VEC_RESERVE(&trace->blocks, segment->block_count, WO_LIMIT_TRACE_BLOCKS)) return WO_E_NOMEM;
   struct wo_trace_segment *const added = &trace->segments.items[trace->segments.count++];
+  assert(segment->first_block + segment->block_count <= snapshot->blocks.count);
   *added = *segment;
   added->first_block = (uint32_t)trace->blocks.count;
   for (uint32_t i = 0; i < segment->block_count; i++) {
@@ -52,6 +55,7 @@ static enum wo_status add_segment(struct wo_snapshot *snapshot, struct wo_trace 
   return WO_OK;
 }
 
+/* What is wrong with a segment whose fields are good, seen together with the one before it and with its blocks. */
 static const char *find_flaw(struct wo_snapshot *snapshot, const struct wo_segment_record *record, const struct wo_trace *trace) {
   const size_t count = trace->segments.count;
   const struct wo_trace_segment *const before = count > 0 ? &trace->segments.items[count - 1] : NULL;
@@ -59,6 +63,7 @@ static const char *find_flaw(struct wo_snapshot *snapshot, const struct wo_segme
   return place_blocks(snapshot, &record->segment);
 }
 
+/* One that overlaps is left out, not the one before it: the order of addresses decides, for lack of a better reason. */
 enum wo_status wo__snapshot_place_segments(struct wo_snapshot *snapshot) {
   const struct wo_record_range range = snapshot->found_segments;
   if (range.count == 0) return WO_OK;

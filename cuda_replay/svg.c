@@ -31,6 +31,7 @@ static bool is_plain(uint32_t code) {
   return code != 0xFFFE && code != 0xFFFF;
 }
 
+/* All five are escaped everywhere: one rule for data and for attributes. */
 static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) {
   switch (code) {
   case '&':
@@ -53,6 +54,7 @@ static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) 
   }
 }
 
+/* Cut by characters and not by bytes, so that no character is torn. */
 void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars) {
   size_t at = 0;
   size_t columns = 0;
@@ -84,6 +86,7 @@ double wo_svg_text_width(struct wo_view text) {
 
 /* ---- Shapes ---- */
 
+/* A tenth of a pixel is finer than any screen shows, and a third of the bytes of a full number. */
 void wo_svg_number(struct wo_text *out, double value) {
   assert(isfinite(value));
   const double tenths = floor(value * 10 + 0.5);
@@ -97,6 +100,7 @@ void wo_svg_number(struct wo_text *out, double value) {
   }
 }
 
+/* A coordinate as an attribute. */
 static void attribute(struct wo_text *out, const char *name, double value) {
   wo_text_add(out, " %s=\"", name);
   wo_svg_number(out, value);
@@ -121,6 +125,7 @@ void wo_svg_rect(struct wo_text *out, double x, double y, double width, double h
   wo_text_add(out, "/>\n");
 }
 
+/* A command with a point: "M12,3.5". */
 static void point(struct wo_text *out, const char *command, double x, double y) {
   wo_text_add(out, "%s", command);
   wo_svg_number(out, x);
@@ -142,11 +147,13 @@ static bool are_same(double a, double b) {
   return floor(a * 10 + 0.5) == floor(b * 10 + 0.5);
 }
 
+/* A command with one coordinate: "H12". */
 static void move(struct wo_text *out, const char *command, double value) {
   wo_text_add(out, "%s", command);
   wo_svg_number(out, value);
 }
 
+/* Written only where the value changes by what can be seen: flat stretches cost nothing. */
 void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
   point(out, "M", x[0], y[0]);
@@ -158,6 +165,7 @@ void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t 
   move(out, "H", x[count]);
 }
 
+/* Begins at the height of the last step: the caller stands at its right end. */
 void wo_svg_steps_back(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
   move(out, "V", y[count - 1]);

@@ -62,6 +62,7 @@ struct sweeper {
 
 /* ---- Rows ---- */
 
+/* Members that do not move placement are not compared; there is no padding in the divisions. */
 static bool is_same_settings(const struct wo_alloc_settings *a, const struct wo_alloc_settings *b) {
   if (memcmp(a->roundup_divisions, b->roundup_divisions, sizeof a->roundup_divisions) != 0) return false;
   return a->max_split_bytes == b->max_split_bytes && a->max_non_split_rounding_bytes == b->max_non_split_rounding_bytes &&
@@ -69,6 +70,7 @@ static bool is_same_settings(const struct wo_alloc_settings *a, const struct wo_
          a->memory_fraction == b->memory_fraction && a->expandable_segments == b->expandable_segments;
 }
 
+/* Runs one setting. The row counts only once it has a result. */
 static enum wo_status add_row(struct sweeper *sweeper, const struct wo_alloc_settings *settings, struct wo_view name,
                               const char *needs, struct wo_err *err) {
   assert(sweeper->count < ROWS_MAX);
@@ -118,7 +120,9 @@ static enum wo_status run_all(struct sweeper *sweeper, struct wo_err *err) {
 
 /* ---- Judging ---- */
 
+/* Against the recorded settings, which are row 0 until the rows are sorted. */
 static void judge(struct sweeper *sweeper) {
+  assert(sweeper->count > 0 && sweeper->rows[0].is_recorded);
   const struct wo_replay_case recorded = sweeper->rows[0].result;
   for (size_t i = 1; i < sweeper->count; i++) {
     struct wo_sweep_row *const row = &sweeper->rows[i];
@@ -170,6 +174,7 @@ static struct wo_view write_paste(const struct sweeper *sweeper) {
                          best->needs.len > 0 ? best->needs.ptr : "");
 }
 
+/* The gain in the terms of the question: fits or not, else bytes. */
 static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t before = recorded->reserved_hi_bytes, after = best->result.reserved_hi_bytes;
@@ -182,6 +187,7 @@ static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo
   return wo_arena_format(sweeper->arena, "%.*s reserves %s less: %s", (int)best->text.len, best->text.ptr, saved, needed);
 }
 
+/* Why nothing helps matters more than that: with too much live memory no setting can, with gaps another one might. */
 static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t capacity_bytes = sweeper->base->capacity_bytes;
@@ -213,6 +219,7 @@ static enum wo_status find_live(struct sweeper *sweeper, struct wo_err *err) {
   return status;
 }
 
+/* Everything that the caller gets lives in its arena. */
 enum wo_status wo_sweep_run(const struct wo_pattern *pattern, const struct wo_whatif_options *base, struct wo_arena *arena,
                             struct wo_sweep *ret_sweep, uint64_t *requests_run, struct wo_err *err) {
   assert(pattern != NULL && base != NULL && base->start == NULL);

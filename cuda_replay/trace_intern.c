@@ -20,6 +20,7 @@ static uint64_t fold(uint64_t a, uint64_t b) {
 #define MIX_A UINT64_C(0x9e3779b97f4a7c15)
 #define MIX_B UINT64_C(0x243f6a8885a308d3)
 
+/* The seed goes into every step: without it, texts that collide could be made ahead. */
 static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t len) {
   const char *at = bytes;
   uint64_t hash = seed ^ fold(len ^ MIX_B, MIX_A);
@@ -52,6 +53,7 @@ static bool next_match(const struct wo_hash_index *index, uint64_t hash, size_t 
   }
 }
 
+/* Into the first free slot from `place` on; there is always one. */
 static void put(struct wo_hash_index *index, size_t place, struct wo_hash_slot slot) {
   const size_t mask = index->capacity - 1;
   while (index->slots[place & mask].next_id != 0) place++;
@@ -65,6 +67,7 @@ struct hasher {
   uint64_t (*hash)(const struct wo_intern *intern, uint32_t id);
 };
 
+/* Makes room for one more. False when memory is out; the index is unchanged then. */
 static bool reserve(struct wo_hash_index *index, struct hasher hasher) {
   if (index->count < index->capacity / 2) return true;
   struct wo_hash_index grown = {.capacity = index->capacity == 0 ? INDEX_FIRST : index->capacity * 2, .count = index->count};
@@ -114,6 +117,7 @@ static uint64_t text_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_bytes(intern->seed, intern->texts.items[id].ptr, intern->texts.items[id].len);
 }
 
+/* The arena has a cap of its own; what it refuses for other reasons is memory that is out. */
 enum wo_status wo_intern_text(struct wo_intern *intern, struct wo_view text, uint32_t *ret_text) {
   const uint64_t hash = hash_bytes(intern->seed, text.ptr, text.len);
   size_t at = (size_t)hash;
@@ -147,6 +151,7 @@ static uint64_t frame_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_frame(intern->seed, frame.function, frame.file, intern->recording->frames.items[id].line);
 }
 
+/* Compared by the numbers of its texts, which are equal only when the texts are. */
 enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint32_t file, uint32_t line, uint32_t *ret_frame) {
   assert(function < intern->texts.count && file < intern->texts.count);
   struct wo_recording *const recording = intern->recording;
@@ -179,6 +184,8 @@ static uint64_t stack_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_bytes(intern->seed, intern->recording->stack_frames.items + stack.first, stack.count * sizeof(uint32_t));
 }
 
+/* The frames are in their final place already when they are looked for, so a new stack costs no copy, and a known one is taken
+ * back. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack) {
   struct wo_recording *const recording = intern->recording;
   assert((size_t)first + count <= recording->stack_frames.count && count > 0);

@@ -1,4 +1,8 @@
-/* What the reader of the line form does once all lines are there: the sizes of short frees. */
+/* What the reader of the line form does once all lines are there: the sizes of short frees ({"free": 7}).
+ *
+ * They are looked up at the end, so that files without any pay nothing: all allocations are sorted by address and age, and each
+ * free finds the newest before it. That the block is still alive is not asked here; whoever makes a pattern refuses a block that
+ * is freed twice. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +15,7 @@ struct place {
   size_t entry;
 };
 
+/* By address, and among those of one address by age. */
 static int compare_places(const void *left, const void *right) {
   const struct place *const a = left, *const b = right;
   if (a->address != b->address) return a->address < b->address ? -1 : 1;
@@ -44,8 +49,10 @@ static const struct place *find_before(const struct place *places, size_t count,
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 
+/* Stream and pool belong to the allocation, too: nobody who writes by hand says them twice. */
 static enum wo_status size_free(const struct wo_json_stream *json, const struct wo__short_free *item, struct wo_trace *trace,
                                 const struct place *places, size_t count, struct wo_err *err) {
+  assert(item->entry < trace->entries.count);
   struct wo_trace_entry *const entry = &trace->entries.items[item->entry];
   const struct place *const place = find_before(places, count, (struct place){entry->address, item->entry});
   if (place == NULL) {

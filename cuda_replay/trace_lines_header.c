@@ -1,4 +1,7 @@
-/* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them. */
+/* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them.
+ *
+ * The object holds what a recording knows, exactly and for all versions; the spelling is for people, and means what that version
+ * of torch makes of it. Keys of the header may stand in any order, so nothing is applied before all have been read. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -65,6 +68,7 @@ static enum wo_status read_divisions(struct wo_json_stream *json, uint32_t *divi
   }
 }
 
+/* The value goes to the offset of the row, whose type says what lies there. */
 static enum wo_status read_setting(struct wo_json_stream *json, const struct wo__setting_row *row,
                                    struct wo_alloc_settings *settings, struct wo_err *err) {
   void *const member = (char *)settings + row->offset;
@@ -116,6 +120,7 @@ static bool read_version(const struct wo__line *line, int key, uint16_t *ret_ver
   return true;
 }
 
+/* One version when it is sure, else the range that the layout of the file allows. */
 static enum wo_status read_versions(struct wo_json_stream *json, const struct wo__line *line, struct wo_recording *recording,
                                     struct wo_err *err) {
   uint16_t both = 0;

@@ -8,6 +8,7 @@
 
 #include "cuda_replay/json_stream.h"
 #include "cuda_replay/trace.h"
+#include "cuda_replay/trace_intern.h"
 
 /* Keys of lines; the actions, as keys, follow them. */
 enum wo__line_key {
@@ -90,5 +91,56 @@ enum wo_status wo__line_read_settings(struct wo_json_stream *json, struct wo_all
 /* Takes over what a header line says, but for its streams and pools; `settings` is its object, NULL when it had none. */
 enum wo_status wo__line_read_header(struct wo_json_stream *json, const struct wo__line *line,
                                     const struct wo_alloc_settings *settings, struct wo_recording *recording, struct wo_err *err);
+
+/* ---- The reader (trace_lines.c) and its keys (trace_lines_keys.c) ---- */
+
+/* How blocks are named in this file. */
+enum wo__line_naming { WO__LINE_NAMING_OPEN, WO__LINE_NAMING_ADDRESSES, WO__LINE_NAMING_IDS };
+
+/* All that the reader knows while it reads. */
+struct wo__line_reader {
+  struct wo_json_stream json;
+  struct wo_recording *recording;
+  struct wo_intern intern; /* of streams and pools */
+  struct wo_err *err;
+  struct wo__line line;
+  struct wo_alloc_settings settings; /* of the header's object */
+  bool has_settings_object;
+  bool has_header;
+  bool has_unknown_key;
+  bool has_unknown_line;
+  enum wo__line_naming naming;
+  int device; /* of lines that name none */
+  size_t left_out_count;
+  struct wo_trace_segment segment; /* the one whose blocks are being read */
+  uint64_t filled_bytes;
+  int segment_device;
+  bool is_segment_open;
+  struct wo__short_frees short_frees;
+};
+
+#define WO__LINE_FAIL(reader, code, ...) wo_json_stream_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
+
+/* Room for one more in a growing array: a full one and memory that is out are two things. */
+#define WO__LINE_RESERVE(reader, vec, cap)                                                                                       \
+  (WO_VEC_RESERVE((vec), 1, (cap)) ? WO_OK                                                                                       \
+   : (vec)->count >= (cap) ? WO__LINE_FAIL((reader), WO_E_LIMIT, "is one of more than %zu lines of its kind", (size_t)(cap))     \
+                           : wo__line_no_memory(reader))
+
+/* WO_E_NOMEM with its message, at the last token. */
+enum wo_status wo__line_no_memory(struct wo__line_reader *reader);
+
+/* WO_E_TYPE: the value of that key must be what is expected. */
+enum wo_status wo__line_mistyped(struct wo__line_reader *reader, int key, const char *expected);
+
+/* The index of a stream; a failure has its message. */
+enum wo_status wo__line_find_stream(struct wo__line_reader *reader, uint64_t raw, uint32_t *ret_stream);
+
+/* Reads an object behind its opening bracket into reader->line. *ret_is_whole: the input does not end inside. */
+enum wo_status wo__line_read_object(struct wo__line_reader *reader, bool *ret_is_whole);
+
+/* Whether a key says what its line is; its name. */
+bool wo__line_is_kind(int key);
+const char *wo__line_key_name(int key);
 
 #endif

@@ -1,7 +1,8 @@
 /* The writer of the line form: header, frames, stacks, annotations, notes, then each device with its entries and segments.
  *
  * Lines are put together in one buffer that is handed to the sink when it is nearly full, so that memory does not grow with the
- * recording. The order is fixed, and every default is left out: equal recordings give equal bytes. */
+ * recording. What a line refers to stands above it, as the reader asks for. The order is fixed, and every default is left out:
+ * equal recordings give equal bytes. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -25,6 +26,7 @@ struct writer {
 
 /* ---- Bytes ---- */
 
+/* After a failure bytes are dropped, so that writers need no check after each piece. */
 static void flush(struct writer *writer) {
   if (writer->status == WO_OK && writer->used > 0)
     writer->status = writer->sink->put(writer->sink->context, (struct wo_view){writer->buffer, writer->used}, writer->err);
@@ -46,6 +48,7 @@ static void put(struct writer *writer, struct wo_view piece) {
 #define PUT(writer, literal) put((writer), WO_VIEW(literal))
 
 static void put_u64(struct writer *writer, uint64_t value) {
+  assert(writer->used <= BUFFER_BYTES);
   char digits[20];
   size_t at = sizeof digits;
   do digits[--at] = (char)('0' + value % 10);
@@ -68,6 +71,7 @@ static const char *escape(unsigned char c, char unicode[8]) {
   return unicode;
 }
 
+/* Byte by byte, as almost none needs an escape and none may be lost. */
 static void put_text(struct writer *writer, struct wo_view text) {
   PUT(writer, "\"");
   for (size_t i = 0; i < text.len; i++) {
@@ -132,6 +136,7 @@ static void put_double(struct writer *writer, double value) {
   put(writer, wo_view_of(digits));
 }
 
+/* The counterpart of the reading in trace_lines_header.c. */
 static void put_setting(struct writer *writer, const struct wo_alloc_settings *settings, const struct wo__setting_row *row) {
   const void *const member = (const char *)settings + row->offset;
   const uint32_t *const divisions = member;
@@ -248,6 +253,7 @@ static void write_stacks(struct writer *writer, const struct wo_recording *recor
   }
 }
 
+/* Annotations name their device each time: they stand above all devices. */
 static void write_marks(struct writer *writer, const struct wo_recording *recording) {
   for (size_t i = 0; i < recording->notes.count; i++) {
     start_line(writer, "note");
@@ -307,6 +313,7 @@ static void add_address(struct writer *writer, const struct wo_recording *record
 }
 
 static void write_entry(struct writer *writer, const struct wo_recording *recording, const struct wo_trace_entry *entry) {
+  assert(entry->stream < recording->streams.count && entry->pool < recording->pools.count);
   start_line(writer, wo_action_name((enum wo_action)entry->action));
   put_size(writer, recording, entry);
   add_address(writer, recording, entry);
@@ -322,8 +329,10 @@ static void write_entry(struct writer *writer, const struct wo_recording *record
 
 /* ---- Segments ---- */
 
+/* Blocks follow their segment without addresses, which their sizes give. */
 static void write_segment(struct writer *writer, const struct wo_recording *recording, const struct wo_trace *trace,
                           const struct wo_trace_segment *segment) {
+  assert(segment->stream < recording->streams.count && segment->pool < recording->pools.count);
   start_line(writer, "segment");
   put_u64(writer, segment->size_bytes);
   add_u64(writer, "addr", segment->address);
@@ -347,6 +356,7 @@ static void write_segment(struct writer *writer, const struct wo_recording *reco
   }
 }
 
+/* What belongs to a device stands below its line, so that no other line needs to name it. */
 static void write_trace(struct writer *writer, const struct wo_recording *recording, const struct wo_trace *trace) {
   start_line(writer, "device");
   put_i64(writer, trace->device);
@@ -359,6 +369,7 @@ static void write_trace(struct writer *writer, const struct wo_recording *record
 }
 
 enum wo_status wo_trace_lines_write(const struct wo_recording *recording, const struct wo_trace_sink *sink, struct wo_err *err) {
+  assert(recording != NULL && sink != NULL);
   struct writer *const writer = malloc(sizeof *writer);
   if (writer == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   writer->sink = sink;

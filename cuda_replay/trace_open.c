@@ -38,6 +38,7 @@ static const struct {
     {"version https://git-lfs", "is only a pointer to a file in Git LFS: fetch the file with git lfs pull"},
 };
 
+/* The offset is 0: the first bytes decide. */
 static enum wo_status refuse_unknown(struct wo_view front, struct wo_err *err) {
   if (front.len == 0) return wo_err_set(err, WO_E_SYNTAX, "is empty: no trace was written");
   for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++) {

@@ -181,6 +181,11 @@ static enum wo_status clear(struct wo__undo *undo, size_t index, uint64_t addres
 
 /* ---- One entry back ---- */
 
+/* Which kinds of frees the recording holds: skip_actions may have left out one, which the other makes up for. */
+struct kinds {
+  bool has_requested, has_completed;
+};
+
 /* What a request tells about the segment it lies in: small requests are served by the small pool. Only mapped runs that the
  * snapshot does not show need it. */
 static enum wo_status expect_segment(struct wo__undo *undo, size_t index, struct wo_err *err) {
@@ -199,12 +204,18 @@ static enum wo_status expect_segment(struct wo__undo *undo, size_t index, struct
   return WO_OK;
 }
 
-static enum wo_status undo_alloc(struct wo__undo *undo, size_t index, struct wo_err *err) {
+static enum wo_status undo_alloc(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
   enum wo_status status = expect_segment(undo, index, err);
   if (status != WO_OK) return status;
   const struct wo__undo_block *const block = find_block(undo, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
+  if (is_same && block->is_pending && block->entry != NO_ENTRY && kinds.has_requested) {
+    return CONTRADICTION(undo, err, block->entry,
+                         "entry %u completes the free of the block that entry %zu allocates at 0x%" PRIx64
+                         ", and no entry between them requests it",
+                         block->entry, index, entry->address);
+  }
   if (is_same) return remove_block(undo, entry->address);
   if (block && block->entry != NO_ENTRY) {
     return CONTRADICTION(undo, err, index,
@@ -227,9 +238,9 @@ static enum wo_status undo_completed(struct wo__undo *undo, size_t index, bool i
                                                  .is_pending = is_pending});
 }
 
-static enum wo_status undo_requested(struct wo__undo *undo, size_t index, bool has_completed, struct wo_err *err) {
+static enum wo_status undo_requested(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  if (!has_completed) return undo_completed(undo, index, false, err);
+  if (!kinds.has_completed) return undo_completed(undo, index, false, err);
   struct wo__undo_block *const block = find_block(undo, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending) {
@@ -347,7 +358,7 @@ static enum wo_status undo_unmap(struct wo__undo *undo, size_t index, struct wo_
 
 /* ---- The pass ---- */
 
-static enum wo_status undo_entry(struct wo__undo *undo, size_t index, bool has_completed, struct wo_err *err) {
+static enum wo_status undo_entry(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
   uint64_t end = 0;
   if (wo__is_sized(entry->action) && (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
@@ -357,9 +368,9 @@ static enum wo_status undo_entry(struct wo__undo *undo, size_t index, bool has_c
   }
   switch ((enum wo_action)entry->action) {
   case WO_ACTION_ALLOC:
-    return undo_alloc(undo, index, err);
+    return undo_alloc(undo, index, kinds, err);
   case WO_ACTION_FREE_REQUESTED:
-    return undo_requested(undo, index, has_completed, err);
+    return undo_requested(undo, index, kinds, err);
   case WO_ACTION_FREE_COMPLETED:
     return undo_completed(undo, index, true, err);
   case WO_ACTION_SEGMENT_ALLOC:
@@ -408,8 +419,8 @@ enum wo_status wo__undo_run(struct wo__undo *undo, const struct wo_recording *re
   *undo = (struct wo__undo){.recording = recording, .trace = trace};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(undo, &trace->segments.items[i]);
-  const bool has_completed = has_action(trace, WO_ACTION_FREE_COMPLETED);
-  for (size_t i = trace->entries.count; i > 0 && status == WO_OK; i--) status = undo_entry(undo, i - 1, has_completed, err);
+  const struct kinds kinds = {has_action(trace, WO_ACTION_FREE_REQUESTED), has_action(trace, WO_ACTION_FREE_COMPLETED)};
+  for (size_t i = trace->entries.count; i > 0 && status == WO_OK; i--) status = undo_entry(undo, i - 1, kinds, err);
   return status == WO_E_NOMEM ? wo_err_set(err, WO_E_NOMEM, "out of memory while the start of the trace is rebuilt") : status;
 }
 

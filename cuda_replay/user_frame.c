@@ -44,6 +44,7 @@ static const struct {
 /* Longest file name that is looked at from its end: hostile ones must not cost time for every stack. */
 enum { FILE_BYTES_MAX = 1024 };
 
+/* Paths of Windows are read as if they were of Unix. */
 static char plain(char c) {
   return c == '\\' ? '/' : c;
 }
@@ -56,6 +57,7 @@ static bool matches_at(struct wo_view file, size_t at, struct wo_view text) {
   return true;
 }
 
+/* The rows are few and short, names are cut: a plain search is fast enough for every distinct frame once. */
 static bool matches(struct wo_view file, struct wo_view text, enum where where) {
   if (text.len > file.len) return false;
   if (where == STARTS) return matches_at(file, 0, text);
@@ -66,6 +68,7 @@ static bool matches(struct wo_view file, struct wo_view text, enum where where) 
   return false;
 }
 
+/* Frames without a file come from compiled code: Python always names one. */
 enum wo_frame_origin wo_frame_origin(const struct wo_frame *frame) {
   const struct wo_view file = wo_view_sub(frame->file, 0, FILE_BYTES_MAX);
   if (file.len == 0) return WO_FRAME_NATIVE;
@@ -100,6 +103,7 @@ static const struct {
     {"at::_ops::", "", TELLS_OPERATOR},
 };
 
+/* By the start of the name, as arguments of C++ hold names of other functions. */
 static enum telling native_telling(const struct wo_frame *frame) {
   for (size_t i = 0; i < sizeof native_names / sizeof *native_names; i++) {
     if (!wo_view_starts(frame->function, native_names[i].start)) continue;
@@ -113,11 +117,13 @@ static enum telling telling_of(const struct wo_frame *frame, enum wo_frame_origi
   return origin >= WO_FRAME_LIBRARY ? TELLS_CODE : TELLS_TORCH;
 }
 
+/* From the innermost frame outwards up to the first one of the program: what called the program itself is of no interest. */
 struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8_t *known, uint32_t stack) {
   struct wo_stack_sites sites = {WO_NO_FRAME, WO_NO_FRAME};
   if (stack == WO_NO_STACK) return sites;
   assert(stack < recording->stacks.count);
   const struct wo_stack range = recording->stacks.items[stack];
+  assert(range.first + (size_t)range.count <= recording->stack_frames.count);
   enum telling best = TELLS_NOTHING;
   for (uint32_t i = 0; i < range.count && sites.user == WO_NO_FRAME; i++) {
     const uint32_t index = recording->stack_frames.items[range.first + i];
@@ -145,6 +151,7 @@ struct wo_view wo_frame_function_name(const struct wo_frame *frame) {
   return name;
 }
 
+/* The folders before it are as long as they are alike. */
 struct wo_view wo_frame_file_name(const struct wo_frame *frame) {
   size_t at = frame->file.len;
   while (at > 0 && plain(frame->file.ptr[at - 1]) != '/') at--;

@@ -9,6 +9,9 @@
 #include "parsers/base/text.h"
 #include "tests/fuzz/require.h"
 
+/* What libFuzzer calls. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 struct trace_chunks {
   struct wo_view left;
   size_t chunk_bytes;

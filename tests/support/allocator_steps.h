@@ -71,7 +71,10 @@ static struct wo_alloc_settings steps_settings(struct steps *s) {
   }
   if ((flags & 32) != 0 && s->torch >= 206) settings.max_non_split_rounding_bytes = 30 * PLAIN_MIB;
   if ((flags & 64) != 0 && s->torch >= 211) settings.large_segment_bytes = 12 * PLAIN_MIB;
-  if ((flags & 65) == 65 && s->torch >= 212) settings.throw_on_cudamalloc_oom = true;
+  if ((flags & 65) == 65 && s->torch >= 212) {
+    settings.throw_on_cudamalloc_oom = true;
+    settings.string_fraction = (flags & 2) != 0 ? 0.5 : 0;
+  }
   if ((flags & 128) != 0) steps_roundup(s, &settings);
   return settings;
 }

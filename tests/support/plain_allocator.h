@@ -580,7 +580,10 @@ static enum wo_status plain_obtain(struct plain *p, const struct plain_block *wa
   enum wo_status status = plain_collects(p) ? plain_collect(p) : WO_OK;
   p->device->memory_info(p->device->state, &free_bytes, &total);
   const uint64_t needed = (uint64_t)p->stats.reserved_bytes[0].current + plain_segment(p, want->size);
-  if (status == WO_OK && p->torch >= 212 && p->settings.throw_on_cudamalloc_oom && !p->has_fraction && needed > total) {
+  const double fraction = p->settings.string_fraction > 0 ? p->settings.string_fraction : 1;
+  const bool is_allowed = !p->has_fraction || needed <= p->allowed;
+  if (status == WO_OK && p->torch >= 212 && p->settings.throw_on_cudamalloc_oom && is_allowed &&
+      needed > (uint64_t)(fraction * (double)total)) {
     p->stats.num_oom_rejections++;
     return WO_E_SYNTAX; /* stands for a refusal without an event */
   }

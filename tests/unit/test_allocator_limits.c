@@ -76,24 +76,40 @@ static void a_fraction_of_nothing(void **state) {
 
 static void rejects_what_the_card_cannot_hold(void **state) {
   (void)state;
-  for (uint16_t torch = 211; torch <= 212; torch++) {
+  for (int has_fraction = 0; has_fraction <= 1; has_fraction++) {
     struct rig rig;
     rig_open(&rig, 212, "throw_on_cudamalloc_oom:True", 1000);
-    if (torch == 211) {
-      /* With a fraction below 1 the usual path is taken. */
-      set_fraction(&rig, 0.999);
-    }
+    /* A fraction in force refuses first, and then releases are tried. */
+    if (has_fraction == 1) set_fraction(&rig, 0.999);
     rig_free(&rig, rig_malloc(&rig, 800 * MIB));
     rig_forget(&rig);
     wo_block_id id = WO_NO_BLOCK;
     const enum wo_status status = wo_allocator_malloc(rig.a, 900 * MIB, 0, &id);
-    assert_int_equal(status, torch == 211 ? WO_OK : WO_E_LIMIT);
-    rig_expect(&rig, torch == 211 ? "segment_free:800M segment_alloc:900M alloc:900M " : "");
-    if (torch == 212) assert_true(wo_allocator_last_oom(rig.a)->is_rejected);
-    assert_int_equal(wo_allocator_stats(rig.a)->num_oom_rejections, torch == 211 ? 0 : 1);
+    assert_int_equal(status, has_fraction == 1 ? WO_OK : WO_E_LIMIT);
+    rig_expect(&rig, has_fraction == 1 ? "segment_free:800M segment_alloc:900M alloc:900M " : "");
+    if (has_fraction == 0) assert_true(wo_allocator_last_oom(rig.a)->is_rejected);
+    assert_int_equal(wo_allocator_stats(rig.a)->num_oom_rejections, has_fraction == 1 ? 0 : 1);
     assert_int_equal(wo_allocator_stats(rig.a)->num_ooms, 0);
     rig_close(&rig);
   }
+}
+
+/* The limit of the rejection is the fraction of the last string that had one, whatever the fraction in force. */
+static void rejects_by_the_string(void **state) {
+  (void)state;
+  struct rig rig;
+  rig_open(&rig, 212, "per_process_memory_fraction:0.7", 1000);
+  assert_int_equal(wo_allocator_set_text(rig.a, WO_VIEW("per_process_memory_fraction:0.3,throw_on_cudamalloc_oom:True"), NULL),
+                   WO_OK);
+  assert_int_equal(wo_allocator_set_text(rig.a, WO_VIEW("expandable_segments:False"), NULL), WO_OK);
+  rig_malloc(&rig, 200 * MIB);
+  rig_forget(&rig);
+  rig_refuses(&rig, 150 * MIB);
+  rig_expect(&rig, "");
+  /* 0.7 is still in force. */
+  rig_refuses(&rig, 600 * MIB);
+  rig_expect(&rig, "oom:600M ");
+  rig_close(&rig);
 }
 
 /* ---- Garbage collection ---- */
@@ -254,13 +270,21 @@ static void large_segments_have_a_size(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_fraction_refuses),        cmocka_unit_test(a_fraction_counts_segments),
-      cmocka_unit_test(a_full_fraction),           cmocka_unit_test(a_string_leaves_the_fraction),
-      cmocka_unit_test(a_fraction_of_nothing),     cmocka_unit_test(rejects_what_the_card_cannot_hold),
-      cmocka_unit_test(garbage_needs_a_fraction),  cmocka_unit_test(collects_the_old),
-      cmocka_unit_test(collects_until_enough),     cmocka_unit_test(large_blocks_stay_whole),
-      cmocka_unit_test(rounding_has_a_limit),      cmocka_unit_test(releases_large_blocks_first),
-      cmocka_unit_test(refuses_to_release_a_part), cmocka_unit_test(large_segments_have_a_size),
+      cmocka_unit_test(a_fraction_refuses),
+      cmocka_unit_test(a_fraction_counts_segments),
+      cmocka_unit_test(a_full_fraction),
+      cmocka_unit_test(a_string_leaves_the_fraction),
+      cmocka_unit_test(a_fraction_of_nothing),
+      cmocka_unit_test(rejects_what_the_card_cannot_hold),
+      cmocka_unit_test(rejects_by_the_string),
+      cmocka_unit_test(garbage_needs_a_fraction),
+      cmocka_unit_test(collects_the_old),
+      cmocka_unit_test(collects_until_enough),
+      cmocka_unit_test(large_blocks_stay_whole),
+      cmocka_unit_test(rounding_has_a_limit),
+      cmocka_unit_test(releases_large_blocks_first),
+      cmocka_unit_test(refuses_to_release_a_part),
+      cmocka_unit_test(large_segments_have_a_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "cuda_replay/chrome_trace.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/recordings.h"
 #include "tests/support/trace_sample.h"
 
 #define MEMORY(ts, bytes, addr, device, allocated, reserved)                                                                     \
@@ -157,6 +158,7 @@ static void test_stacks(void **state) {
   assert_true(wo_view_is(inner->function, "aten::empty") && wo_view_is(inner->file, "op") && inner->line == 0);
   assert_true(wo_view_is(outer->function, "step") && wo_view_is(outer->file, "train.py") && outer->line == 12);
   assert_int_equal(r->annotations.count, 2);
+  assert_int_equal(r->annotations.items[1].device, 0);
   assert_true(wo_view_is(r->annotations.items[0].name, "ProfilerStep#2") && r->annotations.items[0].is_start);
   assert_true(r->annotations.items[0].time_us == 1700000000000099 && r->annotations.items[1].time_us == 1700000000000139);
   wo_recording_free(r);
@@ -210,9 +212,12 @@ static const struct {
      NULL, false},
     {"[" MEMORY("5", "512", "4096", "0", "512", "0") "," MEMORY("6", "NaN", "1", "0", "5", "5") "]", ONE,
      "1 memory events without address or size", false},
-    {"[" MEMORY("5", "512", "4096", "0", "9223372036854775806", "9223372036854775806") "]",
-     "{\"device\":0}\n{\"alloc\":9223372036854775294,\"addr\":2097152}\n{\"alloc\":512,\"addr\":4096,\"time_us\":5}\n",
+    {"[" MEMORY("5", "512", "4096", "0", "9223372036854775806", "9223372036854775806") "]", ONE, NULL, false},
+    {"[" MEMORY("5", "512", "4096", "0", "1152921504606846975", "0") "]",
+     "{\"device\":0}\n{\"alloc\":1152921504606846463,\"addr\":2097152}\n{\"alloc\":512,\"addr\":4096,\"time_us\":5}\n",
      "stay to the end: they count as one block", false},
+    {"[" MEMORY("5", "512", "4096", "0", "512", "0") "," MEMORY("6", "1152921504606846976", "8192", "0", "5", "5") "]", ONE,
+     "1 memory events without address or size", false},
     {"[" MEMORY("5", "512", "4096", "0", "512", "0") ",{\"name\":\"[memory]\",\"ph\":{},\"ts\":[],\"args\":[{}]}]", ONE, NULL,
      false},
     {"[" MEMORY("5", "512", "4096", "0", "512", "0") ",{\"name\":\"[memory]\",\"args\":{\"Bytes\":[1],\"Addr\":{}}}]", ONE, NULL,
@@ -377,6 +382,11 @@ static void test_out_of_memory(void **state) {
 
 static void test_sniff(void **state) {
   (void)state;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(sample, sizeof sample - 1, 7, &recording, &err), WO_OK); /* among all formats */
+  assert_int_equal(recording->format, WO_TRACE_FORMAT_PROFILER);
+  wo_recording_free(recording);
   assert_true(wo_chrome_trace_sniff(WO_VIEW(sample)));
   assert_true(wo_chrome_trace_sniff(WO_VIEW("[\n {\"ph\":\"M\"")));
   assert_false(wo_chrome_trace_sniff(WO_VIEW("[[1,2,3]]")));

@@ -146,6 +146,9 @@ static void shows_the_first_failure(void **state) {
     assert_int_equal(course.oom_count, stops ? 1 : 2);
     assert_int_equal(course.oom_kept, course.oom_count);
     assert_int_equal(course.ooms[0].request, 1);
+    assert_int_equal(course.bins[0].oom_count, 0);
+    assert_int_equal(course.bins[1].oom_count, 1);
+    if (!stops) assert_int_equal(course.bins[4].oom_count, 1);
     assert_int_equal(course.oom.requested_bytes, 40 * SAMPLE_MIB);
     assert_int_equal(course.moment, WO_MOMENT_OOM);
     assert_int_equal(course.map.request, 1);
@@ -226,10 +229,12 @@ static void an_empty_program_has_no_course(void **state) {
 static void assert_sound(const struct wo_course *course, const struct course_sample *sample) {
   uint32_t next = 0;
   uint64_t highest[WO_COURSE_SERIES_COUNT_] = {0};
+  uint64_t ooms = 0;
   assert_true(course->bin_count <= WO_COURSE_BINS_MAX);
   for (size_t i = 0; i < course->bin_count; i++) {
     const struct wo_course_bin *const bin = &course->bins[i];
     uint64_t top = 0, last = 0;
+    ooms += bin->oom_count;
     assert_int_equal(bin->first, next);
     if (i + 1 < course->bin_count) assert_int_equal(bin->count, course->bin_requests);
     next += bin->count;
@@ -246,6 +251,8 @@ static void assert_sound(const struct wo_course *course, const struct course_sam
     assert_true(bin->low_fragmentation <= bin->last_fragmentation && bin->last_fragmentation <= bin->high_fragmentation);
   }
   assert_int_equal(next, course->request_count);
+  assert_int_equal(ooms, course->oom_count);
+  assert_int_equal(ooms, course->outcome.oom_count);
   assert_int_equal(next, sample->pattern.requests.count);
   for (int k = 0; k < WO_COURSE_SERIES_COUNT_; k++) assert_int_equal(course->peak[k].bytes, highest[k]);
   assert_int_equal(course->peak[WO_COURSE_RESERVED].bytes, course->outcome.peak.reserved_bytes);

@@ -8,6 +8,7 @@
 
 #include "cuda_replay/memory_timeline.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/recordings.h"
 #include "tests/support/trace_sample.h"
 
 /* As the exporter writes them: stacks are 0 PARAMETER, 3 TEMPORARY, 4 ACTIVATION, 5 GRADIENT. */
@@ -150,6 +151,11 @@ static void test_out_of_memory(void **state) {
 
 static void test_sniff(void **state) {
   (void)state;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(shapes[0].text, strlen(shapes[0].text), 7, &recording, &err), WO_OK); /* among all formats */
+  assert_int_equal(recording->format, WO_TRACE_FORMAT_TIMELINE);
+  wo_recording_free(recording);
   assert_true(wo_memory_timeline_sniff(WO_VIEW("[[-1, 1, 4096, 0]]")));
   assert_true(wo_memory_timeline_sniff(WO_VIEW(" [ [ 17.5")));
   assert_true(wo_memory_timeline_sniff(WO_VIEW("[[], []]")));

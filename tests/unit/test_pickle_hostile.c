@@ -88,6 +88,7 @@ static const struct {
      BYTES("\x80\x04\x8b\xff\xff\xff\x7f"
            "abc"),
      "before any segment or entry"},
+    {"marks at one height", BYTES("\x80\x04(}((K\x01"), "before any segment or entry"},
     {"only the head", BYTES("\x80\x04"), "ends at byte 2, before any segment or entry"},
 };
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "parsers/base/vec.h"
 #include "tests/support/course_sample.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
@@ -201,6 +202,60 @@ static void draws_any_times(void **state) {
   course_sample_done(&sample);
 }
 
+/* How often a text stands in another. */
+static size_t count_of(const struct wo_text *text, const char *what) {
+  size_t count = 0;
+  for (const char *at = text->ptr; (at = strstr(at, what)) != NULL; at++) count++;
+  return count;
+}
+
+/* Adds what PyTorch records of a step at that time, from two devices. */
+static void annotate(struct wo_recording *recording, int64_t time_us) {
+  struct wo_annotation mark = {.name = WO_VIEW("Optimizer.step#AdamW.step"), .time_us = time_us, .is_start = true};
+  assert_true(WO_VEC_RESERVE(&recording->annotations, 4, 1000));
+  recording->annotations.items[recording->annotations.count++] = mark;
+  recording->annotations.items[recording->annotations.count++] = mark;
+  mark.is_start = false;
+  recording->annotations.items[recording->annotations.count++] = mark;
+  mark.name = WO_VIEW("Optimizer.zero_grad#AdamW.zero_grad");
+  mark.is_start = true;
+  recording->annotations.items[recording->annotations.count++] = mark;
+}
+
+/* Starts of steps are marked, once where two devices mark the same; a crowd of them is left out. */
+static void marks_the_steps_of_the_optimizer(void **state) {
+  (void)state;
+  for (size_t marks = 3; marks < 100; marks += 90) {
+    struct course_sample sample;
+    course_sample_init(&sample);
+    course_sample_random(&sample, 9, 200);
+    for (size_t i = 0; i < marks; i++) annotate(sample.recording, 2000 * (int64_t)i);
+    struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
+    assert_well_formed(&text);
+    assert_int_equal(count_of(&text, "class=\"step\""), marks == 3 ? 3 : 0);
+    assert_int_equal(count_of(&text, "steps begin"), marks == 3 ? 1 : 0);
+    assert_int_equal(count_of(&text, ">time<"), 1);
+    wo_text_done(&text);
+    course_sample_done(&sample);
+  }
+}
+
+/* A program that was made to run three times repeats its times: its steps are marked each time, and there is no axis of time. */
+static void marks_steps_of_repeated_iterations(void **state) {
+  (void)state;
+  struct course_sample sample;
+  course_sample_init(&sample);
+  course_sample_random(&sample, 9, 300);
+  for (size_t i = 0; i < sample.trace->entries.count; i++) sample.trace->entries.items[i].time_us = 1000 * (int64_t)(i % 100);
+  annotate(sample.recording, 50500);
+  struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
+  assert_well_formed(&text);
+  assert_int_equal(count_of(&text, "class=\"step\""), 3);
+  assert_int_equal(count_of(&text, ">time<"), 0);
+  wo_text_done(&text);
+  course_sample_done(&sample);
+}
+
 /* Long programs and many segments do not make it long. */
 static void stays_small(void **state) {
   (void)state;
@@ -271,6 +326,8 @@ int main(void) {
       cmocka_unit_test(hostile_names_stay_text),
       cmocka_unit_test(draws_the_smallest_programs),
       cmocka_unit_test(draws_any_times),
+      cmocka_unit_test(marks_the_steps_of_the_optimizer),
+      cmocka_unit_test(marks_steps_of_repeated_iterations),
       cmocka_unit_test(stays_small),
       cmocka_unit_test(random_programs_are_well_formed),
       cmocka_unit_test(survives_failing_allocations),

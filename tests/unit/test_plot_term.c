@@ -35,7 +35,7 @@ static void make_hill(struct course_sample *sample) {
 static void draws_a_hill(void **state) {
   (void)state;
   static const char expected[] = "# allocated 320.00 MiB  : reserved 320.00 MiB\n"
-                                 "400 MiB |----------------------------------X----\n"
+                                 "400 MiB |-----------------------------------X---\n"
                                  "        |                                       \n"
                                  "300 MiB |               #####:::::::::::::::    \n"
                                  "        |          ###############::::::::::    \n"

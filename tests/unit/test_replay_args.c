@@ -59,6 +59,17 @@ static void test_values(void **state) {
       {"plot", "memory.svg", true},
       {"plot", "", false},
       {"chart", "", true},
+      {"pair", "other.pickle", true},
+      {"pair", "", false},
+      {"scale", "micro_batch=32:16,seq_len=512:1024", true},
+      {"scale", "seq_len=512", false},
+      {"scale", "colour=1:2", false},
+      {"scale", "", false},
+      {"transform", "shard=8", true},
+      {"transform", "checkpoint", true},
+      {"transform", "shard", false},
+      {"transform", "shrink", false},
+      {"transform", "", false},
       {"colour", "red", false},
       {"", "", false},
   };
@@ -120,7 +131,11 @@ static void test_together(void **state) {
     size_t count = 0;
     for (; count < 3 && rows[i].names[count]; count++) {
       const struct wo_view name = wo_view_of(rows[i].names[count]);
-      options[count] = (struct wo_replay_option){name, wo_view_is(name, "set") ? WO_VIEW("a:b") : WO_VIEW("5")};
+      const struct wo_view value = wo_view_is(name, "set")         ? WO_VIEW("a:b")
+                                   : wo_view_is(name, "scale")     ? WO_VIEW("seq_len=1:2")
+                                   : wo_view_is(name, "transform") ? WO_VIEW("empty-cache")
+                                                                   : WO_VIEW("5");
+      options[count] = (struct wo_replay_option){name, value};
     }
     struct wo_replay_args args = {.device = -7};
     struct wo_err err = {0};

@@ -319,6 +319,60 @@ static void test_plot(void **state) {
   wo_text_done(&errors);
 }
 
+/* Two recordings that differ in one size, so that the exponents can be read off: 1, r and r^2 of the same program. */
+static void make_pair(unsigned length, struct wo_text *text) {
+  wo_text_add(text, "{\"whyoom_trace\":1,\"torch\":\"2.6\"}\n");
+  wo_text_add(text, "{\"frame\":0,\"function\":\"f\",\"file\":\"train.py\",\"line\":1}\n"
+                    "{\"frame\":1,\"function\":\"g\",\"file\":\"train.py\",\"line\":2}\n"
+                    "{\"frame\":2,\"function\":\"h\",\"file\":\"train.py\",\"line\":3}\n"
+                    "{\"stack\":0,\"frames\":[0]}\n{\"stack\":1,\"frames\":[1]}\n{\"stack\":2,\"frames\":[2]}\n");
+  for (unsigned i = 0; i < 40; i++) {
+    const unsigned sizes[] = {4096 * 1024, 8192 * length, 16 * length * length};
+    wo_text_add(text, "{\"alloc\":%u,\"id\":%u,\"stack\":%u}\n", sizes[i % 3], i + 1, i % 3);
+  }
+}
+
+static void write_pair(const char *path, unsigned length) {
+  struct wo_text text = {0};
+  make_pair(length, &text);
+  assert_true(wo_files_write(path, (struct wo_view){text.ptr, text.len}));
+  wo_text_done(&text);
+}
+
+/* With a second recording the prediction is the longer run itself. */
+static void test_pair_of_recordings(void **state) {
+  (void)state;
+  char folder[256], small[300], large[300];
+  assert_true(wo_files_scratch(folder, sizeof folder));
+  snprintf(small, sizeof small, "%s/small.jsonl", folder);
+  snprintf(large, sizeof large, "%s/large.jsonl", folder);
+  write_pair(small, 256);
+  write_pair(large, 512);
+  struct wo_recording *first = NULL, *second = NULL;
+  struct wo_replay_report predicted, real;
+  struct wo_replay_args args = {.pair = wo_view_of(large)};
+  struct wo_err err = {0};
+  assert_int_equal(wo_trace_open(small, &first, &err), WO_OK);
+  assert_int_equal(wo_trace_open(large, &second, &err), WO_OK);
+  assert_int_equal(wo_scale_parse(WO_VIEW("seq_len=256:512"), &args.change.scale, &err), WO_OK);
+  args.change.has_scale = true;
+  if (wo_replay_make(first, &first->traces.items[0], WO_VIEW("x"), &args, &predicted, &err) != WO_OK) fail_msg("%s", err.message);
+  const struct wo_replay_args none = {0};
+  assert_int_equal(wo_replay_make(second, &second->traces.items[0], WO_VIEW("x"), &none, &real, &err), WO_OK);
+  assert_true(predicted.has_bounds && predicted.has_pair && predicted.pair.matched == 40);
+  assert_true(predicted.whatif.outcome.peak.allocated_bytes == real.whatif.outcome.peak.allocated_bytes);
+  assert_true(predicted.whatif.reserved_hi_bytes == real.whatif.reserved_hi_bytes);
+  assert_true(predicted.baseline.reserved_hi_bytes < real.whatif.reserved_hi_bytes);
+  wo_replay_report_done(&predicted);
+  wo_replay_report_done(&real);
+  args.pair = WO_VIEW("/nowhere.jsonl");
+  assert_int_equal(wo_replay_make(first, &first->traces.items[0], WO_VIEW("x"), &args, &predicted, &err), WO_E_USAGE);
+  assert_true(wo_view_has(wo_view_of(err.message), "/nowhere.jsonl"));
+  wo_recording_free(first);
+  wo_recording_free(second);
+  wo_files_remove_scratch(folder);
+}
+
 /* Real recordings, where they lie beside the tree: those that hold enough are reproduced byte for byte, the others are refused
  * with a reason; and a what-if of each comes to an end. */
 static void test_corpus(void **state) {
@@ -356,7 +410,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_verdicts),         cmocka_unit_test(test_refused_wishes), cmocka_unit_test(test_figures),
       cmocka_unit_test(test_state_at_the_end), cmocka_unit_test(test_capacity),       cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_corpus),
+      cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_pair_of_recordings),
+      cmocka_unit_test(test_corpus),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

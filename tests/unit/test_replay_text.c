@@ -172,7 +172,7 @@ static void test_sweep(void **state) {
   assert_non_null(strstr(shown, "\n    export A=expandable_segments:True\n"));
   assert_non_null(strstr(shown, "20.00   5.0 %     4.00 left  expandable_segments:True\n"));
   assert_non_null(strstr(shown, "default (as recorded) (up to 2.00 GiB less, by the order of addresses)"));
-  assert_non_null(strstr(shown, "OOM at times  harmful: a:1 with a call"));
+  assert_non_null(strstr(shown, "OOM at times  a:1 with a call harmful"));
   cJSON *json = json_of(report);
   const cJSON *const list = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "sweep"), "rows");
   assert_int_equal(cJSON_GetArraySize(list), 3);

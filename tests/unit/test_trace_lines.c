@@ -177,6 +177,34 @@ static void test_devices(void **state) {
   wo_recording_free(r);
 }
 
+/* As torch spells them: by the rules of the version, which may stand behind them. */
+static void test_settings_text(void **state) {
+  (void)state;
+  struct wo_recording *const r = read_whole(
+      WO_VIEW("{\"settings\":\"expandable_segments:True,max_split_size_mb:64\",\"torch\":\"2.6.0+cu124\",\"whyoom_trace\":1}"),
+      0);
+  assert_true(r->has_settings && r->settings.expandable_segments && r->settings.max_split_bytes == UINT64_C(64) << 20);
+  assert_true(wo_view_is(r->settings_text, "expandable_segments:True,max_split_size_mb:64"));
+  assert_int_equal(r->torch_from, 206);
+  struct wo_text out = {0};
+  assert_true(wo_sample_write(r, &out));
+  struct wo_recording *const again = read_whole((struct wo_view){out.ptr, out.len}, 0);
+  assert_null(wo_test_difference(r, again));
+  wo_text_done(&out);
+  wo_recording_free(again);
+  wo_recording_free(r);
+}
+
+/* Found by its content among all formats. */
+static void test_is_recognised(void **state) {
+  (void)state;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_test_read(H, sizeof H - 1, 1, &recording, &err), WO_OK);
+  assert_int_equal(recording->format, WO_TRACE_FORMAT_LINES);
+  wo_recording_free(recording);
+}
+
 static void test_annotations_are_sorted(void **state) {
   (void)state;
   struct wo_recording *const r = read_whole(WO_VIEW(H "{\"annotation\":\"c\",\"stage\":\"end\",\"time_us\":5}\n"
@@ -213,6 +241,7 @@ static const struct {
     {"{\"whyoom_trace\":0}", WO_E_RANGE, 1, "version 0"},
     {"{\"whyoom_trace\":\"1\"}", WO_E_TYPE, 1, "\"whyoom_trace\" must be a whole number"},
     {"{\"whyoom_trace\":1,\"torch\":\"new\"}", WO_E_SYNTAX, 1, "version such as"},
+    {"{\"whyoom_trace\":1,\"settings\":\"no_such_key:1\"}", WO_E_UNKNOWN, 1, "\"settings\": "},
     {"{\"whyoom_trace\":1,\"source\":\"camera\"}", WO_E_UNKNOWN, 1, "camera"},
     {"{\"whyoom_trace\":1,\"fidelity\":5}", WO_E_TYPE, 1, "\"fidelity\" must be a text"},
     {"{\"whyoom_trace\":1,\"settings\":{\"expandable_segments\":1}}", WO_E_TYPE, 1, "true or false"},
@@ -391,6 +420,51 @@ static void test_sniff(void **state) {
   assert_false(wo_trace_lines_sniff(WO_VIEW("")));
 }
 
+/* Larger than every buffer: many lines, and one text that is longer than a window. */
+static void test_large(void **state) {
+  (void)state;
+  struct wo_text text = {0}, first = {0}, second = {0};
+  wo_text_add(&text, H "{\"frame\":0,\"file\":\"a.py\",\"function\":\"");
+  for (int i = 0; i < 40000; i++) wo_text_add(&text, "name%d\\n\\u0001", i);
+  wo_text_add(&text, "\"}\n{\"stack\":0,\"frames\":[0");
+  wo_text_repeat(&text, ' ', 300000);
+  wo_text_add(&text, "]}\n");
+  for (int i = 0; i < 20000; i++)
+    wo_text_add(&text, "{\"alloc\":%d,\"id\":%d,\"stack\":0}\n{\"free\":%d}\n", i + 1, i % 7, i % 7);
+  struct wo_recording *const recording = read_whole((struct wo_view){text.ptr, text.len}, 50000);
+  assert_int_equal(recording->traces.items[0].entries.count, 60000);
+  assert_true(wo_sample_write(recording, &first));
+  struct wo_recording *const again = read_whole((struct wo_view){first.ptr, first.len}, 0);
+  assert_null(wo_test_difference(recording, again));
+  assert_true(wo_sample_write(again, &second));
+  assert_true(first.len == second.len && memcmp(first.ptr, second.ptr, first.len) == 0);
+  for (size_t part = 34; part < 100; part++) {
+    struct wo_recording *const cut = read_whole((struct wo_view){first.ptr, first.len / 100 * part}, 0);
+    assert_true(cut->traces.count == 0 || cut->traces.items[0].entries.count < 60000);
+    wo_recording_free(cut);
+  }
+  wo_text_done(&text);
+  wo_text_done(&first);
+  wo_text_done(&second);
+  wo_recording_free(again);
+  wo_recording_free(recording);
+}
+
+/* A disk that fails in the middle gives what stands before, and says so. */
+static void test_broken_feed(void **state) {
+  (void)state;
+  struct wo_test_bytes bytes = {canonical, sizeof canonical - 1, 0, 100, sizeof canonical - 300};
+  struct wo_trace_source source;
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  assert_int_equal(wo_trace_source_init(&source, wo_test_feed(&bytes), "trace"), WO_OK);
+  assert_int_equal(wo_trace_read(&source, &recording, &err), WO_OK);
+  assert_true(recording->is_truncated && wo_test_has_note(recording, "the disk is gone"));
+  assert_true(recording->traces.count > 0 && wo_recording_is_valid(recording));
+  wo_recording_free(recording);
+  wo_trace_source_done(&source);
+}
+
 /* Every example of the documentation is read, without a note. */
 static void test_documentation(void **state) {
   (void)state;
@@ -453,6 +527,8 @@ int main(void) {
       cmocka_unit_test(test_fields),
       cmocka_unit_test(test_by_hand),
       cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_settings_text),
+      cmocka_unit_test(test_is_recognised),
       cmocka_unit_test(test_annotations_are_sorted),
       cmocka_unit_test(test_one_note_for_unknown_keys),
       cmocka_unit_test(test_refused),
@@ -462,6 +538,8 @@ int main(void) {
       cmocka_unit_test(test_too_many),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_sink_fails),
+      cmocka_unit_test(test_large),
+      cmocka_unit_test(test_broken_feed),
       cmocka_unit_test(test_sniff),
       cmocka_unit_test(test_documentation),
       cmocka_unit_test(test_snapshots),
