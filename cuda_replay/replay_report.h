@@ -14,6 +14,7 @@
 #include "cuda_replay/program_change.h"
 #include "cuda_replay/check.h"
 #include "cuda_replay/course.h"
+#include "cuda_replay/forecast.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
@@ -81,6 +82,8 @@ struct wo_replay_report {
   struct wo_program_change change;
   bool has_pair;
   struct wo_pair pair;
+  bool has_forecast; /* sizes changed: what its likely peak is made of, by how each allocation was found to grow */
+  struct wo_forecast forecast;
   bool has_baseline; /* the recorded settings, from an empty allocator: what the what-if is to be compared with */
   struct wo_replay_case baseline;
   bool has_warm; /* at other settings, from the recorded start state */

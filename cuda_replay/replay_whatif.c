@@ -134,6 +134,18 @@ static enum wo_status prepare_change(const struct wo_replay_args *args, struct w
   return status;
 }
 
+/* What the likely peak is made of: the reasons behind the figures. Transforms would make it another peak. */
+static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_program_change_basis *basis,
+                                   struct wo_err *err) {
+  const struct wo_steady_options options = {
+      .settings = report->settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
+  if (!report->change.has_scale || report->change.transform_count > 0) return WO_OK;
+  const enum wo_status status =
+      wo_forecast_run(&report->recorded_pattern, &basis->exponents, &report->change.scale, &options, &report->forecast, err);
+  report->has_forecast = status == WO_OK;
+  return status;
+}
+
 /* Low, likely, high: three patterns, each repeated to its own steady state. */
 static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
   struct wo_program_change_basis basis = {0};
@@ -144,6 +156,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
   report->pair = basis.pair;
   for (int bound = 0; bound < WO_BOUND_COUNT_ && status == WO_OK; bound++)
     status = run_bound(report, &basis, (enum wo_bound)bound, err);
+  if (status == WO_OK) status = run_forecast(report, &basis, err);
   report->has_bounds = status == WO_OK;
   wo_program_change_basis_done(&basis);
   return status;

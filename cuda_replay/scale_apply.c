@@ -13,7 +13,8 @@ static bool scale_once(uint64_t *size, struct wo_scale_axis axis) {
   assert(axis.from > 0 && axis.to > 0);
   unsigned __int128 product = (unsigned __int128)*size * axis.to;
   unsigned __int128 scaled = (product + axis.from - 1) / axis.from;
-  if (scaled == 0 || scaled > SIZE_MAX_BYTES) return false;
+  if (scaled > SIZE_MAX_BYTES) return false;
+  assert(scaled > 0 || *size == 0);
   *size = (uint64_t)scaled;
   return true;
 }

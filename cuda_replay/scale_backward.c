@@ -19,6 +19,7 @@ struct tallies {
   size_t count, capacity;
 };
 
+/* By size and operator; op 0 is the tally of all operators of a size. */
 static int compare_tallies(const void *a, const void *b) {
   const struct tally *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
@@ -35,6 +36,7 @@ static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, const
   return true;
 }
 
+/* Sorts, and makes one row of all that have the same size and operator. */
 static void merge(struct tallies *tallies) {
   if (tallies->count == 0) return;
   qsort(tallies->items, tallies->count, sizeof tallies->items[0], compare_tallies);
@@ -65,6 +67,7 @@ static unsigned only_power(const struct tally *tally) {
   return tally->counts[1] > 0 ? 1 : 2;
 }
 
+/* Tallies what forward made and what depends on the batch at all. */
 static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__scale_is_open(work, i) || !wo__scale_is_forward(work, i)) continue;
@@ -99,6 +102,7 @@ static const struct tally *find_size(const struct tallies *tallies, uint64_t siz
 /* Takes the power of a tally, with the interval of its members; several powers are an interval as well. */
 static void take(struct wo__scaling *work, size_t i, const struct tally *tally, bool is_unsure, enum wo_scale_reason reason) {
   unsigned power = only_power(tally), low = tally->low, high = tally->high;
+  assert(tally->counts[1] + tally->counts[2] > 0);
   if (power == 3) {
     power = tally->counts[2] > tally->counts[1] ? 2 : 1;
     low = low < 1 ? low : 1;

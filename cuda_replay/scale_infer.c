@@ -83,6 +83,7 @@ static void set_indivisible(struct wo__scaling *work, size_t i) {
   work->exponents[i].shift = (int8_t)shift;
 }
 
+/* Everything that no batch touches, and the sizes of parameters and gradients for the steps to come. */
 static bool set_constants(struct wo__scaling *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     enum wo_class_rule rule = work->classes->marks.items[i].rule;
@@ -201,6 +202,7 @@ static enum wo_status check_axes(const struct wo_exponents *exponents, const str
   return WO_OK;
 }
 
+/* The steps in the order of trust. */
 static enum wo_status infer(struct wo__scaling *work) {
   if (!set_constants(work)) return WO_E_NOMEM;
   if (work->classes->facts.all_flags == 0) set_without_stacks(work);

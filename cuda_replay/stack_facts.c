@@ -12,6 +12,7 @@
 enum { WO_HASH_PRIME = 16777619 };
 static const uint32_t hash_start = 2166136261u;
 
+/* Never 0, which stands for "no name". Continues `hash`, so that several texts make one value. */
 static uint32_t hash_name(uint32_t hash, struct wo_view name) {
   for (size_t i = 0; i < name.len; i++) {
     if (!wo_is_alnum(name.ptr[i])) continue;
@@ -38,6 +39,7 @@ struct op_index {
   uint16_t slots[OP_SLOTS];
 };
 
+/* Filled for each recording: a few hundred insertions are less than one recording's frames, and nothing global changes. */
 static void op_index_fill(struct op_index *index) {
   *index = (struct op_index){0};
   for (size_t i = 0; i < OPS_COUNT; i++) {
@@ -137,6 +139,7 @@ static bool has_word(struct wo_view view, const char *word) {
   return wo_view_has_nocase(view, word);
 }
 
+/* A frame of Python: words in its function and file, and the few functions of PyTorch that say what runs. */
 static void read_python(const struct wo_frame *frame, struct frame_facts *facts) {
   facts->is_python = true;
   facts->flags = WO_STACK_HAS_PYTHON;
@@ -201,6 +204,7 @@ static void read_node(struct wo_view function, struct frame_facts *facts) {
   facts->flags |= WO_STACK_BACKWARD;
 }
 
+/* A frame of C++: the operator or the backward node that it names, and words of libraries. */
 static void read_native(const struct op_index *index, const struct wo_frame *frame, struct frame_facts *facts) {
   static const char prefix[] = "at::_ops::";
   facts->flags = WO_STACK_HAS_NATIVE;
@@ -226,6 +230,7 @@ static void add_python(const struct frame_facts *frame, struct wo_stack_facts *f
   (*own)++;
 }
 
+/* Adds a frame of C++ to the stack that is read: the innermost operator counts, its callers only for flags. */
 static void add_native(const struct frame_facts *frame, struct wo_stack_facts *facts) {
   if (facts->node == 0) facts->node = frame->node;
   if (frame->kind == WO_OP_NONE) return;
@@ -237,6 +242,7 @@ static void add_native(const struct frame_facts *frame, struct wo_stack_facts *f
   facts->op = frame->op;
 }
 
+/* The facts of one stack, from its frames in order, innermost first. */
 static struct wo_stack_facts read_stack(const struct wo_recording *recording, struct wo_stack stack,
                                         const struct frame_facts *frames) {
   struct wo_stack_facts facts = {0};
