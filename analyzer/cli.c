@@ -65,7 +65,7 @@ struct command {
 /* The words that can stand first. "diagnose" is only a topic of help. */
 static const struct command commands[] = {
     {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET},   {"replay", WO_COMMAND_REPLAY},
-    {"rules", WO_COMMAND_RULES},       {"explain", WO_COMMAND_EXPLAIN}, {"help", WO_COMMAND_HELP},
+    {"verify", WO_COMMAND_VERIFY},     {"rules", WO_COMMAND_RULES},       {"explain", WO_COMMAND_EXPLAIN}, {"help", WO_COMMAND_HELP},
     {"version", WO_COMMAND_VERSION},
 };
 
@@ -89,6 +89,27 @@ enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
   return WO_CLI_IS_NO_OPTION;
 }
 
+/* Options of `whyoom verify` alone. Checklist: an option also stands in help_verify, docs/whyoom.1 and docs/verify.md. */
+static const struct {
+  const char *name;
+  enum wo_cli_takes takes;
+} verify_options[] = {
+    {"trace", WO_CLI_TAKES_VALUE},
+    {"capacity", WO_CLI_TAKES_VALUE},
+    {"torch", WO_CLI_TAKES_VALUE},
+    {"on", WO_CLI_TAKES_VALUE},
+    {"accept-reconstructed", WO_CLI_TAKES_NOTHING},
+    {"patch", WO_CLI_TAKES_NOTHING},
+    {"write", WO_CLI_TAKES_NOTHING},
+};
+
+enum wo_cli_takes wo_cli_verify_option(struct wo_view name) {
+  for (size_t i = 0; i < sizeof verify_options / sizeof *verify_options; i++) {
+    if (wo_view_is(name, verify_options[i].name)) return verify_options[i].takes;
+  }
+  return WO_CLI_IS_NO_OPTION;
+}
+
 static enum wo_cli_takes budget_option(struct wo_view name) {
   switch (wo_budget_option(name)) {
   case WO_BUDGET_TAKES_NOTHING:
@@ -106,7 +127,8 @@ static const struct {
   enum wo_command command;
   const char *name;
   enum wo_cli_takes (*takes)(struct wo_view name);
-} owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option}, {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option}};
+} owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option}, {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option},
+            {WO_COMMAND_VERIFY, "verify", wo_cli_verify_option}};
 
 /* ---- Help ----
  *
@@ -118,6 +140,7 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "usage: whyoom [OPTION...] [PATH...]\n"
                                     "       whyoom budget [OPTION...] [PATH...]\n"
                                     "       whyoom replay [OPTION...] TRACE...\n"
+                                    "       whyoom verify [OPTION...] LOG... [--trace TRACE...]\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
                                     "       whyoom rules why ID PATH...\n"
                                     "       whyoom rules pages DIR\n"
@@ -207,6 +230,28 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
                                   "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n";
 
+static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--trace TRACE...]\n"
+                                  "\n"
+                                  "Diagnoses a failed job and replays each proposed fix at the job's own capacity:\n"
+                                  "which of them fits, by what margin, at what cost. The largest micro-batch or\n"
+                                  "length that fits is searched; where no fix is enough alone, sets of two and\n"
+                                  "three are tried. Options stand for this command alone:\n"
+                                  "\n"
+                                  "  --trace TRACE        a recording of the job (as for whyoom replay); one for each\n"
+                                  "                       rank, the worst decides. Without one a pattern is\n"
+                                  "                       reconstructed from the log's figures, which proves nothing\n"
+                                  "  --accept-reconstructed   take a fix that fits the reconstructed pattern\n"
+                                  "  --capacity SIZE      what PyTorch can have of the card; without it what the\n"
+                                  "                       message or the recording shows\n"
+                                  "  --torch VERSION      follow the rules of that version: 2.6\n"
+                                  "  --on model           where it runs; the model is the only place so far\n"
+                                  "  --patch              the chosen fix as a unified diff of your own files\n"
+                                  "  --write              with --patch: change the files as well\n"
+                                  "\n"
+                                  "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
+                                  "usage, or some input could not be read; 3 not proven: only reconstructed, or a\n"
+                                  "margin below the uncertainty. --exit-zero turns 1 into 0\n";
+
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"
                                  "       whyoom rules why ID PATH... [--rules DIR] [--format json]\n"
                                  "       whyoom rules pages DIR [--rules DIR]\n"
@@ -236,7 +281,7 @@ static const char help_explain[] = "usage: whyoom explain [ID...]\n"
                                    "\n"
                                    "exit status: 0; 2 when there is no such id\n";
 
-static const char help_help[] = "usage: whyoom help [diagnose|budget|replay|rules|explain|version]\n"
+static const char help_help[] = "usage: whyoom help [diagnose|budget|replay|verify|rules|explain|version]\n"
                                 "\n"
                                 "The help text of a command; without one, that of whyoom itself.\n";
 
@@ -251,6 +296,8 @@ const char *wo_cli_help(enum wo_command command) {
     return help_budget;
   case WO_COMMAND_REPLAY:
     return help_replay;
+  case WO_COMMAND_VERIFY:
+    return help_verify;
   case WO_COMMAND_RULES:
     return help_rules;
   case WO_COMMAND_EXPLAIN:
@@ -533,6 +580,9 @@ static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
     return check_help(cli, err);
   case WO_COMMAND_REPLAY:
     return check_replay(cli, err);
+  case WO_COMMAND_VERIFY:
+    if (cli->word_count > 0) return WO_OK;
+    return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
   case WO_COMMAND_BUDGET:
   case WO_COMMAND_EXPLAIN:
   case WO_COMMAND_VERSION:

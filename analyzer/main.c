@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "analyzer/command.h"
+#include "analyzer/verify_plan.h"
 #include "cuda_replay/replay_command.h"
+#include "cuda_replay/verify_command.h"
 
 /* All that depends on where the program runs, read once. The locale's variables are looked at in
  * the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8
@@ -31,13 +33,18 @@ static struct wo_terminal look_at_terminal(void) {
   return terminal;
 }
 
+/* The options of a command as the second flow takes them. */
+static void copy_options(const struct wo_cli *cli, struct wo_replay_option *options) {
+  for (size_t i = 0; i < cli->option_count; i++)
+    options[i] = (struct wo_replay_option){cli->options[i].name, wo_view_of(cli->options[i].value)};
+}
+
 /* The second flow knows nothing of this command line: it gets the words and options that it wants, and its exit codes are the
  * same four. */
 static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                struct wo_text *errors) {
   struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
-  for (size_t i = 0; i < cli->option_count; i++)
-    options[i] = (struct wo_replay_option){cli->options[i].name, wo_view_of(cli->options[i].value)};
+  copy_options(cli, options);
   const struct wo_replay_call call = {.paths = cli->words,
                                       .path_count = cli->word_count,
                                       .options = options,
@@ -46,6 +53,34 @@ static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_termina
                                       .exit_zero = cli->exit_zero,
                                       .style = wo_command_style(cli, terminal)};
   return (enum wo_exit)wo_replay_command(&call, out, errors);
+}
+
+/* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
+static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                               struct wo_text *errors) {
+  struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
+  struct wo_verify_plan plan;
+  struct wo_text proved = {0};
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (wo_verify_plan_read(cli, &plan, errors)) {
+    copy_options(cli, options);
+    const struct wo_verify_call call = {.job = &plan.diagnosed,
+                                        .options = options,
+                                        .option_count = cli->option_count,
+                                        .is_json = cli->format == WO_OUT_JSON,
+                                        .exit_zero = cli->exit_zero,
+                                        .style = wo_command_style(cli, terminal)};
+    struct wo_verify_answer answer = {.proofs = plan.proofs};
+    code = (enum wo_exit)wo_verify_command(&call, &answer, &proved, errors);
+    const struct wo_view text = {proved.ptr, proved.len};
+    if (proved.is_failed) out->is_failed = true;
+    if (!call.is_json) wo_text_add_view(out, text);
+    if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, out);
+    if (!plan.is_complete) code = WO_EXIT_ERROR;
+  }
+  wo_text_done(&proved);
+  wo_verify_plan_done(&plan);
+  return code;
 }
 
 /* One command, its texts added to out and errors. No default in the switch, so that the compiler
@@ -59,6 +94,8 @@ static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo
     return wo_command_budget(cli, &terminal, out, errors);
   case WO_COMMAND_REPLAY:
     return run_replay(cli, &terminal, out, errors);
+  case WO_COMMAND_VERIFY:
+    return run_verify(cli, &terminal, out, errors);
   case WO_COMMAND_RULES:
     return wo_command_rules(cli, out, errors);
   case WO_COMMAND_EXPLAIN:

@@ -6,6 +6,7 @@
 
 #include "analyzer/job.h"
 #include "analyzer/ranks.h"
+#include "parsers/base/proposal.h"
 #include "rules/rule.h"
 #include "parsers/base/text.h"
 
@@ -56,6 +57,8 @@ struct wo_report_fix {
   size_t command_count;
   const struct wo_view *notes;
   size_t note_count;
+  struct wo_view replays_as;     /* the change as options of `whyoom replay` (parsers/base/proposal.h); may be empty */
+  const struct wo_proof *proof; /* of `whyoom verify`; NULL: none */
 };
 
 struct wo_report_finding {
@@ -193,6 +196,7 @@ struct wo_report {
   size_t setting_count;
   const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
   struct wo_view resubmit;        /* the line to resubmit with, or empty */
+  struct wo_view verify_json;     /* a JSON object for the key "verify" of the JSON report, or empty */
 };
 
 /* Whether the first finding tells of a failure. Notes stand behind all failures: without one there are only notes, or nothing. */

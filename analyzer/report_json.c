@@ -258,7 +258,21 @@ static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_re
   wo_json_put_bytes(&w->json, object, "hi", room.hi);
 }
 
-/* One proposal. Its proof belongs to replaying: always null here. */
+/* What `whyoom verify` found out; null in a diagnosis. */
+static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof *proof) {
+  if (proof == NULL) {
+    wo_json_put(&w->json, fix_object, "proof", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, fix_object, "proof");
+  wo_json_put_name(&w->json, object, "on", proof->on);
+  wo_json_put_name(&w->json, object, "pattern", proof->pattern);
+  wo_json_put_bool(&w->json, object, "fits", proof->fits);
+  wo_json_put_bytes(&w->json, object, "peak_reserved_bytes", proof->peak_reserved_bytes);
+  wo_json_put_bytes(&w->json, object, "margin_bytes", proof->margin_bytes);
+}
+
+/* One proposal. */
 static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, fix->id));
@@ -275,7 +289,7 @@ static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *
   wo_json_put_text(&w->json, cost, "effort", fix->cost_effort);
   wo_json_put_texts(&w->json, object, "commands", fix->commands, fix->command_count);
   wo_json_put_texts(&w->json, object, "notes", fix->notes, fix->note_count);
-  wo_json_put(&w->json, object, "proof", cJSON_CreateNull());
+  put_proof(w, object, fix->proof);
 }
 
 /* One finding. The family is the stable vocabulary, the id is finer; both are given because both are asked for. */
@@ -591,6 +605,8 @@ static void put_report(struct writer *w, cJSON *root) {
   put_settings(w, root);
   put_folds(w, root);
   wo_json_put_text(&w->json, root, "resubmit", report->resubmit);
+  if (report->verify_json.len > 0)
+    wo_json_put(&w->json, root, "verify", cJSON_ParseWithLength(report->verify_json.ptr, report->verify_json.len));
   put_evidence(w, root);
 }
 

@@ -7,11 +7,9 @@
 #include <assert.h>
 
 #include "cuda_replay/device_model.h"
+#include "cuda_replay/repeat.h"
 #include "cuda_replay/steady.h"
 #include "cuda_replay/trace_open.h"
-
-/* Above this many requests one pass is taken: protects time. */
-enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
 /* From an empty allocator, with what is known of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
@@ -19,33 +17,12 @@ static struct wo_whatif_options options_of(const struct wo_replay_report *report
       .settings = *settings, .torch = report->torch, .capacity_bytes = report->capacity.bytes, .shuffles = WO_WHATIF_SHUFFLES};
 }
 
-/* ---- Repeating ---- */
-
-/* Passes until the reserved bytes settle. A recording that begins empty is a whole program, and one that a failure ended is no
- * iteration: both run once. */
-static enum wo_status count_passes(const struct wo_replay_report *report, const struct wo_pattern *pattern,
-                                   const struct wo_alloc_settings *settings, unsigned *ret_passes, struct wo_err *err) {
-  *ret_passes = 1;
-  if (pattern->start_count == 0 || report->capacity.oom_entry != UINT32_MAX) return WO_OK;
-  if (pattern->requests.count > REPEATED_REQUESTS_MAX) return WO_OK;
-  const struct wo_steady_options options = {
-      .settings = *settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
-  struct wo_steady steady;
-  const enum wo_status status = wo_steady_run(pattern, &options, &steady, err);
-  if (status == WO_OK) *ret_passes = steady.count;
-  assert(*ret_passes >= 1);
-  return status;
-}
-
 /* The pattern as often as it takes; released with wo_pattern_done. */
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_pattern *pattern,
                              const struct wo_alloc_settings *settings, struct wo_pattern *ret_pattern, struct wo_err *err) {
-  struct wo_passes passes;
-  unsigned count = 1;
-  enum wo_status status = count_passes(report, pattern, settings, &count, err);
-  if (status == WO_OK) status = wo_steady_unroll(pattern, count, ret_pattern, &passes, NULL);
-  if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
-  return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
+  const struct wo_repeat_options options = {
+      .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
+  return wo_repeat_pattern(pattern, &options, ret_pattern, err);
 }
 
 /* ---- Single questions ---- */

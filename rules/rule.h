@@ -115,7 +115,7 @@ struct wo_fix {
   const struct wo_clause *notes; /* what the user should know before doing it */
   size_t note_count;
   struct wo_view explain;    /* long text */
-  struct wo_view replays_as; /* trace transform in the replay language; may be empty */
+  const struct wo_template *replays_as; /* the change as options of `whyoom replay`; NULL: it cannot be replayed */
   const struct wo_off *off;  /* NULL: in force */
   struct wo_rule_place place;
 };

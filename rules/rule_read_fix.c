@@ -113,7 +113,7 @@ static const struct wo_member fix_members[] = {
     {.key = "commands", .read = wo__load_clauses, IN_FIX(commands), COUNT_IN_FIX(command_count), .extra = WO_CLAUSE_REMARK},
     {.key = "notes", .read = wo__load_clauses, IN_FIX(notes), COUNT_IN_FIX(note_count), .extra = WO_CLAUSE_REMARK},
     {.key = "explain", .read = wo__load_text, IN_FIX(explain), .is_deep = true},
-    {.key = "replays_as", .read = wo__load_text, IN_FIX(replays_as)},
+    {.key = "replays_as", .read = wo__load_template, IN_FIX(replays_as)},
 };
 
 /* Nothing is required here; the lint asks for a title and for the cost. */

@@ -23,6 +23,7 @@ struct wo_proposal {
   struct wo_view accuracy;
   double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
   double saves_hi_bytes;
+  struct wo_view paste; /* the changed settings in the user's own keys, joined by blanks; may be empty */
 };
 
 /* Sizes of the failed job that a pattern can be reconstructed from when nothing was recorded. */
@@ -56,9 +57,29 @@ struct wo_diagnosed {
   bool has_gpu_oom;        /* without one there is nothing to prove */
   struct wo_view cause;    /* id of the first finding; may be empty */
   struct wo_view headline; /* its title */
+  struct wo_view resubmit; /* the line to submit the job with again; may be empty */
   struct wo_job_sizes sizes;
   const struct wo_proposal *proposals; /* best first */
   size_t proposal_count;
 };
+
+/* What the proof found out about one proposal, for the diagnosis to show beside it. */
+struct wo_proof {
+  bool is_tried;             /* else nothing below is known */
+  const char *on;            /* "model"; a GPU says "gpu" */
+  const char *pattern;       /* "recorded" or "reconstructed" */
+  bool fits;                 /* with a margin above the uncertainty */
+  double peak_reserved_bytes; /* at the high end */
+  double margin_bytes;       /* negative: that much is missing */
+};
+
+/* A proposal that was chosen, and the value that a search settled on: 0 where it stays as proposed. */
+struct wo_choice {
+  size_t proposal; /* index */
+  uint32_t micro_batch;
+  uint32_t seq_len;
+};
+
+enum { WO_CHOICES_MAX = 3 };
 
 #endif

@@ -38,7 +38,7 @@ static const char good[] =
     "   \"changes\": [{\"knob\": \"micro_batch\", \"to\": \"floor(half)\", \"if\": \"true\"}],\n"
     "   \"saves\": {\"lo\": \"oom.tried\", \"hi\": \"2 * oom.tried\", \"formula\": \"{half}\"},\n"
     "   \"cost\": {\"speed\": \"s\", \"accuracy\": \"a\", \"effort\": \"e\"}, \"commands\": [\"x\"], \"notes\": [\"n\"],\n"
-    "   \"explain\": \"long\", \"replays_as\": \"scale 0.5\"},\n"
+    "   \"explain\": \"long\", \"replays_as\": \"scale=seq_len=4:2\"},\n"
     "  {\"pattern\": \"cuda-oom\", \"kind\": \"cuda_oom\", \"literals\": [\"out of memory\"], \"regex\": \"Tried to allocate "
     "(?<tried_bytes>.*)\",\n"
     "   \"unless\": \"quoted\", \"reader\": \"torch\", \"argument\": \"a\", \"bare_unit\": \"kB\", \"set\": {\"program\": "
@@ -96,7 +96,7 @@ static void test_good_fix_and_knob(void **state) {
   assert_int_equal(wo_expr_unit(fix->changes[0].to), WO_UNIT_NUMBER);
   assert_int_equal(wo_expr_unit(fix->saves_hi), WO_UNIT_BYTES);
   assert_true(wo_view_is(wo_template_source(fix->cost_effort), "e"));
-  assert_true(wo_view_is(fix->replays_as, "scale 0.5"));
+  assert_true(wo_view_is(wo_template_source(fix->replays_as), "scale=seq_len=4:2"));
   const struct wo_knob *const knob = wo_pack_knob(pack, WO_VIEW("micro_batch"));
   assert_non_null(knob);
   assert_int_equal(knob->alias_count, 3);

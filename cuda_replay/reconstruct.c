@@ -1,0 +1,257 @@
+/* The steps of a reconstruction: which states were there, what is left for activations, where the holes are. See reconstruct.h. */
+#include "cuda_replay/reconstruct.h"
+
+#include <assert.h>
+
+#include "parsers/base/units.h"
+#include "parsers/base/vec.h"
+
+/* Larger than any card; sums of a few stay far from overflow. */
+#define SIZE_MOST ((double)(UINT64_C(1) << 50))
+#define MIB (UINT64_C(1) << 20)
+
+/* A segment of 20 MiB with two holes and a block that keeps it from being released. */
+#define HOLE_BYTES (9 * MIB)
+#define PIN_BYTES (2 * MIB)
+
+/* Layers where the log does not tell their number, and the most that are made: more would only cut smaller pieces. */
+enum { LAYERS_USUAL = 24, LAYERS_MOST = 512, SEGMENTS_MOST = 20000 };
+
+#define HELP "record a snapshot (torch.cuda.memory._record_memory_history) and give it with --trace"
+
+/* Stacks that say what a block is for, as PyTorch's own would (stack_facts.h). */
+enum role { ROLE_WEIGHT, ROLE_GRADIENT, ROLE_STATE, ROLE_ACTIVATION, ROLE_LOSS, ROLE_COUNT_ };
+
+static const struct {
+  const char *function, *file;
+} role_frames[ROLE_COUNT_][2] = {
+    [ROLE_WEIGHT] = {{"_apply", "torch/nn/modules/module.py"}, {"main", "train.py"}},
+    [ROLE_GRADIENT] = {{"torch::autograd::generated::MmBackward0::apply(", "??"},
+                       {"torch::autograd::Engine::evaluate_function(", "??"}},
+    [ROLE_STATE] = {{"step", "torch/optim/adamw.py"}, {"main", "train.py"}},
+    [ROLE_ACTIVATION] = {{"forward", "model.py"}, {"main", "train.py"}},
+    [ROLE_LOSS] = {{"cross_entropy", "torch/nn/functional.py"}, {"main", "train.py"}},
+};
+
+struct maker {
+  const struct wo_job_sizes *sizes;
+  struct wo_recording *recording;
+  struct wo_trace *trace;
+  uint64_t next_id;
+  uint64_t layers;
+  bool is_failed; /* memory is out */
+  struct wo_err *err;
+};
+
+static bool is_size(double value) {
+  return value >= 0 && value <= SIZE_MOST; /* false for NaN */
+}
+
+static double known_or_zero(double value) {
+  return is_size(value) ? value : 0;
+}
+
+/* ---- Entries ---- */
+
+static void add_stacks(struct maker *maker) {
+  struct wo_recording *const recording = maker->recording;
+  for (uint32_t role = 0; role < ROLE_COUNT_ && !maker->is_failed; role++) {
+    if (!WO_VEC_RESERVE(&recording->stacks, 1, SIZE_MAX) || !WO_VEC_RESERVE(&recording->frames, 2, SIZE_MAX) ||
+        !WO_VEC_RESERVE(&recording->stack_frames, 2, SIZE_MAX)) {
+      maker->is_failed = true;
+      return;
+    }
+    recording->stacks.items[recording->stacks.count++] = (struct wo_stack){(uint32_t)recording->stack_frames.count, 2};
+    for (uint32_t i = 0; i < 2; i++) {
+      recording->stack_frames.items[recording->stack_frames.count++] = (uint32_t)recording->frames.count;
+      recording->frames.items[recording->frames.count++] =
+          (struct wo_frame){wo_view_of(role_frames[role][i].function), wo_view_of(role_frames[role][i].file), 1};
+    }
+  }
+}
+
+static void add_entry(struct maker *maker, enum wo_action action, uint64_t address, uint64_t bytes, enum role role) {
+  const struct wo_trace_entry entry = {
+      .address = address, .size_bytes = bytes, .time_us = WO_NO_TIME, .stack = role, .action = action & 31u};
+  if (maker->is_failed) return;
+  if (wo_trace_add(maker->trace, entry) != WO_OK) maker->is_failed = true;
+}
+
+/* Returns the block's number; a block of nothing is left out. */
+static uint64_t add_block(struct maker *maker, uint64_t bytes, enum role role) {
+  if (bytes == 0) return 0;
+  add_entry(maker, WO_ACTION_ALLOC, ++maker->next_id, bytes, role);
+  return maker->next_id;
+}
+
+static void drop_block(struct maker *maker, uint64_t id, uint64_t bytes) {
+  add_entry(maker, WO_ACTION_FREE_REQUESTED, id, bytes, ROLE_ACTIVATION);
+  add_entry(maker, WO_ACTION_FREE_COMPLETED, id, bytes, ROLE_ACTIVATION);
+}
+
+/* A component, cut into layers of whole units; the remainder is a block of its own. */
+static void add_layers(struct maker *maker, uint64_t bytes, uint64_t unit, enum role role) {
+  assert(unit > 0 && maker->layers > 0);
+  const uint64_t each = bytes / maker->layers / unit * unit;
+  if (each > 0) {
+    for (uint64_t i = 0; i < maker->layers; i++) add_block(maker, each, role);
+  }
+  add_block(maker, bytes - each * maker->layers, role);
+}
+
+/* ---- What was there ---- */
+
+struct parts {
+  uint64_t weights, gradients, states; /* of the model */
+  uint64_t activations;
+  uint64_t holes;
+};
+
+static enum wo_status refuse(struct maker *maker, const char *why) {
+  return wo_err_set(maker->err, WO_E_RANGE, "%s; %s", why, HELP);
+}
+
+/* States come one after the other: what does not fit into the allocated bytes was not there yet. */
+static enum wo_status split(struct maker *maker, struct parts *parts) {
+  const struct wo_job_sizes *const sizes = maker->sizes;
+  char weights[32], allocated_text[32];
+  if (!is_size(sizes->allocated_bytes) || sizes->allocated_bytes < 1)
+    return refuse(maker, "the log does not tell how much was allocated");
+  uint64_t left = (uint64_t)sizes->allocated_bytes;
+  if (parts->weights > left) {
+    return wo_err_set(maker->err, WO_E_RANGE, "the weights alone (%s) exceed what was allocated (%s), so one of them is wrong; %s",
+                      wo_units_bytes_text((double)parts->weights, weights, sizeof weights),
+                      wo_units_bytes_text((double)left, allocated_text, sizeof allocated_text), HELP);
+  }
+  left -= parts->weights;
+  if (parts->gradients > left) parts->gradients = 0;
+  left -= parts->gradients;
+  if (parts->states > left) parts->states = 0;
+  left -= parts->states;
+  parts->activations = left;
+  parts->holes = (uint64_t)known_or_zero(sizes->unallocated_bytes);
+  return WO_OK;
+}
+
+/* What makes a pattern impossible, or one that says nothing. */
+static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_lacks_activations) {
+  const struct wo_job_sizes *const sizes = maker->sizes;
+  if (sizes->are_contradicting) return refuse(maker, "the figures in the log contradict each other");
+  if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1)
+    return refuse(maker, "the log does not tell how large the model is");
+  *parts = (struct parts){.weights = (uint64_t)sizes->weights_bytes,
+                          .gradients = (uint64_t)known_or_zero(sizes->gradients_bytes),
+                          .states = (uint64_t)known_or_zero(sizes->optimizer_bytes)};
+  const double states = (double)(parts->weights + parts->gradients + parts->states);
+  *ret_lacks_activations = is_size(sizes->capacity_bytes) && sizes->capacity_bytes > 0 && states > sizes->capacity_bytes;
+  if (*ret_lacks_activations) return WO_OK;
+  if (wo_view_is(sizes->phase, "load") || wo_view_is(sizes->phase, "startup"))
+    return refuse(maker, "it failed before the first step, so that nothing is known of activations");
+  if (!is_size(sizes->tried_bytes) || sizes->tried_bytes < 1)
+    return refuse(maker, "the log does not tell how large the refused request was");
+  return split(maker, parts);
+}
+
+/* ---- The pattern ---- */
+
+/* Sizes that grow with the batch and the length are multiples of both. */
+static uint64_t unit_of(const struct wo_job_sizes *sizes) {
+  const double batch = sizes->micro_batch >= 1 && sizes->micro_batch <= 1e6 ? sizes->micro_batch : 1;
+  const double length = sizes->seq_len >= 1 && sizes->seq_len <= 1e8 ? sizes->seq_len : 1;
+  const uint64_t unit = (uint64_t)batch * (uint64_t)length * 2;
+  return unit > 0 ? unit : 1;
+}
+
+/* Two holes and what pins their segment, again and again; the pins are activations, so they are taken off these. Returns how many
+ * segments there are. The holes must be too small for the request. */
+static uint64_t count_segments(const struct maker *maker, const struct parts *parts) {
+  uint64_t count = parts->holes / (2 * HOLE_BYTES);
+  if (maker->sizes->tried_bytes <= (double)HOLE_BYTES || maker->recording->settings.expandable_segments) return 0;
+  if (count > parts->activations / 2 / PIN_BYTES) count = parts->activations / 2 / PIN_BYTES;
+  return count < SEGMENTS_MOST ? count : SEGMENTS_MOST;
+}
+
+static void add_holes(struct maker *maker, uint64_t segments) {
+  const uint64_t first = maker->next_id + 1;
+  for (uint64_t i = 0; i < segments; i++) {
+    add_block(maker, HOLE_BYTES, ROLE_ACTIVATION);
+    add_block(maker, HOLE_BYTES, ROLE_ACTIVATION);
+    add_block(maker, PIN_BYTES, ROLE_ACTIVATION);
+  }
+  for (uint64_t i = 0; i < segments; i++) {
+    drop_block(maker, first + 3 * i, HOLE_BYTES);
+    drop_block(maker, first + 3 * i + 1, HOLE_BYTES);
+  }
+}
+
+/* One row of numbers for each position of the vocabulary. */
+static enum role role_of_request(const struct wo_job_sizes *sizes) {
+  const double row = sizes->micro_batch * sizes->seq_len * sizes->vocabulary;
+  if (!(sizes->micro_batch > 0 && sizes->seq_len > 0 && sizes->vocabulary > 0)) return ROLE_ACTIVATION;
+  const double bytes = sizes->tried_bytes / row;
+  const bool is_row = (bytes > 1.98 && bytes < 2.02) || (bytes > 3.96 && bytes < 4.04);
+  return is_row ? ROLE_LOSS : ROLE_ACTIVATION;
+}
+
+/* A printed size is rounded; the next whole unit is what the program asked for. */
+static uint64_t request_bytes(const struct wo_job_sizes *sizes, uint64_t unit) {
+  const uint64_t tried = (uint64_t)sizes->tried_bytes;
+  return tried > unit ? tried / unit * unit + unit : tried;
+}
+
+static void add_all(struct maker *maker, const struct parts *parts, bool lacks_activations) {
+  const uint64_t unit = unit_of(maker->sizes);
+  const uint64_t segments = lacks_activations ? 0 : count_segments(maker, parts);
+  add_stacks(maker);
+  add_layers(maker, parts->weights, 512, ROLE_WEIGHT);
+  add_layers(maker, parts->gradients, 512, ROLE_GRADIENT);
+  add_layers(maker, parts->states / 2, 512, ROLE_STATE);
+  add_layers(maker, parts->states - parts->states / 2, 512, ROLE_STATE);
+  if (lacks_activations) return;
+  add_layers(maker, parts->activations - segments * PIN_BYTES, unit, ROLE_ACTIVATION);
+  add_holes(maker, segments);
+  add_entry(maker, WO_ACTION_ALLOC, ++maker->next_id, request_bytes(maker->sizes, unit), role_of_request(maker->sizes));
+}
+
+/* As far as the log tells; an odd settings string leaves the defaults. */
+static void take_settings(struct maker *maker) {
+  struct wo_recording *const recording = maker->recording;
+  uint16_t torch = 0;
+  struct wo_err ignored;
+  if (wo_torch_version_parse(maker->sizes->torch, &torch)) recording->torch_from = recording->torch_to = torch;
+  recording->settings = wo_alloc_settings_default(torch > 0 ? torch : WO_TORCH_DEFAULT);
+  if (wo_alloc_settings_parse(maker->sizes->alloc_conf, torch > 0 ? torch : WO_TORCH_DEFAULT, &recording->settings, &ignored) ==
+      WO_OK)
+    recording->has_settings = maker->sizes->alloc_conf.len > 0;
+  if (!recording->settings.is_native) recording->settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
+}
+
+static enum wo_status make(struct maker *maker, const struct parts *parts, bool lacks_activations) {
+  maker->recording = wo_recording_new();
+  if (!maker->recording) return WO_E_NOMEM;
+  maker->recording->format = WO_TRACE_FORMAT_RECONSTRUCTED;
+  maker->recording->has_only_ids = true;
+  take_settings(maker);
+  maker->trace = wo_recording_trace(maker->recording, 0);
+  if (maker->trace) add_all(maker, parts, lacks_activations);
+  if (maker->trace && !maker->is_failed) return WO_OK;
+  maker->recording = wo_recording_free(maker->recording);
+  return WO_E_NOMEM;
+}
+
+enum wo_status wo_reconstruct(const struct wo_job_sizes *sizes, struct wo_recording **ret_recording, bool *ret_lacks_activations,
+                              struct wo_err *err) {
+  struct maker maker = {.sizes = sizes, .layers = LAYERS_USUAL, .err = err};
+  struct parts parts = {0};
+  bool lacks_activations = false;
+  assert(sizes && ret_recording && ret_lacks_activations && err);
+  if (sizes->layers >= 1) maker.layers = sizes->layers < LAYERS_MOST ? (uint64_t)sizes->layers : LAYERS_MOST;
+  enum wo_status status = look(&maker, &parts, &lacks_activations);
+  if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK)
+    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (status != WO_OK) return status;
+  assert(wo_recording_is_valid(maker.recording));
+  *ret_recording = maker.recording;
+  *ret_lacks_activations = lacks_activations;
+  return WO_OK;
+}

@@ -1,0 +1,25 @@
+/* A recorded pattern, repeated as often as its reserved bytes need to settle: what every what-if runs.
+ *
+ * A recording that begins empty is a whole program, and one that a failure ended is no iteration: both run once. Pure. */
+#ifndef WO_REPEAT_H
+#define WO_REPEAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_replay/pattern.h"
+#include "cuda_replay/settings.h"
+#include "parsers/base/status.h"
+
+struct wo_repeat_options {
+  struct wo_alloc_settings settings;
+  uint16_t torch;
+  bool is_once; /* the recording ends with a failure */
+};
+
+/* Makes a pattern of its own, released with wo_pattern_done. WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others as
+ * wo_steady_run. */
+enum wo_status wo_repeat_pattern(const struct wo_pattern *pattern, const struct wo_repeat_options *options,
+                                 struct wo_pattern *ret_pattern, struct wo_err *err);
+
+#endif

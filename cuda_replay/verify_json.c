@@ -1,0 +1,79 @@
+/* The proof as JSON: the object "verify" of the report (docs/verify.md, docs/schema/report-1.schema.json). See verify.h. */
+#include <assert.h>
+
+#include "cuda_replay/verify.h"
+#include "parsers/base/json_out.h"
+
+struct writer {
+  struct wo_json_out json;
+  const struct wo_verify *verify;
+};
+
+static const char *fit_name(enum wo_verify_fit fit) {
+  static const char *const names[] = {
+      [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not_sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "not_tried"};
+  assert(fit < WO_VERIFY_FIT_COUNT_);
+  return names[fit];
+}
+
+/* What is not known is null: figures of a fix that was not replayed, a margin without a capacity. */
+static void put_result(struct writer *w, cJSON *object, const struct wo_verify_result *result) {
+  const bool is_tried = result->fit != WO_VERIFY_UNTRIED;
+  const bool has_margin = is_tried && w->verify->asked.subjects[0].capacity_bytes > 0;
+  wo_json_put_name(&w->json, object, "fits", fit_name(result->fit));
+  wo_json_put(&w->json, object, "peak_reserved_lo_bytes",
+              is_tried ? wo_json_count(result->reserved_lo_bytes) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "peak_reserved_hi_bytes",
+              is_tried ? wo_json_count(result->reserved_hi_bytes) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "margin_bytes", has_margin ? wo_json_number((double)result->margin_bytes) : cJSON_CreateNull());
+  wo_json_put_text(&w->json, object, "why", wo_view_of(result->why));
+}
+
+static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *row) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  cJSON *const fixes = wo_json_put_array(&w->json, object, "fixes");
+  for (size_t i = 0; i < row->choice_count; i++)
+    wo_json_push(&w->json, fixes, wo_json_text(&w->json, w->verify->asked.job->proposals[row->choices[i].proposal].id));
+  wo_json_put_text(&w->json, object, "title", row->title);
+  wo_json_put_text(&w->json, object, "replayed_as", row->change);
+  wo_json_put_bool(&w->json, object, "searched", row->is_searched);
+  wo_json_put_count(&w->json, object, "cost_rank", row->cost);
+  wo_json_put_bool(&w->json, object, "chosen", row == w->verify->chosen);
+  put_result(w, object, &row->result);
+}
+
+static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_subject *subject) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  const bool is_known = subject->capacity_bytes > 0;
+  wo_json_put_text(&w->json, object, "trace", subject->path);
+  wo_json_put_count(&w->json, object, "device", (uint64_t)subject->trace->device);
+  wo_json_put(&w->json, object, "capacity_bytes", is_known ? wo_json_count(subject->capacity_bytes) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "uncertainty_bytes", is_known ? wo_json_count(subject->uncertainty_bytes) : cJSON_CreateNull());
+  wo_json_put_name(&w->json, object, "capacity_from", subject->capacity_from);
+  wo_json_put_bool(&w->json, object, "ends_at_oom", subject->ends_at_oom);
+}
+
+void wo_verify_json(const struct wo_verify *verify, struct wo_text *out) {
+  struct writer w = {.verify = verify};
+  assert(verify && out);
+  cJSON *const root = cJSON_CreateObject();
+  const struct wo_verify_request *const asked = &verify->asked;
+  wo_json_put_name(&w.json, root, "verdict", wo_verify_verdict_name(verify->verdict));
+  wo_json_put_name(&w.json, root, "on", "model");
+  wo_json_put(&w.json, root, "pattern",
+              asked->subject_count == 0 ? cJSON_CreateNull()
+                                        : cJSON_CreateString(asked->is_reconstructed ? "reconstructed" : "recorded"));
+  wo_json_put_text(&w.json, root, "refusal", asked->refusal);
+  cJSON *const subjects = wo_json_put_array(&w.json, root, "traces");
+  for (size_t i = 0; i < asked->subject_count; i++) put_subject(&w, subjects, &asked->subjects[i]);
+  if (asked->subject_count > 0) {
+    put_result(&w, wo_json_put_object(&w.json, root, "as_it_was"), &verify->baseline);
+  } else {
+    wo_json_put(&w.json, root, "as_it_was", cJSON_CreateNull());
+  }
+  cJSON *const rows = wo_json_put_array(&w.json, root, "rows");
+  for (size_t i = 0; i < verify->row_count; i++) put_row(&w, rows, &verify->rows[i]);
+  wo_json_put_bool(&w.json, root, "no_batch_size_fits", verify->is_batch_refuted);
+  wo_json_put_count(&w.json, root, "sets_tried", verify->sets_tried);
+  wo_json_finish(&w.json, root, out);
+}

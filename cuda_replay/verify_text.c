@@ -1,0 +1,238 @@
+/* The proof for people: a table first, then what it comes to, and the line to resubmit with as the last. See verify.h. */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cuda_replay/verify.h"
+#include "parsers/base/clean.h"
+#include "parsers/base/units.h"
+
+/* Columns behind the title: peak, margin, fits, proof, cost. */
+enum { PEAK_COLUMNS = 17, MARGIN_COLUMNS = 11, FITS_COLUMNS = 10, PROOF_COLUMNS = 15, COST_COLUMNS = 4, TITLE_MIN = 20, INDENT = 3 };
+
+enum { OTHER_COLUMNS = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + PROOF_COLUMNS + COST_COLUMNS, PATH_BYTES = 1024 };
+
+static const char *fit_text(enum wo_verify_fit fit) {
+  static const char *const texts[] = {
+      [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "-"};
+  assert(fit < WO_VERIFY_FIT_COUNT_);
+  return texts[fit];
+}
+
+/* ---- Lines ---- */
+
+/* Text wrapped to the width, each line indented. */
+static void add_wrapped(struct wo_text *out, struct wo_view text, size_t indent, size_t width) {
+  const size_t columns = width > indent + TITLE_MIN ? width - indent : TITLE_MIN;
+  while (text.len > 0) {
+    const struct wo_view line = wo_text_take_line(&text, columns);
+    wo_text_repeat(out, ' ', indent);
+    wo_text_add_view(out, line);
+    wo_text_add(out, "\n");
+  }
+}
+
+/* "20.71 GiB", or "19.80-20.71 GiB" where the ends differ when printed. */
+static void peak_text(const struct wo_verify_result *result, char *buf, size_t cap) {
+  char lo[32], hi[32];
+  wo_units_gib_text((double)result->reserved_lo_bytes, 2, lo, sizeof lo);
+  wo_units_gib_text((double)result->reserved_hi_bytes, 2, hi, sizeof hi);
+  if (result->fit == WO_VERIFY_UNTRIED)
+    snprintf(buf, cap, "-");
+  else if (wo_view_is(wo_view_of(lo), hi))
+    snprintf(buf, cap, "%s GiB", hi);
+  else
+    snprintf(buf, cap, "%s-%s GiB", lo, hi);
+}
+
+static void margin_text(const struct wo_verify *verify, const struct wo_verify_result *result, char *buf, size_t cap) {
+  const bool is_known = result->fit != WO_VERIFY_UNTRIED && verify->asked.subjects[0].capacity_bytes > 0;
+  char gib[32];
+  if (is_known)
+    snprintf(buf, cap, "%s GiB", wo_units_gib_text((double)result->margin_bytes, 2, gib, sizeof gib));
+  else
+    snprintf(buf, cap, "-");
+}
+
+static const char *proof_text(const struct wo_verify *verify, const struct wo_verify_result *result) {
+  if (result->fit == WO_VERIFY_UNTRIED) return "none";
+  return verify->asked.is_reconstructed ? "reconstructed" : "recorded";
+}
+
+/* One row: the title in its column, wrapped below the figures where it is longer. */
+static void add_row(const struct wo_verify *verify, const char *number, struct wo_view title,
+                    const struct wo_verify_result *result, unsigned cost, size_t width, struct wo_text *out) {
+  const size_t columns = width > OTHER_COLUMNS + INDENT + TITLE_MIN ? width - OTHER_COLUMNS - INDENT - 1 : TITLE_MIN;
+  char peak[80], margin[40], cost_text[16] = "";
+  peak_text(result, peak, sizeof peak);
+  margin_text(verify, result, margin, sizeof margin);
+  if (cost > 0) snprintf(cost_text, sizeof cost_text, "%u", cost);
+  const struct wo_view first = wo_text_take_line(&title, columns);
+  wo_text_add(out, "%*s ", INDENT - 1, number);
+  wo_text_add_view(out, first);
+  const size_t taken = wo_text_columns(first);
+  wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
+  wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1, fit_text(result->fit),
+              PROOF_COLUMNS - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
+  add_wrapped(out, title, INDENT, INDENT + columns);
+}
+
+/* What stands below a row: what was replayed, and why it is no answer. */
+static void add_remarks(const struct wo_verify_row *row, size_t width, struct wo_text *out) {
+  struct wo_text text = {0};
+  if (row->change.len > 0) {
+    wo_text_add(&text, "replayed as ");
+    wo_text_add_view(&text, row->change);
+    if (row->is_searched)
+      wo_text_add(&text, row->result.fit == WO_VERIFY_YES ? ", the largest value that fits" : ", the smallest value");
+  }
+  if (row->result.why[0] != '\0') wo_text_add(&text, "%s%s", text.len > 0 ? "; " : "", row->result.why);
+  if (text.is_failed) out->is_failed = true;
+  if (text.len > 0) add_wrapped(out, (struct wo_view){text.ptr, text.len}, INDENT + 2, width);
+  wo_text_done(&text);
+}
+
+static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  const size_t columns = width > OTHER_COLUMNS + INDENT + TITLE_MIN ? width - OTHER_COLUMNS - INDENT - 1 : TITLE_MIN;
+  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "peak reserved",
+              MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", PROOF_COLUMNS - 1, "proof", COST_COLUMNS - 1, "cost");
+  if (verify->asked.subject_count > 0) {
+    add_row(verify, "", WO_VIEW("as it was"), &verify->baseline, 0, width, out);
+    if (verify->baseline.why[0] != '\0') add_wrapped(out, wo_view_of(verify->baseline.why), INDENT + 2, width);
+  }
+  for (size_t i = 0; i < verify->row_count; i++) {
+    char number[32];
+    snprintf(number, sizeof number, "%zu", i + 1);
+    add_row(verify, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost, width, out);
+    add_remarks(&verify->rows[i], width, out);
+  }
+}
+
+/* ---- What was replayed, and where ---- */
+
+static void add_subjects(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  const struct wo_verify_request *const asked = &verify->asked;
+  for (size_t i = 0; i < asked->subject_count; i++) {
+    const struct wo_verify_subject *const subject = &asked->subjects[i];
+    struct wo_text line = {0};
+    char path[PATH_BYTES], size[32], uncertain[32];
+    if (asked->is_reconstructed) {
+      wo_text_add(&line, "pattern: reconstructed from the log's figures, not recorded");
+    } else {
+      wo_text_add(&line, "pattern: recorded, ");
+      wo_text_add_view(&line, wo_clean_utf8(subject->path, path, sizeof path));
+      wo_text_add(&line, ", device %d", subject->trace->device);
+    }
+    if (subject->capacity_bytes > 0)
+      wo_text_add(&line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
+                  wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
+                  wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
+    if (!asked->is_reconstructed && subject->ends_at_oom)
+      wo_text_add(&line, "; the recording ends at the refused request: what the step does after it is not in it");
+    if (line.is_failed) out->is_failed = true;
+    if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
+    wo_text_done(&line);
+  }
+}
+
+/* ---- The verdict ---- */
+
+static size_t number_of(const struct wo_verify *verify, const struct wo_verify_row *row) {
+  return (size_t)(row - verify->rows) + 1;
+}
+
+static void add_chosen(const struct wo_verify *verify, struct wo_text *text) {
+  char margin[32];
+  wo_text_add(text, " fix %zu fits with %s to spare", number_of(verify, verify->chosen),
+              wo_units_bytes_text((double)verify->chosen->result.margin_bytes, margin, sizeof margin));
+}
+
+static void add_none(const struct wo_verify *verify, struct wo_text *text) {
+  if (verify->is_batch_refuted && verify->asked.lacks_activations)
+    wo_text_add(text, " no batch size fits: the model's states alone exceed the card");
+  else if (verify->is_batch_refuted)
+    wo_text_add(text, " no batch size fits, and nothing else that is proposed does");
+  else
+    wo_text_add(text, " nothing that is proposed fits");
+  if (verify->sets_tried > 0)
+    wo_text_add(text, ", nor do %zu sets of two or three fixes%s", verify->sets_tried, verify->is_cut ? " (the cheapest)" : "");
+  for (size_t i = 0; i < verify->row_count; i++) {
+    if (verify->rows[i].choice_count == 0 || verify->rows[i].result.fit != WO_VERIFY_UNSURE) continue;
+    wo_text_add(text, "; fix %zu may, which only a run or a recording can show", i + 1);
+  }
+}
+
+static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
+  switch (verify->verdict) {
+  case WO_VERIFY_PROVEN:
+    wo_text_add(text, "proven:");
+    add_chosen(verify, text);
+    break;
+  case WO_VERIFY_ACCEPTED:
+    wo_text_add(text, "accepted, not proven: on the reconstructed pattern");
+    add_chosen(verify, text);
+    break;
+  case WO_VERIFY_RECONSTRUCTED:
+    wo_text_add(text, "not proven: on the reconstructed pattern");
+    add_chosen(verify, text);
+    wo_text_add(text, "; a recording would prove it (docs/verify.md), --accept-reconstructed takes it as it is");
+    break;
+  case WO_VERIFY_NONE_FITS:
+    wo_text_add(text, "does not fit:");
+    add_none(verify, text);
+    break;
+  case WO_VERIFY_OPEN:
+    wo_text_add(text, "not proven: no fix is shown to fit");
+    if (verify->sets_tried > 0) wo_text_add(text, ", nor are %zu sets of two or three", verify->sets_tried);
+    break;
+  case WO_VERIFY_NOT_SHOWN:
+    wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
+    break;
+  case WO_VERIFY_NO_PATTERN:
+    wo_text_add(text, "not proven: there is no recording, and none can be reconstructed: ");
+    wo_text_add_view(text, verify->asked.refusal);
+    break;
+  case WO_VERIFY_NO_FAILURE:
+    wo_text_add(text, "nothing to prove: the job did not run out of GPU memory");
+    break;
+  case WO_VERIFY_VERDICT_COUNT_:
+    break;
+  }
+}
+
+/* ---- What to do ---- */
+
+/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. */
+static void add_settings(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  for (size_t i = 0; i < verify->chosen->choice_count; i++) {
+    const struct wo_proposal *const proposal = &verify->asked.job->proposals[verify->chosen->choices[i].proposal];
+    if (proposal->paste.len > 0) add_wrapped(out, proposal->paste, INDENT, width);
+    if (proposal->speed.len > 0) add_wrapped(out, proposal->speed, INDENT, width);
+  }
+}
+
+/* The line to resubmit with is the last one, so that it can be copied without looking for it. */
+static void add_resubmit(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;
+  wo_text_add(out, "\n");
+  add_settings(verify, width, out);
+  wo_text_add(out, "--patch shows these as a change of your files\n");
+  if (verify->asked.job->resubmit.len == 0) return;
+  wo_text_add(out, "resubmit: ");
+  wo_text_add_view(out, verify->asked.job->resubmit);
+  wo_text_add(out, "\n");
+}
+
+void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, struct wo_text *out) {
+  struct wo_text verdict = {0};
+  assert(verify && out);
+  if (verify->asked.job->has_gpu_oom) {
+    add_table(verify, style.width, out);
+    wo_text_add(out, "\n");
+    add_subjects(verify, style.width, out);
+  }
+  add_verdict(verify, &verdict);
+  if (verdict.is_failed) out->is_failed = true;
+  add_wrapped(out, (struct wo_view){verdict.ptr, verdict.len}, 0, style.width);
+  wo_text_done(&verdict);
+  add_resubmit(verify, style.width, out);
+}

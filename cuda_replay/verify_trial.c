@@ -1,0 +1,272 @@
+/* A changed pattern on the card of the job. See verify_trial.h.
+ *
+ * The high end is run on what is left of the card after the uncertainty: what fits there is proven. What fails there is tried on
+ * the whole card at both ends, and what fails at the low end in every order of addresses cannot fit. */
+#include "cuda_replay/verify_trial.h"
+
+#include <assert.h>
+
+#include "cuda_replay/check.h"
+#include "cuda_replay/repeat.h"
+#include "cuda_replay/whatif.h"
+#include "parsers/base/units.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* The driver's figure of what is free and the rounding of the message; without it, what a context and libraries take differs. */
+#define MESSAGE_UNCERTAINTY_BYTES (256 * MIB)
+#define CARD_UNCERTAINTY_BYTES (640 * MIB)
+
+/* ---- Capacity ---- */
+
+/* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: both together are all that it can have.
+ * Without these, the card less what others have. */
+static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
+  if (sizes->are_contradicting) return false;
+  if (sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0) {
+    subject->capacity_bytes = (uint64_t)(sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes);
+    subject->uncertainty_bytes = MESSAGE_UNCERTAINTY_BYTES;
+    subject->capacity_from = "allocated + unallocated + free in the log's message";
+    return subject->capacity_bytes > 0;
+  }
+  if (!(sizes->capacity_bytes > 0)) return false;
+  double left = sizes->capacity_bytes;
+  if (sizes->non_pytorch_bytes > 0) left -= sizes->non_pytorch_bytes;
+  if (sizes->other_bytes > 0) left -= sizes->other_bytes;
+  if (!(left >= 1)) return false;
+  subject->capacity_bytes = (uint64_t)left;
+  subject->uncertainty_bytes = CARD_UNCERTAINTY_BYTES;
+  subject->capacity_from = "the card in the log, less what others hold";
+  return true;
+}
+
+static void find_capacity(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes, uint64_t stated_bytes) {
+  if (stated_bytes == 0 && read_message(sizes, subject)) return;
+  const struct wo_capacity found = wo_capacity_find(subject->recording, subject->trace, stated_bytes);
+  static const char *const from[] = {
+      [WO_CAPACITY_NONE] = "not known",
+      [WO_CAPACITY_OPTION] = "--capacity",
+      [WO_CAPACITY_FILE] = "the card that the recording names",
+      [WO_CAPACITY_OOM_ENTRY] = "reserved + free at the recording's own failure",
+      [WO_CAPACITY_FRACTION] = "reserved where a limit of the program refused",
+  };
+  subject->capacity_bytes = found.bytes;
+  subject->uncertainty_bytes = found.uncertainty_bytes;
+  subject->capacity_from = from[found.from];
+}
+
+/* ---- Subjects ---- */
+
+/* A model that does not reproduce the recording proves nothing about a changed one. */
+static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_err *err) {
+  const struct wo_recording *const recording = subject->recording;
+  if (recording->fidelity != WO_TRACE_EXACT) {
+    snprintf(subject->doubt, sizeof subject->doubt, "the recording has no requested sizes or no addresses; a memory snapshot has");
+    return WO_OK;
+  }
+  if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
+  struct wo_check check;
+  const struct wo_check_options options = {.settings = NULL}; /* as recorded */
+  const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
+  if (status == WO_E_NOMEM) return status;
+  if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
+    snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
+  return WO_OK;
+}
+
+static bool is_ended_by_oom(const struct wo_trace *trace) {
+  for (size_t i = trace->entries.count; i > 0; i--) {
+    const enum wo_action action = (enum wo_action)trace->entries.items[i - 1].action;
+    if (action == WO_ACTION_OOM) return true;
+    if (action == WO_ACTION_ALLOC) return false;
+  }
+  return false;
+}
+
+enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
+                                      const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
+                                      struct wo_verify_subject *ret_subject, struct wo_err *err) {
+  assert(recording && trace && sizes && ret_subject && err);
+  struct wo_verify_subject subject = {.recording = recording, .trace = trace, .path = path, .torch = torch};
+  if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
+  if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
+  subject.ends_at_oom = is_ended_by_oom(trace);
+  find_capacity(&subject, sizes, stated_bytes);
+  enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
+  if (status == WO_OK && wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK)
+    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (status == WO_OK) status = find_doubt(&subject, err);
+  if (status != WO_OK) {
+    wo_verify_subject_done(&subject);
+    return status;
+  }
+  *ret_subject = subject;
+  return WO_OK;
+}
+
+void wo_verify_subject_done(struct wo_verify_subject *subject) {
+  if (!subject) return;
+  wo_pattern_done(&subject->pattern);
+  wo_classes_done(&subject->classes);
+}
+
+/* ---- Runs ---- */
+
+/* One trial: what is asked, and the basis of all its runs. */
+struct trial {
+  const struct wo_verify_subject *subject;
+  const struct wo_replay_args *change;
+  unsigned shuffles;
+  struct wo_alloc_settings settings;
+  struct wo_program_change_basis basis;
+  bool is_changed; /* the program, not only settings */
+};
+
+/* --set takes the place of the recorded settings, as a new PYTORCH_CUDA_ALLOC_CONF would. */
+static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
+  trial->settings = trial->subject->recording->settings;
+  if (!trial->change || trial->change->set_count == 0) return WO_OK;
+  struct wo_text text = {0};
+  struct wo_alloc_settings settings = wo_alloc_settings_default(trial->subject->torch);
+  settings.memory_fraction = trial->settings.memory_fraction;
+  wo_replay_args_settings(trial->change, &text);
+  enum wo_status status = text.is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
+                                         : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, trial->subject->torch,
+                                                                   &settings, err);
+  wo_text_done(&text);
+  if (status == WO_OK) trial->settings = settings;
+  return status;
+}
+
+/* One end of the interval as a pattern in its steady state; released with wo_pattern_done. */
+static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_pattern *ret_pattern,
+                               struct wo_err *err) {
+  const struct wo_repeat_options repeat = {
+      .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->subject->ends_at_oom};
+  if (!trial->is_changed) return wo_repeat_pattern(&trial->subject->pattern, &repeat, ret_pattern, err);
+  struct wo_pattern changed;
+  enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->basis, bound, &changed, err);
+  if (status != WO_OK) return status;
+  status = wo_repeat_pattern(&changed, &repeat, ret_pattern, err);
+  wo_pattern_done(&changed);
+  return status;
+}
+
+/* The one place that runs a pattern: on the model. A GPU would take the same pattern, settings and capacity. */
+static enum wo_status run(const struct trial *trial, const struct wo_pattern *pattern, uint64_t capacity_bytes,
+                          struct wo_replay_case *ret_case, struct wo_err *err) {
+  const struct wo_whatif_options options = {.settings = trial->settings,
+                                            .torch = trial->subject->torch,
+                                            .capacity_bytes = capacity_bytes,
+                                            .shuffles = trial->shuffles};
+  return wo_whatif_run(pattern, &options, ret_case, NULL, err);
+}
+
+/* Both ends at the capacity and without one. */
+struct ends {
+  struct wo_replay_case sure, high, low;
+};
+
+/* Fills the result where the high end does not fit with the uncertainty to spare: peaks are those of a card without end, since a
+ * run that failed shows no more than the card. */
+static enum wo_status judge_failing(const struct trial *trial, const struct wo_pattern *high, const struct wo_pattern *low,
+                                    struct wo_verify_result *result, struct wo_err *err) {
+  const uint64_t capacity = trial->subject->capacity_bytes;
+  struct ends free_ends, ends;
+  enum wo_status status = run(trial, high, 0, &free_ends.high, err);
+  if (status == WO_OK) status = run(trial, low, 0, &free_ends.low, err);
+  if (status != WO_OK) return status;
+  result->reserved_lo_bytes = free_ends.low.reserved_lo_bytes;
+  result->reserved_hi_bytes = free_ends.high.reserved_hi_bytes;
+  if (result->reserved_lo_bytes > result->reserved_hi_bytes) result->reserved_lo_bytes = result->reserved_hi_bytes;
+  if (capacity == 0) {
+    snprintf(result->why, sizeof result->why, "the capacity of the card is not known: give --capacity");
+    return WO_OK;
+  }
+  result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
+  status = run(trial, low, capacity, &ends.low, err);
+  if (status == WO_OK) status = run(trial, high, capacity, &ends.high, err);
+  if (status != WO_OK) return status;
+  if (ends.low.oom_count == ends.low.run_count) {
+    result->fit = WO_VERIFY_NO;
+  } else if (ends.high.oom_count == 0) {
+    snprintf(result->why, sizeof result->why, "it fits, with less to spare than is uncertain");
+  } else {
+    snprintf(result->why, sizeof result->why, "it fits at the low end of what it can need, not at the high end");
+  }
+  return WO_OK;
+}
+
+static enum wo_status judge(const struct trial *trial, const struct wo_pattern *high, const struct wo_pattern *low,
+                            struct wo_verify_result *result, struct wo_err *err) {
+  const struct wo_verify_subject *const subject = trial->subject;
+  struct ends ends;
+  result->fit = WO_VERIFY_UNSURE;
+  if (subject->capacity_bytes <= subject->uncertainty_bytes) return judge_failing(trial, high, low, result, err);
+  enum wo_status status = run(trial, high, subject->capacity_bytes - subject->uncertainty_bytes, &ends.sure, err);
+  if (status != WO_OK) return status;
+  if (ends.sure.oom_count > 0) return judge_failing(trial, high, low, result, err);
+  status = run(trial, low, subject->capacity_bytes, &ends.low, err);
+  if (status != WO_OK) return status;
+  result->fit = WO_VERIFY_YES;
+  result->reserved_hi_bytes = ends.sure.reserved_hi_bytes;
+  result->reserved_lo_bytes =
+      ends.low.reserved_lo_bytes < ends.sure.reserved_hi_bytes ? ends.low.reserved_lo_bytes : ends.sure.reserved_hi_bytes;
+  result->margin_bytes = (int64_t)subject->capacity_bytes - (int64_t)result->reserved_hi_bytes;
+  if (subject->doubt[0] != '\0') {
+    result->fit = WO_VERIFY_UNSURE;
+    snprintf(result->why, sizeof result->why, "%s", subject->doubt);
+  }
+  return WO_OK;
+}
+
+/* Both patterns at once: with settings alone they are the same one. */
+static enum wo_status run_ends(const struct trial *trial, struct wo_verify_result *result, struct wo_err *err) {
+  struct wo_pattern high, low;
+  enum wo_status status = make_end(trial, WO_BOUND_HIGH, &high, err);
+  if (status != WO_OK) return status;
+  if (!trial->is_changed) {
+    status = judge(trial, &high, &high, result, err);
+  } else {
+    status = make_end(trial, WO_BOUND_LOW, &low, err);
+    if (status == WO_OK) {
+      status = judge(trial, &high, &low, result, err);
+      wo_pattern_done(&low);
+    }
+  }
+  wo_pattern_done(&high);
+  return status;
+}
+
+/* What the recording cannot be put through is an answer. */
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+                             struct wo_verify_result *ret_result, struct wo_err *err) {
+  struct trial trial = {.subject = subject, .change = change, .shuffles = shuffles};
+  struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
+  struct wo_err reason = {0};
+  assert(subject && ret_result && err);
+  trial.is_changed = change && !wo_program_change_is_none(&change->change);
+  enum wo_status status = choose_settings(&trial, &reason);
+  if (status == WO_OK && trial.is_changed)
+    status = wo_program_change_prepare(&change->change, &subject->pattern, &subject->classes, NULL, &trial.basis, &reason);
+  if (status == WO_OK) {
+    status = run_ends(&trial, &result, &reason);
+    wo_program_change_basis_done(&trial.basis);
+  }
+  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  if (status != WO_OK) {
+    result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
+    snprintf(result.why, sizeof result.why, "%.190s", reason.message);
+  }
+  *ret_result = result;
+  return WO_OK;
+}
+
+/* The order of the enumerators is that of the news, but that nothing is worse than no answer. */
+void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other) {
+  static const int gravity[] = {
+      [WO_VERIFY_YES] = 0, [WO_VERIFY_UNSURE] = 1, [WO_VERIFY_UNTRIED] = 2, [WO_VERIFY_NO] = 3};
+  assert(result->fit < WO_VERIFY_FIT_COUNT_ && other->fit < WO_VERIFY_FIT_COUNT_);
+  const int a = gravity[result->fit], b = gravity[other->fit];
+  if (b > a || (a == b && other->margin_bytes < result->margin_bytes)) *result = *other;
+}

@@ -1,0 +1,64 @@
+/* One question of `whyoom verify`: does the job fit, changed in this way, on the card that it failed on?
+ *
+ * A subject is what is asked about: one rank's recording with the capacity of its card. Every question goes through
+ * wo_verify_try, which is the one place that decides where a pattern runs (on the model of a device). One thread. */
+#ifndef WO_VERIFY_TRIAL_H
+#define WO_VERIFY_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_replay/capacity.h"
+#include "cuda_replay/classify.h"
+#include "cuda_replay/pattern.h"
+#include "cuda_replay/replay_args.h"
+#include "cuda_replay/trace.h"
+#include "parsers/base/proposal.h"
+
+struct wo_verify_subject {
+  const struct wo_recording *recording; /* borrowed */
+  const struct wo_trace *trace;         /* of it */
+  struct wo_view path;                  /* for messages; empty when it is reconstructed */
+  struct wo_pattern pattern;            /* owned, as recorded */
+  struct wo_classes classes;            /* owned */
+  uint16_t torch;
+  uint64_t capacity_bytes;    /* what PyTorch can have of the card; 0 = not known */
+  uint64_t uncertainty_bytes; /* how much less it can be in another run */
+  const char *capacity_from;  /* in words */
+  bool ends_at_oom;           /* the recording's last failure is its end: what the step does then is not in it */
+  char doubt[160];            /* why a replay of it is no proof; empty: nothing speaks against one */
+};
+
+enum wo_verify_fit {
+  WO_VERIFY_YES,     /* at the high end of what it can need, with the uncertainty to spare */
+  WO_VERIFY_UNSURE,  /* between the two, or something that is needed is not known */
+  WO_VERIFY_NO,      /* not even at the low end */
+  WO_VERIFY_UNTRIED, /* cannot be replayed */
+  WO_VERIFY_FIT_COUNT_
+};
+
+struct wo_verify_result {
+  enum wo_verify_fit fit;
+  uint64_t reserved_lo_bytes; /* peak of reserved bytes; without a limit where it does not fit */
+  uint64_t reserved_hi_bytes;
+  int64_t margin_bytes; /* capacity less the high end; negative: that much is missing at least at the high end */
+  char why[200];        /* of UNSURE and UNTRIED; may be empty */
+};
+
+/* Prepares a subject; the capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else
+ * what the recording's own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the
+ * recording contradicts itself, WO_E_NOMEM. Released with wo_verify_subject_done after WO_OK only. */
+enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
+                                      const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
+                                      struct wo_verify_subject *ret_subject, struct wo_err *err);
+void wo_verify_subject_done(struct wo_verify_subject *subject);
+
+/* Tries a change (no change allowed). A change that the recording cannot be put through is UNTRIED with its reason, and no
+ * failure. shuffles: orders of addresses beside two; fewer are faster and less sure. WO_E_NOMEM. */
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+                             struct wo_verify_result *ret_result, struct wo_err *err);
+
+/* Takes over `other` where it is worse news: what does not fit on one rank does not fit. */
+void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other);
+
+#endif
