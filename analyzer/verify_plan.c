@@ -40,6 +40,18 @@ static bool truth_of(const struct wo_report *report, const char *name) {
 
 /* ---- Sizes ---- */
 
+/* Where the number format is not known the states have a least size, that of 16 bits; only where this is too much for the card it
+ * is an answer. */
+static bool read_least(const struct wo_report *report, double trained, struct wo_job_sizes *sizes) {
+  const struct wo_value *const states = find_fact(report, "model.states");
+  if (!states || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
+  sizes->weights_bytes = sizes->parameters * 2;
+  sizes->gradients_bytes = trained * 2;
+  sizes->optimizer_bytes = states->number.lo - sizes->weights_bytes - sizes->gradients_bytes;
+  if (sizes->optimizer_bytes < 0) sizes->optimizer_bytes = 0;
+  return true;
+}
+
 /* Shares of a sharded model are not known to the byte, so that its states are left open. */
 static void read_states(const struct wo_report *report, struct wo_job_sizes *sizes) {
   const double format = number_of(report, "model.bytes_per_parameter");
@@ -53,6 +65,7 @@ static void read_states(const struct wo_report *report, struct wo_job_sizes *siz
   const double trained = sizes->trainable >= 0 ? sizes->trainable : sizes->parameters;
   if (stated > 0) sizes->weights_bytes = stated;
   if (sizes->parameters > 0 && format > 0) sizes->weights_bytes = sizes->parameters * format;
+  if (sizes->weights_bytes < 0 && sizes->parameters > 0 && read_least(report, trained, sizes)) return;
   if (sizes->weights_bytes < 0 || trained < 0) return;
   if (frozen > 0) sizes->weights_bytes += frozen;
   sizes->gradients_bytes = trained * (format > 0 ? format : 2);

@@ -68,7 +68,9 @@ static struct wo_capacity from_oom(const struct wo_recording *recording, const s
 struct wo_capacity wo_capacity_find(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t stated_bytes) {
   assert(recording != NULL && trace != NULL);
   const uint32_t at = last_oom(trace);
-  const struct wo_capacity seen = at == UINT32_MAX ? (struct wo_capacity){.oom_entry = at} : from_oom(recording, trace, at);
+  /* Without segments nobody knows what was reserved then. */
+  const bool is_told = at != UINT32_MAX && !recording->has_only_ids;
+  const struct wo_capacity seen = is_told ? from_oom(recording, trace, at) : (struct wo_capacity){.oom_entry = at};
   struct wo_capacity stated = {.uncertainty_bytes = STATED_UNCERTAINTY_BYTES, .oom_entry = at};
   if (stated_bytes > 0) {
     stated.from = WO_CAPACITY_OPTION;

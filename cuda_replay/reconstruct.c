@@ -29,8 +29,8 @@ static const struct {
     [ROLE_GRADIENT] = {{"torch::autograd::generated::MmBackward0::apply(", "??"},
                        {"torch::autograd::Engine::evaluate_function(", "??"}},
     [ROLE_STATE] = {{"step", "torch/optim/adamw.py"}, {"main", "train.py"}},
-    [ROLE_ACTIVATION] = {{"forward", "model.py"}, {"main", "train.py"}},
-    [ROLE_LOSS] = {{"cross_entropy", "torch/nn/functional.py"}, {"main", "train.py"}},
+    [ROLE_ACTIVATION] = {{"at::_ops::mm::call(", "??"}, {"forward", "model.py"}},
+    [ROLE_LOSS] = {{"at::_ops::_log_softmax::call(", "??"}, {"cross_entropy", "loss.py"}},
 };
 
 struct maker {
@@ -77,7 +77,7 @@ static void add_entry(struct maker *maker, enum wo_action action, uint64_t addre
   if (wo_trace_add(maker->trace, entry) != WO_OK) maker->is_failed = true;
 }
 
-/* Returns the block's number; a block of nothing is left out. */
+/* Returns the block's number; a block of nothing is left out, so that numbers count blocks. */
 static uint64_t add_block(struct maker *maker, uint64_t bytes, enum role role) {
   if (bytes == 0) return 0;
   add_entry(maker, WO_ACTION_ALLOC, ++maker->next_id, bytes, role);
@@ -199,6 +199,18 @@ static uint64_t request_bytes(const struct wo_job_sizes *sizes, uint64_t unit) {
   return tried > unit ? tried / unit * unit + unit : tried;
 }
 
+/* What a step that gets through does next: backward frees what forward kept, the newest first. Without it the blocks of the
+ * forward pass would look like ones that stay. */
+static void add_backward(struct maker *maker, size_t begin, size_t end) {
+  const uint64_t scratch = add_block(maker, 512, ROLE_GRADIENT);
+  drop_block(maker, scratch, 512);
+  for (size_t i = end; i > begin && !maker->is_failed; i--) {
+    const struct wo_trace_entry entry = maker->trace->entries.items[i - 1];
+    const bool is_hole = entry.size_bytes == HOLE_BYTES; /* freed already, or as good as a hole */
+    if (entry.action == WO_ACTION_ALLOC && !is_hole) drop_block(maker, entry.address, entry.size_bytes);
+  }
+}
+
 static void add_all(struct maker *maker, const struct parts *parts, bool lacks_activations) {
   const uint64_t unit = unit_of(maker->sizes);
   const uint64_t segments = lacks_activations ? 0 : count_segments(maker, parts);
@@ -208,9 +220,11 @@ static void add_all(struct maker *maker, const struct parts *parts, bool lacks_a
   add_layers(maker, parts->states / 2, 512, ROLE_STATE);
   add_layers(maker, parts->states - parts->states / 2, 512, ROLE_STATE);
   if (lacks_activations) return;
+  const size_t forward = maker->trace->entries.count;
   add_layers(maker, parts->activations - segments * PIN_BYTES, unit, ROLE_ACTIVATION);
   add_holes(maker, segments);
-  add_entry(maker, WO_ACTION_ALLOC, ++maker->next_id, request_bytes(maker->sizes, unit), role_of_request(maker->sizes));
+  add_block(maker, request_bytes(maker->sizes, unit), role_of_request(maker->sizes));
+  add_backward(maker, forward, maker->trace->entries.count);
 }
 
 /* As far as the log tells; an odd settings string leaves the defaults. */
