@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyzer/command.h"
+#include "analyzer/patch.h"
 #include "analyzer/verify_plan.h"
 #include "cuda_replay/replay_command.h"
 #include "cuda_replay/verify_command.h"
@@ -55,6 +56,29 @@ static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_termina
   return (enum wo_exit)wo_replay_command(&call, out, errors);
 }
 
+static bool has_option(const struct wo_cli *cli, const char *name) {
+  for (size_t i = 0; i < cli->option_count; i++) {
+    if (wo_view_is(cli->options[i].name, name)) return true;
+  }
+  return false;
+}
+
+/* --patch: the chosen fix as a change of the job's files, behind the report. False when that could not be done. In JSON the diff
+ * has no place, so only --write does something there. */
+static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
+                      struct wo_text *out, struct wo_text *errors) {
+  struct wo_text diff = {0};
+  const bool is_done = wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"),
+                                    &diff, errors);
+  if (diff.is_failed) out->is_failed = true;
+  if (diff.len > 0 && cli->format != WO_OUT_JSON) {
+    wo_text_add(out, "\n");
+    wo_text_add_view(out, (struct wo_view){diff.ptr, diff.len});
+  }
+  wo_text_done(&diff);
+  return is_done;
+}
+
 /* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
 static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                struct wo_text *errors) {
@@ -76,6 +100,7 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
     if (proved.is_failed) out->is_failed = true;
     if (!call.is_json) wo_text_add_view(out, text);
     if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, out);
+    if (has_option(cli, "patch") && code != WO_EXIT_ERROR && !run_patch(cli, &plan, &answer, out, errors)) code = WO_EXIT_ERROR;
     if (!plan.is_complete) code = WO_EXIT_ERROR;
   }
   wo_text_done(&proved);

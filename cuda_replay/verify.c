@@ -102,7 +102,7 @@ enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, 
 static void weaken(const struct wo_verify_request *request, struct wo_verify_result *result) {
   if (!request->lacks_activations || result->fit != WO_VERIFY_YES) return;
   result->fit = WO_VERIFY_UNSURE;
-  snprintf(result->why, sizeof result->why, "the model's states fit; activations are not known, so that only a run can show it");
+  snprintf(result->why, sizeof result->why, "the model's states fit at the least size that the log allows; what activations need is not known");
 }
 
 /* How the change reads, settings included. */

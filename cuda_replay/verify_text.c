@@ -91,6 +91,24 @@ static void add_remarks(const struct wo_verify_row *row, size_t width, struct wo
   wo_text_done(&text);
 }
 
+/* Whether a row has figures, or a reason of the recording why it has none. */
+static bool is_in_table(const struct wo_verify_row *row) {
+  return row->result.fit != WO_VERIFY_UNTRIED || row->change.len > 0;
+}
+
+/* The others on one line, since each of them would say the same. */
+static void add_untried(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  struct wo_text text = {0};
+  for (size_t i = 0; i < verify->row_count; i++) {
+    if (is_in_table(&verify->rows[i])) continue;
+    wo_text_add(&text, "%s%zu ", text.len > 0 ? "; " : "not replayed: ", i + 1);
+    wo_text_add_view(&text, verify->rows[i].title);
+  }
+  if (text.is_failed) out->is_failed = true;
+  add_wrapped(out, (struct wo_view){text.ptr, text.len}, 0, width);
+  wo_text_done(&text);
+}
+
 static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
   const size_t columns = width > OTHER_COLUMNS + INDENT + TITLE_MIN ? width - OTHER_COLUMNS - INDENT - 1 : TITLE_MIN;
   wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "peak reserved",
@@ -101,6 +119,7 @@ static void add_table(const struct wo_verify *verify, size_t width, struct wo_te
   }
   for (size_t i = 0; i < verify->row_count; i++) {
     char number[32];
+    if (!is_in_table(&verify->rows[i])) continue;
     snprintf(number, sizeof number, "%zu", i + 1);
     add_row(verify, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost, width, out);
     add_remarks(&verify->rows[i], width, out);
@@ -155,10 +174,13 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
     wo_text_add(text, " nothing that is proposed fits");
   if (verify->sets_tried > 0)
     wo_text_add(text, ", nor do %zu sets of two or three fixes%s", verify->sets_tried, verify->is_cut ? " (the cheapest)" : "");
+  const char *before = "; perhaps fix ";
   for (size_t i = 0; i < verify->row_count; i++) {
     if (verify->rows[i].choice_count == 0 || verify->rows[i].result.fit != WO_VERIFY_UNSURE) continue;
-    wo_text_add(text, "; fix %zu may, which only a run or a recording can show", i + 1);
+    wo_text_add(text, "%s%zu", before, i + 1);
+    before = ", ";
   }
+  if (before[0] == ',') wo_text_add(text, ", which only a recording can show");
 }
 
 static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
@@ -226,8 +248,11 @@ void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, 
   struct wo_text verdict = {0};
   assert(verify && out);
   if (verify->asked.job->has_gpu_oom) {
-    add_table(verify, style.width, out);
-    wo_text_add(out, "\n");
+    if (verify->asked.subject_count > 0) {
+      add_table(verify, style.width, out);
+      wo_text_add(out, "\n");
+    }
+    add_untried(verify, style.width, out);
     add_subjects(verify, style.width, out);
   }
   add_verdict(verify, &verdict);
