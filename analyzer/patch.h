@@ -10,7 +10,6 @@
 struct wo_patch_edit {
   struct wo_view path;    /* the file, as given */
   uint64_t line;          /* from 1; 0: a new line behind the last #SBATCH line */
-  struct wo_view line_text; /* of the evidence: the line must still hold it */
   struct wo_view key;     /* of the present setting; empty with line 0 */
   struct wo_view value;   /* the present value, as it stands in the file */
   struct wo_view to;      /* the new value; with line 0 the whole new line */

@@ -85,7 +85,6 @@ static enum wo_status add_change(struct planner *planner, const struct wo_report
   }
   struct wo_patch_edit edit = {.path = planner->report->job->inputs[event->span.file].path,
                                .line = event->span.line,
-                               .line_text = event->text,
                                .key = wo_event_text(event, WO_FIELD_KEY),
                                .value = wo_event_text(event, WO_FIELD_VALUE)};
   edit.to = value_of(change->spelled, edit.key);

@@ -128,6 +128,9 @@ static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *
   if (status != WO_OK) return status;
   weaken(request, &row->result);
   row->change = describe(maker, &found);
+  row->is_as_proposed = true;
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
+    row->is_as_proposed = row->is_as_proposed && found.change.scale.axes[axis].to == change->change.scale.axes[axis].to;
   for (size_t i = 0; i < row->choice_count; i++) {
     row->choices[i].micro_batch = found.change.scale.axes[WO_AXIS_MICRO_BATCH].to;
     row->choices[i].seq_len = found.change.scale.axes[WO_AXIS_SEQ_LEN].to;

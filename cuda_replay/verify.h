@@ -37,6 +37,7 @@ struct wo_verify_row {
   struct wo_view change; /* what was replayed ("micro_batch 32 -> 8"); may be empty */
   unsigned cost;         /* sum of the ranks */
   bool is_searched;      /* a value was searched: the one of `change` is the largest that fits, or the smallest that is tried */
+  bool is_as_proposed; /* the search came to the proposed value */
   struct wo_verify_result result; /* of the rank where it is worst */
 };
 

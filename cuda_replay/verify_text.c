@@ -225,9 +225,10 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
 
 /* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. */
 static void add_settings(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  if (!verify->chosen->is_as_proposed) add_wrapped(out, verify->chosen->change, INDENT, width);
   for (size_t i = 0; i < verify->chosen->choice_count; i++) {
     const struct wo_proposal *const proposal = &verify->asked.job->proposals[verify->chosen->choices[i].proposal];
-    if (proposal->paste.len > 0) add_wrapped(out, proposal->paste, INDENT, width);
+    if (proposal->paste.len > 0 && verify->chosen->is_as_proposed) add_wrapped(out, proposal->paste, INDENT, width);
     if (proposal->speed.len > 0) add_wrapped(out, proposal->speed, INDENT, width);
   }
 }

@@ -284,6 +284,46 @@ static bool is_proposed(const struct wo_pack *pack, struct wo_view fix) {
 }
 
 /* Everything about one fix. Without its cost a user cannot weigh it. */
+/* One item of replays_as: an option of `whyoom replay` without its dashes, and its value, which may hold expressions. */
+static bool is_replay_item(struct wo_view item) {
+  static const char *const words[] = {
+#define WO_REPLAY_WORD(text) text,
+#include "rules/replay_words.def"
+#undef WO_REPLAY_WORD
+  };
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    const struct wo_view word = wo_view_of(words[i]);
+    if (!wo_view_starts(item, words[i])) continue;
+    if (wo_view_ends(word, "=") || wo_view_ends(word, ":")) return item.len > word.len;
+    if (item.len == word.len || item.ptr[word.len] == '=') return true;
+  }
+  return false;
+}
+
+/* The text cut at blanks that stand outside of braces. */
+static struct wo_view cut_item(struct wo_view *rest) {
+  size_t at = 0, depth = 0;
+  for (; at < rest->len && (depth > 0 || rest->ptr[at] != ' '); at++) {
+    if (rest->ptr[at] == '{') depth++;
+    if (rest->ptr[at] == '}' && depth > 0) depth--;
+  }
+  const struct wo_view item = wo_view_sub(*rest, 0, at);
+  *rest = wo_view_skip(*rest, at + 1);
+  return item;
+}
+
+/* A slip here would only show when somebody verifies that very fix. */
+static void check_replay(struct wo_check *check, const struct wo_fix *fix) {
+  struct wo_view rest = wo_template_source(fix->replays_as);
+  while (rest.len > 0) {
+    const struct wo_view item = cut_item(&rest);
+    if (item.len == 0 || is_replay_item(item)) continue;
+    wo__check_complain(check, fix->place, WO_E_UNKNOWN,
+                       "fix %.*s: replays_as: '%.*s' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, transform=NAME)",
+                       WO_SHOWN(fix->id), WO_SHOWN(item));
+  }
+}
+
 static void check_fix(struct wo_check *check, const struct wo_fix *fix) {
   check_id(check, fix->place, "fix", fix->id);
   check_text(check, fix->place, "fix", fix->id, "title", wo_template_source(fix->title));
@@ -300,6 +340,7 @@ static void check_fix(struct wo_check *check, const struct wo_fix *fix) {
   }
   if (!is_proposed(check->pack, fix->id))
     wo__check_complain(check, fix->place, WO_E_SYNTAX, "fix %.*s: no cause proposes it", WO_SHOWN(fix->id));
+  check_replay(check, fix);
   wo__check_fix_logic(check, fix);
 }
 
