@@ -293,12 +293,18 @@ static void choose(struct wo_verify *verify) {
   }
 }
 
+/* Whether some fix that a replay could show is left open. Fixes of another kind (a larger card) never are decided here. */
 static bool has_open(const struct wo_verify *verify) {
+  size_t decided = 0;
   for (size_t i = 0; i < verify->row_count; i++) {
-    const enum wo_verify_fit fit = verify->rows[i].result.fit;
-    if (verify->rows[i].choice_count > 0 && (fit == WO_VERIFY_UNSURE || fit == WO_VERIFY_UNTRIED)) return true;
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count == 0) continue;
+    const struct wo_proposal *const proposal = &verify->asked.job->proposals[row->choices[0].proposal];
+    if (row->result.fit == WO_VERIFY_UNSURE) return true;
+    if (row->result.fit == WO_VERIFY_UNTRIED && proposal->replays_as.len > 0) return true;
+    if (row->result.fit == WO_VERIFY_NO) decided++;
   }
-  return verify->row_count == 0;
+  return decided == 0;
 }
 
 /* Whether the model's states alone, of which the log tells the sizes, exceed the card: no batch size can help then, and that is
@@ -316,7 +322,7 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
   if (verify->chosen && !asked->is_reconstructed) return WO_VERIFY_PROVEN;
   if (verify->chosen) return asked->accepts_reconstructed ? WO_VERIFY_ACCEPTED : WO_VERIFY_RECONSTRUCTED;
   if (is_card_exceeded(verify)) return WO_VERIFY_NONE_FITS;
-  if (has_open(verify)) return WO_VERIFY_OPEN;
+  if (has_open(verify) || (asked->is_reconstructed && !asked->accepts_reconstructed)) return WO_VERIFY_OPEN;
   return WO_VERIFY_NONE_FITS;
 }
 

@@ -169,11 +169,11 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
   if (verify->is_batch_refuted && verify->asked.lacks_activations)
     wo_text_add(text, " no batch size fits: the model's states alone exceed the card");
   else if (verify->is_batch_refuted)
-    wo_text_add(text, " no batch size fits, and nothing else that is proposed does");
+    wo_text_add(text, " no batch size does, nor does anything else that can be replayed");
   else
-    wo_text_add(text, " nothing that is proposed fits");
+    wo_text_add(text, " nothing that can be replayed does");
   if (verify->sets_tried > 0)
-    wo_text_add(text, ", nor do %zu sets of two or three fixes%s", verify->sets_tried, verify->is_cut ? " (the cheapest)" : "");
+    wo_text_add(text, ", alone or in %zu sets of two or three%s", verify->sets_tried, verify->is_cut ? " (the cheapest)" : "");
   const char *before = "; perhaps fix ";
   for (size_t i = 0; i < verify->row_count; i++) {
     if (verify->rows[i].choice_count == 0 || verify->rows[i].result.fit != WO_VERIFY_UNSURE) continue;
@@ -204,7 +204,7 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     break;
   case WO_VERIFY_OPEN:
     wo_text_add(text, "not proven: no fix is shown to fit");
-    if (verify->sets_tried > 0) wo_text_add(text, ", nor are %zu sets of two or three", verify->sets_tried);
+    if (verify->sets_tried > 0) wo_text_add(text, ", alone or in %zu sets of two or three", verify->sets_tried);
     break;
   case WO_VERIFY_NOT_SHOWN:
     wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");

@@ -1,0 +1,276 @@
+/* The proof on a hand-made job whose answers are known: 4 GiB of weights, 4 GiB of activations at a micro-batch of 8. */
+#include "cuda_replay/verify.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cuda_replay/trace_open.h"
+#include "tests/support/failing_alloc.h"
+#include "tests/support/trace_sample.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+enum { BATCH = 8, WEIGHTS = 4, ACTIVATIONS = 8, WEIGHT_MIB = 1024, ACTIVATION_MIB = 512 };
+
+/* Each activation is BATCH x 2048 numbers of some width, so that it can be divided by the batch. */
+static struct wo_recording *make_recording(bool is_short) {
+  struct wo_text text = {0};
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  unsigned id = 0;
+  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n"
+                     "{\"frame\": 0, \"function\": \"_apply\", \"file\": \"torch/nn/modules/module.py\", \"line\": 1}\n"
+                     "{\"frame\": 1, \"function\": \"at::_ops::mm::call(\", \"file\": \"??\"}\n"
+                     "{\"frame\": 2, \"function\": \"forward\", \"file\": \"model.py\", \"line\": 2}\n"
+                     "{\"frame\": 3, \"function\": \"torch::autograd::generated::MmBackward0::apply(\", \"file\": \"??\"}\n"
+                     "{\"frame\": 4, \"function\": \"torch::autograd::Engine::evaluate_function(\", \"file\": \"??\"}\n"
+                     "{\"stack\": 0, \"frames\": [0]}\n{\"stack\": 1, \"frames\": [1, 2]}\n{\"stack\": 2, \"frames\": [3, 4]}\n");
+  for (unsigned i = 0; i < WEIGHTS; i++)
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 0}\n", (unsigned long long)WEIGHT_MIB << 20, ++id);
+  for (unsigned i = 0; i < (is_short ? 1 : ACTIVATIONS); i++)
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 1}\n", (unsigned long long)ACTIVATION_MIB << 20, ++id);
+  wo_text_add(&text, "{\"alloc\": 512, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n");
+  for (; id > WEIGHTS; id--) wo_text_add(&text, "{\"free\": %u}\n", id);
+  assert_false(text.is_failed);
+  const enum wo_status status = wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err);
+  if (status != WO_OK) fail_msg("%s", err.message);
+  wo_text_done(&text);
+  return recording;
+}
+
+struct fixture {
+  struct wo_recording *recordings[2];
+  struct wo_verify_subject subjects[2];
+  size_t count;
+  struct wo_proposal proposals[4];
+  struct wo_diagnosed job;
+};
+
+/* What PyTorch can have is allocated + unallocated + free of the message; 256 MiB of it are uncertain. */
+static void set_up(struct fixture *fixture, double capacity_gib, size_t subject_count) {
+  *fixture = (struct fixture){.count = subject_count};
+  fixture->job = (struct wo_diagnosed){.has_gpu_oom = true,
+                                       .proposals = fixture->proposals,
+                                       .sizes = {.allocated_bytes = capacity_gib * GIB, .micro_batch = BATCH, .seq_len = -1}};
+  for (size_t i = 0; i < subject_count; i++) {
+    struct wo_err err = {0};
+    fixture->recordings[i] = make_recording(i > 0);
+    assert_int_equal(wo_verify_subject_make(fixture->recordings[i], &fixture->recordings[i]->traces.items[0], WO_VIEW("t"),
+                                            &fixture->job.sizes, 0, 0, &fixture->subjects[i], &err),
+                     WO_OK);
+  }
+}
+
+static void propose(struct fixture *fixture, const char *id, const char *replays_as, unsigned cost) {
+  fixture->proposals[fixture->job.proposal_count++] = (struct wo_proposal){
+      .id = wo_view_of(id), .title = wo_view_of(id), .replays_as = wo_view_of(replays_as), .cost_rank = cost};
+}
+
+static struct wo_verify run(struct fixture *fixture) {
+  struct wo_verify verify;
+  struct wo_err err = {0};
+  const struct wo_verify_request request = {.job = &fixture->job, .subjects = fixture->subjects, .subject_count = fixture->count};
+  assert_int_equal(wo_verify_make(&request, &verify, &err), WO_OK);
+  return verify;
+}
+
+static void tear_down(struct fixture *fixture, struct wo_verify *verify) {
+  if (verify) wo_verify_done(verify);
+  for (size_t i = 0; i < fixture->count; i++) {
+    wo_verify_subject_done(&fixture->subjects[i]);
+    wo_recording_free(fixture->recordings[i]);
+  }
+}
+
+/* Weights of 4 GiB and half a GiB for each sample: which divisor of 8 is the largest that fits is plain arithmetic. */
+static void test_search(void **state) {
+  (void)state;
+  static const struct {
+    double capacity_gib;
+    enum wo_verify_verdict verdict;
+    uint32_t batch;
+    double reserved_gib;
+  } rows[] = {
+      {7.0, WO_VERIFY_PROVEN, 4, 6.0},    {6.26, WO_VERIFY_PROVEN, 4, 6.0}, {6.24, WO_VERIFY_PROVEN, 2, 5.0},
+      {5.3, WO_VERIFY_PROVEN, 2, 5.0},    {5.2, WO_VERIFY_PROVEN, 1, 4.5},  {4.6, WO_VERIFY_OPEN, 1, 4.5},
+      {4.4, WO_VERIFY_NONE_FITS, 1, 4.5}, {9.0, WO_VERIFY_NOT_SHOWN, 4, 6.0},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct fixture fixture;
+    set_up(&fixture, rows[i].capacity_gib, 1);
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    const struct wo_verify_row *const row = wo_verify_row_of(&verify, 0);
+    assert_non_null(row);
+    assert_int_equal(verify.verdict, rows[i].verdict);
+    assert_int_equal(row->choices[0].micro_batch, rows[i].batch);
+    const double reserved = (double)row->result.reserved_hi_bytes / GIB;
+    if (reserved < rows[i].reserved_gib || reserved > rows[i].reserved_gib + 0.05) fail_msg("row %zu: %.3f", i, reserved);
+    assert_true(row->is_searched);
+    assert_int_equal(verify.chosen != NULL, rows[i].verdict == WO_VERIFY_PROVEN || rows[i].verdict == WO_VERIFY_NOT_SHOWN);
+    tear_down(&fixture, &verify);
+  }
+}
+
+/* Neither is enough alone; together the batch need only be quartered. */
+static void test_combination(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 4.4, 1);
+  propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+  propose(&fixture, "larger-card", "", 6);
+  propose(&fixture, "shard", "transform=shard=8", 3);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.verdict, WO_VERIFY_PROVEN);
+  assert_int_equal(verify.chosen->choice_count, 2);
+  assert_int_equal(verify.chosen->choices[0].proposal, 0);
+  assert_int_equal(verify.chosen->choices[1].proposal, 2);
+  assert_int_equal(verify.chosen->choices[0].micro_batch, 2);
+  assert_int_equal(verify.chosen->cost, 5);
+  assert_int_equal(verify.sets_tried, 1);
+  assert_true(verify.is_batch_refuted);
+  tear_down(&fixture, &verify);
+}
+
+/* The cheapest that fits, wherever it stands. */
+static void test_choice(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 7.0, 1);
+  propose(&fixture, "shard", "transform=shard=8", 3);
+  propose(&fixture, "batch", "scale=micro_batch=8:1", 2);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.chosen->choices[0].proposal, 1);
+  assert_int_equal(verify.chosen->choices[0].micro_batch, 4);
+  assert_false(verify.chosen->is_as_proposed);
+  tear_down(&fixture, &verify);
+}
+
+/* One rank that fits does not help the other. */
+static void test_worst_rank(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 7.0, 2);
+  propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.baseline.fit, WO_VERIFY_NO);
+  assert_int_equal(verify.chosen->choices[0].micro_batch, 4);
+  assert_true(verify.chosen->result.reserved_hi_bytes >= (uint64_t)(6 * GIB));
+  tear_down(&fixture, &verify);
+}
+
+/* Nobody proposes a smaller batch: the table says all the same whether one would do, and does not choose it. */
+static void test_batch_nobody_proposes(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 7.0, 1);
+  propose(&fixture, "larger-card", "", 6);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.row_count, 2);
+  assert_int_equal(verify.rows[1].choice_count, 0);
+  assert_int_equal(verify.rows[1].result.fit, WO_VERIFY_YES);
+  assert_null(verify.chosen);
+  assert_int_equal(verify.verdict, WO_VERIFY_OPEN);
+  tear_down(&fixture, &verify);
+}
+
+static void test_no_failure(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 7.0, 1);
+  fixture.job.has_gpu_oom = false;
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.verdict, WO_VERIFY_NO_FAILURE);
+  assert_int_equal(verify.row_count, 0);
+  tear_down(&fixture, &verify);
+}
+
+static void test_language(void **state) {
+  (void)state;
+  static const struct {
+    const char *texts[2];
+    size_t count;
+    enum wo_status status;
+  } rows[] = {
+      {{"scale=micro_batch=8:4"}, 1, WO_OK},
+      {{" scale=micro_batch=8:4  set=expandable_segments:True "}, 1, WO_OK},
+      {{"scale=micro_batch=8:4", "scale=seq_len=64:32"}, 2, WO_OK},
+      {{"transform=shard=8", "transform=checkpoint"}, 2, WO_OK},
+      {{"scale=micro_batch=8:4", "scale=micro_batch=8:2"}, 2, WO_E_USAGE},
+      {{"set=expandable_segments:True", "set=expandable_segments:False"}, 2, WO_E_USAGE},
+      {{"transform=shard=8", "transform=shard=4"}, 2, WO_E_USAGE},
+      {{"transform=melt"}, 1, WO_E_USAGE},
+      {{"offload activations"}, 1, WO_E_USAGE},
+      {{"capacity=8GiB"}, 1, WO_E_USAGE},
+      {{""}, 1, WO_OK},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_view texts[2] = {wo_view_of(rows[i].texts[0]), wo_view_of(rows[i].texts[1])};
+    struct wo_replay_args change;
+    struct wo_err err = {0};
+    if (wo_verify_read_change(texts, rows[i].count, &change, &err) != rows[i].status) fail_msg("row %zu: %s", i, err.message);
+    assert_int_equal(rows[i].status != WO_OK, err.message[0] != '\0');
+  }
+}
+
+/* Texts and JSON of every outcome are whole. */
+static void test_writers(void **state) {
+  (void)state;
+  static const double capacities[] = {7.0, 4.6, 4.4, 9.0};
+  for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
+    struct fixture fixture;
+    struct wo_text text = {0}, json = {0};
+    set_up(&fixture, capacities[i], 1);
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    wo_verify_text(&verify, (struct wo_text_style){.width = 80}, &text);
+    wo_verify_json(&verify, &json);
+    assert_false(text.is_failed || json.is_failed);
+    assert_non_null(strstr(text.ptr, "as it was"));
+    assert_non_null(strstr(json.ptr, wo_verify_verdict_name(verify.verdict)));
+    wo_text_done(&text);
+    wo_text_done(&json);
+    tear_down(&fixture, &verify);
+  }
+}
+
+/* Each allocation in turn fails: memory is out, nothing leaks (the sanitizer looks), nothing else happens. */
+static void test_failing_allocations(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 4.4, 1);
+  propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+  const struct wo_verify_request request = {.job = &fixture.job, .subjects = fixture.subjects, .subject_count = 1};
+  bool is_through = false;
+  for (long n = 1; !is_through && n < 100000; n += 1 + n / 50) {
+    struct wo_verify verify;
+    struct wo_err err = {0};
+    wo_fail_alloc_at(n);
+    const enum wo_status status = wo_verify_make(&request, &verify, &err);
+    wo_fail_alloc_off();
+    is_through = !wo_fail_alloc_hit();
+    if (status == WO_OK)
+      wo_verify_done(&verify);
+    else
+      assert_int_equal(status, WO_E_NOMEM);
+  }
+  assert_true(is_through);
+  tear_down(&fixture, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_search),      cmocka_unit_test(test_combination),
+      cmocka_unit_test(test_choice),      cmocka_unit_test(test_worst_rank),
+      cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),    cmocka_unit_test(test_writers),
+      cmocka_unit_test(test_failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
