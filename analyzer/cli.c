@@ -65,8 +65,8 @@ struct command {
 /* The words that can stand first. "diagnose" is only a topic of help. */
 static const struct command commands[] = {
     {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET},   {"replay", WO_COMMAND_REPLAY},
-    {"verify", WO_COMMAND_VERIFY},     {"rules", WO_COMMAND_RULES},       {"explain", WO_COMMAND_EXPLAIN}, {"help", WO_COMMAND_HELP},
-    {"version", WO_COMMAND_VERSION},
+    {"verify", WO_COMMAND_VERIFY},     {"rules", WO_COMMAND_RULES},     {"explain", WO_COMMAND_EXPLAIN},
+    {"help", WO_COMMAND_HELP},         {"version", WO_COMMAND_VERSION},
 };
 
 /* Options of `whyoom replay` alone. What their values mean is the business of the replay (a test sees to it that it reads every
@@ -127,8 +127,9 @@ static const struct {
   enum wo_command command;
   const char *name;
   enum wo_cli_takes (*takes)(struct wo_view name);
-} owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option}, {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option},
-            {WO_COMMAND_VERIFY, "verify", wo_cli_verify_option}};
+} owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option},
+              {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option},
+              {WO_COMMAND_VERIFY, "verify", wo_cli_verify_option}};
 
 /* ---- Help ----
  *
@@ -237,9 +238,9 @@ static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--tr
                                   "length that fits is searched; where no fix is enough alone, sets of two and\n"
                                   "three are tried. Options stand for this command alone:\n"
                                   "\n"
-                                  "  --trace TRACE        a recording of the job (as for whyoom replay); one for each\n"
+                                  "  --trace TRACE        a recording, as for whyoom replay; one for each\n"
                                   "                       rank, the worst decides. Without one a pattern is\n"
-                                  "                       reconstructed from the log's figures, which proves nothing\n"
+                                  "                       reconstructed from the log's figures: no proof\n"
                                   "  --accept-reconstructed   take a fix that fits the reconstructed pattern\n"
                                   "  --capacity SIZE      what PyTorch can have of the card; without it what the\n"
                                   "                       message or the recording shows\n"

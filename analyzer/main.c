@@ -68,8 +68,8 @@ static bool has_option(const struct wo_cli *cli, const char *name) {
 static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
                       struct wo_text *out, struct wo_text *errors) {
   struct wo_text diff = {0};
-  const bool is_done = wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"),
-                                    &diff, errors);
+  const bool is_done =
+      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), &diff, errors);
   if (diff.is_failed) out->is_failed = true;
   if (diff.len > 0 && cli->format != WO_OUT_JSON) {
     wo_text_add(out, "\n");

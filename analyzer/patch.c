@@ -36,7 +36,8 @@ static size_t find_value(struct wo_view line, const struct wo_patch_edit *edit) 
     while (value < line.len && is_between(line.ptr[value])) value++;
     const struct wo_view rest = wo_view_skip(line, value);
     const bool is_value = rest.len >= edit->value.len && wo_view_equal(wo_view_sub(rest, 0, edit->value.len), edit->value);
-    const bool is_ended = rest.len == edit->value.len || (rest.len > edit->value.len && !is_part_of_name(rest.ptr[edit->value.len]));
+    const bool is_ended =
+        rest.len == edit->value.len || (rest.len > edit->value.len && !is_part_of_name(rest.ptr[edit->value.len]));
     if (is_whole && value > gap && is_value && is_ended && edit->value.len > 0) return value;
     at++;
   }
@@ -168,7 +169,8 @@ struct hunk {
 static void close_hunk(struct hunk *hunk, struct wo_text *out) {
   if (hunk->text.is_failed) out->is_failed = true;
   if (hunk->text.len > 0) {
-    wo_text_add(out, "@@ -%llu,%llu +%llu,%llu @@\n", (unsigned long long)(hunk->old_count > 0 ? hunk->old_first : hunk->old_first - 1),
+    wo_text_add(out, "@@ -%llu,%llu +%llu,%llu @@\n",
+                (unsigned long long)(hunk->old_count > 0 ? hunk->old_first : hunk->old_first - 1),
                 (unsigned long long)hunk->old_count, (unsigned long long)hunk->new_first, (unsigned long long)hunk->new_count);
     wo_text_add_view(out, (struct wo_view){hunk->text.ptr, hunk->text.len});
   }

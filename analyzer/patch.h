@@ -8,16 +8,16 @@
 
 /* One changed setting: where it stands, as it is spelled there, and its new spelling. */
 struct wo_patch_edit {
-  struct wo_view path;    /* the file, as given */
-  uint64_t line;          /* from 1; 0: a new line behind the last #SBATCH line */
-  struct wo_view key;     /* of the present setting; empty with line 0 */
-  struct wo_view value;   /* the present value, as it stands in the file */
-  struct wo_view to;      /* the new value; with line 0 the whole new line */
+  struct wo_view path;  /* the file, as given */
+  uint64_t line;        /* from 1; 0: a new line behind the last #SBATCH line */
+  struct wo_view key;   /* of the present setting; empty with line 0 */
+  struct wo_view value; /* the present value, as it stands in the file */
+  struct wo_view to;    /* the new value; with line 0 the whole new line */
 };
 
-/* Changes one file's bytes by all edits of that path. WO_E_RANGE with the line when one does not match: the file was changed since
- * it was read, or the value stands there in another way. *ret_text is the new content (wo_text_done), also untouched when no
- * edit is of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. */
+/* Changes one file's bytes by all edits of that path. WO_E_RANGE with the line when one does not match: the file was changed
+ * since it was read, or the value stands there in another way. *ret_text is the new content (wo_text_done), also untouched when
+ * no edit is of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. */
 enum wo_status wo_patch_apply(struct wo_view content, const struct wo_patch_edit *edits, size_t count, struct wo_view path,
                               struct wo_text *ret_text, struct wo_err *err);
 

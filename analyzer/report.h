@@ -57,7 +57,7 @@ struct wo_report_fix {
   size_t command_count;
   const struct wo_view *notes;
   size_t note_count;
-  struct wo_view replays_as;     /* the change as options of `whyoom replay` (parsers/base/proposal.h); may be empty */
+  struct wo_view replays_as;    /* the change as options of `whyoom replay` (parsers/base/proposal.h); may be empty */
   const struct wo_proof *proof; /* of `whyoom verify`; NULL: none */
 };
 

@@ -1,4 +1,5 @@
-/* The steps of a reconstruction: which states were there, what is left for activations, where the holes are. See reconstruct.h. */
+/* The steps of a reconstruction: which states were there, what is left for activations, where the holes are. See reconstruct.h.
+ */
 #include "cuda_replay/reconstruct.h"
 
 #include <assert.h>
@@ -122,7 +123,8 @@ static enum wo_status split(struct maker *maker, struct parts *parts) {
     return refuse(maker, "the log does not tell how much was allocated");
   uint64_t left = (uint64_t)sizes->allocated_bytes;
   if (parts->weights > left) {
-    return wo_err_set(maker->err, WO_E_RANGE, "the weights alone (%s) exceed what was allocated (%s), so one of them is wrong; %s",
+    return wo_err_set(maker->err, WO_E_RANGE,
+                      "the weights alone (%s) exceed what was allocated (%s), so one of them is wrong; %s",
                       wo_units_bytes_text((double)parts->weights, weights, sizeof weights),
                       wo_units_bytes_text((double)left, allocated_text, sizeof allocated_text), HELP);
   }

@@ -12,11 +12,14 @@
 enum { SETS_MAX = 40, ROWS_MAX = 256 };
 
 const char *wo_verify_verdict_name(enum wo_verify_verdict verdict) {
-  static const char *const names[] = {
-      [WO_VERIFY_PROVEN] = "proven",         [WO_VERIFY_ACCEPTED] = "accepted_reconstructed",
-      [WO_VERIFY_RECONSTRUCTED] = "reconstructed_only", [WO_VERIFY_NONE_FITS] = "none_fits",
-      [WO_VERIFY_OPEN] = "open",             [WO_VERIFY_NOT_SHOWN] = "failure_not_recorded",
-      [WO_VERIFY_NO_PATTERN] = "no_pattern", [WO_VERIFY_NO_FAILURE] = "no_gpu_failure"};
+  static const char *const names[] = {[WO_VERIFY_PROVEN] = "proven",
+                                      [WO_VERIFY_ACCEPTED] = "accepted_reconstructed",
+                                      [WO_VERIFY_RECONSTRUCTED] = "reconstructed_only",
+                                      [WO_VERIFY_NONE_FITS] = "none_fits",
+                                      [WO_VERIFY_OPEN] = "open",
+                                      [WO_VERIFY_NOT_SHOWN] = "failure_not_recorded",
+                                      [WO_VERIFY_NO_PATTERN] = "no_pattern",
+                                      [WO_VERIFY_NO_FAILURE] = "no_gpu_failure"};
   assert(verdict < WO_VERIFY_VERDICT_COUNT_);
   return names[verdict];
 }
@@ -102,7 +105,8 @@ enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, 
 static void weaken(const struct wo_verify_request *request, struct wo_verify_result *result) {
   if (!request->lacks_activations || result->fit != WO_VERIFY_YES) return;
   result->fit = WO_VERIFY_UNSURE;
-  snprintf(result->why, sizeof result->why, "the model's states fit at the least size that the log allows; what activations need is not known");
+  snprintf(result->why, sizeof result->why,
+           "the model's states fit at the least size that the log allows; what activations need is not known");
 }
 
 /* How the change reads, settings included. */

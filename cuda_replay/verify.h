@@ -37,7 +37,7 @@ struct wo_verify_row {
   struct wo_view change; /* what was replayed ("micro_batch 32 -> 8"); may be empty */
   unsigned cost;         /* sum of the ranks */
   bool is_searched;      /* a value was searched: the one of `change` is the largest that fits, or the smallest that is tried */
-  bool is_as_proposed; /* the search came to the proposed value */
+  bool is_as_proposed;   /* the search came to the proposed value */
   struct wo_verify_result result; /* of the rank where it is worst */
 };
 
@@ -47,13 +47,13 @@ struct wo_verify_request {
   size_t subject_count;
   bool is_reconstructed;
   bool accepts_reconstructed;
-  bool lacks_activations;  /* the reconstructed pattern holds the model's states alone: what fits there is open */
-  struct wo_view refusal;  /* why there is no pattern; empty when there is one */
+  bool lacks_activations; /* the reconstructed pattern holds the model's states alone: what fits there is open */
+  struct wo_view refusal; /* why there is no pattern; empty when there is one */
 };
 
 struct wo_verify {
   struct wo_arena arena;
-  struct wo_verify_request asked; /* borrowed */
+  struct wo_verify_request asked;   /* borrowed */
   struct wo_verify_result baseline; /* the job as it was */
   struct wo_verify_row *rows;       /* single fixes in the order of the diagnosis, the extra search, then sets */
   size_t row_count;

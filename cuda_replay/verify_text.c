@@ -7,7 +7,15 @@
 #include "parsers/base/units.h"
 
 /* Columns behind the title: peak, margin, fits, proof, cost. */
-enum { PEAK_COLUMNS = 17, MARGIN_COLUMNS = 11, FITS_COLUMNS = 10, PROOF_COLUMNS = 15, COST_COLUMNS = 4, TITLE_MIN = 20, INDENT = 3 };
+enum {
+  PEAK_COLUMNS = 17,
+  MARGIN_COLUMNS = 11,
+  FITS_COLUMNS = 10,
+  PROOF_COLUMNS = 15,
+  COST_COLUMNS = 4,
+  TITLE_MIN = 20,
+  INDENT = 3
+};
 
 enum { OTHER_COLUMNS = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + PROOF_COLUMNS + COST_COLUMNS, PATH_BYTES = 1024 };
 
@@ -71,8 +79,8 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
   wo_text_add_view(out, first);
   const size_t taken = wo_text_columns(first);
   wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
-  wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1, fit_text(result->fit),
-              PROOF_COLUMNS - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
+  wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1,
+              fit_text(result->fit), PROOF_COLUMNS - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
   add_wrapped(out, title, INDENT, INDENT + columns);
 }
 

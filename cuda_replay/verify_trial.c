@@ -61,7 +61,8 @@ static void find_capacity(struct wo_verify_subject *subject, const struct wo_job
 static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_err *err) {
   const struct wo_recording *const recording = subject->recording;
   if (recording->fidelity != WO_TRACE_EXACT) {
-    snprintf(subject->doubt, sizeof subject->doubt, "the recording has no requested sizes or no addresses; a memory snapshot has");
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording has no requested sizes or no addresses; a memory snapshot has");
     return WO_OK;
   }
   if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
@@ -130,9 +131,9 @@ static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
   struct wo_alloc_settings settings = wo_alloc_settings_default(trial->subject->torch);
   settings.memory_fraction = trial->settings.memory_fraction;
   wo_replay_args_settings(trial->change, &text);
-  enum wo_status status = text.is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
-                                         : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, trial->subject->torch,
-                                                                   &settings, err);
+  enum wo_status status =
+      text.is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
+                     : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, trial->subject->torch, &settings, err);
   wo_text_done(&text);
   if (status == WO_OK) trial->settings = settings;
   return status;
@@ -155,10 +156,8 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
 /* The one place that runs a pattern: on the model. A GPU would take the same pattern, settings and capacity. */
 static enum wo_status run(const struct trial *trial, const struct wo_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
-  const struct wo_whatif_options options = {.settings = trial->settings,
-                                            .torch = trial->subject->torch,
-                                            .capacity_bytes = capacity_bytes,
-                                            .shuffles = trial->shuffles};
+  const struct wo_whatif_options options = {
+      .settings = trial->settings, .torch = trial->subject->torch, .capacity_bytes = capacity_bytes, .shuffles = trial->shuffles};
   return wo_whatif_run(pattern, &options, ret_case, NULL, err);
 }
 
@@ -264,8 +263,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 
 /* The order of the enumerators is that of the news, but that nothing is worse than no answer. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other) {
-  static const int gravity[] = {
-      [WO_VERIFY_YES] = 0, [WO_VERIFY_UNSURE] = 1, [WO_VERIFY_UNTRIED] = 2, [WO_VERIFY_NO] = 3};
+  static const int gravity[] = {[WO_VERIFY_YES] = 0, [WO_VERIFY_UNSURE] = 1, [WO_VERIFY_UNTRIED] = 2, [WO_VERIFY_NO] = 3};
   assert(result->fit < WO_VERIFY_FIT_COUNT_ && other->fit < WO_VERIFY_FIT_COUNT_);
   const int a = gravity[result->fit], b = gravity[other->fit];
   if (b > a || (a == b && other->margin_bytes < result->margin_bytes)) *result = *other;

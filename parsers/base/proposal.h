@@ -65,12 +65,12 @@ struct wo_diagnosed {
 
 /* What the proof found out about one proposal, for the diagnosis to show beside it. */
 struct wo_proof {
-  bool is_tried;             /* else nothing below is known */
-  const char *on;            /* "model"; a GPU says "gpu" */
-  const char *pattern;       /* "recorded" or "reconstructed" */
-  bool fits;                 /* with a margin above the uncertainty */
+  bool is_tried;              /* else nothing below is known */
+  const char *on;             /* "model"; a GPU says "gpu" */
+  const char *pattern;        /* "recorded" or "reconstructed" */
+  bool fits;                  /* with a margin above the uncertainty */
   double peak_reserved_bytes; /* at the high end */
-  double margin_bytes;       /* negative: that much is missing */
+  double margin_bytes;        /* negative: that much is missing */
 };
 
 /* A proposal that was chosen, and the value that a search settled on: 0 where it stays as proposed. */

@@ -37,11 +37,11 @@ static void try_it(const struct wo_recording *recording, const struct wo_job_siz
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_job_sizes sizes = {0};
-  double *const fields[NUMBERS] = {
-      &sizes.capacity_bytes,    &sizes.tried_bytes, &sizes.free_bytes,      &sizes.allocated_bytes, &sizes.unallocated_bytes,
-      &sizes.non_pytorch_bytes, &sizes.other_bytes, &sizes.weights_bytes,   &sizes.gradients_bytes, &sizes.optimizer_bytes,
-      &sizes.parameters,        &sizes.trainable,   &sizes.micro_batch,     &sizes.seq_len,         &sizes.layers,
-      &sizes.hidden,            &sizes.vocabulary};
+  double *const fields[NUMBERS] = {&sizes.capacity_bytes,    &sizes.tried_bytes,       &sizes.free_bytes,  &sizes.allocated_bytes,
+                                   &sizes.unallocated_bytes, &sizes.non_pytorch_bytes, &sizes.other_bytes, &sizes.weights_bytes,
+                                   &sizes.gradients_bytes,   &sizes.optimizer_bytes,   &sizes.parameters,  &sizes.trainable,
+                                   &sizes.micro_batch,       &sizes.seq_len,           &sizes.layers,      &sizes.hidden,
+                                   &sizes.vocabulary};
   static const char *const phases[] = {"", "forward", "load", "startup"};
   struct wo_recording *recording = NULL;
   bool lacks_activations = false;

@@ -43,7 +43,8 @@ static const struct row rows[] = {
     /* new lines: behind the last directive, behind "#!", at the top */
     {"#!/bin/bash\n#SBATCH -n 1\n#SBATCH -c 2\n\nsrun x\n", 0, "", "", "export A=1",
      "#!/bin/bash\n#SBATCH -n 1\n#SBATCH -c 2\nexport A=1\n\nsrun x\n"},
-    {"#!/bin/bash\r\n#SBATCH -n 1\r\nsrun x\r\n", 0, "", "", "export A=1", "#!/bin/bash\r\n#SBATCH -n 1\r\nexport A=1\r\nsrun x\r\n"},
+    {"#!/bin/bash\r\n#SBATCH -n 1\r\nsrun x\r\n", 0, "", "", "export A=1",
+     "#!/bin/bash\r\n#SBATCH -n 1\r\nexport A=1\r\nsrun x\r\n"},
     {"#!/bin/bash\nsrun x\n", 0, "", "", "export A=1", "#!/bin/bash\nexport A=1\nsrun x\n"},
     {"srun x\n", 0, "", "", "export A=1", "export A=1\nsrun x\n"},
     {"#SBATCH -n 1", 0, "", "", "export A=1", "#SBATCH -n 1\nexport A=1\n"},
@@ -128,8 +129,8 @@ static void test_diff_applies(void **state) {
     assert_true(wo_files_write(path, wo_view_of(rows[i].before)));
     snprintf(path, sizeof path, "%s/d", folder);
     assert_true(wo_files_write(path, (struct wo_view){diff.ptr, diff.len}));
-    snprintf(command, sizeof command, "cd %s && command -v patch >/dev/null || exit 77; cd %s && patch --binary -s -p0 f < d", folder,
-             folder);
+    snprintf(command, sizeof command, "cd %s && command -v patch >/dev/null || exit 77; cd %s && patch --binary -s -p0 f < d",
+             folder, folder);
     const int code = system(command);
     if (WEXITSTATUS(code) != 77) {
       snprintf(path, sizeof path, "%s/f", folder);
@@ -185,8 +186,9 @@ static void test_program(void **state) {
   char *const before = wo_files_read(WO_SOURCE_DIR "/samples/lora-7b-24g/run_lora.sh", &len);
   assert_non_null(before);
   assert_true(wo_files_write(script, (struct wo_view){before, len}));
-  const char *args[] = {"verify",  "--patch", "samples/lora-7b-24g/slurm-90817.err", "samples/lora-7b-24g/slurm-90817.out",
-                        script,    "--trace", "samples/lora-7b-24g/trace-90817.jsonl", NULL, NULL};
+  const char *args[] = {"verify", "--patch", "samples/lora-7b-24g/slurm-90817.err",   "samples/lora-7b-24g/slurm-90817.out",
+                        script,   "--trace", "samples/lora-7b-24g/trace-90817.jsonl", NULL,
+                        NULL};
   struct wo_process_result result;
   assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &result));
   assert_int_equal(result.exit_code, 0);
@@ -224,8 +226,13 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_apply), cmocka_unit_test(test_several), cmocka_unit_test(test_diff), cmocka_unit_test(test_diff_applies),
-      cmocka_unit_test(test_write), cmocka_unit_test(test_program), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_apply),
+      cmocka_unit_test(test_several),
+      cmocka_unit_test(test_diff),
+      cmocka_unit_test(test_diff_applies),
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_program),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,8 @@ static void test_states_alone(void **state) {
   assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_OK);
   assert_true(lacks_activations);
   uint64_t live = 0;
-  for (size_t i = 0; i < recording->traces.items[0].entries.count; i++) live += recording->traces.items[0].entries.items[i].size_bytes;
+  for (size_t i = 0; i < recording->traces.items[0].entries.count; i++)
+    live += recording->traces.items[0].entries.items[i].size_bytes;
   assert_int_equal(live, (uint64_t)(38 * GIB));
   wo_recording_free(recording);
 }
@@ -153,8 +154,11 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_figures),      cmocka_unit_test(test_replay), cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_states_alone), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_figures),
+      cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_states_alone),
+      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

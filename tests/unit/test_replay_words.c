@@ -39,7 +39,8 @@ static void test_words_are_read(void **state) {
     if (wo_verify_read_change(&view, 1, &change, &err) != WO_OK) fail_msg("%s: %s", text, err.message);
     if (change.set_count == 0) continue;
     struct wo_alloc_settings settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
-    if (wo_alloc_settings_parse(change.sets[0], WO_TORCH_DEFAULT, &settings, &err) != WO_OK) fail_msg("%s: %s", text, err.message);
+    if (wo_alloc_settings_parse(change.sets[0], WO_TORCH_DEFAULT, &settings, &err) != WO_OK)
+      fail_msg("%s: %s", text, err.message);
   }
 }
 

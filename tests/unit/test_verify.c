@@ -97,8 +97,8 @@ static void test_search(void **state) {
     uint32_t batch;
     double reserved_gib;
   } rows[] = {
-      {7.0, WO_VERIFY_PROVEN, 4, 6.0},    {6.26, WO_VERIFY_PROVEN, 4, 6.0}, {6.24, WO_VERIFY_PROVEN, 2, 5.0},
-      {5.3, WO_VERIFY_PROVEN, 2, 5.0},    {5.2, WO_VERIFY_PROVEN, 1, 4.5},  {4.6, WO_VERIFY_OPEN, 1, 4.5},
+      {7.0, WO_VERIFY_PROVEN, 4, 6.0},    {6.26, WO_VERIFY_PROVEN, 4, 6.0},   {6.24, WO_VERIFY_PROVEN, 2, 5.0},
+      {5.3, WO_VERIFY_PROVEN, 2, 5.0},    {5.2, WO_VERIFY_PROVEN, 1, 4.5},    {4.6, WO_VERIFY_OPEN, 1, 4.5},
       {4.4, WO_VERIFY_NONE_FITS, 1, 4.5}, {9.0, WO_VERIFY_NOT_SHOWN, 4, 6.0},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -266,11 +266,9 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_search),      cmocka_unit_test(test_combination),
-      cmocka_unit_test(test_choice),      cmocka_unit_test(test_worst_rank),
-      cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
-      cmocka_unit_test(test_language),    cmocka_unit_test(test_writers),
-      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_search),     cmocka_unit_test(test_combination), cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_worst_rank), cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),   cmocka_unit_test(test_writers),     cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
