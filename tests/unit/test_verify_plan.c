@@ -1,0 +1,141 @@
+/* From the samples' diagnoses to proposals and sizes: figures as they stand in the logs. */
+#include "analyzer/verify_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/failing_alloc.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+#define SAMPLES WO_SOURCE_DIR "/samples/"
+
+/* Reads a sample; NULL-terminated paths. */
+static struct wo_verify_plan read_sample(const char *const *paths) {
+  static char texts[8][1024];
+  static char *words[8];
+  struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words};
+  struct wo_verify_plan plan;
+  struct wo_text errors = {0};
+  for (size_t i = 0; paths[i]; i++) {
+    snprintf(texts[i], sizeof texts[i], SAMPLES "%s", paths[i]);
+    words[cli.word_count++] = texts[i];
+  }
+  if (!wo_verify_plan_read(&cli, &plan, &errors)) fail_msg("%s", errors.ptr ? errors.ptr : "");
+  wo_text_done(&errors);
+  return plan;
+}
+
+static const struct wo_proposal *find(const struct wo_verify_plan *plan, const char *id) {
+  for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
+    if (wo_view_is(plan->diagnosed.proposals[i].id, id)) return &plan->diagnosed.proposals[i];
+  }
+  return NULL;
+}
+
+static bool is_near(double value, double expected) {
+  return value > expected * 0.995 && value < expected * 1.005;
+}
+
+static void test_lora(void **state) {
+  (void)state;
+  static const char *const paths[] = {"lora-7b-24g/slurm-90817.err", "lora-7b-24g/slurm-90817.out", "lora-7b-24g/run_lora.sh",
+                                      NULL};
+  struct wo_verify_plan plan = read_sample(paths);
+  const struct wo_job_sizes *const sizes = &plan.diagnosed.sizes;
+  assert_true(plan.is_complete);
+  assert_true(plan.diagnosed.has_gpu_oom);
+  assert_true(is_near(sizes->capacity_bytes, 23.64 * GIB));
+  assert_true(is_near(sizes->allocated_bytes, 21.03 * GIB));
+  assert_true(is_near(sizes->tried_bytes, 2.32 * GIB));
+  assert_true(is_near(sizes->unallocated_bytes, 612.41 / 1024 * GIB));
+  assert_true(sizes->micro_batch == 2 && sizes->seq_len == 2048);
+  assert_true(sizes->trainable == 239075328);
+  assert_true(sizes->weights_bytes > 14 * GIB && sizes->weights_bytes < 15 * GIB);
+  assert_true(sizes->optimizer_bytes > 0.4 * GIB && sizes->optimizer_bytes < 3 * GIB);
+  assert_false(sizes->are_contradicting);
+  const struct wo_proposal *const batch = find(&plan, "reduce-micro-batch");
+  assert_non_null(batch);
+  assert_true(wo_view_is(batch->replays_as, "scale=micro_batch=2:1"));
+  assert_true(wo_view_is(batch->paste, "--per_device_train_batch_size 1  --gradient_accumulation_steps 16"));
+  assert_true(wo_view_ends(plan.diagnosed.resubmit, "run_lora.sh"));
+  assert_null(find(&plan, "capture-snapshot"));
+  wo_verify_plan_done(&plan);
+}
+
+/* The number format is not known: the least size of the states is 16 bits each, 63.33 GiB. */
+static void test_ddp(void **state) {
+  (void)state;
+  static const char *const paths[] = {"ddp-8.5b-too-large/slurm-1553046.err", "ddp-8.5b-too-large/slurm-1553046.out",
+                                      "ddp-8.5b-too-large/train_ddp.sbatch", NULL};
+  struct wo_verify_plan plan = read_sample(paths);
+  const struct wo_job_sizes *const sizes = &plan.diagnosed.sizes;
+  assert_true(is_near(sizes->weights_bytes + sizes->gradients_bytes + sizes->optimizer_bytes, 63.33 * GIB));
+  assert_true(sizes->micro_batch == 64);
+  const struct wo_proposal *const shard = find(&plan, "shard-model-states");
+  assert_non_null(shard);
+  assert_true(wo_view_is(shard->replays_as, "transform=shard=8"));
+  wo_verify_plan_done(&plan);
+}
+
+static void test_contradiction(void **state) {
+  (void)state;
+  static const char *const paths[] = {"grpo-micro-batch/slurm-4471902.err", "grpo-micro-batch/slurm-4471902.out",
+                                      "grpo-micro-batch/submit_grpo.slurm", NULL};
+  struct wo_verify_plan plan = read_sample(paths);
+  assert_true(plan.diagnosed.sizes.are_contradicting);
+  wo_verify_plan_done(&plan);
+}
+
+/* The JSON report carries a proof at the fix that has one, and the object of the proof. */
+static void test_json(void **state) {
+  (void)state;
+  static const char *const paths[] = {"lora-7b-24g/slurm-90817.err", NULL};
+  struct wo_verify_plan plan = read_sample(paths);
+  struct wo_text text = {0};
+  assert_true(plan.diagnosed.proposal_count > 0);
+  plan.proofs[0] = (struct wo_proof){
+      .is_tried = true, .on = "model", .pattern = "recorded", .fits = true, .peak_reserved_bytes = 5, .margin_bytes = -7};
+  wo_verify_plan_json(&plan, WO_VIEW("{\"verdict\": \"proven\"}"), &text);
+  assert_false(text.is_failed);
+  assert_non_null(strstr(text.ptr, "\"pattern\": \"recorded\""));
+  assert_non_null(strstr(text.ptr, "\"margin_bytes\": -7"));
+  assert_non_null(strstr(text.ptr, "\"verdict\": \"proven\""));
+  wo_text_done(&text);
+  wo_verify_plan_done(&plan);
+}
+
+static void test_failing_allocations(void **state) {
+  (void)state;
+  static const char *const paths[] = {"lora-7b-24g/slurm-90817.err", NULL};
+  struct wo_verify_plan plan = read_sample(paths);
+  bool is_through = false;
+  for (long n = 1; !is_through && n < 1000; n++) {
+    struct wo_verify_plan other = {0};
+    wo_arena_init(&other.arena, WO_LIMIT_REPORT_BYTES);
+    wo_fail_alloc_at(n);
+    const enum wo_status status = wo_verify_plan_fill(plan.report, &other);
+    wo_fail_alloc_off();
+    is_through = !wo_fail_alloc_hit();
+    assert_int_equal(status, is_through ? WO_OK : WO_E_NOMEM);
+    wo_arena_done(&other.arena);
+  }
+  assert_true(is_through);
+  wo_verify_plan_done(&plan);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lora),
+      cmocka_unit_test(test_ddp),
+      cmocka_unit_test(test_contradiction),
+      cmocka_unit_test(test_json),
+      cmocka_unit_test(test_failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
