@@ -572,6 +572,18 @@ static enum wo_status check_help(struct wo_cli *cli, struct wo_err *err) {
   return WO_OK;
 }
 
+/* Writing files is asked for twice, so that no slip does it. */
+static enum wo_status check_verify(const struct wo_cli *cli, struct wo_err *err) {
+  bool has_patch = false, has_write = false;
+  for (size_t i = 0; i < cli->option_count; i++) {
+    has_patch = has_patch || wo_view_is(cli->options[i].name, "patch");
+    has_write = has_write || wo_view_is(cli->options[i].name, "write");
+  }
+  if (cli->word_count == 0) return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
+  if (has_write && !has_patch) return wo_err_set(err, WO_E_USAGE, "--write changes files: give --patch with it, to see how");
+  return WO_OK;
+}
+
 /* What a command needs behind it. Paths are not looked at: whether they can be read is not a matter of usage. */
 static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
   switch (cli->command) {
@@ -582,8 +594,7 @@ static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
   case WO_COMMAND_REPLAY:
     return check_replay(cli, err);
   case WO_COMMAND_VERIFY:
-    if (cli->word_count > 0) return WO_OK;
-    return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
+    return check_verify(cli, err);
   case WO_COMMAND_BUDGET:
   case WO_COMMAND_EXPLAIN:
   case WO_COMMAND_VERSION:

@@ -68,6 +68,10 @@ static bool has_option(const struct wo_cli *cli, const char *name) {
 static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
                       struct wo_text *out, struct wo_text *errors) {
   struct wo_text diff = {0};
+  if (answer->choice_count == 0) {
+    wo_text_add(errors, "whyoom: --patch: no fix is chosen, so there is nothing to change\n");
+    return true;
+  }
   const bool is_done =
       wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), &diff, errors);
   if (diff.is_failed) out->is_failed = true;

@@ -140,7 +140,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
                                           .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
                                           .margin_bytes = (double)row->result.margin_bytes};
   }
-  if (!verify->chosen) return;
+  if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
   answer->choice_count = verify->chosen->choice_count;
   for (size_t i = 0; i < answer->choice_count; i++) answer->choices[i] = verify->chosen->choices[i];
 }
