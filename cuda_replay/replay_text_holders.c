@@ -92,7 +92,7 @@ static void write_classes(struct wo_replay_writer *w) {
   }
 }
 
-/* Stacks that look the same in a row: the same own line, the same line of a library, the same caller. */
+/* Stacks that look the same in a row: the same own line, line of a library, caller and class. */
 struct group {
   const struct wo_attribution_stack *first; /* the largest of them */
   uint32_t caller;
@@ -102,7 +102,7 @@ struct group {
 
 static bool is_same(const struct group *group, const struct wo_attribution_stack *stack, uint32_t caller) {
   return group->first->sites.user == stack->sites.user && group->first->sites.asker == stack->sites.asker &&
-         group->caller == caller;
+         group->first->class_ == stack->class_ && group->caller == caller;
 }
 
 /* Each stack is a group of its own with --verbose, which shows whole stacks. */
