@@ -79,7 +79,8 @@ static const struct {
     {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING},   {"at", WO_CLI_TAKES_VALUE},
     {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},        {"no-times", WO_CLI_TAKES_NOTHING},
     {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},   {"scale", WO_CLI_TAKES_VALUE},
-    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE},
+    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE}, {"touch", WO_CLI_TAKES_NOTHING},
+    {"reserve", WO_CLI_TAKES_VALUE},
 };
 
 enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
@@ -201,7 +202,10 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "  --device N           only that device of the recording\n"
                                   "  --plot FILE.svg      memory over time by class, fragmentation, segments\n"
                                   "  --chart              memory over time in the text report\n"
-                                  "  --on model           where it runs; the model is the only place so far\n"
+                                  "  --on model|gpu[:N]   where it runs: on the model alone (the default), or also\n"
+                                  "                       on GPU N, with the driver's addresses and refusals\n"
+                                  "  --touch              write every byte on the GPU\n"
+                                  "  --reserve SIZE       what stays free on the GPU beside the capacity\n"
                                   "  --no-times           leave out how long it took: equal bytes on every run\n"
                                   "\n"
                                   "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"

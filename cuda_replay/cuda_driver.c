@@ -58,7 +58,8 @@ enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driv
   assert(ret_driver != NULL);
   if (library) driver.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; !library && !driver.library && i < sizeof usual / sizeof usual[0]; i++) {
-    driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
+    /* The real one has threads of its own: once loaded it stays. */
+    driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   }
   if (!driver.library) {
     const char *const reason = library ? dlerror() : NULL;

@@ -49,6 +49,7 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
   case WO_REPLAY_NO_CAPACITY:
   case WO_REPLAY_CLOSE:
   case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_GPU_DIFFERS:
   case WO_REPLAY_REFUSED:
   case WO_REPLAY_VERDICT_COUNT_:
     break;
@@ -172,6 +173,7 @@ enum wo_replay_exit wo_replay_command(const struct wo_replay_call *wanted, struc
     fail(&call, NULL, &err);
     return call.exit;
   }
+  call.args.hooks = wanted->hooks;
   for (size_t i = 0; i < wanted->path_count; i++) replay_path(&call, wanted->paths[i]);
   return call.exit;
 }

@@ -17,6 +17,7 @@
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
+#include "cuda_replay/replay_gpu.h"
 #include "cuda_replay/settings.h"
 #include "cuda_replay/sweep.h"
 #include "cuda_replay/trace.h"
@@ -33,6 +34,7 @@ enum wo_replay_verdict {
   WO_REPLAY_NO_CAPACITY, /* whether it fits was asked, and of what nobody says */
   WO_REPLAY_CLOSE,       /* it fits, with less to spare than is uncertain */
   WO_REPLAY_APPROXIMATE, /* the recording does not say enough for a proof */
+  WO_REPLAY_GPU_DIFFERS, /* the GPU did something else than the model of it */
   WO_REPLAY_REFUSED,     /* the recording contradicts itself or lacks entries: nothing can be replayed */
   WO_REPLAY_VERDICT_COUNT_
 };
@@ -92,6 +94,10 @@ struct wo_replay_report {
   struct wo_course course;
   struct wo_attribution attribution;
   struct wo_pins pins;
+
+  struct wo_replay_gpu gpu; /* --on gpu; gpu.has_run says whether there is something in it */
+  bool is_on_gpu;
+  struct wo_view visible_devices; /* CUDA_VISIBLE_DEVICES, borrowed; empty when not set */
 
   bool has_sweep;
   struct wo_sweep sweep;

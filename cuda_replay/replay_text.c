@@ -206,6 +206,7 @@ static const struct {
     [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
     [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
     [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW},
 };
 
 /* The line that people scroll back for. */
@@ -238,6 +239,7 @@ static void write_verdict(struct wo_replay_writer *w) {
     wo_text_add(&w->line, "the model gives every address and every segment of the recording");
     break;
   case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_GPU_DIFFERS:
   case WO_REPLAY_REFUSED:
   case WO_REPLAY_VERDICT_COUNT_:
     wo_text_add_view(&w->line, report->why);
@@ -467,6 +469,7 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
   write_verdict(&w);
   write_check(&w);
   if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
+  wo__replay_text_gpu(&w);
   wo__replay_text_sweep(&w);
   wo__replay_text_state(&w);
   if (subject && !report->is_check && !report->has_state) {

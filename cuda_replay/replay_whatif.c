@@ -57,6 +57,17 @@ static enum wo_status run_case(struct wo_replay_report *report, const struct wo_
   return wo_whatif_run(pattern, &options, ret_case, &report->operation_count, err);
 }
 
+/* On the card too, where that was asked: at the sizes that must fit. */
+static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_replay_report *report,
+                              const struct wo_pattern *pattern, struct wo_err *err) {
+  const struct wo_replay_gpu_wish wish = {.pattern = pattern,
+                                          .settings = report->settings,
+                                          .torch = report->torch,
+                                          .capacity_bytes = report->capacity.bytes,
+                                          .hooks = args->hooks};
+  return report->is_on_gpu ? wo_replay_gpu_run(&report->gpu, &wish, &report->operation_count, err) : WO_OK;
+}
+
 /* What a what-if is to be compared with: the recorded settings and sizes, from an empty allocator too. */
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_pattern pattern;
@@ -83,8 +94,8 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 /* ---- Changed programs ---- */
 
 /* One end of the interval; the likely one is kept, as the report looks into it. */
-static enum wo_status run_bound(struct wo_replay_report *report, const struct wo_program_change_basis *basis, enum wo_bound bound,
-                                struct wo_err *err) {
+static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
+                                const struct wo_program_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
   struct wo_pattern changed, repeated;
   enum wo_status status = wo_program_change_apply(&report->change, basis, bound, &changed, err);
   if (status != WO_OK) return status;
@@ -92,6 +103,7 @@ static enum wo_status run_bound(struct wo_replay_report *report, const struct wo
   wo_pattern_done(&changed);
   if (status != WO_OK) return status;
   status = run_case(report, &repeated, &report->settings, &report->bounds[bound], err);
+  if (status == WO_OK && bound == WO_BOUND_HIGH) status = run_gpu(args, report, &repeated, err);
   if (status != WO_OK || bound != WO_BOUND_LIKELY) {
     wo_pattern_done(&repeated);
   } else {
@@ -143,7 +155,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
   report->has_pair = basis.has_pair;
   report->pair = basis.pair;
   for (int bound = 0; bound < WO_BOUND_COUNT_ && status == WO_OK; bound++)
-    status = run_bound(report, &basis, (enum wo_bound)bound, err);
+    status = run_bound(args, report, &basis, (enum wo_bound)bound, err);
   report->has_bounds = status == WO_OK;
   wo_program_change_basis_done(&basis);
   return status;
@@ -192,6 +204,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   } else {
     status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, err);
     if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
+    if (status == WO_OK) status = run_gpu(args, report, &report->whatif_pattern, err);
   }
   if (status != WO_OK) return status;
   report->has_whatif = true;

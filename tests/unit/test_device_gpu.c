@@ -171,7 +171,7 @@ static void test_cards_that_cannot_be_used(void **state) {
   assert_non_null(strstr(bench.err.message, "no GPU 1"));
   close_card(&bench, NULL, true);
   assert_int_equal(open_card(&bench, "STAND_IN_MODE", "2", &(struct wo_device_gpu_options){0}), WO_E_IO);
-  assert_non_null(strstr(bench.err.message, "exclusive or prohibited"));
+  assert_non_null(strstr(bench.err.message, "prohibited mode: no process may compute"));
   close_card(&bench, "STAND_IN_MODE", true);
   assert_int_equal(open_card(&bench, "STAND_IN_CARDS", "0", &(struct wo_device_gpu_options){0}), WO_E_IO);
   close_card(&bench, "STAND_IN_CARDS", true);
