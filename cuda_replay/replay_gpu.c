@@ -144,8 +144,7 @@ static enum wo_status tell_left(const struct wo_replay_gpu *gpu, enum wo_status 
   const struct wo_err reason = *err;
   if (gpu->left_count == 0)
     return wo_err_set(err, status, "%s; everything that was taken of GPU %d was given back", reason.message, gpu->ordinal);
-  return wo_err_set(err, status,
-                    "%s; the driver did not take back %" PRIu64 " of what was taken of GPU %d: it is free when whyoom ends",
+  return wo_err_set(err, status, "%s; the driver did not take back %" PRIu64 " pieces of GPU %d: they are free when whyoom ends",
                     reason.message, gpu->left_count, gpu->ordinal);
 }
 

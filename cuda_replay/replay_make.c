@@ -205,7 +205,7 @@ static void tell_gpu(const struct wo_replay_report *report, char *buf, size_t ca
     return;
   }
   snprintf(buf, cap,
-           "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver had only %.2f GiB free",
+           "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
            (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
            (double)info->free_at_refusal_bytes / WO_GIB);
 }
