@@ -58,7 +58,9 @@ static void run_child(const struct wo_process_spec *spec, int in, int out, int e
   char *argv[MOST_ARGS + 2] = {(char *)(uintptr_t) "whyoom"};
   for (size_t i = 0; spec->args != NULL && spec->args[i] != NULL && i < MOST_ARGS; i++)
     argv[i + 1] = (char *)(uintptr_t)spec->args[i];
-  if (chdir(WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(CANNOT_START);
+  if (chdir(WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
+      dup2(spec->stderr_fd > 0 ? spec->stderr_fd : err, 2) < 0)
+    _exit(CANNOT_START);
   for (int fd = 3; fd < 64; fd++) close(fd);
   signal(SIGPIPE, SIG_DFL);
   alarm(spec->seconds > 0 ? spec->seconds : DEFAULT_SECONDS);

@@ -21,6 +21,7 @@ struct wo_process_spec {
   void *context;
   unsigned seconds;                          /* killed after that */
   const char *const *environment;            /* NULL-terminated NAME=VALUE that it gets beside the fixed ones; at most 16 */
+  int stderr_fd;                             /* where its standard error goes, for tests with a terminal; 0: it is captured */
   void (*on_start)(long pid, void *context); /* called while it runs, for tests that send signals; its context is context */
 };
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cuda_replay/address_map.h"
 #include "cuda_replay/replay_gpu.h"
@@ -17,6 +18,7 @@
 #include "parsers/base/text.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
+#include "tests/support/process.h"
 #include "tests/support/random_program.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -286,6 +288,34 @@ static void test_calls_by_settings(void **state) {
   }
 }
 
+/* A million requests and segment events, and more time than it takes by far. */
+static void test_speed(void **state) {
+  struct bench bench;
+  struct wo_random_program program = wo_random_program_of(11);
+  struct timespec begin, end;
+  (void)state;
+  program.steps = 1100 * 1000;
+  program.cut = 0;
+  program.torch = 206;
+  program.capacity_bytes = UINT64_MAX;
+  program.has_empty_cache = true;
+  program.has_pools = false;
+  program.settings = wo_alloc_settings_default(program.torch);
+  program.settings.expandable_segments = true;
+  open_bench(&bench, &program);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  assert_int_equal(replay(&bench, 20 * GIB, &program.settings, program.torch, NULL), WO_OK);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+  const uint64_t events = bench.gpu.outcome.requests_run + bench.gpu.outcome.segment_events;
+  print_message("%" PRIu64 " requests and segment events, %" PRIu64 " of segments, in %.2f s\n", events,
+                bench.gpu.outcome.segment_events, seconds);
+  assert_true(bench.gpu.agrees);
+  assert_true(events >= 1000 * 1000);
+  if (!wo_process_is_sanitized) assert_true(seconds < 10);
+  close_bench(&bench);
+}
+
 /* ---- Faults ---- */
 
 /* A short program of both kinds of segments that is the same for every fault. */
@@ -478,10 +508,15 @@ static void test_interrupt_while_looking(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_calls_of_random_programs), cmocka_unit_test(test_calls_by_settings),
-      cmocka_unit_test(test_every_call_fails_once),    cmocka_unit_test(test_card_has_less),
-      cmocka_unit_test(test_lost_at_every_call),       cmocka_unit_test(test_memory_runs_out_in_whyoom),
-      cmocka_unit_test(test_progress_and_interrupt),   cmocka_unit_test(test_interrupt_while_looking),
+      cmocka_unit_test(test_calls_of_random_programs),
+      cmocka_unit_test(test_calls_by_settings),
+      cmocka_unit_test(test_speed),
+      cmocka_unit_test(test_every_call_fails_once),
+      cmocka_unit_test(test_card_has_less),
+      cmocka_unit_test(test_lost_at_every_call),
+      cmocka_unit_test(test_memory_runs_out_in_whyoom),
+      cmocka_unit_test(test_progress_and_interrupt),
+      cmocka_unit_test(test_interrupt_while_looking),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
