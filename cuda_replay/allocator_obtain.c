@@ -27,8 +27,8 @@ static bool exceeds_fraction(const struct wo_allocator *a, const struct wo__requ
   return a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes;
 }
 
-/* Whether a try is refused for good, without releases and retries. The limit is the fraction of the settings string, whatever the
- * fraction in force is; the latter refuses first, and then releases are tried. */
+/* Whether a try is refused for good, without an event. The limit is the fraction of the settings string, whatever the fraction in
+ * force is; the latter refuses first, and then releases are tried. */
 static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
   if (!a->settings.throw_on_cudamalloc_oom || !wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION)) return false;
   if (a->card_bytes == UINT64_MAX) return false;
@@ -58,8 +58,7 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || request->is_rejected) return status;
-  if (wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  if (status != WO_E_LIMIT || request->is_rejected || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
   status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;
