@@ -2,6 +2,8 @@
  *
  * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line
  * where it starts. Running the examples through a diagnosis is not done here but by `whyoom rules test`. */
+#include "rules/rule_check.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 #include "parsers/format.h"
 #include "rules/model_shape.h"
 #include "rules/nearest.h"
-#include "rules/rule_check.h"
 
 /* The families of causes; part of the JSON report, and so a promise to the programs that read it.
  * Checklist: the same names stand in docs/schema/report-1.schema.json. */

@@ -18,9 +18,9 @@
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
-/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line too,
- * that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later settings keep
- * their own key, without a path. */
+/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line
+ * too, that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later
+ * settings keep their own key, without a path. */
 #ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
 #endif
@@ -116,7 +116,8 @@
 #define WO_LIMIT_MONITOR_PROCESSES 128
 #endif
 
-/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one.
+ */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -301,6 +302,11 @@
 /* Digits of one number of JSON. Longer ones are refused. */
 #ifndef WO_LIMIT_JSON_NUMBER_BYTES
 #define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
+#endif
+
+/* Things that a replay on a GPU holds at one time (segments, ranges, handles of 2 MiB): protects memory. Enough for 2 TiB. */
+#ifndef WO_LIMIT_GPU_HOLDINGS
+#define WO_LIMIT_GPU_HOLDINGS ((size_t)1 << 20)
 #endif
 
 #endif
