@@ -55,10 +55,12 @@ enum { WO__AGE_SHIFT = 36 };
 struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t requested_bytes; /* allocated and pending ones only */
-  uint64_t tie;             /* between free blocks of one size the lowest is taken: see enum wo__ties */
-  uint64_t calls_at_free;   /* free ones: the call count of its bin when it became free */
-  uint32_t prev, next;      /* neighbours in the chain */
+  uint64_t tie; /* between free blocks of one size the lowest is taken: see enum wo__ties */
+  union {
+    uint64_t requested_bytes; /* of allocated and pending ones */
+    uint64_t calls_at_free;   /* of free ones: the call count of its bin when it became free */
+  };
+  uint32_t prev, next; /* neighbours in the chain */
   uint32_t shelf;
   uint32_t range;        /* of an expandable block, else WO__NONE */
   uint32_t uses;         /* head of the list of other streams that used it */

@@ -27,11 +27,11 @@ static bool exceeds_fraction(const struct wo_allocator *a, const struct wo__requ
   return a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes;
 }
 
-/* Whether a request is refused before anything is tried. The limit is the fraction of the settings string, whatever the fraction
- * in force is; the latter refuses first, and then releases are tried. */
+/* Whether a try is refused for good, without an event. The limit is the fraction of the settings string, whatever the fraction in
+ * force is; the latter refuses first, and then releases are tried. */
 static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
   if (!a->settings.throw_on_cudamalloc_oom || !wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION)) return false;
-  if (a->card_bytes == UINT64_MAX || exceeds_fraction(a, request)) return false;
+  if (a->card_bytes == UINT64_MAX) return false;
   const double fraction = a->settings.string_fraction > 0 ? a->settings.string_fraction : 1;
   return wo__reserved_bytes(a) + request->segment_bytes > (uint64_t)(fraction * (double)a->card_bytes);
 }
@@ -40,6 +40,8 @@ static bool must_reject(const struct wo_allocator *a, const struct wo__request *
 static enum wo_status try_once(struct wo_allocator *a, struct wo__request *request) {
   request->by_fraction = exceeds_fraction(a, request);
   if (request->by_fraction) return WO_E_LIMIT;
+  request->is_rejected = must_reject(a, request);
+  if (request->is_rejected) return WO_E_LIMIT;
   if (wo__reserve_blocks(a, request->shelf, 2) != WO_OK) return WO_E_NOMEM;
   if (!wo__is_expandable(a, wo__shelf(a, request->shelf))) return add_segment(a, request);
   const enum wo_status status = wo__expand(a, request);
@@ -47,18 +49,17 @@ static enum wo_status try_once(struct wo_allocator *a, struct wo__request *reque
   return status;
 }
 
+/* Each way of making room gives back more than the one before; torch counts only the last try as a retry. */
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
   if (status != WO_OK) return status;
-  request->is_rejected = must_reject(a, request);
-  if (request->is_rejected) return WO_E_LIMIT;
   status = try_once(a, request);
-  if (status != WO_E_LIMIT) return status;
+  if (status != WO_E_LIMIT || request->is_rejected) return status;
   bool is_enough = false;
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  if (status != WO_E_LIMIT || request->is_rejected || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
   status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;

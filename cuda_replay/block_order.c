@@ -30,6 +30,11 @@ static bool is_below(struct wo_block_key a, struct wo_block_key b) {
   return left < right;
 }
 
+/* A mask for what a comparison decides; written so that no compiler makes a branch of it. */
+static size_t all_ones(bool condition) {
+  return (size_t)0 - (size_t)condition;
+}
+
 static bool is_equal(struct wo_block_key a, struct wo_block_key b) {
   return a.size_bytes == b.size_bytes && a.tie == b.tie;
 }
@@ -78,7 +83,7 @@ static size_t find_leaf(const struct wo_block_order *order, struct wo_block_key 
   const struct wo_order_entry *base = order->directory;
   for (size_t left = order->leaf_count; left > 1;) {
     const size_t half = left / 2;
-    base += is_below(key, base[half].first) ? 0 : half;
+    base += half & all_ones(!is_below(key, base[half].first));
     left -= half;
   }
   return (size_t)(base - order->directory);
@@ -90,7 +95,7 @@ static size_t find_in_leaf(const struct wo_order_leaf *leaf, struct wo_block_key
   const struct item *base = leaf->items;
   for (size_t left = leaf->count; left > 1;) {
     const size_t half = left / 2;
-    base += is_below(base[half - 1].key, key) ? half : 0;
+    base += half & all_ones(is_below(base[half - 1].key, key));
     left -= half;
   }
   return (size_t)(base - leaf->items) + is_below(base->key, key);

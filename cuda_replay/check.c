@@ -235,6 +235,7 @@ static void take_trial(const struct checker *checker, const struct wo__trial *tr
   check->addresses_equal = trial->addresses_equal;
   check->segment_events_equal = trial->segment_events_equal;
   check->refusals_equal = trial->refusals_equal;
+  check->refusals_with_room = trial->refusals_with_room;
   check->final_layout_equal = trial->is_equal;
   check->entries_compared = trial->cursor;
   check->diverged_at = trial->cursor;
@@ -266,6 +267,7 @@ static enum wo_status make_pattern(struct checker *checker) {
 /* Turns the reading of the last unsure release before a divergence and of those behind it. False when there is none that was not
  * turned yet. */
 static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
+  assert(readings->turns.count <= TURNS_MAX);
   size_t run = readings->unsure.count;
   while (run > 0 && readings->unsure.items[run - 1] > diverged_at) run--;
   if (run == 0 || readings->turns.count >= TURNS_MAX) return false;
@@ -313,6 +315,7 @@ static enum wo_status run_versions(struct checker *checker) {
     best = trial;
     best_torch = torch;
   }
+  assert(check->version_count > 0);
   if (best_torch == 0) return refuse(checker, 0, checker->err->message);
   take_trial(checker, &best, best_torch);
   if (!best.is_equal) explain(checker);

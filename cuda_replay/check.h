@@ -38,6 +38,7 @@ struct wo_check {
   uint64_t segment_events_equal;
   uint64_t refusals; /* `oom` entries in the trace */
   uint64_t refusals_equal;
+  uint64_t refusals_with_room; /* of these: more was free than asked for, so that a memory fraction or another limit refused */
   bool final_layout_equal;
   size_t diverged_at; /* the entry; the number of entries when only the final layout differs */
   char expected[WO_CHECK_TEXT_BYTES];

@@ -53,6 +53,7 @@ struct step_marks {
   unsigned depth;
 };
 
+/* PyTorch writes "Optimizer.step#Adam.step"; frameworks that wrap it use the other spelling. */
 static bool is_step_mark(struct wo_view name) {
   return wo_view_has(name, "Optimizer.step") || wo_view_has(name, "optimizer_step");
 }
@@ -75,12 +76,15 @@ static bool is_in_step(struct step_marks *marks, const struct wo_request *reques
   return marks->depth > 0;
 }
 
+/* An optimizer that steps inside of backward (one parameter at a time) is the optimizer; annotations count where stacks do not
+ * tell. */
 static enum wo_phase phase_of(struct wo_stack_facts facts, bool is_step) {
   if ((facts.flags & WO_STACK_OPTIMIZER) != 0) return WO_PHASE_OPTIMIZER;
   if ((facts.flags & WO_STACK_BACKWARD) != 0) return WO_PHASE_BACKWARD;
   return is_step ? WO_PHASE_OPTIMIZER : WO_PHASE_FORWARD;
 }
 
+/* Marks each birth with its phase, each request with that of the latest birth, and where that phase ends. */
 static void find_phases(struct wo__classing *work, const struct wo_trace *trace) {
   const struct wo_pattern *pattern = work->pattern;
   struct step_marks marks = {.recording = pattern->recording, .trace = trace};
@@ -109,17 +113,29 @@ static bool is_lasting(const struct wo_instance *instance) {
   return instance->death == WO_NO_REQUEST;
 }
 
+/* Whether an instance is still there when its phase is over. */
 static bool outlives_pass(const struct wo__classing *work, const struct wo_instance *instance) {
+  assert(instance->birth != WO_NO_REQUEST);
   return is_lasting(instance) || instance->death >= work->pass_end[instance->birth];
 }
 
-/* Sizes that parameters have: what lasts and was there at the start or made in forward (a recording of the whole program). */
+/* Whether an instance may be a parameter by its life: alive from the start to the end. In a recording of a whole program nothing
+ * is alive at the start; there it is what was built, or, when no stack tells what was, all that forward made and never freed. (A
+ * recording that ends in the middle of a step keeps that step's activations, so forward is not believed elsewhere.) */
+static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has_setup) {
+  enum wo_phase phase = work->classes->marks.items[i].phase;
+  if (!is_lasting(&work->pattern->instances.items[i])) return false;
+  if (work->pattern->start_count > 0) return phase == WO_PHASE_START;
+  if (has_setup) return (wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0;
+  return phase == WO_PHASE_FORWARD;
+}
+
+/* Sizes that parameters have. */
 static bool count_lasting(struct wo__classing *work) {
+  bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
-    const struct wo_instance *instance = &work->pattern->instances.items[i];
-    enum wo_phase phase = work->classes->marks.items[i].phase;
-    if (!is_lasting(instance) || (phase != WO_PHASE_START && phase != WO_PHASE_FORWARD)) continue;
-    if (!wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
+    if (!may_be_parameter(work, i, has_setup)) continue;
+    if (!wo_size_counts_add(&work->lasting, work->pattern->instances.items[i].size_bytes)) return false;
   }
   wo_size_counts_sort(&work->lasting);
   return true;
@@ -144,6 +160,7 @@ static void class_by_stack(struct wo__classing *work) {
   }
 }
 
+/* Gradients: what backward leaves behind in the sizes of parameters. */
 static bool class_gradients(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
@@ -230,13 +247,16 @@ static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i
   if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(instance)) return WO_CLASS_RULE_START_SETUP;
   bool has_stacks = work->classes->facts.all_flags != 0;
   if (!has_stacks && is_lasting(instance)) {
-    bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > 1;
+    /* In a whole program the instance counts itself. */
+    uint32_t itself = work->pattern->start_count == 0 ? 1 : 0;
+    bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > itself;
     return is_parameter_size ? WO_CLASS_RULE_SIZE_OF_PARAMETER : WO_CLASS_RULE_PERSISTENT;
   }
   if (work->pattern->start_count == 0 && is_lasting(instance) && facts.kind != WO_OP_MATMUL) return WO_CLASS_RULE_PERSISTENT;
   return outlives_pass(work, instance) ? WO_CLASS_RULE_ACTIVATION : WO_CLASS_RULE_FORWARD_TEMPORARY;
 }
 
+/* Who is born and who dies at each request, so that neighbours in time can be asked for. */
 static bool index_requests(struct wo__classing *work) {
   const struct wo_pattern *pattern = work->pattern;
   size_t count = pattern->requests.count > 0 ? pattern->requests.count : 1;
@@ -255,6 +275,7 @@ static bool index_requests(struct wo__classing *work) {
   return true;
 }
 
+/* The order matters: gradients need the sizes of parameters, weights those of gradients, and the rest is what no rule took. */
 static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
   if (!index_requests(work)) return WO_E_NOMEM;
   find_phases(work, trace);

@@ -9,6 +9,7 @@
 /* A consumed tensor dies at most so many requests after its consumer is born (references of a frame or two go first). */
 enum { CONSUMED_WITHIN = 3 };
 
+/* Whether two sizes can be of the same elements in two types of 1 to 4 bytes. */
 static bool is_resized(uint64_t a, uint64_t b) {
   return a == b || a == 2 * b || b == 2 * a || a == 4 * b || b == 4 * a;
 }
@@ -18,9 +19,11 @@ static bool hands_on(struct wo_stack_facts facts) {
   return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
 }
 
+/* What an instance was made of: the nearest one that dies right after its birth and has as many elements. */
 static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *made = &instances[consumer];
+  assert(made->birth != WO_NO_REQUEST);
   for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
     if (made->birth + step >= work->pattern->requests.count) break;
     uint32_t dead = work->freed_at[made->birth + step];
@@ -145,6 +148,7 @@ static void split_pairs(const struct wo__classing *work, struct casts *casts, in
   }
 }
 
+/* All casts in forward that may be of weights, by birth. */
 static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (!is_product_cast(work, i)) continue;

@@ -1,4 +1,5 @@
 /* The final layout: segment by segment and block by block, both sides by rising address. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -125,6 +126,7 @@ static bool compare_live(void *state, const struct wo_allocator_segment *segment
 
 enum wo_status wo__compare_layout(const struct wo__trial_input *input, const struct wo_allocator *allocator, bool *ret_equal,
                                   char *expected, char *got) {
+  assert(input->start && input->trace->has_segments);
   struct compare compare = {.input = input, .is_equal = true, .expected = expected, .got = got};
   const bool has_strangers = input->start->strangers.count > 0;
   const enum wo_status status = wo_allocator_walk(allocator, has_strangers ? compare_live : compare_segment, &compare);

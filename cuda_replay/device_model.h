@@ -29,9 +29,9 @@ struct wo_device_model *wo_device_model_new(const struct wo_device_model_options
 uint64_t wo_device_model_used(const struct wo_device_model *model);
 uint64_t wo_device_model_peak(const struct wo_device_model *model);
 
-/* Counts memory that exists already (a start state: a segment, or a mapped run of a range), also beyond the capacity, and keeps its
- * addresses from being given out. _keep keeps addresses without memory (a whole range, before its runs are taken). WO_E_RANGE when
- * it overlaps something in part; WO_E_NOMEM. */
+/* Counts memory that exists already (a start state: a segment, or a mapped run of a range), also beyond the capacity, and keeps
+ * its addresses from being given out. _keep keeps addresses without memory (a whole range, before its runs are taken). WO_E_RANGE
+ * when it overlaps something in part; WO_E_NOMEM. */
 enum wo_status wo_device_model_take(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
 enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
 

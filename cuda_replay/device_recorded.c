@@ -6,23 +6,12 @@
 #include <stdlib.h>
 
 #include "cuda_replay/ranges.h"
-#include "parsers/base/limits.h"
-#include "parsers/base/vec.h"
-
-struct range {
-  uint64_t address;
-  uint64_t size_bytes;
-};
 
 struct wo_device_recorded {
   const struct wo_trace *trace;
   size_t cursor; /* the next entry to look at */
   size_t limit;  /* the last entry that can be part of the request under way */
   uint64_t total_bytes;
-  struct {
-    struct range *items; /* reserved, also before the trace */
-    size_t count, capacity;
-  } ranges;
   bool has_refused;
   uint64_t asked_bytes, free_bytes;
   char message[200];
@@ -89,20 +78,18 @@ static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *
   return WO_OK;
 }
 
-/* What is released is compared by whoever listens to the allocator. */
+/* Takes the release that is next. An `oom` before it ended an earlier request, as nothing is released behind one. What is
+ * released is compared by whoever listens to the allocator. */
+static void release(struct wo_device_recorded *device, enum wo_action action) {
+  while (take(device, WO_ACTION_OOM) != NULL) continue;
+  take(device, action);
+}
+
 static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_bytes) {
   (void)address;
   (void)size_bytes;
-  take(state, WO_ACTION_SEGMENT_FREE);
+  release(state, WO_ACTION_SEGMENT_FREE);
   return WO_OK;
-}
-
-static bool is_reserved(const struct wo_device_recorded *device, uint64_t address) {
-  for (size_t i = 0; i < device->ranges.count; i++) {
-    const struct range range = device->ranges.items[i];
-    if (address >= range.address && address - range.address < range.size_bytes) return true;
-  }
-  return false;
 }
 
 /* A range begins where memory is mapped first. One whose first mapping fails is not needed yet: the next request reserves it. */
@@ -111,21 +98,15 @@ static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *
   if (is_refusal(device, size_bytes)) return WO_E_LIMIT;
   const struct wo_trace_entry *const next = peek(device);
   const bool is_here = next && device->cursor <= device->limit && next->action == WO_ACTION_SEGMENT_MAP && next->address != 0;
-  if (!is_here || is_reserved(device, next->address)) return fail(device, "segment_map in a new range", size_bytes);
-  if (!WO_VEC_RESERVE(&device->ranges, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  device->ranges.items[device->ranges.count++] = (struct range){next->address, size_bytes};
+  if (!is_here) return fail(device, "segment_map in a new range", size_bytes);
   *ret_address = next->address;
   return WO_OK;
 }
 
 static enum wo_status range_free(void *state, uint64_t address, uint64_t size_bytes) {
-  struct wo_device_recorded *const device = state;
+  (void)state;
+  (void)address;
   (void)size_bytes;
-  size_t kept = 0;
-  for (size_t i = 0; i < device->ranges.count; i++) {
-    if (device->ranges.items[i].address != address) device->ranges.items[kept++] = device->ranges.items[i];
-  }
-  device->ranges.count = kept;
   return WO_OK;
 }
 
@@ -143,7 +124,7 @@ static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, 
   (void)address;
   (void)size_bytes;
   (void)handle_bytes;
-  take(state, WO_ACTION_SEGMENT_UNMAP);
+  release(state, WO_ACTION_SEGMENT_UNMAP);
   return WO_OK;
 }
 
@@ -160,24 +141,13 @@ static const char *message(void *state) {
 
 /* ---- Life ---- */
 
-static enum wo_status know_ranges(struct wo_device_recorded *device, const struct wo_start *start) {
-  for (size_t i = 0; start && i < start->segments.count; i++) {
-    const struct wo_allocator_segment *const segment = &start->segments.items[i];
-    if (!segment->is_expandable || is_reserved(device, segment->address)) continue;
-    if (!WO_VEC_RESERVE(&device->ranges, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-    device->ranges.items[device->ranges.count++] = (struct range){segment->range_address, segment->range_bytes};
-  }
-  return WO_OK;
-}
-
 struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *recording, const struct wo_trace *trace,
                                                   const struct wo_start *start, struct wo_device *ret_device) {
   struct wo_device_recorded *const device = calloc(1, sizeof *device);
   if (!device) return NULL;
   device->trace = trace;
   device->limit = SIZE_MAX;
-  const bool is_ready = know_ranges(device, start) == WO_OK && wo__card_bytes(recording, trace, &device->total_bytes) == WO_OK;
-  if (!is_ready) return wo_device_recorded_free(device);
+  if (wo__card_bytes(recording, trace, start, &device->total_bytes) != WO_OK) return wo_device_recorded_free(device);
   /* The limit of a memory fraction needs the card's real memory. */
   if (recording->capacity_bytes == 0 && recording->settings.memory_fraction > 0) device->total_bytes = UINT64_MAX;
   *ret_device = (struct wo_device){.state = device,
@@ -193,7 +163,9 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
 }
 
 void wo_device_recorded_seek(struct wo_device_recorded *device, size_t entry) {
+  assert(device->cursor <= device->trace->entries.count);
   device->limit = entry;
+  device->has_refused = false;
   for (const struct wo_trace_entry *next = peek(device); next && next->action == WO_ACTION_OOM; next = peek(device)) {
     if (device->cursor >= entry) break;
     device->cursor++;
@@ -209,7 +181,6 @@ bool wo_device_recorded_refusal(const struct wo_device_recorded *device, uint64_
 
 struct wo_device_recorded *wo_device_recorded_free(struct wo_device_recorded *device) {
   if (!device) return NULL;
-  WO_VEC_DONE(&device->ranges);
   free(device);
   return NULL;
 }

@@ -14,8 +14,8 @@
 
 struct wo_device_recorded;
 
-/* Makes a device; `start` (NULL: none) tells the ranges that exist already. Both are borrowed while it is made, the trace until
- * it is freed; *ret_device borrows from the returned state. NULL when memory is out. */
+/* Makes a device. The trace is borrowed until it is freed; *ret_device borrows from the returned state. NULL when memory is out.
+ */
 struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *recording, const struct wo_trace *trace,
                                                   const struct wo_start *start, struct wo_device *ret_device);
 

@@ -39,6 +39,7 @@ static bool differs(const struct wo_exponents *exponents, const struct wo_scale_
   return false;
 }
 
+/* One end of the interval; the likely one also tells what its peak is made of. */
 static enum wo_status run_bound(const struct wo_pattern *pattern, const struct wo_exponents *exponents,
                                 const struct wo_scale_spec *spec, const struct wo_steady_options *options, enum wo_bound bound,
                                 struct wo_forecast *forecast, struct wo_err *err) {

@@ -85,6 +85,7 @@ struct births {
   size_t count;
 };
 
+/* Births as symbols: size and stack together are as good as a name. */
 static bool births_make(const struct wo_pattern *pattern, struct births *births) {
   births->symbols = malloc((pattern->requests.count + 1) * sizeof births->symbols[0]);
   births->requests = malloc((pattern->requests.count + 1) * sizeof births->requests[0]);
@@ -143,6 +144,7 @@ static size_t find_floor(const struct wo_pattern *pattern, const struct births *
   return best;
 }
 
+/* Ends at every period, counted from where least is alive. */
 static bool by_period(const struct wo_pattern *pattern, struct ends *ends) {
   struct births births;
   bool is_made = births_make(pattern, &births);
@@ -195,7 +197,8 @@ static bool fill(const struct wo_pattern *pattern, const struct ends *ends, stru
     iterations->list.items[iterations->list.count++] = (struct wo_iteration){first, ends->items[i]};
     first = ends->items[i];
   }
-  if (first >= count) return true;
+  assert(first <= count);
+  if (first == count) return true;
   size_t found = iterations->list.count;
   bool is_short = found > 0 && (uint64_t)(count - first) * 10 * found < first;
   if (is_short) {
@@ -207,6 +210,7 @@ static bool fill(const struct wo_pattern *pattern, const struct ends *ends, stru
   return true;
 }
 
+/* Asks the sources in the order of trust. */
 static enum wo_status find_ends(const struct wo_pattern *pattern, const struct wo_trace *trace, struct ends *ends,
                                 enum wo_iteration_source *ret_source) {
   *ret_source = WO_ITERATIONS_ANNOTATED;

@@ -81,6 +81,7 @@ struct pairing {
   struct wo_exponents exponents;
 };
 
+/* Euclid; never 0. */
 static uint64_t common_divisor(uint64_t a, uint64_t b) {
   while (b != 0) {
     uint64_t rest = a % b;
@@ -104,6 +105,7 @@ static int compare_quotients(const void *a, const void *b) {
   return (left->under > right->under) - (left->under < right->under);
 }
 
+/* The quotients of all pairs with how often each occurs. */
 static bool gather_quotients(const struct pairing *pairing, struct quotients *quotients) {
   for (size_t i = 0; i < pairing->pair.count; i++) {
     uint64_t first, second;
@@ -166,6 +168,7 @@ static void set_power(struct wo_exponent *exponent, enum wo_scale_axis_id axis, 
 
 /* size * ratio^power, as a real number. */
 static double grown(const struct wo_pair *pair, uint64_t size, unsigned power) {
+  assert(pair->ratio_under > 0);
   double ratio = (double)pair->ratio_over / (double)pair->ratio_under, value = (double)size;
   for (; power > 0; power--) value *= ratio;
   return value;
@@ -208,6 +211,7 @@ static int compare_siblings(const void *a, const void *b) {
   return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
 }
 
+/* What found no partner takes the exponents of a sibling: same stack, same size. */
 static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *inferred) {
   const struct wo_pattern *pattern = pairing->first;
   struct sibling *siblings = malloc((pairing->pair.count + 1) * sizeof siblings[0]);
@@ -242,6 +246,7 @@ static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *in
 /* A pair is rejected when fewer have a partner, in percent of the longer recording / when more have an odd quotient. */
 enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1 };
 
+/* Whether the alignment found enough to be believed. */
 static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
   const struct wo_pair *pair = &pairing->pair;
   size_t count = pairing->second->instances.count - pairing->second->start_count;
@@ -267,6 +272,7 @@ static enum wo_status check_powers(const struct wo_pair *pair, struct wo_err *er
   return WO_OK;
 }
 
+/* Aligns what both made while recording; what was alive at the start has no stacks to go by. */
 static enum wo_status match(struct pairing *pairing) {
   size_t second_count = pairing->second->instances.count - pairing->second->start_count;
   uint64_t *first = symbols_of(pairing->first), *second = symbols_of(pairing->second);
@@ -295,6 +301,7 @@ static bool begin(struct pairing *pairing, const struct wo_exponents *inferred) 
   return true;
 }
 
+/* Alignment, ratio, powers; each step can reject the pair. */
 static enum wo_status infer(struct pairing *pairing, const struct wo_exponents *inferred, struct wo_err *err) {
   struct quotients quotients = {0};
   if (!begin(pairing, inferred)) return WO_E_NOMEM;

@@ -1,20 +1,14 @@
-/* From entries to requests. One pass over the entries with a map of what is live; then the instances that were alive before the
- * first entry are moved to the front, by rising address, so that they pair with the blocks of a rebuilt start. */
+/* From entries to requests: one pass over the entries with a map of what is live. */
 #include "cuda_replay/pattern.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/address_map.h"
-#include "cuda_replay/private_pools.h"
-#include "cuda_replay/release.h"
+#include "cuda_replay/pattern_maker.h"
 #include "cuda_replay/undo.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
-
-/* An entry can make two requests, and so can each block that is pending at the start. */
-#define REQUESTS_MAX (4 * WO_LIMIT_TRACE_ENTRIES)
 
 static const char *const class_names[WO_CLASS_COUNT_] = {
     [WO_CLASS_UNKNOWN] = "unknown",
@@ -34,47 +28,11 @@ const char *wo_alloc_class_name(enum wo_alloc_class class_) {
   return class_names[class_];
 }
 
-/* An address that was freed: what is freed there again was not alive at the start. */
-#define GONE UINT32_MAX
-
-/* An instance that was alive at the start. */
-struct early {
-  uint64_t address;
-  uint32_t instance;
-  bool is_pending;
-};
-
-struct maker {
-  const struct wo_recording *recording;
-  const struct wo_trace *trace;
-  struct wo_pattern *pattern;
-  struct wo_err *err;
-  struct wo_address_map used; /* instances that other streams used, as instructions tell */
-  struct wo_address_map live; /* address -> instance, also while it is pending; GONE where one died */
-  struct {
-    struct early *items;
-    size_t count, capacity;
-  } early;
-  struct {
-    uint32_t *items; /* completions that a retry brought about: instances, and their entries */
-    size_t count, capacity;
-  } held;
-  struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
-  size_t turns;                  /* of the readings, that were passed */
-  struct wo__release release;
-  struct wo__private_pools pools;
-  bool has_completed;  /* the recording tells when frees complete */
-  bool has_deferred;   /* some complete later than they were requested */
-  bool is_run_settled; /* it is known why the segments of the run under way are released */
-  bool is_retry;       /* by the retry of the request that follows */
-  size_t pending_count;
-};
-
 /* ---- Adding ---- */
 
-static enum wo_status add_request(struct maker *maker, enum wo_request_kind kind, uint32_t subject, size_t index) {
+static enum wo_status add_request(struct wo__maker *maker, enum wo_request_kind kind, uint32_t subject, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
-  if (!WO_VEC_RESERVE(&maker->pattern->requests, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  if (!WO_VEC_RESERVE(&maker->pattern->requests, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
   maker->pattern->requests.items[maker->pattern->requests.count++] =
       (struct wo_request){.kind = (unsigned)kind & 0xff,
                           .stream = entry->stream,
@@ -84,9 +42,9 @@ static enum wo_status add_request(struct maker *maker, enum wo_request_kind kind
   return WO_OK;
 }
 
-static enum wo_status add_instance(struct maker *maker, size_t index, uint32_t birth, uint32_t *ret_instance) {
+static enum wo_status add_instance(struct wo__maker *maker, size_t index, uint32_t birth, uint32_t *ret_instance) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
-  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, REQUESTS_MAX)) return WO_E_NOMEM;
+  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
   *ret_instance = (uint32_t)maker->pattern->instances.count++;
   maker->pattern->instances.items[*ret_instance] =
       (struct wo_instance){.size_bytes = entry->size_bytes,
@@ -98,7 +56,7 @@ static enum wo_status add_instance(struct maker *maker, size_t index, uint32_t b
   return WO_OK;
 }
 
-static enum wo_status refuse(const struct maker *maker, size_t index, const char *what) {
+static enum wo_status refuse(const struct wo__maker *maker, size_t index, const char *what) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   wo_err_set(maker->err, WO_E_RANGE, "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64 "): %s", index,
              wo_action_name(entry->action), entry->size_bytes, entry->address, what);
@@ -106,31 +64,25 @@ static enum wo_status refuse(const struct maker *maker, size_t index, const char
   return WO_E_RANGE;
 }
 
-/* The instance that lives at an address, or NULL. */
-static struct wo_instance *instance_at(const struct maker *maker, uint64_t address, uint32_t *ret_instance) {
-  const bool is_live = wo_address_map_find(&maker->live, address, ret_instance) && *ret_instance != GONE;
-  return is_live ? &maker->pattern->instances.items[*ret_instance] : NULL;
-}
-
 /* An instance that was alive before the first entry, which entry `index` shows. */
-static enum wo_status add_early(struct maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
+static enum wo_status add_early(struct wo__maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
   const uint64_t address = maker->trace->entries.items[index].address;
   if (wo_address_map_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
   enum wo_status status = add_instance(maker, index, WO_NO_REQUEST, ret_instance);
   if (status != WO_OK) return status;
-  if (!WO_VEC_RESERVE(&maker->early, 1, REQUESTS_MAX)) return WO_E_NOMEM;
-  maker->early.items[maker->early.count++] = (struct early){address, *ret_instance, is_pending};
+  if (!WO_VEC_RESERVE(&maker->early, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->early.items[maker->early.count++] = (struct wo__early){address, *ret_instance, is_pending};
   return wo_address_map_put(&maker->live, address, *ret_instance);
 }
 
 /* The instance that lives at entry `index`'s address; one that was alive before the first entry is made when it is shown first.
  */
-static enum wo_status live_instance(struct maker *maker, size_t index, uint32_t *ret_instance) {
-  const bool is_live = instance_at(maker, maker->trace->entries.items[index].address, ret_instance) != NULL;
+static enum wo_status live_instance(struct wo__maker *maker, size_t index, uint32_t *ret_instance) {
+  const bool is_live = wo__instance_at(maker, maker->trace->entries.items[index].address, ret_instance) != NULL;
   return is_live ? WO_OK : add_early(maker, index, false, ret_instance);
 }
 
-static uint32_t next_request(const struct maker *maker) {
+static uint32_t next_request(const struct wo__maker *maker) {
   return (uint32_t)maker->pattern->requests.count;
 }
 
@@ -141,11 +93,11 @@ static bool is_size(uint64_t size_bytes) {
   return size_bytes > 0 && size_bytes < (uint64_t)1 << 60;
 }
 
-static enum wo_status on_alloc(struct maker *maker, size_t index) {
+static enum wo_status on_alloc(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
   if (!is_size(entry->size_bytes)) return refuse(maker, index, "no request has this size");
-  if (instance_at(maker, entry->address, &instance)) {
+  if (wo__instance_at(maker, entry->address, &instance)) {
     return refuse(maker, index, "a block lives there already; its free is missing (skip_actions, or a changed file)");
   }
   enum wo_status status = add_instance(maker, index, next_request(maker), &instance);
@@ -155,7 +107,7 @@ static enum wo_status on_alloc(struct maker *maker, size_t index) {
 
 /* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
  * lock. Recordings without completions do not tell. */
-static bool completes_at_once(const struct maker *maker, size_t index) {
+static bool completes_at_once(const struct wo__maker *maker, size_t index) {
   if (!maker->has_completed) return true;
   if (index + 1 >= maker->trace->entries.count) return false;
   const struct wo_trace_entry *const next = &maker->trace->entries.items[index + 1];
@@ -163,14 +115,14 @@ static bool completes_at_once(const struct maker *maker, size_t index) {
 }
 
 /* A free that completes at once. The allocator would wait for streams that used the block, so that it has to be told. */
-static enum wo_status add_free(struct maker *maker, uint32_t instance, size_t index) {
+static enum wo_status add_free(struct wo__maker *maker, uint32_t instance, size_t index) {
   const bool is_used = maker->used.count > 0 && wo_address_map_find(&maker->used, instance, NULL);
   if (!is_used) return add_request(maker, WO_REQUEST_FREE, instance, index);
   const enum wo_status status = add_request(maker, WO_REQUEST_DEFER, instance, index);
   return status == WO_OK ? add_request(maker, WO_REQUEST_COMPLETE, instance, index) : status;
 }
 
-static enum wo_status on_free_requested(struct maker *maker, size_t index) {
+static enum wo_status on_free_requested(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
   enum wo_status status = live_instance(maker, index, &instance);
@@ -187,26 +139,26 @@ static enum wo_status on_free_requested(struct maker *maker, size_t index) {
     maker->pending_count++;
     return add_request(maker, WO_REQUEST_DEFER, instance, index);
   }
-  status = wo_address_map_put(&maker->live, entry->address, GONE);
+  status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
   return status == WO_OK ? add_free(maker, instance, index) : status;
 }
 
 /* Keeps a completion back until the retry that brought it about is done. */
-static enum wo_status hold(struct maker *maker, uint32_t instance, size_t index) {
-  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * REQUESTS_MAX)) return WO_E_NOMEM;
+static enum wo_status hold(struct wo__maker *maker, uint32_t instance, size_t index) {
+  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * WO__REQUESTS_MAX)) return WO_E_NOMEM;
   maker->held.items[maker->held.count++] = instance;
   maker->held.items[maker->held.count++] = (uint32_t)index;
   return WO_OK;
 }
 
 /* A completion right behind its request is part of that free. One without any request frees at once. */
-static enum wo_status on_free_completed(struct maker *maker, size_t index) {
+static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
   if (index > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address) return WO_OK;
-  struct wo_instance *const freed = instance_at(maker, entry->address, &instance);
+  struct wo_instance *const freed = wo__instance_at(maker, entry->address, &instance);
   enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
-  if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, GONE);
+  if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
   if (status != WO_OK) return status;
   if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
   if (freed && freed->death != WO_NO_REQUEST) maker->pending_count--;
@@ -234,7 +186,7 @@ static bool keeps_run(const struct wo_trace_entry *entry) {
 }
 
 /* The pool of the request that the call at entry `index` ends with. */
-static uint32_t request_pool(const struct maker *maker, size_t index) {
+static uint32_t request_pool(const struct wo__maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
   while (index < trace->entries.count && keeps_run(&trace->entries.items[index])) index++;
   return index < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, index) : WO_POOL_DEFAULT;
@@ -242,7 +194,7 @@ static uint32_t request_pool(const struct maker *maker, size_t index) {
 
 /* The free right before a retry may have completed because of it, as its completion stands right behind its request either way.
  * Where the program uses several streams it is taken to have: then nothing keeps the request from having missed that memory. */
-static enum wo_status hold_free(struct maker *maker, size_t run) {
+static enum wo_status hold_free(struct wo__maker *maker, size_t run) {
   const size_t count = maker->pattern->requests.count;
   struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
   if (!maker->has_deferred || !last || last->kind != WO_REQUEST_FREE || last->entry + 2 != run) return WO_OK;
@@ -253,7 +205,7 @@ static enum wo_status hold_free(struct maker *maker, size_t run) {
 
 /* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
  * retry completes all that is pending, and the request did not get their memory. */
-static enum wo_status hold_completions(struct maker *maker, size_t run) {
+static enum wo_status hold_completions(struct wo__maker *maker, size_t run) {
   const struct wo_pattern *const pattern = maker->pattern;
   /* A retry waits for all streams, unless it serves a capture. Where something stays pending, memory was released without that.
    */
@@ -272,7 +224,8 @@ static enum wo_status hold_completions(struct maker *maker, size_t run) {
   return hold_free(maker, run);
 }
 
-static enum wo_status release_completions(struct maker *maker) {
+static enum wo_status release_completions(struct wo__maker *maker) {
+  assert(maker->held.count % 2 == 0);
   for (size_t i = 0; i < maker->held.count; i += 2) {
     const enum wo_status status = add_request(maker, WO_REQUEST_COMPLETE, maker->held.items[i], maker->held.items[i + 1]);
     if (status != WO_OK) return status;
@@ -288,7 +241,7 @@ struct reading {
 };
 
 /* Reads the run at entry `index`, with the turns that the readings take. */
-static enum wo_status read_run(struct maker *maker, size_t index, struct reading *ret_reading) {
+static enum wo_status read_run(struct wo__maker *maker, size_t index, struct reading *ret_reading) {
   bool is_sure = true;
   const enum wo__alone alone = wo__release_alone(&maker->release);
   ret_reading->is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
@@ -310,7 +263,7 @@ static enum wo_status read_run(struct maker *maker, size_t index, struct reading
 
 /* Segments of a private pool are released for others once the pool's last user is gone; within the pool, a request may release
  * them for itself. */
-static enum wo_status add_pool_releases(struct maker *maker, size_t index) {
+static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
   const uint32_t own = request_pool(maker, index);
   uint32_t pool = WO_POOL_DEFAULT;
@@ -327,7 +280,7 @@ static enum wo_status add_pool_releases(struct maker *maker, size_t index) {
 }
 
 /* The first release of a run settles why the run is there. */
-static enum wo_status on_release(struct maker *maker, size_t index) {
+static enum wo_status on_release(struct wo__maker *maker, size_t index) {
   struct reading reading;
   if (maker->is_run_settled) return WO_OK;
   maker->is_run_settled = true;
@@ -338,7 +291,7 @@ static enum wo_status on_release(struct maker *maker, size_t index) {
   return status == WO_OK && !reading.is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
 }
 
-static enum wo_status on_oom(struct maker *maker, size_t index) {
+static enum wo_status on_oom(struct wo__maker *maker, size_t index) {
   uint32_t instance = 0;
   if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
   enum wo_status status = hold_completions(maker, index);
@@ -351,9 +304,9 @@ static enum wo_status on_oom(struct maker *maker, size_t index) {
 }
 
 /* What was used on another stream before anything else is known of it is left alone: its free shows whether it had to wait. */
-static enum wo_status on_record_stream(struct maker *maker, size_t index) {
+static enum wo_status on_record_stream(struct wo__maker *maker, size_t index) {
   uint32_t instance = 0;
-  const struct wo_instance *const used = instance_at(maker, maker->trace->entries.items[index].address, &instance);
+  const struct wo_instance *const used = wo__instance_at(maker, maker->trace->entries.items[index].address, &instance);
   if (!used || used->birth == WO_NO_REQUEST) return WO_OK;
   if (used->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
   const enum wo_status status = wo_address_map_put(&maker->used, instance, 0);
@@ -361,12 +314,12 @@ static enum wo_status on_record_stream(struct maker *maker, size_t index) {
 }
 
 /* An instruction to empty the cache explains the releases behind it. */
-static enum wo_status on_empty_cache(struct maker *maker, size_t index) {
+static enum wo_status on_empty_cache(struct wo__maker *maker, size_t index) {
   const enum wo_status status = add_pool_releases(maker, index + 1);
   return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
 }
 
-static enum wo_status on_capture(struct maker *maker, size_t index) {
+static enum wo_status on_capture(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   enum wo_status status = WO_OK;
   if (entry->action == WO_ACTION_CAPTURE_BEGIN) {
@@ -377,7 +330,7 @@ static enum wo_status on_capture(struct maker *maker, size_t index) {
   return add_request(maker, WO_REQUEST_POOL_END, 0, index);
 }
 
-static enum wo_status make_entry(struct maker *maker, size_t index) {
+static enum wo_status make_entry(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   switch ((enum wo_action)entry->action) {
   case WO_ACTION_ALLOC:
@@ -409,7 +362,7 @@ static enum wo_status make_entry(struct maker *maker, size_t index) {
   }
 }
 
-static enum wo_status make_entries(struct maker *maker) {
+static enum wo_status make_entries(struct wo__maker *maker) {
   for (size_t i = 0; i < maker->trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &maker->trace->entries.items[i];
     enum wo_status status = make_entry(maker, i);
@@ -425,147 +378,10 @@ static enum wo_status make_entries(struct maker *maker) {
   return release_completions(maker);
 }
 
-/* ---- What the snapshot holds and no entry shows ---- */
-
-/* Blocks of the snapshot that no entry allocated: alive from the start to the end, unless an entry uses their place (the
- * strangers of struct wo_start). */
-static enum wo_status find_untouched(struct maker *maker, struct wo_address_map *untouched) {
-  const struct wo_trace *const trace = maker->trace;
-  enum wo_status status = WO_OK;
-  for (uint32_t i = 0; i < trace->blocks.count && status == WO_OK; i++) {
-    const struct wo_trace_block *const block = &trace->blocks.items[i];
-    uint32_t instance = 0;
-    if (block->state == WO_BLOCK_FREE || instance_at(maker, block->address, &instance)) continue;
-    status = wo_address_map_put(untouched, block->address, i);
-  }
-  for (size_t i = 0; i < trace->entries.count && untouched->count > 0 && status == WO_OK; i++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    struct wo_address_item item;
-    if (!wo__is_sized(entry->action) || entry->size_bytes == 0) continue;
-    while (wo_address_map_below(untouched, entry->address + entry->size_bytes - 1, &item)) {
-      if (trace->blocks.items[item.value].size_bytes + item.address <= entry->address) break;
-      wo_address_map_remove(untouched, item.address, NULL);
-    }
-  }
-  return status;
-}
-
-static enum wo_status add_untouched(struct maker *maker, const struct wo_trace_segment *segment, uint32_t block_index) {
-  const struct wo_trace_block *const block = &maker->trace->blocks.items[block_index];
-  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, REQUESTS_MAX)) return WO_E_NOMEM;
-  if (!WO_VEC_RESERVE(&maker->early, 1, REQUESTS_MAX)) return WO_E_NOMEM;
-  const uint32_t instance = (uint32_t)maker->pattern->instances.count++;
-  maker->pattern->instances.items[instance] =
-      (struct wo_instance){.size_bytes = block->requested_bytes > 0 ? block->requested_bytes : block->size_bytes,
-                           .birth = WO_NO_REQUEST,
-                           .death = WO_NO_REQUEST,
-                           .stack = block->stack,
-                           .stream = segment->stream & 0xfff,
-                           .pool = segment->pool & 0x7fff};
-  maker->early.items[maker->early.count++] = (struct early){block->address, instance, block->state == WO_BLOCK_PENDING};
-  return WO_OK;
-}
-
-static enum wo_status make_untouched(struct maker *maker) {
-  struct wo_address_map untouched = {0};
-  enum wo_status status = find_untouched(maker, &untouched);
-  for (size_t i = 0; i < maker->trace->segments.count && status == WO_OK; i++) {
-    const struct wo_trace_segment *const segment = &maker->trace->segments.items[i];
-    for (uint32_t j = 0; j < segment->block_count && status == WO_OK; j++) {
-      const uint32_t block = segment->first_block + j;
-      const uint64_t address = maker->trace->blocks.items[block].address;
-      if (wo_address_map_find(&untouched, address, NULL)) status = add_untouched(maker, segment, block);
-    }
-  }
-  wo_address_map_done(&untouched);
-  return status;
-}
-
-/* ---- Order ---- */
-
-static int compare_early(const void *a, const void *b) {
-  const struct early *const left = a, *const right = b;
-  return (left->address > right->address) - (left->address < right->address);
-}
-
-/* Whether a request's subject is an instance. */
-static bool has_instance(const struct wo_request *request) {
-  switch ((enum wo_request_kind)request->kind) {
-  case WO_REQUEST_ALLOC:
-  case WO_REQUEST_FREE:
-  case WO_REQUEST_DEFER:
-  case WO_REQUEST_COMPLETE:
-  case WO_REQUEST_RECORD_STREAM:
-    return true;
-  default:
-    return false;
-  }
-}
-
-/* Moves the early instances to the front: `to[i]` becomes the new place of instance i. */
-static enum wo_status order_instances(struct maker *maker, uint32_t *to) {
-  struct wo_pattern *const pattern = maker->pattern;
-  const size_t count = pattern->instances.count;
-  uint32_t next = 0;
-  for (size_t i = 0; i < count; i++) to[i] = WO_NO_REQUEST;
-  for (size_t i = 0; i < maker->early.count; i++) to[maker->early.items[i].instance] = next++;
-  for (size_t i = 0; i < count; i++) {
-    if (to[i] == WO_NO_REQUEST) to[i] = next++;
-  }
-  struct wo_instance *const ordered = malloc((count + 1) * sizeof *ordered);
-  if (!ordered) return WO_E_NOMEM;
-  for (size_t i = 0; i < count; i++) ordered[to[i]] = pattern->instances.items[i];
-  WO_VEC_DONE(&pattern->instances);
-  pattern->instances.items = ordered;
-  pattern->instances.count = count;
-  pattern->instances.capacity = count + 1;
-  for (size_t i = 0; i < pattern->requests.count; i++) {
-    struct wo_request *const request = &pattern->requests.items[i];
-    if (has_instance(request)) request->subject = to[request->subject];
-  }
-  return WO_OK;
-}
-
-/* Puts a DEFER in front for each instance that is pending at the start, and moves all births and deaths behind them. */
-static enum wo_status add_early_defers(struct maker *maker) {
-  struct wo_pattern *const pattern = maker->pattern;
-  uint32_t pending = 0;
-  for (size_t i = 0; i < maker->early.count; i++) pending += maker->early.items[i].is_pending;
-  if (pending == 0) return WO_OK;
-  if (!WO_VEC_RESERVE(&pattern->requests, pending, REQUESTS_MAX)) return WO_E_NOMEM;
-  memmove(pattern->requests.items + pending, pattern->requests.items, pattern->requests.count * sizeof *pattern->requests.items);
-  pattern->requests.count += pending;
-  for (size_t i = 0; i < pattern->instances.count; i++) {
-    struct wo_instance *const instance = &pattern->instances.items[i];
-    if (instance->birth != WO_NO_REQUEST) instance->birth += pending;
-    if (instance->death != WO_NO_REQUEST) instance->death += pending;
-  }
-  uint32_t at = 0;
-  for (uint32_t i = 0; i < maker->early.count; i++) {
-    if (!maker->early.items[i].is_pending) continue;
-    struct wo_instance *const instance = &pattern->instances.items[i];
-    instance->death = at;
-    pattern->requests.items[at++] = (struct wo_request){
-        .kind = WO_REQUEST_DEFER, .stream = instance->stream, .pool = instance->pool, .subject = i, .entry = WO_NO_ENTRY};
-  }
-  return WO_OK;
-}
-
-static enum wo_status put_in_order(struct maker *maker) {
-  if (maker->early.count > 0) qsort(maker->early.items, maker->early.count, sizeof *maker->early.items, compare_early);
-  maker->pattern->start_count = maker->early.count;
-  uint32_t *const to = malloc((maker->pattern->instances.count + 1) * sizeof *to);
-  if (!to) return WO_E_NOMEM;
-  enum wo_status status = order_instances(maker, to);
-  if (status == WO_OK) status = add_early_defers(maker);
-  free(to);
-  return status;
-}
-
 /* ---- Whole ---- */
 
 /* Looks for completions, and for some that stand apart from their requests. */
-static void look_for_completions(struct maker *maker) {
+static void look_for_completions(struct wo__maker *maker) {
   const struct wo_trace *const trace = maker->trace;
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
@@ -579,17 +395,17 @@ static void look_for_completions(struct maker *maker) {
 enum wo_status wo__pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
                                 struct wo_pattern *ret_pattern, struct wo_err *err) {
   *ret_pattern = (struct wo_pattern){.recording = recording};
-  struct maker maker = {.recording = recording,
-                        .trace = trace,
-                        .pattern = ret_pattern,
-                        .err = err,
-                        .readings = readings,
-                        .release = wo__release_begin(recording, trace)};
+  struct wo__maker maker = {.recording = recording,
+                            .trace = trace,
+                            .pattern = ret_pattern,
+                            .err = err,
+                            .readings = readings,
+                            .release = wo__release_begin(recording, trace)};
   look_for_completions(&maker);
   enum wo_status status = wo__private_pools_find(&maker.pools, trace);
   if (status == WO_OK) status = make_entries(&maker);
-  if (status == WO_OK) status = make_untouched(&maker);
-  if (status == WO_OK) status = put_in_order(&maker);
+  if (status == WO_OK) status = wo__make_untouched(&maker);
+  if (status == WO_OK) status = wo__put_in_order(&maker);
   if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
   wo_address_map_done(&maker.live);
   wo_address_map_done(&maker.used);

@@ -10,6 +10,7 @@
 /* Requests and instances are named by 32-bit indices; the highest means "none". */
 enum { INDEX_MAX = INT32_MAX };
 
+/* Instances and requests hold no pointers, so a copy is two blocks of bytes. */
 bool wo_pattern_copy(const struct wo_pattern *pattern, struct wo_pattern *ret_pattern) {
   struct wo_pattern copy = {.recording = pattern->recording, .start_count = pattern->start_count};
   size_t requests = pattern->requests.count, instances = pattern->instances.count;
@@ -89,6 +90,7 @@ struct survivor_group {
 
 enum { NONE = INT32_MAX };
 
+/* By size, then by birth: instances are born in the order of their indices. */
 static int compare_survivors(const void *a, const void *b) {
   const struct survivor *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
@@ -102,6 +104,7 @@ struct survivors {
   size_t count;
 };
 
+/* Gathers and sorts the survivors; false when memory is out, with what was got for the caller to free. */
 static bool survivors_make(const struct wo_pattern *pattern, struct survivors *survivors) {
   size_t most = pattern->instances.count - pattern->start_count + 1;
   survivors->rows = malloc(most * sizeof survivors->rows[0]);
@@ -138,6 +141,7 @@ static struct survivor_group *survivors_of(const struct survivors *survivors, ui
 static uint32_t take_survivor(const struct wo_pattern *pattern, struct survivors *survivors, uint64_t size_bytes, size_t death) {
   struct survivor_group *group = survivors_of(survivors, size_bytes);
   if (group == NULL) return WO_NO_SUCCESSOR;
+  assert(group->next <= group->end && group->end <= survivors->count);
   while (group->next < group->end && pattern->instances.items[survivors->rows[group->next].instance].birth < death) {
     survivors->rows[group->next].below = group->top;
     group->top = group->next++;
@@ -187,6 +191,7 @@ bool wo_request_has_instance(const struct wo_request *request) {
   }
 }
 
+/* Whether birth and death name requests that name the instance back. */
 static bool is_instance_valid(const struct wo_pattern *pattern, size_t i) {
   const struct wo_instance *instance = &pattern->instances.items[i];
   bool is_start = i < pattern->start_count;

@@ -19,7 +19,7 @@ enum {
   ROW_GAP = 3,
   TICK_HEIGHT = 4,
   ROWS_FULL = 24,
-  ROWS_FEW = 5,
+  ROWS_FEW = 8,
   KIND_PENDING = WO_CLASS_COUNT_,
   KINDS,
   TIPS_MAX = 400,
@@ -108,7 +108,7 @@ static int compare_pieces(const void *left, const void *right) {
 static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t largest_bytes) {
   uint64_t row_bytes = FIRST_ROW_BYTES;
   while (map->reserved_bytes / row_bytes >= ROWS_FULL) row_bytes *= 2;
-  while (row_bytes < largest_bytes && map->reserved_bytes / row_bytes >= ROWS_FEW) row_bytes *= 2;
+  while (row_bytes < largest_bytes && map->reserved_bytes / (2 * row_bytes) >= ROWS_FEW) row_bytes *= 2;
   return row_bytes;
 }
 

@@ -1,6 +1,8 @@
 /* What an entry says comes first, then a capture on its stream, then the segment that holds its address. */
 #include "cuda_replay/private_pools.h"
 
+#include <assert.h>
+
 #include "cuda_replay/undo.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -73,6 +75,7 @@ void wo__private_pools_end(struct wo__private_pools *pools, uint32_t pool) {
 }
 
 uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct wo_trace *trace, size_t index) {
+  assert(index < trace->entries.count);
   const struct wo_trace_entry *const entry = &trace->entries.items[index];
   if (entry->pool != WO_POOL_DEFAULT) return entry->pool;
   for (size_t i = pools->captures.count; i > 0; i--) {

@@ -1,6 +1,7 @@
 /* Ranges lie side by side in the address space: the least distance between the beginnings of two of them bounds their size. */
 #include "cuda_replay/ranges.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "parsers/base/limits.h"
@@ -17,8 +18,8 @@ enum place_kind { PLAIN, SMALL_RANGE, LARGE_RANGE };
 /* Something at an address: a mapping of a stream's range, or a plain segment. */
 struct place {
   uint64_t address;
-  uint32_t stream;
-  uint32_t pool;
+  uint64_t stream; /* raw pointer */
+  struct wo_pool_id pool;
   enum place_kind kind;
 };
 
@@ -33,21 +34,25 @@ static enum wo_status add(struct places *places, struct place place) {
   return WO_OK;
 }
 
-static enum wo_status collect(const struct wo_trace *trace, struct places *places) {
+static enum wo_status collect_segments(const struct wo_start *start, struct places *places) {
   enum wo_status status = WO_OK;
-  for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) {
-    const struct wo_trace_segment *const segment = &trace->segments.items[i];
+  for (size_t i = 0; i < start->segments.count && status == WO_OK; i++) {
+    const struct wo_allocator_segment *const segment = &start->segments.items[i];
     const enum place_kind kind = !segment->is_expandable ? PLAIN : segment->is_small ? SMALL_RANGE : LARGE_RANGE;
     status = add(places, (struct place){segment->address, segment->stream, segment->pool, kind});
   }
+  return status;
+}
+
+static enum wo_status collect_entries(const struct wo_recording *recording, const struct wo_trace *trace, struct places *places) {
+  enum wo_status status = WO_OK;
   for (size_t i = 0; i < trace->entries.count && status == WO_OK; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    const enum place_kind kind = wo__is_small_map(entry) ? SMALL_RANGE : LARGE_RANGE;
-    if (entry->action == WO_ACTION_SEGMENT_MAP) {
-      status = add(places, (struct place){entry->address, entry->stream, entry->pool, kind});
-    } else if (entry->action == WO_ACTION_SEGMENT_ALLOC || entry->action == WO_ACTION_SEGMENT_FREE) {
-      status = add(places, (struct place){entry->address, entry->stream, entry->pool, PLAIN});
-    }
+    if (entry->action != WO_ACTION_SEGMENT_MAP && entry->action != WO_ACTION_SEGMENT_ALLOC) continue;
+    const enum place_kind mapped = wo__is_small_map(entry) ? SMALL_RANGE : LARGE_RANGE;
+    status =
+        add(places, (struct place){entry->address, recording->streams.items[entry->stream], recording->pools.items[entry->pool],
+                                   entry->action == WO_ACTION_SEGMENT_MAP ? mapped : PLAIN});
   }
   return status;
 }
@@ -57,9 +62,15 @@ static int compare_places(const void *a, const void *b) {
   return (left->address > right->address) - (left->address < right->address);
 }
 
+static bool is_default(struct wo_pool_id pool) {
+  return pool.first == 0 && pool.second == 0;
+}
+
 /* Whether two neighbours can be parts of one range. Entries of older versions do not tell their pool. */
 static bool are_together(const struct place *a, const struct place *b) {
-  const bool is_same_pool = a->pool == b->pool || a->pool == WO_POOL_DEFAULT || b->pool == WO_POOL_DEFAULT;
+  const bool is_same_pool =
+      (a->pool.first == b->pool.first && a->pool.second == b->pool.second) || is_default(a->pool) || is_default(b->pool);
+  assert(a->address <= b->address);
   const bool is_near = b->address - a->address < CARD_MAX_BYTES / 8 * 9;
   return a->kind != PLAIN && a->kind == b->kind && a->stream == b->stream && is_same_pool && is_near;
 }
@@ -85,11 +96,13 @@ static uint64_t least_distance(const struct places *places, uint64_t floor_bytes
   return least;
 }
 
-enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t *ret_bytes) {
+enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, const struct wo_start *start,
+                              uint64_t *ret_bytes) {
   *ret_bytes = recording->capacity_bytes;
   if (recording->capacity_bytes > 0) return WO_OK;
   struct places places = {0};
-  const enum wo_status status = collect(trace, &places);
+  enum wo_status status = start ? collect_segments(start, &places) : WO_OK;
+  if (status == WO_OK) status = collect_entries(recording, trace, &places);
   if (places.count > 0) qsort(places.items, places.count, sizeof *places.items, compare_places);
   const uint64_t least = least_distance(&places, least_card(trace) / 8 * 9 + HANDLE_ROOM_BYTES);
   WO_VEC_DONE(&places);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "cuda_replay/start.h"
 #include "cuda_replay/trace.h"
 
 /* The pool of a mapping: small requests map one handle of 2 MiB, others whole handles of at least 10 MiB. */
@@ -13,7 +14,8 @@ static inline bool wo__is_small_map(const struct wo_trace_entry *entry) {
 
 /* The memory of the card: as the recording states it, else the most that keeps ranges of torch's size (the card and an eighth)
  * from reaching into the next thing that the recording shows, at most 256 GiB. It decides how long ranges are and nothing else.
- * WO_E_NOMEM. */
-enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t *ret_bytes);
+ * `start`: the segments before the first entry; NULL: none. WO_E_NOMEM. */
+enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, const struct wo_start *start,
+                              uint64_t *ret_bytes);
 
 #endif

@@ -4,18 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/device_counting.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
-
-#define PAGE_BYTES ((uint64_t)2 * 1024 * 1024)
-
-/* A device that counts what goes through it and hands everything on. */
-struct counter {
-  const struct wo_device *device;
-  uint64_t event_count;
-  uint64_t used_bytes;
-  uint64_t peak_bytes;
-};
 
 struct pool_in_use {
   uint32_t pool;
@@ -29,7 +20,7 @@ struct run {
   struct wo_err *err;
   struct wo_allocator *allocator;
   const struct wo_allocator_stats *stats;
-  struct counter counter;
+  struct wo__device_counter counter;
   struct wo_device counting; /* the device of the allocator */
   wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK while it has none */
   bool *is_held;             /* of each private pool: somebody uses it */
@@ -43,83 +34,6 @@ struct run {
     size_t count, capacity;
   } pools;
 };
-
-/* ---- The counting device ---- */
-
-static uint64_t pages(uint64_t size_bytes) {
-  return (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-}
-
-static void count_growth(struct counter *counter, uint64_t size_bytes) {
-  counter->event_count++;
-  counter->used_bytes += pages(size_bytes);
-  if (counter->used_bytes > counter->peak_bytes) counter->peak_bytes = counter->used_bytes;
-}
-
-static void count_release(struct counter *counter, uint64_t size_bytes) {
-  counter->event_count++;
-  counter->used_bytes -= pages(size_bytes);
-}
-
-static enum wo_status counted_segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  struct counter *const counter = state;
-  const enum wo_status status = counter->device->segment_alloc(counter->device->state, size_bytes, ret_address);
-  if (status == WO_OK) count_growth(counter, size_bytes);
-  return status;
-}
-
-static enum wo_status counted_segment_free(void *state, uint64_t address, uint64_t size_bytes) {
-  struct counter *const counter = state;
-  const enum wo_status status = counter->device->segment_free(counter->device->state, address, size_bytes);
-  if (status == WO_OK) count_release(counter, size_bytes);
-  return status;
-}
-
-static enum wo_status counted_range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  const struct counter *const counter = state;
-  return counter->device->range_reserve(counter->device->state, size_bytes, ret_address);
-}
-
-static enum wo_status counted_range_free(void *state, uint64_t address, uint64_t size_bytes) {
-  const struct counter *const counter = state;
-  return counter->device->range_free(counter->device->state, address, size_bytes);
-}
-
-static enum wo_status counted_map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct counter *const counter = state;
-  const enum wo_status status = counter->device->map(counter->device->state, address, size_bytes, handle_bytes);
-  if (status == WO_OK) count_growth(counter, size_bytes);
-  return status;
-}
-
-static enum wo_status counted_unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct counter *const counter = state;
-  const enum wo_status status = counter->device->unmap(counter->device->state, address, size_bytes, handle_bytes);
-  if (status == WO_OK) count_release(counter, size_bytes);
-  return status;
-}
-
-static void counted_memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {
-  const struct counter *const counter = state;
-  counter->device->memory_info(counter->device->state, ret_free_bytes, ret_total_bytes);
-}
-
-static const char *counted_message(void *state) {
-  const struct counter *const counter = state;
-  return counter->device->message(counter->device->state);
-}
-
-static struct wo_device make_counting(struct counter *counter) {
-  return (struct wo_device){.state = counter,
-                            .segment_alloc = counted_segment_alloc,
-                            .segment_free = counted_segment_free,
-                            .range_reserve = counted_range_reserve,
-                            .range_free = counted_range_free,
-                            .map = counted_map,
-                            .unmap = counted_unmap,
-                            .memory_info = counted_memory_info,
-                            .message = counted_message};
-}
 
 /* ---- Failures ---- */
 
@@ -256,6 +170,7 @@ static void note_peaks(struct run *run, uint32_t request) {
 }
 
 static enum wo_status run_alloc(struct run *run, const struct wo_request *request, uint32_t at) {
+  assert(request->subject < run->pattern->instances.count);
   wo_block_id *const block = &run->blocks[request->subject];
   const enum wo_status status = allocate(run, request->subject, request->stream, request->pool, block);
   if (status != WO_OK) *block = WO_NO_BLOCK;
@@ -275,6 +190,7 @@ static enum wo_status run_alloc(struct run *run, const struct wo_request *reques
 }
 
 static enum wo_status run_defer(struct run *run, const struct wo_request *request, uint32_t at) {
+  assert(request->subject < run->pattern->instances.count);
   const wo_block_id block = run->blocks[request->subject];
   if (block == WO_NO_BLOCK) return WO_OK;
   const enum wo_status status = defer(run, request->subject);
@@ -289,6 +205,7 @@ static void run_complete(struct run *run, uint32_t instance) {
   if (run->blocks[instance] == WO_NO_BLOCK) return;
   wo_allocator_complete(run->allocator, run->blocks[instance]);
   run->blocks[instance] = WO_NO_BLOCK;
+  assert(run->deferred_live > 0);
   run->deferred_live--;
 }
 
@@ -422,7 +339,7 @@ static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
     if (status == WO_E_RANGE) return misfit(run, "its segments overlap, or blocks do not fill them");
     if (status != WO_OK) return fail(run, status);
     if (!bind_blocks(run, blocks, ids, count, &instance)) return misfit(run, "it holds more blocks than the trace knows");
-    run->counter.used_bytes += pages(segment->size_bytes);
+    run->counter.used_bytes += wo__device_pages(segment->size_bytes);
     first += count;
   }
   run->counter.peak_bytes = run->counter.used_bytes;
@@ -462,8 +379,8 @@ static enum wo_status allocate_start(struct run *run) {
 
 static enum wo_status begin(struct run *run) {
   const size_t count = run->pattern->instances.count;
-  run->counter = (struct counter){.device = run->options->device};
-  run->counting = make_counting(&run->counter);
+  run->counter = (struct wo__device_counter){.device = run->options->device};
+  run->counting = wo__device_counting(&run->counter);
   const struct wo_allocator_options options = {.settings = run->options->settings,
                                                .torch = run->options->torch,
                                                .device = &run->counting,

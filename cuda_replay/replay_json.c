@@ -271,6 +271,19 @@ static void put_pair(struct writer *w, cJSON *scale) {
   put_whole(w, object, "others", pair->others);
 }
 
+/* The reasons are words for people and may change; their bytes add up to what is requested at the likely peak. */
+static void put_forecast(struct writer *w, cJSON *scale) {
+  const struct wo_forecast *const forecast = &w->report->forecast;
+  put_maybe(w, scale, "unsure_bytes", w->report->has_forecast, forecast->unsure_bytes);
+  cJSON *const array = put(w, scale, "reasons", cJSON_CreateArray());
+  for (int i = 0; i < WO_SCALE_REASON_COUNT_ && w->report->has_forecast; i++) {
+    if (forecast->reason_bytes[i] == 0) continue;
+    cJSON *const object = push(w, array, cJSON_CreateObject());
+    put_name(w, object, "reason", wo_scale_reason_text((enum wo_scale_reason)i));
+    put_whole(w, object, "bytes", forecast->reason_bytes[i]);
+  }
+}
+
 /* The changed program; an empty object where nothing was changed. */
 static void put_scale(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
@@ -279,6 +292,7 @@ static void put_scale(struct writer *w, cJSON *root) {
   put_axes(w, scale, &report->change.scale);
   put_transforms(w, scale, &report->change);
   put_pair(w, scale);
+  put_forecast(w, scale);
   for (int bound = 0; bound < WO_BOUND_COUNT_; bound++)
     put_named_case(w, scale, wo_bound_name((enum wo_bound)bound), true, &report->bounds[bound]);
 }
@@ -552,6 +566,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
+  put_maybe(w, root, "whatif_passes", report->has_whatif, report->whatif_passes);
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
   put_holders(w, root);
   put_sweep(w, root);

@@ -14,6 +14,7 @@
 #include "cuda_replay/program_change.h"
 #include "cuda_replay/check.h"
 #include "cuda_replay/course.h"
+#include "cuda_replay/forecast.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
@@ -77,12 +78,15 @@ struct wo_replay_report {
   struct wo_replay_case recorded;
   bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
+  unsigned whatif_passes;                        /* how often the recorded requests were repeated for it, at least 1 */
   struct wo_pattern whatif_pattern;              /* owned: what was run for it, repeated to a steady state */
   bool has_bounds;                               /* sizes or the program changed: the low and the high end */
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */
   struct wo_program_change change;
   bool has_pair;
   struct wo_pair pair;
+  bool has_forecast; /* sizes changed: what its likely peak is made of, by how each allocation was found to grow */
+  struct wo_forecast forecast;
   bool has_baseline; /* the recorded settings, from an empty allocator: what the what-if is to be compared with */
   struct wo_replay_case baseline;
   bool has_warm; /* at other settings, from the recorded start state */

@@ -6,6 +6,9 @@
 #include "cuda_replay/replay_text.h"
 #include "parsers/base/units.h"
 
+/* Reasons of a forecast that are told. */
+enum { REASONS_SHOWN = 5 };
+
 enum {
   SIZE_COLUMNS = 10,
   IDLE_COLUMNS = 8,
@@ -90,6 +93,28 @@ static void write_bounds(struct wo_replay_writer *w) {
   }
 }
 
+/* How the bytes of the likely peak were found to grow, largest reason first; the few that matter. */
+static void write_reasons(struct wo_replay_writer *w) {
+  const struct wo_forecast *const forecast = &w->report->forecast;
+  bool is_written[WO_SCALE_REASON_COUNT_] = {false};
+  char text[WO_SIZE_TEXT];
+  wo_text_add(&w->line, "the likely peak by reason:");
+  for (int row = 0; row < REASONS_SHOWN; row++) {
+    int best = WO_SCALE_REASON_COUNT_;
+    for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) {
+      if (is_written[i] || forecast->reason_bytes[i] == 0) continue;
+      if (best == WO_SCALE_REASON_COUNT_ || forecast->reason_bytes[i] > forecast->reason_bytes[best]) best = i;
+    }
+    if (best == WO_SCALE_REASON_COUNT_) break;
+    is_written[best] = true;
+    wo_text_add(&w->line, "%s %s (%s)", row > 0 ? "," : "", wo__replay_size(forecast->reason_bytes[best], text),
+                wo_scale_reason_text((enum wo_scale_reason)best));
+  }
+  if (forecast->unsure_bytes > 0)
+    wo_text_add(&w->line, "; %s of it may grow otherwise", wo__replay_size(forecast->unsure_bytes, text));
+  wo__replay_put(w, 4, 6);
+}
+
 /* What a changed program was taken to be. */
 static void write_assumptions(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
@@ -106,6 +131,7 @@ static void write_assumptions(struct wo_replay_writer *w) {
     wo_text_add(&w->line, " (--pair OTHER reads it off a second one)");
     wo__replay_put(w, 4, 6);
   }
+  if (report->has_forecast) write_reasons(w);
   for (size_t i = 0; i < report->change.transform_count; i++) {
     const struct wo_transform *const transform = report->change.transforms[i].transform;
     if (!transform->assumption) continue;
@@ -140,10 +166,9 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
     write_case(w, true, &report->whatif, "from an empty allocator");
   }
   write_case(w, report->has_warm, &report->warm, "from the recorded start");
-  wo_text_add(&w->line,
-              "from an empty allocator: what was live at the start is taken first, then the entries follow, repeated until "
-              "steady, at %" PRIu32 " orders of addresses",
-              report->whatif.run_count);
+  wo_text_add(&w->line, "from an empty allocator: what was live at the start is taken first, then the entries follow");
+  if (report->whatif_passes > 1) wo_text_add(&w->line, ", %u times, until nothing more is reserved", report->whatif_passes);
+  wo_text_add(&w->line, ", at %" PRIu32 " orders of addresses", report->whatif.run_count);
   wo__replay_put(w, 4, 6);
   if (report->has_bounds) write_assumptions(w);
   write_end(w);

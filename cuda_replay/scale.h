@@ -58,6 +58,7 @@ const char *wo_scale_reason_text(enum wo_scale_reason reason);
 struct wo_exponent {
   uint8_t power[WO_AXIS_COUNT_][WO_BOUND_COUNT_];
   uint8_t reason; /* enum wo_scale_reason */
+  int8_t shift;   /* the size counts seq_len + shift: -1 where a loss leaves out the last position, +1 for one more token */
 };
 
 struct wo_exponents {

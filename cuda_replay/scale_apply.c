@@ -13,7 +13,8 @@ static bool scale_once(uint64_t *size, struct wo_scale_axis axis) {
   assert(axis.from > 0 && axis.to > 0);
   unsigned __int128 product = (unsigned __int128)*size * axis.to;
   unsigned __int128 scaled = (product + axis.from - 1) / axis.from;
-  if (scaled == 0 || scaled > SIZE_MAX_BYTES) return false;
+  if (scaled > SIZE_MAX_BYTES) return false;
+  assert(scaled > 0 || *size == 0);
   *size = (uint64_t)scaled;
   return true;
 }
@@ -24,12 +25,20 @@ static enum wo_bound exponent_bound(const struct wo_scale_spec *spec, enum wo_sc
   return bound == WO_BOUND_LOW ? WO_BOUND_HIGH : WO_BOUND_LOW;
 }
 
+/* The axis as a size with a shift counts it; a length of 1 has nothing to leave out. */
+static struct wo_scale_axis shifted(struct wo_scale_axis axis, int shift) {
+  if (shift < 0 && (axis.from < 2 || axis.to < 2)) return axis;
+  return (struct wo_scale_axis){(uint32_t)((int64_t)axis.from + shift), (uint32_t)((int64_t)axis.to + shift)};
+}
+
 static bool scale_size(uint64_t *size, const struct wo_exponent *exponent, const struct wo_scale_spec *spec,
                        enum wo_bound bound) {
   for (enum wo_scale_axis_id id = 0; id < WO_AXIS_COUNT_; id++) {
-    if (spec->axes[id].from == spec->axes[id].to) continue;
+    struct wo_scale_axis axis = spec->axes[id];
+    if (axis.from == axis.to) continue;
+    if (id == WO_AXIS_SEQ_LEN) axis = shifted(axis, exponent->shift);
     for (unsigned times = exponent->power[id][exponent_bound(spec, id, bound)]; times > 0; times--) {
-      if (!scale_once(size, spec->axes[id])) return false;
+      if (!scale_once(size, axis)) return false;
     }
   }
   return true;

@@ -19,6 +19,7 @@ struct tallies {
   size_t count, capacity;
 };
 
+/* By size and operator; op 0 is the tally of all operators of a size. */
 static int compare_tallies(const void *a, const void *b) {
   const struct tally *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
@@ -35,6 +36,7 @@ static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, const
   return true;
 }
 
+/* Sorts, and makes one row of all that have the same size and operator. */
 static void merge(struct tallies *tallies) {
   if (tallies->count == 0) return;
   qsort(tallies->items, tallies->count, sizeof tallies->items[0], compare_tallies);
@@ -65,6 +67,7 @@ static unsigned only_power(const struct tally *tally) {
   return tally->counts[1] > 0 ? 1 : 2;
 }
 
+/* Tallies what forward made and what depends on the batch at all. */
 static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__scale_is_open(work, i) || !wo__scale_is_forward(work, i)) continue;
@@ -78,11 +81,12 @@ static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   return true;
 }
 
-/* Whether a size could be of a gradient of a parameter that no lineage explains: gradients are added into existing ones when a
- * step is accumulated, and leave no trace but their size. */
-static bool may_be_gradient(const struct wo__scaling *work, uint64_t size_bytes, bool has_gradients) {
-  if (has_gradients) return false;
-  return wo_size_counts_of(&work->lasting, size_bytes) > 0 || wo_size_counts_of(&work->lasting, 2 * size_bytes) > 0;
+/* Whether a size is that of a gradient, or of its product before the cast. In a pass of backward in which no gradient is born,
+ * gradients are added into existing ones (accumulation) and leave no trace but temporaries of their size. */
+static bool is_gradient_size(const struct wo__scaling *work, uint64_t size_bytes, enum wo_op_kind kind) {
+  bool is_product = kind == WO_OP_MATMUL || kind == WO_OP_CONVOLUTION || kind == WO_OP_NONE;
+  if (wo_size_counts_of(&work->lasting, size_bytes) > 0 || wo_size_counts_of(&work->gradients, size_bytes) > 0) return true;
+  return is_product && wo_size_counts_of(&work->lasting, 2 * size_bytes) > 0;
 }
 
 /* The tally of a size: its own, else that of the same elements in another type. NULL when no forward allocation has it. */
@@ -98,6 +102,7 @@ static const struct tally *find_size(const struct tallies *tallies, uint64_t siz
 /* Takes the power of a tally, with the interval of its members; several powers are an interval as well. */
 static void take(struct wo__scaling *work, size_t i, const struct tally *tally, bool is_unsure, enum wo_scale_reason reason) {
   unsigned power = only_power(tally), low = tally->low, high = tally->high;
+  assert(tally->counts[1] + tally->counts[2] > 0);
   if (power == 3) {
     power = tally->counts[2] > tally->counts[1] ? 2 : 1;
     low = low < 1 ? low : 1;
@@ -108,36 +113,53 @@ static void take(struct wo__scaling *work, size_t i, const struct tally *tally, 
                 low < high ? WO_SCALE_REASON_UNDECIDED : reason);
 }
 
-static void decide(struct wo__scaling *work, const struct tallies *tallies, size_t i, bool has_gradients) {
+/* `is_later`: the pass makes no gradients of its own. */
+static void decide(struct wo__scaling *work, const struct tallies *tallies, size_t i, bool is_later) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
   struct wo_stack_facts facts = wo__scale_facts(work, i);
-  bool is_unsure = may_be_gradient(work, size_bytes, has_gradients);
+  bool may_be_gradient = is_later && is_gradient_size(work, size_bytes, (enum wo_op_kind)facts.kind);
   const struct tally *by_node = facts.node == 0 ? NULL : find(tallies, size_bytes, facts.node);
   const struct tally *by_size = find_size(tallies, size_bytes);
-  if ((facts.flags & WO_STACK_SCRATCH) != 0)
+  if (by_node != NULL && only_power(by_node) == 3) by_node = NULL;
+  if ((facts.flags & WO_STACK_SCRATCH) != 0) {
     wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
-  else if (by_node != NULL && only_power(by_node) != 3)
-    take(work, i, by_node, is_unsure, WO_SCALE_REASON_OPERATOR);
-  else if (by_size != NULL)
-    take(work, i, by_size, is_unsure, WO_SCALE_REASON_SIZE);
-  else if (is_unsure)
+  } else if (may_be_gradient && find(tallies, size_bytes, 0) == NULL) {
     wo__scale_set(work, i, 0, 0, 1, WO_SCALE_REASON_UNDECIDED);
-  else
+  } else if (by_node != NULL) {
+    take(work, i, by_node, may_be_gradient, WO_SCALE_REASON_OPERATOR);
+  } else if (by_size != NULL) {
+    take(work, i, by_size, may_be_gradient, WO_SCALE_REASON_SIZE);
+  } else {
     wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_BACKWARD);
+  }
+}
+
+/* The end of the pass of backward that begins with instance `first`, and whether gradients are born in it. */
+static size_t end_of_pass(const struct wo__scaling *work, size_t first, bool *ret_has_gradients) {
+  size_t end = first;
+  *ret_has_gradients = false;
+  for (; end < work->pattern->instances.count; end++) {
+    struct wo_class_mark mark = work->classes->marks.items[end];
+    if (mark.phase != WO_PHASE_BACKWARD) break;
+    if (mark.rule == WO_CLASS_RULE_GRADIENT) *ret_has_gradients = true;
+  }
+  return end;
 }
 
 enum wo_status wo__scale_backward(struct wo__scaling *work) {
   struct tallies tallies = {0};
-  bool has_gradients = false;
   if (!gather(work, &tallies)) {
     WO_VEC_DONE(&tallies);
     return WO_E_NOMEM;
   }
-  for (size_t i = 0; i < work->pattern->instances.count; i++) {
-    if (work->classes->marks.items[i].rule == WO_CLASS_RULE_GRADIENT) has_gradients = true;
-  }
-  for (size_t i = 0; i < work->pattern->instances.count; i++) {
-    if (wo__scale_is_open(work, i)) decide(work, &tallies, i, has_gradients);
+  for (size_t first = 0, end; first<work->pattern->instances.count; first = end> first ? end : first + 1) {
+    bool has_gradients;
+    end = end_of_pass(work, first, &has_gradients);
+    for (size_t i = first; i < end; i++) {
+      if (wo__scale_is_open(work, i)) decide(work, &tallies, i, !has_gradients);
+    }
+    /* What is in no pass and still open was not made by forward either. */
+    if (end == first && wo__scale_is_open(work, first)) decide(work, &tallies, first, false);
   }
   WO_VEC_DONE(&tallies);
   return WO_OK;

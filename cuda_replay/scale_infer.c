@@ -60,6 +60,30 @@ static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reaso
   }
 }
 
+/* How far the length is from one that divides a size: 0, -1, +1, or 2 for none of them. Neighbours count only where accidents are
+ * rare: for lengths that are not short. */
+static int shift_of(uint64_t size_bytes, uint64_t length) {
+  enum { LENGTH_MIN = 32 };
+  if (size_bytes % length == 0) return 0;
+  if (length >= LENGTH_MIN && size_bytes % (length - 1) == 0) return -1;
+  if (length >= LENGTH_MIN && size_bytes % (length + 1) == 0) return 1;
+  return 2;
+}
+
+/* A size that the length does not divide is constant, unless a neighbour of the length divides it. */
+static void set_indivisible(struct wo__scaling *work, size_t i) {
+  if (work->length == 0) return;
+  int shift = shift_of(work->pattern->instances.items[i].size_bytes, work->length);
+  if (shift == 0) return;
+  if (shift == 2) {
+    wo__scale_set(work, i, 0, 0, 0, WO_SCALE_REASON_INDIVISIBLE);
+    return;
+  }
+  wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_SHIFTED);
+  work->exponents[i].shift = (int8_t)shift;
+}
+
+/* Everything that no batch touches, and the sizes of parameters and gradients for the steps to come. */
 static bool set_constants(struct wo__scaling *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     enum wo_class_rule rule = work->classes->marks.items[i].rule;
@@ -68,13 +92,15 @@ static bool set_constants(struct wo__scaling *work) {
     bool is_lasting = rule == WO_CLASS_RULE_PARAMETER || rule == WO_CLASS_RULE_START_STATE || rule == WO_CLASS_RULE_START_SETUP ||
                       rule == WO_CLASS_RULE_PERSISTENT;
     if (is_lasting && !wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
+    bool is_gradient = rule == WO_CLASS_RULE_GRADIENT || rule == WO_CLASS_RULE_START_GRADIENT;
+    if (is_gradient && !wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
     if (is_constant(rule, &reason))
       wo__scale_set(work, i, 0, 0, 0, reason);
-    else if (work->length > 0 && instance->size_bytes % work->length != 0) {
-      wo__scale_set(work, i, 0, 0, 0, WO_SCALE_REASON_INDIVISIBLE);
-    }
+    else
+      set_indivisible(work, i);
   }
   wo_size_counts_sort(&work->lasting);
+  wo_size_counts_sort(&work->gradients);
   return true;
 }
 
@@ -102,6 +128,7 @@ static bool set_replaced(struct wo__scaling *work) {
     } else if (!wo__scale_is_open(work, successor)) {
       const uint8_t *power = work->exponents[successor].power[WO_AXIS_SEQ_LEN];
       wo__scale_set(work, i, power[WO_BOUND_LOW], power[WO_BOUND_LIKELY], power[WO_BOUND_HIGH], WO_SCALE_REASON_REPLACED);
+      work->exponents[i].shift = work->exponents[successor].shift;
     }
   }
   free(successors);
@@ -154,7 +181,7 @@ static void measure(const struct wo__scaling *work, struct wo_exponents *exponen
     bool is_activation = reason >= WO_SCALE_REASON_MASK || reason == WO_SCALE_REASON_INDIVISIBLE;
     if (!is_activation || work->classes->marks.items[i].phase == WO_PHASE_START) continue;
     exponents->activation_bytes += size_bytes;
-    if (work->length > 0 && size_bytes % work->length == 0) exponents->divisible_bytes[WO_AXIS_SEQ_LEN] += size_bytes;
+    if (work->length > 0 && shift_of(size_bytes, work->length) != 2) exponents->divisible_bytes[WO_AXIS_SEQ_LEN] += size_bytes;
     if (work->batch > 0 && size_bytes % work->batch == 0) exponents->divisible_bytes[WO_AXIS_MICRO_BATCH] += size_bytes;
   }
 }
@@ -175,6 +202,7 @@ static enum wo_status check_axes(const struct wo_exponents *exponents, const str
   return WO_OK;
 }
 
+/* The steps in the order of trust. */
 static enum wo_status infer(struct wo__scaling *work) {
   if (!set_constants(work)) return WO_E_NOMEM;
   if (work->classes->facts.all_flags == 0) set_without_stacks(work);
@@ -218,6 +246,7 @@ enum wo_status wo_scale_infer(const struct wo_pattern *pattern, const struct wo_
     wo_err_set(err, status, "no memory for exponents");
   }
   wo_size_counts_done(&work.lasting);
+  wo_size_counts_done(&work.gradients);
   if (status != WO_OK) {
     wo_exponents_done(&exponents);
     return status;

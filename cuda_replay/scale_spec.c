@@ -58,6 +58,7 @@ static enum wo_status fail_at(struct wo_view text, struct wo_view rest, struct w
   return code;
 }
 
+/* Programs spell their options in either case. */
 static bool find_axis(struct wo_view name, enum wo_scale_axis_id *ret_axis) {
   for (size_t i = 0; i < sizeof axis_names / sizeof axis_names[0]; i++) {
     if (!wo_view_is_nocase(name, axis_names[i].name)) continue;
@@ -67,6 +68,7 @@ static bool find_axis(struct wo_view name, enum wo_scale_axis_id *ret_axis) {
   return false;
 }
 
+/* Reads one end of an axis off *rest, blanks around it included. */
 static enum wo_status read_end(struct wo_view text, struct wo_view *rest, uint32_t *ret_value, struct wo_err *err) {
   uint64_t value;
   *rest = wo_view_trim_start(*rest);

@@ -30,7 +30,9 @@ struct squares {
   bool is_length_a_dimension; /* a parameter is as long as the sequence: reductions by that factor prove nothing */
 };
 
+/* The member that stands for a component; paths are halved on the way. */
 static uint32_t root_of(struct squares *squares, uint32_t i) {
+  assert(i < squares->work->pattern->instances.count);
   while (squares->parent[i] != i) {
     squares->parent[i] = squares->parent[squares->parent[i]];
     i = squares->parent[i];
@@ -50,6 +52,7 @@ static uint64_t bytes_of(const struct squares *squares, uint32_t i) {
   return squares->work->pattern->instances.items[i].size_bytes;
 }
 
+/* Necessary for a square, and not more than that. A length of 1 says nothing. */
 static bool is_square_multiple(const struct squares *squares, uint64_t size) {
   uint64_t length = squares->work->length;
   return length >= 2 && size % length == 0 && (size / length) % length == 0;
@@ -61,6 +64,7 @@ static bool overlaps(const struct squares *squares, uint32_t older, uint32_t you
   return instances[older].death == WO_NO_REQUEST || instances[older].death > instances[younger].birth;
 }
 
+/* Whether large / small is a power of two of at least 2 and at most `most`. */
 static bool is_factor(uint64_t large, uint64_t small, uint64_t most) {
   for (uint64_t factor = 2; factor <= most; factor *= 2) {
     if (large / factor == small && large % factor == 0) return true;
@@ -83,6 +87,7 @@ static bool same_elements(enum wo_op_kind kind, uint64_t operand, uint64_t resul
   }
 }
 
+/* Whether an operator's result has the elements of an operand, one to one. */
 static bool hands_on(struct wo_stack_facts facts) {
   switch (facts.kind) {
   case WO_OP_NONE:
@@ -170,6 +175,7 @@ static enum evidence trust_reduction(const struct squares *squares, struct wo_st
   return squares->is_length_a_dimension ? EVIDENCE_WEAK : EVIDENCE_SCORES;
 }
 
+/* Notes what an instance shows: about itself, or, when it is a reduction, about what it reduced. */
 static void look(struct squares *squares, size_t at) {
   uint32_t i = squares->forward.items[at];
   struct wo_stack_facts facts = wo__scale_facts(squares->work, i);
@@ -191,8 +197,20 @@ static enum wo_scale_reason reason_of(unsigned evidence) {
   return (evidence & EVIDENCE_MASK) != 0 ? WO_SCALE_REASON_MASK : WO_SCALE_REASON_FORWARD;
 }
 
-static void decide(struct squares *squares, uint32_t i) {
+/* Whether a recording ends in forward so soon after a product that nothing can tell yet what it is: jobs like to die of scores.
+ */
+static bool is_cut_off(const struct squares *squares, size_t at, struct wo_stack_facts facts) {
+  enum { TOLD_WITHIN = 6 };
+  const struct wo__scaling *work = squares->work;
+  bool is_kind = facts.kind == WO_OP_MATMUL || hands_on(facts);
+  bool ends_in_forward = wo__scale_is_forward(work, work->pattern->instances.count - 1);
+  return is_kind && ends_in_forward && at + TOLD_WITHIN >= squares->forward.count;
+}
+
+/* Powers of one instance, from the evidence of its component. */
+static void decide(struct squares *squares, size_t at) {
   struct wo__scaling *work = squares->work;
+  uint32_t i = squares->forward.items[at];
   struct wo_stack_facts facts = wo__scale_facts(work, i);
   bool is_square = is_square_multiple(squares, bytes_of(squares, i));
   unsigned evidence = is_square ? squares->evidence[root_of(squares, i)] : 0;
@@ -201,7 +219,7 @@ static void decide(struct squares *squares, uint32_t i) {
   if (likely == 2) low = 2;
   /* Without operators a softmax does not show. */
   bool is_blind = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
-  if (is_square && (is_blind || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
+  if (is_square && (is_blind || is_cut_off(squares, at, facts) || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
   if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY && likely < 2) low = 0;
   if ((facts.flags & WO_STACK_SCRATCH) != 0)
     wo__scale_set(work, i, 0, 1, 1, WO_SCALE_REASON_SCRATCH);
@@ -224,6 +242,8 @@ static int compare_members(const void *a, const void *b) {
   return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
+/* The majority of one group; ties go to the square, for which there is evidence, while the other is for want of it. Constants
+ * among them are left alone: weights that share a stack. */
 static void vote(struct wo__scaling *work, const struct member *members, size_t count) {
   size_t votes[3] = {0};
   for (size_t i = 0; i < count; i++) {
@@ -231,7 +251,7 @@ static void vote(struct wo__scaling *work, const struct member *members, size_t 
     assert(power < 3);
     votes[power]++;
   }
-  unsigned winner = votes[2] > votes[1] ? 2 : 1;
+  unsigned winner = votes[2] >= votes[1] ? 2 : 1;
   if (votes[winner] == count || votes[0] > 0) return;
   for (size_t i = 0; i < count; i++) {
     unsigned power = work->exponents[members[i].instance].power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY];
@@ -260,6 +280,7 @@ static bool vote_all(struct squares *squares) {
   return true;
 }
 
+/* The instances that are to be decided, and whether the length is a width of the model as well. */
 static bool gather(struct squares *squares) {
   struct wo__scaling *work = squares->work;
   size_t count = work->pattern->instances.count;
@@ -291,7 +312,7 @@ enum wo_status wo__scale_forward(struct wo__scaling *work) {
       uint32_t i = squares.forward.items[at];
       squares.evidence[root_of(&squares, i)] |= squares.evidence[i];
     }
-    for (size_t at = 0; at < squares.forward.count; at++) decide(&squares, squares.forward.items[at]);
+    for (size_t at = 0; at < squares.forward.count; at++) decide(&squares, at);
     if (vote_all(&squares)) status = WO_OK;
   }
   free(squares.parent);

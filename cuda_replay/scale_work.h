@@ -8,10 +8,11 @@
 struct wo__scaling {
   const struct wo_pattern *pattern;
   const struct wo_classes *classes;
-  struct wo_exponent *exponents; /* one for each instance */
-  uint64_t length;               /* recorded seq_len, 0 = not given */
-  uint64_t batch;                /* recorded micro_batch, 0 = not given */
-  struct wo_size_counts lasting; /* sizes of what is alive from the start to the end: parameters and states */
+  struct wo_exponent *exponents;   /* one for each instance */
+  uint64_t length;                 /* recorded seq_len, 0 = not given */
+  uint64_t batch;                  /* recorded micro_batch, 0 = not given */
+  struct wo_size_counts lasting;   /* sizes of what is alive from the start to the end: parameters and states */
+  struct wo_size_counts gradients; /* sizes of gradients */
 };
 
 #define WO_REASON_OPEN WO_SCALE_REASON_COUNT_

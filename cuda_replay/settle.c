@@ -44,6 +44,7 @@ static struct size_range *find_range(const struct settle *settle, uint64_t addre
 
 /* Puts the present ranges off with one of them changed. */
 static void put_off(struct settle *settle, const struct size_range *range, struct size_range changed) {
+  assert(changed.min_bytes <= changed.now_bytes && changed.now_bytes <= changed.max_bytes);
   if (settle->waiting >= WO_SETTLE_RUNS_MAX) return;
   struct size_range *const copy = waiting_ranges(settle, settle->waiting++);
   memcpy(copy, settle->ranges, settle->open_count * sizeof *copy);

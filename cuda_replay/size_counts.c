@@ -11,6 +11,7 @@ bool wo_size_counts_add(struct wo_size_counts *counts, uint64_t size_bytes) {
   return true;
 }
 
+/* Counts do not take part: equal sizes are merged after sorting. */
 static int compare_sizes(const void *a, const void *b) {
   uint64_t left = ((const struct wo_size_count *)a)->size_bytes, right = ((const struct wo_size_count *)b)->size_bytes;
   return (left > right) - (left < right);

@@ -343,7 +343,7 @@ static enum wo_status settle_ranges(struct wo_start *start, const struct wo_reco
                                     const struct wo_alloc_settings *settings) {
   const size_t count = start->segments.count + 1;
   struct ranges ranges = {.start = start, .recording = recording, .settings = settings};
-  enum wo_status status = wo__card_bytes(recording, trace, &ranges.card_bytes);
+  enum wo_status status = wo__card_bytes(recording, trace, start, &ranges.card_bytes);
   ranges.heads = calloc(count, sizeof *ranges.heads);
   ranges.begins = calloc(count, sizeof *ranges.begins);
   ranges.mapped = calloc(count, sizeof *ranges.mapped);

@@ -22,12 +22,14 @@ struct unroll {
   } origin;
 };
 
+/* Remembers which instance the newest one of the result repeats. */
 static bool note_origin(struct unroll *unroll, uint32_t from) {
   if (!WO_VEC_RESERVE(&unroll->origin, 1, SIZE_MAX)) return false;
   unroll->origin.items[unroll->origin.count++] = from;
   return true;
 }
 
+/* A request that was refused when it was recorded is tried, and given back, in each pass. */
 static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
   struct wo_instance instance = unroll->from->instances.items[from];
   bool was_refused = instance.birth != WO_NO_REQUEST && instance.death == instance.birth;
@@ -60,6 +62,7 @@ static bool reset(struct unroll *unroll) {
   return true;
 }
 
+/* Before the first pass everything alive at the start plays itself. */
 static bool begin_unroll(struct unroll *unroll) {
   const struct wo_pattern *from = unroll->from;
   size_t count = from->instances.count + 1;
@@ -74,6 +77,7 @@ static bool begin_unroll(struct unroll *unroll) {
   return true;
 }
 
+/* Writes the passes one behind the other; the first has no reset before it. */
 static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes *ret_passes) {
   if (!begin_unroll(unroll)) return false;
   *ret_passes = (struct wo_passes){.count = passes};
@@ -123,13 +127,16 @@ struct watch {
   uint64_t oom_count;
 };
 
+/* Statistics are signed, as in torch; none falls below 0 here. */
 static uint64_t current_of(const struct wo_stat *stat) {
   return stat->current > 0 ? (uint64_t)stat->current : 0;
 }
 
+/* Peaks are looked at after each request: between two requests nothing grows. */
 static void watch_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct watch *watch = state;
   const struct wo_allocator_stats *stats = wo_allocator_stats(allocator);
+  assert(request < watch->passes->ends[watch->passes->count - 1]);
   while (watch->pass + 1 < watch->passes->count && request >= watch->passes->ends[watch->pass]) watch->pass++;
   struct wo_steady_pass *pass = &watch->steady->passes[watch->pass];
   uint64_t reserved = current_of(&stats->reserved_bytes[WO_STAT_ALL]);
@@ -147,6 +154,7 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
   if (watch->next.on_step != NULL) watch->next.on_step(watch->next.state, request, allocator);
 }
 
+/* A run needs a device of its own: the last try's segments must not be there any more. */
 static enum wo_status run_passes(const struct wo_pattern *unrolled, const struct wo_passes *passes,
                                  const struct wo_steady_options *options, bool is_watched, struct wo_steady *steady,
                                  struct wo_err *err) {

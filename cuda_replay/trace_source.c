@@ -35,7 +35,8 @@ void wo_trace_source_done(struct wo_trace_source *source) {
 static void read_more(struct wo_trace_source *source) {
   const size_t left = (size_t)(source->end - source->at);
   assert(left < WO_LIMIT_READ_BYTES && !source->is_at_end);
-  memmove(source->buffer, source->at, left);
+  /* Pipes give little at a time: what lies in front already must not be moved again for each piece. */
+  if (source->at != source->buffer) memmove(source->buffer, source->at, left);
   size_t len = 0;
   source->failure =
       source->feed.fill(source->feed.context, source->buffer + left, WO_LIMIT_READ_BYTES - left, &len, &source->failure_err);

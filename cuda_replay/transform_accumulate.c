@@ -23,6 +23,7 @@ static enum wo_phase phase_of(const struct accumulate *work, uint32_t instance) 
 static size_t end_of_run(const struct accumulate *work, size_t first, bool is_step) {
   const struct wo_pattern *from = work->request->pattern;
   size_t end = first;
+  assert(first <= from->requests.count);
   for (size_t r = first; r < from->requests.count; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind == WO_REQUEST_ALLOC && (phase_of(work, request->subject) == WO_PHASE_OPTIMIZER) != is_step) return r;
@@ -31,6 +32,7 @@ static size_t end_of_run(const struct accumulate *work, size_t first, bool is_st
   return end;
 }
 
+/* Whether a run of requests makes gradients: evaluation between two steps is not repeated. */
 static bool has_backward(const struct accumulate *work, size_t first, size_t end) {
   const struct wo_pattern *from = work->request->pattern;
   for (size_t r = first; r < end; r++) {
@@ -40,6 +42,7 @@ static bool has_backward(const struct accumulate *work, size_t first, size_t end
   return false;
 }
 
+/* Frees what plays an instance, if it still lives: a variable of the last run that is set again. */
 static bool free_now(struct accumulate *work, uint32_t instance) {
   uint32_t player = work->now[instance];
   work->now[instance] = GONE;
@@ -56,6 +59,7 @@ static bool add_to_gradient(struct accumulate *work, const struct wo_instance *g
   return wo_pattern_add_alloc(&work->to, instance, WO_NO_ENTRY, &temporary) && wo_pattern_add_free(&work->to, temporary);
 }
 
+/* In later runs gradients are temporaries; all else replaces what the run before left behind. */
 static bool repeat_alloc(struct accumulate *work, const struct wo_request *request, bool is_first) {
   uint32_t i = request->subject;
   const struct wo_instance *instance = &work->request->pattern->instances.items[i];
@@ -67,6 +71,7 @@ static bool repeat_alloc(struct accumulate *work, const struct wo_request *reque
   return true;
 }
 
+/* Frees and the like of something that the first run ended already have nothing to do in later ones. */
 static bool repeat_request(struct accumulate *work, const struct wo_request *request, bool is_first) {
   if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(work, request, is_first);
   if (!is_first && request->kind == WO_REQUEST_EMPTY_CACHE) return true;
@@ -83,6 +88,7 @@ static bool repeat_request(struct accumulate *work, const struct wo_request *req
   return true;
 }
 
+/* Repeats every run of forward and backward; the steps between them stay single. */
 static bool run(struct accumulate *work) {
   const struct wo_pattern *from = work->request->pattern;
   for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;

@@ -9,6 +9,7 @@ static bool is_change(enum wo_phase before, enum wo_phase now) {
   return before == WO_PHASE_OPTIMIZER || now == WO_PHASE_OPTIMIZER || (before == WO_PHASE_BACKWARD && now == WO_PHASE_FORWARD);
 }
 
+/* Copies the pattern and puts a release before each birth that begins a phase. */
 static enum wo_status apply_empty_cache(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                         struct wo_err *err) {
   const struct wo_pattern *from = request->pattern;

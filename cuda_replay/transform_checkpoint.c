@@ -52,6 +52,7 @@ struct group {
   uint32_t count;
 };
 
+/* By stack and size, so that members of a group stand together; the first born first. */
 static int compare_groups(const void *a, const void *b) {
   const struct group *left = a, *right = b;
   if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
@@ -59,6 +60,7 @@ static int compare_groups(const void *a, const void *b) {
   return (left->first > right->first) - (left->first < right->first);
 }
 
+/* By how many members, then by birth. */
 static int compare_counts(const void *a, const void *b) {
   const struct group *left = a, *right = b;
   if (left->count != right->count) return left->count < right->count ? -1 : 1;
@@ -121,6 +123,7 @@ static void cut_segments(struct checkpoint *work, const struct group *marker) {
 static void settle_segment(struct checkpoint *work, size_t index) {
   const struct wo_pattern *from = work->request->pattern;
   struct segment *segment = &work->segments[index];
+  assert(segment->first < segment->end);
   unsigned keep = work->request->bound == WO_BOUND_HIGH ? 2 : 1;
   for (size_t r = segment->end; r-- > segment->first;) {
     const struct wo_request *request = &from->requests.items[r];
@@ -168,6 +171,7 @@ static bool play_segment(struct checkpoint *work, const struct segment *segment,
   return true;
 }
 
+/* Frees of what is not there any more (it was freed with its segment and nothing made it again) go. */
 static bool write_request(struct checkpoint *work, const struct wo_request *request) {
   if (request->kind == WO_REQUEST_ALLOC) {
     const struct wo_instance *instance = instance_of(work, request->subject);
@@ -183,6 +187,7 @@ static bool write_request(struct checkpoint *work, const struct wo_request *requ
   return wo_pattern_add_request(&work->to, repeated);
 }
 
+/* Segments end, and run again, before the request at which they are noted. */
 static bool write_all(struct checkpoint *work) {
   const struct wo_pattern *from = work->request->pattern;
   for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;

@@ -42,6 +42,7 @@ struct rewrite {
 
 #define DROPPED UINT32_MAX
 
+/* What was alive at the start keeps its order, so that it is placed as before. */
 static bool rewrite_start(struct rewrite *rewrite) {
   const struct wo_pattern *from = rewrite->request->pattern;
   for (size_t i = 0; i < from->start_count; i++) {
@@ -54,6 +55,7 @@ static bool rewrite_start(struct rewrite *rewrite) {
   return true;
 }
 
+/* An allocation of size 0 is one that the changed program does not make. */
 static bool rewrite_alloc(struct rewrite *rewrite, uint32_t from, uint32_t entry) {
   struct wo_instance instance = rewrite->request->pattern->instances.items[from];
   bool was_refused = instance.death == instance.birth;
@@ -63,6 +65,7 @@ static bool rewrite_alloc(struct rewrite *rewrite, uint32_t from, uint32_t entry
   return wo_pattern_add_alloc(&rewrite->to, instance, entry, &rewrite->now[from]);
 }
 
+/* All other requests follow their instances; those of dropped ones go with them. */
 static bool rewrite_requests(struct rewrite *rewrite) {
   const struct wo_pattern *from = rewrite->request->pattern;
   for (size_t r = 0; r < from->requests.count; r++) {

@@ -10,7 +10,9 @@ static uint64_t size_of(const struct wo_transform_request *request, size_t i) {
 
 /* A share of `amount`: shards are padded to the same size. */
 static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
-  return (size_of(request, i) - 1) / request->amount + 1;
+  assert(request->amount > 0);
+  uint64_t size = size_of(request, i);
+  return size / request->amount + (size % request->amount > 0);
 }
 
 /* Buffers for the parameters in use: the unit that is gathered at a time is not known (a layer, a block), so the bounds are the
@@ -24,6 +26,7 @@ static struct wo_instance working_buffer(const struct wo_transform_request *requ
   return (struct wo_instance){.size_bytes = size > 0 ? size : 1, .stack = WO_NO_STACK, .class_ = WO_CLASS_COMMUNICATION};
 }
 
+/* Whether anything of that sort is in the recording. */
 static bool has_any(const struct wo_transform_request *request, bool (*is_one)(const struct wo_transform_request *, size_t)) {
   for (size_t i = 0; i < request->pattern->instances.count; i++) {
     if (is_one(request, i)) return true;
@@ -48,6 +51,7 @@ static uint64_t resize_shard(const struct wo_transform_request *request, size_t 
   return is_shared ? share_of(request, i) : size_of(request, i);
 }
 
+/* Each apply_ function says what must be there, how sizes change, and whether a buffer comes along. */
 static enum wo_status apply_shard(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                   struct wo_err *err) {
   return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, true, ret_pattern, err);

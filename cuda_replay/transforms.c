@@ -43,6 +43,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
   return wo_err_set(err, WO_E_UNKNOWN, "no transform \"%.*s\"; there are %s", shown, name.len > 0 ? name.ptr : "", names);
 }
 
+/* Names are spelled exactly: a wrong guess would prove the wrong program. */
 static const struct wo_transform *find(struct wo_view name) {
   for (size_t i = 0; i < ROWS; i++) {
     if (wo_view_is(name, rows[i]->name)) return rows[i];
@@ -50,6 +51,7 @@ static const struct wo_transform *find(struct wo_view name) {
   return NULL;
 }
 
+/* Reads N behind the "=", within the range of the row. */
 static enum wo_status read_amount(const struct wo_transform *row, struct wo_view rest, uint32_t *ret_amount, struct wo_err *err) {
   uint64_t value;
   if (row->amount_max == 0) return wo_err_set(err, WO_E_SYNTAX, "%s takes no number", row->name);

@@ -65,11 +65,20 @@ static void tell_expected(struct course *course) {
 
 /* ---- Observers ---- */
 
-static void count_equal(struct wo__trial *trial, enum wo_action action) {
+/* Whether the device refused although it had as much free as it was asked for. */
+static bool had_room(const struct course *course) {
+  uint64_t asked_bytes = 0, free_bytes = 0;
+  const bool was_refused = wo_device_recorded_refusal(course->device, &asked_bytes, &free_bytes);
+  return was_refused && free_bytes != UINT64_MAX && asked_bytes <= free_bytes;
+}
+
+static void count_equal(const struct course *course, enum wo_action action) {
+  struct wo__trial *const trial = course->trial;
   if (action == WO_ACTION_ALLOC) {
     trial->addresses_equal++;
   } else if (action == WO_ACTION_OOM) {
     trial->refusals_equal++;
+    trial->refusals_with_room += had_room(course);
   } else {
     trial->segment_events_equal++;
   }
@@ -84,7 +93,7 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
                         (is_oom || entry->address == event->address) &&
                         course->input->recording->streams.items[entry->stream] == event->stream;
   if (is_equal) {
-    count_equal(course->trial, event->action);
+    count_equal(course, event->action);
     course->trial->cursor++;
     return;
   }

@@ -286,8 +286,10 @@ static void compare_sequence(struct comparison *c) {
     compare_end(c);
   else if (c->is_modelled)
     c->aborted++;
-  else
+  else {
     c->refused++;
+    printf("R sequence %" PRIu64 " request %" PRIu64 ": %s\n", c->sequence, c->request, wo_lockstep_message(c->lockstep));
+  }
   if (!is_refused) check_valid(c);
   while (c->has_answer && c->answer[0] != 'S') {
     if (c->answer[0] == '!')

@@ -13,7 +13,8 @@ enum { SLOTS = 4096, STREAMS_PER_BLOCK = 16, MESSAGE_BYTES = 400 };
 /* From 2.4 on a block that was freed in a capture waits for no use that was recorded in one. */
 enum { CAPTURED_USES_FORGOTTEN = 204 };
 
-/* From 2.13 on a request is part of a capture when its own stream captures; before, when any does. */
+/* From 2.13 on a request is part of a capture when its own stream captures; before, when any does, or allocates into a MemPool.
+ */
 enum { CAPTURE_BY_STREAM = 213, CAPTURES_AT_ONCE = 16 };
 
 /* In 2.12 alone every block has an age of its own, so that the order of merges decides ties. */
@@ -300,6 +301,12 @@ static bool run_settings(struct wo_lockstep *lockstep, const char *at, const cha
   return false;
 }
 
+static void note_capture(struct wo_lockstep *lockstep, uint64_t pool, uint64_t stream) {
+  assert(lockstep->capture_count < CAPTURES_AT_ONCE);
+  lockstep->captures[lockstep->capture_count].pool = pool;
+  lockstep->captures[lockstep->capture_count++].stream = stream;
+}
+
 static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
   size_t kept = 0;
   for (size_t i = 0; i < lockstep->capture_count; i++)
@@ -310,12 +317,10 @@ static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
 static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at, const char *end) {
   const struct wo_pool_id pool = {0, wo_oracle_number(&at, end)};
   enum wo_status status = WO_OK;
-  if (request == 'b') {
+  if (request == 'b' || request == 'u') {
     const uint64_t stream = wo_oracle_number(&at, end);
-    status = wo_allocator_pool_begin(lockstep->allocator, pool, stream, true);
-    assert(lockstep->capture_count < CAPTURES_AT_ONCE);
-    lockstep->captures[lockstep->capture_count].pool = pool.second;
-    lockstep->captures[lockstep->capture_count++].stream = stream;
+    status = wo_allocator_pool_begin(lockstep->allocator, pool, stream, request == 'b');
+    if (request == 'b' || lockstep->torch < CAPTURE_BY_STREAM) note_capture(lockstep, pool.second, stream);
     lockstep->has_pools = true;
   } else if (request == 'e') {
     status = wo_allocator_pool_end(lockstep->allocator, pool);
@@ -360,6 +365,7 @@ bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t leng
   case 'p':
     return run_fraction(lockstep, at, end);
   case 'b':
+  case 'u':
   case 'e':
   case 'd':
     return run_pool(lockstep, line[0], at, end);

@@ -71,9 +71,10 @@ static struct wo_alloc_settings steps_settings(struct steps *s) {
   }
   if ((flags & 32) != 0 && s->torch >= 206) settings.max_non_split_rounding_bytes = 30 * PLAIN_MIB;
   if ((flags & 64) != 0 && s->torch >= 211) settings.large_segment_bytes = 12 * PLAIN_MIB;
-  if ((flags & 65) == 65 && s->torch >= 212) {
+  /* Often together with a fraction, so that a retry is rejected, too. */
+  if (s->torch >= 212 && (flags & 6) != 0) {
     settings.throw_on_cudamalloc_oom = true;
-    settings.string_fraction = (flags & 2) != 0 ? 0.5 : 0;
+    settings.string_fraction = 0.125 * (1 + flags % 8);
   }
   if ((flags & 128) != 0) steps_roundup(s, &settings);
   return settings;

@@ -313,11 +313,11 @@ struct wo_recording *wo_random_program_record(const struct wo_random_program *op
 }
 
 struct wo_random_program wo_random_program_of(uint64_t seed) {
-  static const uint16_t versions[] = {200, 201, 204, 205, 206, 208, 209, 211};
+  static const uint16_t versions[] = {200, 201, 204, 205, 206, 208, 209, 210, 211, 213};
   static const uint32_t divisions[] = {0, 0, 0, 0, 2, 4, 8};
   uint64_t random = seed * 977 + 1;
   struct wo_random_program program = {.seed = seed};
-  program.torch = versions[wo_random_next(&random) % 8];
+  program.torch = versions[wo_random_next(&random) % (sizeof versions / sizeof *versions)];
   program.settings = wo_alloc_settings_default(program.torch);
   program.steps = 50 + wo_random_next(&random) % 3000;
   program.cut = wo_random_next(&random) % 3 == 0 ? 0 : wo_random_next(&random) % program.steps;
@@ -357,9 +357,11 @@ struct wo_random_program wo_random_program_of(uint64_t seed) {
   if (program.settings.garbage_collection_threshold > 0 && !program.tells_stacks) program.has_deferred = false;
   /* torch miscounts the expandable memory of a private pool, and fails once the pool is given up. */
   if (program.settings.expandable_segments && program.tells_instructions) program.has_pools = false;
+  /* Since 2.13 it matters whether a pool is captured, which only instructions tell. */
+  if (program.torch >= 212) program.has_pools = false;
   /* A capture that began before the start is not known. */
   if (program.has_pools && program.tells_instructions) program.cut = 0;
-  /* The ages of free blocks at the start cannot be rebuilt, and they decide what garbage collection releases. */
-  if (program.settings.garbage_collection_threshold > 0) program.cut = 0;
+  /* The ages of free blocks at the start cannot be rebuilt. They decide what garbage collection releases, and ties since 2.12. */
+  if (program.settings.garbage_collection_threshold > 0 || program.torch >= 212) program.cut = 0;
   return program;
 }

@@ -106,7 +106,13 @@ static void rejects_by_the_string(void **state) {
   rig_forget(&rig);
   rig_refuses(&rig, 150 * MIB);
   rig_expect(&rig, "");
-  /* 0.7 is still in force. */
+  /* 0.7 is still in force: it refuses first, and the retry that it would allow is rejected. */
+  rig_free(&rig, rig_malloc_on(&rig, 90 * MIB, 5));
+  rig_forget(&rig);
+  rig_refuses(&rig, 450 * MIB);
+  rig_expect(&rig, "segment_free:90M ");
+  assert_int_equal(wo_allocator_stats(rig.a)->num_oom_rejections, 2);
+  assert_int_equal(wo_allocator_stats(rig.a)->num_alloc_retries, 1);
   rig_refuses(&rig, 600 * MIB);
   rig_expect(&rig, "oom:600M ");
   rig_close(&rig);

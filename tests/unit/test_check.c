@@ -132,6 +132,8 @@ static void random_recordings_agree(void **state) {
       fail_msg("seed %u: entry %zu: %s / %s: %s", (unsigned)seed, check.diverged_at, check.expected, check.got, check.why);
     assert_int_equal(check.addresses_equal + (check.entries_skipped > 0), check.allocations + (check.entries_skipped > 0));
     assert_int_equal(check.refusals_equal, check.refusals);
+    /* The device of the programs refuses what does not fit, and nothing else; a capture keeps it from releasing. */
+    assert_int_equal(check.refusals_with_room, 0);
     searched += check.layouts_tried > 1;
     open += check.open_blocks;
     refusals += check.refusals;
@@ -151,6 +153,24 @@ static struct wo_random_program plain_program(uint64_t seed) {
   program.has_pools = program.has_deferred = program.tells_instructions = false;
   program.stream_count = 1;
   return program;
+}
+
+/* A request that was refused although enough was free: a memory fraction did that, or a limit that the recording does not show.
+ */
+static void refusals_with_room_are_counted(void **state) {
+  (void)state;
+  struct wo_random_program program = plain_program(3);
+  program.capacity_bytes = 100 << 20;
+  struct wo_recording *const recording = wo_random_program_record(&program);
+  struct wo_trace *const trace = &recording->traces.items[0];
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == WO_ACTION_OOM) trace->entries.items[i].address = (uint64_t)60 << 30;
+  }
+  const struct wo_check check = check_of(recording, 0);
+  assert_int_equal(check.verdict, WO_CHECK_EQUAL);
+  assert_true(check.refusals > 0);
+  assert_int_equal(check.refusals_with_room, check.refusals);
+  wo_recording_free(recording);
 }
 
 /* ---- Changed recordings ---- */
@@ -397,21 +417,14 @@ static void memory_can_run_out_anywhere(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_recordings_agree),
-      cmocka_unit_test(rings_of_one_entry_are_refused),
-      cmocka_unit_test(wrong_settings_diverge),
-      cmocka_unit_test(random_recordings_agree),
-      cmocka_unit_test(doubled_entries_are_named),
-      cmocka_unit_test(missing_entries_are_noticed),
-      cmocka_unit_test(changed_sizes_are_named),
-      cmocka_unit_test(late_allocations_are_put_up_with),
-      cmocka_unit_test(refusals_name_their_reason),
-      cmocka_unit_test(left_out_frees_are_refused),
-      cmocka_unit_test(half_of_the_frees_is_enough),
-      cmocka_unit_test(open_versions_are_tried),
-      cmocka_unit_test(versions_that_cannot_differ_are_run_once),
-      cmocka_unit_test(devices_are_checked_apart),
-      cmocka_unit_test(memory_can_run_out_anywhere),
+      cmocka_unit_test(published_recordings_agree),       cmocka_unit_test(rings_of_one_entry_are_refused),
+      cmocka_unit_test(wrong_settings_diverge),           cmocka_unit_test(random_recordings_agree),
+      cmocka_unit_test(refusals_with_room_are_counted),   cmocka_unit_test(doubled_entries_are_named),
+      cmocka_unit_test(missing_entries_are_noticed),      cmocka_unit_test(changed_sizes_are_named),
+      cmocka_unit_test(late_allocations_are_put_up_with), cmocka_unit_test(refusals_name_their_reason),
+      cmocka_unit_test(left_out_frees_are_refused),       cmocka_unit_test(half_of_the_frees_is_enough),
+      cmocka_unit_test(open_versions_are_tried),          cmocka_unit_test(versions_that_cannot_differ_are_run_once),
+      cmocka_unit_test(devices_are_checked_apart),        cmocka_unit_test(memory_can_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,9 @@
 
 enum { BLOCKS = 4096, EVENTS = 4096 };
 
+/* Snapshots tell a segment's pool from 2.1 on. */
+enum { POOLS_ARE_TOLD = 201 };
+
 struct event {
   enum wo_action action;
   uint64_t address;
@@ -243,6 +246,8 @@ static bool match_segment(void *state, const struct wo_allocator_segment *segmen
   check(r, real->address == segment->address && real->size_bytes == segment->size_bytes, "another segment");
   check(r, real->is_small == segment->is_small && real->is_expandable == segment->is_expandable, "another kind of segment");
   check(r, r->recording->streams.items[real->stream] == segment->stream, "a segment of another stream");
+  check(r, r->recording->torch_from < POOLS_ARE_TOLD || r->recording->pools.items[real->pool].second == segment->pool.second,
+        "a segment of another pool");
   check(r, real->block_count == count, "another number of blocks");
   for (size_t i = 0; i < count; i++) {
     const struct wo_trace_block *block = &r->trace->blocks.items[real->first_block + i];

@@ -120,12 +120,15 @@ static struct wo_pickle_writer writer;
 
 struct page {
   char *ptr;
-  size_t len;
+  size_t len, cap;
   size_t start; /* of the base64 */
 };
 
 static void add(struct page *page, const char *bytes, size_t len) {
-  page->ptr = realloc(page->ptr, page->len + len);
+  if (page->len + len > page->cap) {
+    page->cap = 2 * (page->len + len);
+    page->ptr = realloc(page->ptr, page->cap);
+  }
   assert_non_null(page->ptr);
   memcpy(page->ptr + page->len, bytes, len);
   page->len += len;
