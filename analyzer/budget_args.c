@@ -11,7 +11,7 @@
 #define PARAMETERS_MAX 1e15
 #define SHOWN_MAX 60
 
-static const struct {
+static const struct key_row {
   const char *option;
   enum wo_budget_sort sort;
   double most;
@@ -240,7 +240,7 @@ static bool add_stated(struct wo_budget_input *input, struct wo_view value) {
   return false;
 }
 
-static const struct {
+static const struct live_row {
   const char *option;
   bool (*read)(struct wo_budget_input *input, struct wo_view value);
   size_t count_offset; /* of the member that counts them; 0: only one */

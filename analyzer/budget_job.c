@@ -6,7 +6,7 @@
 #include "analyzer/budget_report.h"
 #include "analyzer/model.h"
 #include "parsers/base/units.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 struct taker {
   const struct wo_facts *facts;

@@ -64,9 +64,49 @@ struct command {
 
 /* The words that can stand first. "diagnose" is only a topic of help. */
 static const struct command commands[] = {
-    {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET}, {"rules", WO_COMMAND_RULES},
-    {"explain", WO_COMMAND_EXPLAIN},   {"help", WO_COMMAND_HELP},     {"version", WO_COMMAND_VERSION},
+    {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET},   {"replay", WO_COMMAND_REPLAY},
+    {"rules", WO_COMMAND_RULES},       {"explain", WO_COMMAND_EXPLAIN}, {"help", WO_COMMAND_HELP},
+    {"version", WO_COMMAND_VERSION},
 };
+
+/* Options of `whyoom replay` alone. What their values mean is the business of the replay (a test sees to it that it reads every
+ * one of these). Checklist: an option also stands in help_replay, docs/whyoom.1 and docs/replay.md. */
+static const struct {
+  const char *name;
+  enum wo_cli_takes takes;
+} replay_options[] = {
+    {"check", WO_CLI_TAKES_NOTHING}, {"set", WO_CLI_TAKES_VALUE},       {"capacity", WO_CLI_TAKES_VALUE},
+    {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING},   {"at", WO_CLI_TAKES_VALUE},
+    {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},        {"no-times", WO_CLI_TAKES_NOTHING},
+    {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},   {"scale", WO_CLI_TAKES_VALUE},
+    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE},
+};
+
+enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
+  for (size_t i = 0; i < sizeof replay_options / sizeof *replay_options; i++) {
+    if (wo_view_is(name, replay_options[i].name)) return replay_options[i].takes;
+  }
+  return WO_CLI_IS_NO_OPTION;
+}
+
+static enum wo_cli_takes budget_option(struct wo_view name) {
+  switch (wo_budget_option(name)) {
+  case WO_BUDGET_TAKES_NOTHING:
+    return WO_CLI_TAKES_NOTHING;
+  case WO_BUDGET_TAKES_VALUE:
+    return WO_CLI_TAKES_VALUE;
+  case WO_BUDGET_IS_NO_OPTION:
+    break;
+  }
+  return WO_CLI_IS_NO_OPTION;
+}
+
+/* The commands that have options of their own. */
+static const struct {
+  enum wo_command command;
+  const char *name;
+  enum wo_cli_takes (*takes)(struct wo_view name);
+} owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option}, {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option}};
 
 /* ---- Help ----
  *
@@ -77,6 +117,7 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "\n"
                                     "usage: whyoom [OPTION...] [PATH...]\n"
                                     "       whyoom budget [OPTION...] [PATH...]\n"
+                                    "       whyoom replay [OPTION...] TRACE...\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
                                     "       whyoom rules why ID PATH...\n"
                                     "       whyoom rules pages DIR\n"
@@ -136,6 +177,36 @@ static const char help_budget[] = "usage: whyoom budget [OPTION...] [PATH...]\n"
                                   "exit status: 0 it fits (or no capacity is given); 1 it does not fit; 2 wrong\n"
                                   "usage, or some input could not be read\n";
 
+static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
+                                  "\n"
+                                  "Runs what a program asked of PyTorch's memory allocator again, on an exact model\n"
+                                  "of it. TRACE: a snapshot of torch.cuda.memory._dump_snapshot() (any torch from\n"
+                                  "2.0 on, plain, gzip or HTML), a profiler trace, or whyoom's own lines; - is\n"
+                                  "standard input. Without options: whether the model gives what was recorded, the\n"
+                                  "peak, what holds the memory there, and what keeps segments from being freed.\n"
+                                  "\n"
+                                  "  --check              compare every address, segment and the final layout only\n"
+                                  "  --set KEY:VALUE,...  other settings: expandable_segments:True; may be repeated\n"
+                                  "  --sweep              many settings, best first\n"
+                                  "  --capacity SIZE      what the allocator may take of the card: 79.1GiB; without\n"
+                                  "                       it: what the recording's own out-of-memory entry shows\n"
+                                  "  --scale AXIS=A:B,... other sizes: micro_batch=32:16,seq_len=512:1024\n"
+                                  "  --pair OTHER         a recording at another size, which tells how sizes grow\n"
+                                  "  --transform NAME[=N] another program; may be repeated: empty-cache,\n"
+                                  "                       checkpoint, 8bit-optimizer, offload-optimizer,\n"
+                                  "                       offload-parameters, shard-optimizer, shard-gradients,\n"
+                                  "                       shard, accumulate\n"
+                                  "  --torch VERSION      follow the rules of that version: 2.6\n"
+                                  "  --at ENTRY           every segment and block after that entry\n"
+                                  "  --device N           only that device of the recording\n"
+                                  "  --plot FILE.svg      memory over time by class, fragmentation, segments\n"
+                                  "  --chart              memory over time in the text report\n"
+                                  "  --on model           where it runs; the model is the only place so far\n"
+                                  "  --no-times           leave out how long it took: equal bytes on every run\n"
+                                  "\n"
+                                  "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
+                                  "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n";
+
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"
                                  "       whyoom rules why ID PATH... [--rules DIR] [--format json]\n"
                                  "       whyoom rules pages DIR [--rules DIR]\n"
@@ -165,7 +236,7 @@ static const char help_explain[] = "usage: whyoom explain [ID...]\n"
                                    "\n"
                                    "exit status: 0; 2 when there is no such id\n";
 
-static const char help_help[] = "usage: whyoom help [diagnose|budget|rules|explain|version]\n"
+static const char help_help[] = "usage: whyoom help [diagnose|budget|replay|rules|explain|version]\n"
                                 "\n"
                                 "The help text of a command; without one, that of whyoom itself.\n";
 
@@ -178,6 +249,8 @@ const char *wo_cli_help(enum wo_command command) {
   switch (command) {
   case WO_COMMAND_BUDGET:
     return help_budget;
+  case WO_COMMAND_REPLAY:
+    return help_replay;
   case WO_COMMAND_RULES:
     return help_rules;
   case WO_COMMAND_EXPLAIN:
@@ -313,23 +386,36 @@ static const struct option *find_letter(char letter) {
   return NULL;
 }
 
-/* Keeps an option of one command for that command to read. text is what stands behind the dashes. */
-static enum wo_status keep_budget(struct reader *reader, struct wo_view name, const char *value) {
+/* Keeps an option of one command for that command to read, its value with it; value is what stood behind a '=', or NULL. */
+static enum wo_status keep(struct reader *reader, struct wo_view name, enum wo_cli_takes takes, const char *value) {
   struct wo_cli *const cli = reader->cli;
   const int shown = (int)name.len;
-  const bool takes = wo_budget_option(name) == WO_BUDGET_TAKES_VALUE;
-  if (cli->command != WO_COMMAND_BUDGET)
-    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s is an option of `whyoom budget`, a word that comes first", shown,
-                      name.ptr);
-  if (!takes && value)
+  const bool takes_value = takes == WO_CLI_TAKES_VALUE;
+  if (!takes_value && value)
     return wo_err_set(reader->err, WO_E_USAGE, "--%.*s takes no value, but '%s' follows the =", shown, name.ptr, value);
-  if (takes && !value && reader->next >= reader->argc)
+  if (takes_value && !value && reader->next >= reader->argc)
     return wo_err_set(reader->err, WO_E_USAGE, "--%.*s wants a value, and nothing follows it", shown, name.ptr);
-  if (cli->budget_count == WO_LIMIT_BUDGET_OPTIONS)
-    return wo_err_set(reader->err, WO_E_USAGE, "budget takes %d options at the most", WO_LIMIT_BUDGET_OPTIONS);
-  if (takes && !value) value = reader->argv[reader->next++];
-  cli->budget[cli->budget_count++] = (struct wo_cli_option){name, value};
+  if (cli->option_count == WO_LIMIT_COMMAND_OPTIONS)
+    return wo_err_set(reader->err, WO_E_USAGE, "a command takes %d options at the most", WO_LIMIT_COMMAND_OPTIONS);
+  if (takes_value && !value) value = reader->argv[reader->next++];
+  cli->options[cli->option_count++] = (struct wo_cli_option){name, value};
   return WO_OK;
+}
+
+/* An option that is not everybody's: of this command, of another one (which is told), or of none. */
+static enum wo_status read_own(struct reader *reader, struct wo_view name, const char *value) {
+  const char *owner = NULL;
+  for (size_t i = 0; i < sizeof owners / sizeof *owners; i++) {
+    const enum wo_cli_takes takes = owners[i].takes(name);
+    if (takes == WO_CLI_IS_NO_OPTION) continue;
+    if (owners[i].command == reader->cli->command) return keep(reader, name, takes, value);
+    owner = owners[i].name;
+  }
+  if (owner)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s is an option of `whyoom %s`, a word that comes first", (int)name.len,
+                      name.ptr, owner);
+  return wo_err_set(reader->err, WO_E_USAGE, "unknown option --%.*s (whyoom --help lists them; a file of that name: -- first)",
+                    (int)(name.len < 80 ? name.len : 80), name.ptr);
 }
 
 /* Reads "--name", "--name=value" or "--name value"; text stands behind the dashes. */
@@ -338,11 +424,7 @@ static enum wo_status read_long(struct reader *reader, const char *text) {
   const bool has_value = wo_view_find_char(value, '=', 0) != WO_NOT_FOUND;
   const struct wo_view name = wo_view_cut(&value, '=');
   const struct option *const option = find_long(name);
-  if (option == NULL && wo_budget_option(name) != WO_BUDGET_IS_NO_OPTION)
-    return keep_budget(reader, name, has_value ? value.ptr : NULL);
-  if (option == NULL)
-    return wo_err_set(reader->err, WO_E_USAGE, "unknown option --%.*s (whyoom --help lists them; a file of that name: -- first)",
-                      (int)(name.len < 80 ? name.len : 80), text);
+  if (option == NULL) return read_own(reader, name, has_value ? value.ptr : NULL);
   if (has_value && option->takes == TAKES_NOTHING)
     return wo_err_set(reader->err, WO_E_USAGE, "--%s takes no value, but '%s' follows the =", option->name, value.ptr);
   if (has_value) return apply_checked(reader, option, value.ptr);
@@ -423,6 +505,14 @@ static enum wo_status check_rules(const struct wo_cli *cli, struct wo_err *err) 
   return wo_err_set(err, WO_E_USAGE, "rules wants one of list, check, test, show, why and pages, not '%s'", cli->words[0]);
 }
 
+/* A recording is too large to be waited for on a terminal, so that standard input must be asked for. */
+static enum wo_status check_replay(const struct wo_cli *cli, struct wo_err *err) {
+  if (cli->word_count > 0) return WO_OK;
+  return wo_err_set(err, WO_E_USAGE,
+                    "replay wants a recording: a snapshot of torch.cuda.memory._dump_snapshot(), or - for "
+                    "standard input; see whyoom help replay");
+}
+
 /* Finds the topic; no word means whyoom itself. Further words are ignored: somebody who asks for
  * help is not to be refused for asking too much. */
 static enum wo_status check_help(struct wo_cli *cli, struct wo_err *err) {
@@ -441,6 +531,8 @@ static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
     return check_rules(cli, err);
   case WO_COMMAND_HELP:
     return check_help(cli, err);
+  case WO_COMMAND_REPLAY:
+    return check_replay(cli, err);
   case WO_COMMAND_BUDGET:
   case WO_COMMAND_EXPLAIN:
   case WO_COMMAND_VERSION:

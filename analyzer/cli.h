@@ -12,6 +12,7 @@
 enum wo_command {
   WO_COMMAND_DIAGNOSE,
   WO_COMMAND_BUDGET,
+  WO_COMMAND_REPLAY,
   WO_COMMAND_RULES,
   WO_COMMAND_EXPLAIN,
   WO_COMMAND_HELP,
@@ -40,12 +41,18 @@ struct wo_cli {
   bool list_events; /* --events: the evidence, one line each, instead of a report */
   char **words;     /* arguments that are no options, in order; borrowed from argv */
   size_t word_count;
-  struct wo_cli_option budget[WO_LIMIT_BUDGET_OPTIONS]; /* of `whyoom budget`, in order */
-  size_t budget_count;
+  struct wo_cli_option options[WO_LIMIT_COMMAND_OPTIONS]; /* that this command alone has, in order */
+  size_t option_count;
 };
 
 /* Reads argv. WO_E_USAGE with a message that names the option and what was expected. Arguments behind "--" are words. */
 enum wo_status wo_cli_parse(int argc, char **argv, struct wo_cli *ret_cli, struct wo_err *err);
+
+/* What stands behind an option of one command. */
+enum wo_cli_takes { WO_CLI_TAKES_NOTHING, WO_CLI_TAKES_VALUE, WO_CLI_IS_NO_OPTION };
+
+/* Whether `whyoom replay` has that option (name without dashes), and what it takes. The values are read where they are used. */
+enum wo_cli_takes wo_cli_replay_option(struct wo_view name);
 
 /* The help text of a command (NULL-terminated string, static). */
 const char *wo_cli_help(enum wo_command command);

@@ -34,8 +34,8 @@ static enum wo_exit read_files(struct call *call) {
 }
 
 static enum wo_exit read_model(struct call *call) {
-  for (size_t i = 0; i < call->cli->budget_count; i++) {
-    const struct wo_cli_option *const option = &call->cli->budget[i];
+  for (size_t i = 0; i < call->cli->option_count; i++) {
+    const struct wo_cli_option *const option = &call->cli->options[i];
     if (!wo_view_is(option->name, "model")) continue;
     const struct wo_model_shape *const shape = wo_model_shape_find(call->pack, wo_view_of(option->value));
     struct wo_err err = {0};
@@ -68,8 +68,8 @@ static void drop_rival(struct wo_budget_report *report, enum wo_budget_key given
 static enum wo_exit read_options(struct call *call) {
   struct wo_err err = {0};
   bool has_frozen = false;
-  for (size_t i = 0; i < call->cli->budget_count; i++) {
-    const struct wo_cli_option *const option = &call->cli->budget[i];
+  for (size_t i = 0; i < call->cli->option_count; i++) {
+    const struct wo_cli_option *const option = &call->cli->options[i];
     const enum wo_budget_key key = wo_budget_key_find(option->name);
     const bool is_frozen = wo_view_is(option->name, "frozen");
     if (is_frozen && !has_frozen) call->report.input.frozen_count = 0;
@@ -111,7 +111,7 @@ static enum wo_exit run(struct call *call, const struct wo_terminal *terminal, s
 
 enum wo_exit wo_command_budget(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                struct wo_text *errors) {
-  if (cli->word_count == 0 && cli->budget_count == 0) {
+  if (cli->word_count == 0 && cli->option_count == 0) {
     wo_text_add(errors,
                 "whyoom: budget wants options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget\n");
     return WO_EXIT_ERROR;

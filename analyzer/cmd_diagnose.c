@@ -101,6 +101,14 @@ enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack 
   return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
+/* A recording says nothing of why a job failed: without a log, "no failure found" would be a lie. */
+static bool has_log(const struct wo_job *job) {
+  for (size_t i = 0; i < job->input_count; i++) {
+    if (!job->inputs[i].is_recording) return true;
+  }
+  return job->input_count == 0;
+}
+
 /* Diagnoses the given paths as one job. An input that could not be read outweighs what was found,
  * and --exit-zero does not hide it: it is a mistake in the call, not a result. */
 static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_pack *pack,
@@ -108,6 +116,10 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   struct wo_job *job = NULL;
   const enum wo_exit reading = wo_command_read_job(cli, pack, paths, count, &job, errors);
   enum wo_exit code = WO_EXIT_ERROR;
+  if (job && !has_log(job)) {
+    wo_job_free(job);
+    return WO_EXIT_ERROR;
+  }
   if (job) {
     code = WO_EXIT_FINE;
     if (cli->list_events) {

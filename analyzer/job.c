@@ -7,7 +7,7 @@
 #include "analyzer/story.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 static const char *const outcome_names[] = {
 #define WO_OUTCOME_NAME(code, name, text) [code] = name,
@@ -132,9 +132,28 @@ static bool is_binary(const char *buf, size_t len) {
   return odd * BINARY_SHARE > sample;
 }
 
-/* Reads to the end, or to the first error; either way the scanner is ended, so that what came before the error counts. */
-static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary, bool *ret_is_binary,
-                           struct wo_err *err) {
+/* What a recording of allocations is called, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2
+ * to 5 start with 0x80 and their number, 0 and 1 with a dictionary) that soon names its segments; a profile is a Chrome trace. */
+static struct wo_view recording_format(const char *buf, size_t len) {
+  const struct wo_view front = {buf, len < SAMPLE_BYTES ? len : SAMPLE_BYTES};
+  const bool is_pickle = len > 2 && (((unsigned char)buf[0] == 0x80 && buf[1] >= 2 && buf[1] <= 5) ||
+                                     wo_view_starts(front, "(dp") || wo_view_starts(front, "}q"));
+  if (is_pickle && (wo_view_has(front, "segments") || wo_view_has(front, "segment_type"))) return WO_VIEW("snapshot");
+  const bool is_json = wo_view_starts(wo_view_trim_start(front), "{");
+  return is_json && (wo_view_has(front, "\"traceEvents\"") || wo_view_has(front, "\"deviceProperties\"")) ? WO_VIEW("profiler")
+                                                                                                          : (struct wo_view){0};
+}
+
+/* What the first bytes tell of an input. */
+struct front {
+  bool is_binary;
+  struct wo_view recording; /* its format, or empty */
+};
+
+/* Reads to the end, to the first error, or no further than the front of a recording; in each case the scanner is ended, so that
+ * what came before the error counts. */
+static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
+                           struct front *ret_front, struct wo_err *err) {
   char *buf = malloc(WO_LIMIT_READ_BYTES);
   if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   enum wo_status status = WO_OK;
@@ -142,7 +161,10 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   do {
     len = 0;
     status = wo_input_read(input, buf, WO_LIMIT_READ_BYTES, &len, err);
-    if (wo_input_bytes(input) == len) *ret_is_binary = is_binary(buf, len);
+    if (len > 0 && wo_input_bytes(input) == len) {
+      *ret_front = (struct front){.is_binary = is_binary(buf, len), .recording = recording_format(buf, len)};
+      if (ret_front->recording.len > 0) break;
+    }
     if (status == WO_OK && wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   } while (status == WO_OK && len > 0);
   free(buf);
@@ -169,11 +191,16 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
   struct wo_scan *scan = NULL;
   if (new_scan(job, path, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
   struct wo_scan_summary summary = {0};
-  bool is_no_text = false;
-  enum wo_status status = pump(scan, input, &summary, &is_no_text, err);
+  struct front front = {0};
+  enum wo_status status = pump(scan, input, &summary, &front, err);
   wo_scan_free(scan);
   note_summary(job, row, &summary);
-  if (is_no_text && status == WO_OK) {
+  if (front.recording.len > 0) {
+    row->is_recording = true;
+    row->format = front.recording;
+    row->bytes = wo_input_bytes(input);
+    add_note(row, WO_VIEW("is a recording of allocations and no log: `whyoom replay` reads it"));
+  } else if (front.is_binary && status == WO_OK) {
     row->format = WO_VIEW("unknown");
     status = wo_err_set(err, WO_E_KIND, "is no text: only what looks like text in it was read");
   }

@@ -3,6 +3,7 @@
 #define WO_LADDER_H
 
 #include "analyzer/diagnose.h"
+#include "parsers/base/json_out.h"
 
 enum { WO_LADDER_RUNGS_MAX = 8 };
 
@@ -59,10 +60,8 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
 /* The ladder of a job, in *ret_ladder. False when no run that fits is known with its micro-batch and its peak. */
 bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report *report, struct wo_ladder *ret_ladder);
 
-struct cJSON;
-
-/* The ladder as one JSON object, to be released with cJSON_Delete. NULL when memory is out. */
-struct cJSON *wo_ladder_json(const struct wo_ladder *ladder);
+/* Puts the ladder as one JSON object under a key of parent. */
+void wo_ladder_json(struct wo_json_out *out, struct cJSON *parent, const char *key, const struct wo_ladder *ladder);
 
 /* "safe", "tight" or "no". */
 const char *wo_ladder_verdict_name(enum wo_ladder_verdict verdict);

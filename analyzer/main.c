@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyzer/command.h"
+#include "cuda_replay/replay_command.h"
 
 /* All that depends on where the program runs, read once. The locale's variables are looked at in
  * the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8
@@ -30,6 +31,23 @@ static struct wo_terminal look_at_terminal(void) {
   return terminal;
 }
 
+/* The second flow knows nothing of this command line: it gets the words and options that it wants, and its exit codes are the
+ * same four. */
+static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                               struct wo_text *errors) {
+  struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
+  for (size_t i = 0; i < cli->option_count; i++)
+    options[i] = (struct wo_replay_option){cli->options[i].name, wo_view_of(cli->options[i].value)};
+  const struct wo_replay_call call = {.paths = cli->words,
+                                      .path_count = cli->word_count,
+                                      .options = options,
+                                      .option_count = cli->option_count,
+                                      .is_json = cli->format == WO_OUT_JSON,
+                                      .exit_zero = cli->exit_zero,
+                                      .style = wo_command_style(cli, terminal)};
+  return (enum wo_exit)wo_replay_command(&call, out, errors);
+}
+
 /* One command, its texts added to out and errors. No default in the switch, so that the compiler
  * names a command that was forgotten. */
 static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
@@ -39,6 +57,8 @@ static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo
     return wo_command_diagnose(cli, &terminal, out, errors);
   case WO_COMMAND_BUDGET:
     return wo_command_budget(cli, &terminal, out, errors);
+  case WO_COMMAND_REPLAY:
+    return run_replay(cli, &terminal, out, errors);
   case WO_COMMAND_RULES:
     return wo_command_rules(cli, out, errors);
   case WO_COMMAND_EXPLAIN:

@@ -9,7 +9,7 @@ enum wo_status wo_monitors_make(const struct wo_job *job, struct wo_arena *arena
                                 size_t *ret_count);
 
 /* Gathers the processes that traces show, by file, the largest first. The rows live in `arena`. WO_E_NOMEM. */
-enum wo_status wo_processes_make(const struct wo_job *job, struct wo_arena *arena,
-                                 const struct wo_report_process **ret_processes, size_t *ret_count);
+enum wo_status wo_processes_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_process **ret_processes,
+                                 size_t *ret_count);
 
 #endif

@@ -2,9 +2,10 @@
  *
  * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,
  * fixes, then what was left out. No decisions are made here and no number is computed that the report does not hold. */
+#include "analyzer/report_text.h"
+
 #include <assert.h>
 
-#include "analyzer/report_text.h"
 #include "parsers/base/units.h"
 
 enum {

@@ -51,9 +51,6 @@ struct wo_view wo__writer_scratch(const struct wo__writer *w);
 /* Adds "1 204 lines": a count with blanks between groups of three digits, and its noun. */
 void wo__add_counted(struct wo_text *text, uint64_t count, const char *one, const char *many);
 
-/* Adds cJSON's formatted text with its tabs turned into blanks, and a line break. */
-void wo__add_printed_json(struct wo_text *text, const char *printed);
-
 /* Adds a path as it may be shown: what it is called on disk can hold any byte. */
 void wo__add_path(struct wo_text *text, struct wo_view path);
 

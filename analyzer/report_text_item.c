@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "analyzer/report_text.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 enum {
   LABEL_WIDTH_MIN = 60, /* below it, labelled text hangs at a fixed indent in place of behind its label */

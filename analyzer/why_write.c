@@ -2,7 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "analyzer/why.h"
-#include "parsers/clean.h"
+#include "parsers/base/json_out.h"
 
 static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
 
@@ -82,118 +82,72 @@ void wo_why_text(const struct wo_why *why, struct wo_text *out) {
 
 /* ---- JSON ---- */
 
-/* Items that cannot be made are left out, and the whole is then failed: an answer with holes would pass for a whole one. */
-struct writer {
-  struct wo_text scratch;
-  bool is_failed;
-};
-
-static cJSON *put(struct writer *w, cJSON *object, const char *key, cJSON *item) {
-  if (item != NULL && cJSON_AddItemToObject(object, key, item)) return item;
-  cJSON_Delete(item);
-  w->is_failed = true;
-  return NULL;
-}
-
-static cJSON *push(struct writer *w, cJSON *array) {
-  cJSON *const item = cJSON_CreateObject();
-  if (item != NULL && cJSON_AddItemToArray(array, item)) return item;
-  cJSON_Delete(item);
-  w->is_failed = true;
-  return NULL;
-}
-
-/* An absent text is null. Rule files may hold any bytes. */
-static void put_text(struct writer *w, cJSON *object, const char *key, struct wo_view view) {
-  if (view.len == 0) {
-    put(w, object, key, cJSON_CreateNull());
-    return;
-  }
-  w->scratch.len = 0;
-  wo_text_repeat(&w->scratch, ' ', view.len * 3 + 1);
-  if (w->scratch.is_failed) {
-    w->is_failed = true;
-    return;
-  }
-  const struct wo_view clean = wo_clean_utf8(view, w->scratch.ptr, w->scratch.len - 1);
-  w->scratch.ptr[clean.len] = '\0';
-  put(w, object, key, cJSON_CreateString(w->scratch.ptr));
-}
-
 /* A value, its bounds where it is a number, and its unit. What is unknown is null. */
-static void put_value(struct writer *w, cJSON *object, struct wo_value value) {
+static void put_value(struct wo_json_out *json, cJSON *object, struct wo_value value) {
   const bool is_number = value.unit == WO_UNIT_NUMBER || value.unit == WO_UNIT_BYTES || value.unit == WO_UNIT_DURATION;
-  put(w, object, "unit", cJSON_CreateString(wo_unit_name(value.unit)));
+  wo_json_put(json, object, "unit", cJSON_CreateString(wo_unit_name(value.unit)));
   if (value.unit == WO_UNIT_BOOL) {
-    put(w, object, "value", value.truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value.truth == WO_TRUE));
+    wo_json_put(json, object, "value",
+                value.truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value.truth == WO_TRUE));
   } else if (!value.is_known) {
-    put(w, object, "value", cJSON_CreateNull());
+    wo_json_put(json, object, "value", cJSON_CreateNull());
   } else if (value.unit == WO_UNIT_TEXT) {
-    put_text(w, object, "value", value.text);
+    wo_json_put_text(json, object, "value", value.text);
   } else {
-    put(w, object, "value", cJSON_CreateNumber(value.number.mid));
+    wo_json_put(json, object, "value", cJSON_CreateNumber(value.number.mid));
   }
   if (!is_number || !value.is_known) return;
-  put(w, object, "lo", cJSON_CreateNumber(value.number.lo));
-  put(w, object, "hi", cJSON_CreateNumber(value.number.hi));
+  wo_json_put(json, object, "lo", cJSON_CreateNumber(value.number.lo));
+  wo_json_put(json, object, "hi", cJSON_CreateNumber(value.number.hi));
 }
 
-static void put_step(struct writer *w, cJSON *array, const struct wo_why_step *step) {
-  cJSON *const object = push(w, array);
-  put(w, object, "depth", cJSON_CreateNumber(step->step.depth));
-  put_text(w, object, "source", step->step.source);
-  put(w, object, "verdict", cJSON_CreateString(verdict_of(step)));
-  cJSON *const facts = put(w, object, "facts", cJSON_CreateArray());
+static void put_step(struct wo_json_out *json, cJSON *array, const struct wo_why_step *step) {
+  cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
+  wo_json_put(json, object, "depth", cJSON_CreateNumber(step->step.depth));
+  wo_json_put_text(json, object, "source", step->step.source);
+  wo_json_put(json, object, "verdict", cJSON_CreateString(verdict_of(step)));
+  cJSON *const facts = wo_json_put(json, object, "facts", cJSON_CreateArray());
   for (size_t i = 0; i < step->fact_count; i++) {
-    cJSON *const fact = push(w, facts);
-    put_text(w, fact, "name", step->facts[i].name);
-    put_value(w, fact, step->facts[i].value);
-    put_text(w, fact, "place", step->facts[i].place);
+    cJSON *const fact = wo_json_push(json, facts, cJSON_CreateObject());
+    wo_json_put_text(json, fact, "name", step->facts[i].name);
+    put_value(json, fact, step->facts[i].value);
+    wo_json_put_text(json, fact, "place", step->facts[i].place);
   }
 }
 
-static void put_clause(struct writer *w, cJSON *array, const struct wo_why_clause *clause) {
-  cJSON *const object = push(w, array);
-  put(w, object, "part", cJSON_CreateString(clause->part));
-  put_text(w, object, "name", clause->name);
-  put_text(w, object, "say", clause->say);
-  put_text(w, object, "source", clause->source);
-  put_value(w, object, clause->value);
+static void put_clause(struct wo_json_out *json, cJSON *array, const struct wo_why_clause *clause) {
+  cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
+  wo_json_put(json, object, "part", cJSON_CreateString(clause->part));
+  wo_json_put_text(json, object, "name", clause->name);
+  wo_json_put_text(json, object, "say", clause->say);
+  wo_json_put_text(json, object, "source", clause->source);
+  put_value(json, object, clause->value);
   if (clause->has_weight) {
-    put(w, object, "weight", cJSON_CreateNumber(clause->weight));
-    put(w, object, "score", cJSON_CreateNumber(clause->score));
+    wo_json_put(json, object, "weight", cJSON_CreateNumber(clause->weight));
+    wo_json_put(json, object, "score", cJSON_CreateNumber(clause->score));
   }
-  cJSON *const steps = put(w, object, "conditions", cJSON_CreateArray());
-  for (size_t i = 0; i < clause->step_count; i++) put_step(w, steps, &clause->steps[i]);
+  cJSON *const steps = wo_json_put(json, object, "conditions", cJSON_CreateArray());
+  for (size_t i = 0; i < clause->step_count; i++) put_step(json, steps, &clause->steps[i]);
 }
 
-static void put_why(struct writer *w, cJSON *root, const struct wo_why *why) {
-  put(w, root, "schema", cJSON_CreateString("whyoom.why/1"));
-  put(w, root, "sort", cJSON_CreateString(why->sort));
-  put_text(w, root, "id", why->id);
-  put_text(w, root, "file", why->place.file);
-  put(w, root, "line", cJSON_CreateNumber((double)why->place.line));
-  put(w, root, "built_in", cJSON_CreateBool(!why->place.is_user));
-  put(w, root, "fires", cJSON_CreateBool(why->is_fired));
-  put_text(w, root, "reason", why->reason);
-  put(w, root, "prior", why->has_score ? cJSON_CreateNumber(why->prior) : cJSON_CreateNull());
-  put(w, root, "score", why->has_score ? cJSON_CreateNumber(why->score) : cJSON_CreateNull());
-  cJSON *const clauses = put(w, root, "clauses", cJSON_CreateArray());
-  for (size_t i = 0; i < why->clause_count; i++) put_clause(w, clauses, &why->clauses[i]);
+static void put_why(struct wo_json_out *json, cJSON *root, const struct wo_why *why) {
+  wo_json_put(json, root, "schema", cJSON_CreateString("whyoom.why/1"));
+  wo_json_put(json, root, "sort", cJSON_CreateString(why->sort));
+  wo_json_put_text(json, root, "id", why->id);
+  wo_json_put_text(json, root, "file", why->place.file);
+  wo_json_put(json, root, "line", cJSON_CreateNumber((double)why->place.line));
+  wo_json_put_bool(json, root, "built_in", !why->place.is_user);
+  wo_json_put_bool(json, root, "fires", why->is_fired);
+  wo_json_put_text(json, root, "reason", why->reason);
+  wo_json_put(json, root, "prior", why->has_score ? cJSON_CreateNumber(why->prior) : cJSON_CreateNull());
+  wo_json_put(json, root, "score", why->has_score ? cJSON_CreateNumber(why->score) : cJSON_CreateNull());
+  cJSON *const clauses = wo_json_put(json, root, "clauses", cJSON_CreateArray());
+  for (size_t i = 0; i < why->clause_count; i++) put_clause(json, clauses, &why->clauses[i]);
 }
 
 void wo_why_json(const struct wo_why *why, struct wo_text *out) {
-  struct writer w = {.is_failed = false};
+  struct wo_json_out json = {0};
   cJSON *const root = cJSON_CreateObject();
-  if (root == NULL) w.is_failed = true;
-  if (root != NULL) put_why(&w, root, why);
-  char *const text = w.is_failed ? NULL : cJSON_Print(root);
-  if (text == NULL) {
-    out->is_failed = true;
-  } else {
-    wo_text_add(out, "%s\n", text);
-  }
-  cJSON_free(text);
-  cJSON_Delete(root);
-  wo_text_done(&w.scratch);
+  if (root != NULL) put_why(&json, root, why);
+  wo_json_finish(&json, root, out);
 }

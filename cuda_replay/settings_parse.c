@@ -321,6 +321,7 @@ static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_
     struct item item = {.value = value, .torch = torch, .settings = settings, .err = err};
     enum wo_status status = find_key(name, torch, &item.key, err);
     if (status != WO_OK) return status;
+    assert(item.key != NULL);
     if (name.len == whole.len) return expect(&item, WO_E_SYNTAX, "a colon and a value");
     const bool is_segment = item.key->kind == KIND_LARGE_SEGMENT;
     if (is_segment && only_segment) status = read_large_segment(&item);
@@ -330,6 +331,7 @@ static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_
   return WO_OK;
 }
 
+/* The segment size is read first, as torch does, since the limits of other keys depend on it wherever they stand. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
                                        struct wo_err *err) {
   char packed[TEXT_MAX];

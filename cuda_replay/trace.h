@@ -139,6 +139,7 @@ struct wo_recording {
   enum wo_trace_format format;
   enum wo_trace_fidelity fidelity;
   bool is_truncated; /* the file ends early; a note says where */
+  bool has_only_ids; /* addresses of blocks are plain numbers that tell them apart: there is no placement to check. Line form only */
   /* Versions of torch that the layout allows (settings.h: 206 = 2.6); 0 = open. Equal when known for sure. */
   uint16_t torch_from;
   uint16_t torch_to;

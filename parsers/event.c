@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "parsers/base/vec.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 /* Fields that a new event has room for; doubled when more are set. */
 enum { FIELD_CAPACITY_FIRST = 4 };

@@ -108,7 +108,6 @@ static size_t stream_label(struct wo_view rest, struct reading *reading) {
 static size_t task_label(struct wo_view rest, struct reading *reading) {
   const size_t width_max = 3;
   const size_t digits_max = 6;
-  if (reading->prefix.length > 0) return 0;
   size_t start = 0;
   if (has_char(rest, 0, 'P') && skip_digits(rest, 1) > 1 && has_char(rest, skip_digits(rest, 1), ' ')) {
     start = skip_digits(rest, 1); /* a component of a heterogeneous job */
@@ -128,7 +127,7 @@ static size_t task_label(struct wo_view rest, struct reading *reading) {
 
 /* `[3] `: by MPICH and Intel MPI. Only at the start of a line; `[1] 4711` is a shell starting a job. */
 static size_t mpich_label(struct wo_view rest, struct reading *reading) {
-  if (reading->prefix.length > 0 || !has_char(rest, 0, '[')) return 0;
+  if (!has_char(rest, 0, '[')) return 0;
   const size_t end = skip_digits(rest, 1);
   int32_t rank = 0;
   if (!rank_between(rest, 1, end, &rank) || !wo_view_starts(wo_view_skip(rest, end), "] ")) return 0;
@@ -171,7 +170,6 @@ static bool is_host_word(struct wo_view word) {
 
 /* `node01: `: by pdsh and clush. A single word behind it makes it a setting. */
 static size_t host_label(struct wo_view rest, struct reading *reading) {
-  if (reading->prefix.length > 0) return 0;
   const size_t end = skip_host(rest, 0);
   if (!has_char(rest, end, ':') || !has_char(rest, end + 1, ' ')) return 0;
   const struct wo_view host = wo_view_sub(rest, 0, end);
@@ -239,47 +237,86 @@ static size_t worker_label(struct wo_view rest, struct reading *reading) {
 
 /* ---- All of them ---- */
 
+/* What the first character of a prefix can be. Most lines have no prefix, and most readers can tell so by one look. */
+enum first {
+  FIRST_BRACKET = 1 << 0, /* [ */
+  FIRST_PAREN = 1 << 1,   /* ( */
+  FIRST_BLANK = 1 << 2,
+  FIRST_DIGIT = 1 << 3,
+  FIRST_UPPER = 1 << 4,
+  FIRST_LOWER = 1 << 5,
+  FIRST_OTHER = 1 << 6,
+  FIRST_NAME = FIRST_DIGIT | FIRST_UPPER | FIRST_LOWER | FIRST_OTHER /* is_host_char, and what else names are made of */
+};
+
+/* Where a reader may read. */
+enum place {
+  ANYWHERE,
+  AT_START,   /* of the line only */
+  IN_A_RECORD /* behind a time, a level or a tag of a log record only */
+};
+
 /* A row of the table. */
 struct reader {
   size_t (*read)(struct wo_view rest, struct reading *reading);
+  unsigned first; /* what it can begin with, enum first */
+  enum place place;
   bool is_log_part; /* part of a log record: further parts may follow it */
 };
 
 /* From the unmistakable to the general: labels in brackets with a word in them, log records, then bare numbers and names. */
 static const struct reader readers[] = {
-    {rank_label, false},                 /* [rank3]: */
-    {named_rank, false},                 /* [Rank 3] */
-    {stream_label, false},               /* [1,3]<stderr>: */
-    {host_rank_label, false},            /* [gpu187:1]: */
-    {role_label, false},                 /* [default0]: */
-    {worker_label, false},               /* (WorkerDict pid=1) */
-    {wo__prefix_glog_tag, true},         /* W0106 15:18:46.6 209443 path:1] */
-    {wo__prefix_kernel_time, true},      /* [  514.682838] */
-    {wo__prefix_bracketed_time, true},   /* [2025-01-06 15:18:19,123] */
-    {wo__prefix_dmesg_time, true},       /* [Mon Jan  6 15:18:46 2025] */
-    {wo__prefix_iso_time, true},         /* 2025-01-06 15:18:19,123 */
-    {wo__prefix_short_time, true},       /* 03-19 07:27:53 */
-    {wo__prefix_syslog_head, true},      /* Jan  6 15:18:46 gpu01 */
-    {wo__prefix_kernel_tag, true},       /* kernel: */
-    {nccl_tag, false},                   /* gpu01:4711:4720 [3] file.cc:50 */
-    {wo__prefix_leading_level, true},    /* ERROR, with 03-19 07:27:53 behind it */
-    {wo__prefix_level_word, true},       /* [INFO] */
-    {wo__prefix_transformers_tag, true}, /* [INFO|trainer.py:1234] */
-    {wo__prefix_file_tag, true},         /* [core.py:560] */
-    {wo__prefix_tensorflow_tag, true},   /* I tensorflow/core/op.cc:100] */
-    {wo__prefix_arrow, true},            /* >> */
-    {wo__prefix_container_stream, true}, /* stderr F */
-    {wo__prefix_logger_name, true},      /* - torch.distributed - */
-    {task_label, false},                 /* 8: */
-    {mpich_label, false},                /* [3] */
-    {host_label, false},                 /* node01: */
-    {wo__prefix_pytest_mark, false},     /* E, with blanks behind it */
+    {rank_label, FIRST_BRACKET, ANYWHERE, false},                           /* [rank3]: */
+    {named_rank, FIRST_BRACKET, ANYWHERE, false},                           /* [Rank 3] */
+    {stream_label, FIRST_BRACKET, ANYWHERE, false},                         /* [1,3]<stderr>: */
+    {host_rank_label, FIRST_BRACKET, ANYWHERE, false},                      /* [gpu187:1]: */
+    {role_label, FIRST_BRACKET, ANYWHERE, false},                           /* [default0]: */
+    {worker_label, FIRST_PAREN, ANYWHERE, false},                           /* (WorkerDict pid=1) */
+    {wo__prefix_glog_tag, FIRST_BRACKET | FIRST_UPPER, ANYWHERE, true},     /* W0106 15:18:46.6 209443 path:1] */
+    {wo__prefix_kernel_time, FIRST_BRACKET, ANYWHERE, true},                /* [  514.682838] */
+    {wo__prefix_bracketed_time, FIRST_BRACKET, ANYWHERE, true},             /* [2025-01-06 15:18:19,123] */
+    {wo__prefix_dmesg_time, FIRST_BRACKET, ANYWHERE, true},                 /* [Mon Jan  6 15:18:46 2025] */
+    {wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true},                     /* 2025-01-06 15:18:19,123 */
+    {wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true},                   /* 03-19 07:27:53 */
+    {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
+    {wo__prefix_kernel_tag, FIRST_LOWER, ANYWHERE, true},                   /* kernel: */
+    {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */
+    {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 behind it */
+    {wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true},     /* [INFO] */
+    {wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true},           /* [INFO|trainer.py:1234] */
+    {wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true},                   /* [core.py:560] */
+    {wo__prefix_tensorflow_tag, FIRST_UPPER, IN_A_RECORD, true},            /* I tensorflow/core/op.cc:100] */
+    {wo__prefix_arrow, FIRST_OTHER, IN_A_RECORD, true},                     /* >> */
+    {wo__prefix_container_stream, FIRST_LOWER, IN_A_RECORD, true},          /* stderr F */
+    {wo__prefix_logger_name, FIRST_NAME, IN_A_RECORD, true},                /* - torch.distributed - */
+    {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
+    {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */
+    {host_label, FIRST_LOWER, AT_START, false},                             /* node01: */
+    {wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false},                 /* E, with blanks behind it */
 };
+
+static enum first first_of(char c) {
+  if (c == '[') return FIRST_BRACKET;
+  if (c == '(') return FIRST_PAREN;
+  if (c == ' ') return FIRST_BLANK;
+  if (wo_is_digit(c)) return FIRST_DIGIT;
+  if (!wo_is_alpha(c)) return FIRST_OTHER;
+  return wo_lower(c) == c ? FIRST_LOWER : FIRST_UPPER;
+}
+
+/* Whether a reader is worth asking. */
+static bool may_read(const struct reader *reader, enum first first, const struct reading *reading) {
+  if ((reader->first & first) == 0) return false;
+  return reader->place == ANYWHERE || (reader->place == AT_START ? reading->prefix.length == 0 : reading->has_log_part);
+}
 
 /* Reads one prefix. False when no reader matches. */
 static bool read_one(struct reading *reading) {
   const struct wo_view rest = wo_view_skip(reading->line, reading->prefix.length);
+  assert(rest.len > 0);
+  const enum first first = first_of(rest.ptr[0]);
   for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+    if (!may_read(&readers[i], first, reading)) continue;
     const size_t length = readers[i].read(rest, reading);
     assert(length <= rest.len);
     if (length == 0) continue;

@@ -199,7 +199,8 @@ size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading) {
 
 /* `I tensorflow/core/framework/op.cc:100] ` behind TensorFlow's time. */
 size_t wo__prefix_tensorflow_tag(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part || !is_severity(rest, 0) || !has_char(rest, 1, ' ')) return 0;
+  (void)reading;
+  if (!is_severity(rest, 0) || !has_char(rest, 1, ' ')) return 0;
   const size_t path_end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ' ', 2);
   const size_t end = numbered_tag_end(rest, 2);
   return path_end == WO_NOT_FOUND || end > path_end + 1 ? 0 : end;
@@ -235,7 +236,7 @@ static size_t skip_separator(struct wo_view rest, size_t at) {
 
 /* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` behind a time. */
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part) return 0;
+  (void)reading;
   const size_t start = skip_separator(rest, 0);
   const bool is_bracketed = has_char(rest, start, '[');
   const size_t name = is_bracketed ? start + 1 : start;
@@ -256,7 +257,8 @@ size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading)
 
 /* `>> ` between a transformers time and its text. */
 size_t wo__prefix_arrow(struct wo_view rest, struct reading *reading) {
-  return reading->has_log_part && wo_view_starts(rest, ">> ") ? 3 : 0;
+  (void)reading;
+  return wo_view_starts(rest, ">> ") ? 3 : 0;
 }
 
 /* `[core.py:560] `, `[file.py:12:function] `. */
@@ -275,7 +277,7 @@ size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading) {
 
 /* `- torch.distributed - ` and `module:function:12 - ` (Loguru) in the middle of a log record. */
 size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading) {
-  if (!reading->has_log_part) return 0;
+  (void)reading;
   const size_t start = wo_view_starts(rest, "- ") ? 2 : 0;
   size_t end = start;
   while (end < rest.len && (is_host_char(rest.ptr[end]) || is_any(rest.ptr[end], ":<>"))) end++;
@@ -287,11 +289,13 @@ size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading) {
 /* `stderr F ` behind the time, by the container runtimes of Kubernetes. */
 size_t wo__prefix_container_stream(struct wo_view rest, struct reading *reading) {
   const size_t length = sizeof "stderr F " - 1;
-  if (!reading->has_log_part || (!wo_view_starts(rest, "stderr ") && !wo_view_starts(rest, "stdout "))) return 0;
+  (void)reading;
+  if (!wo_view_starts(rest, "stderr ") && !wo_view_starts(rest, "stdout ")) return 0;
   return (has_char(rest, length - 2, 'F') || has_char(rest, length - 2, 'P')) && has_char(rest, length - 1, ' ') ? length : 0;
 }
 
 /* `E   ` by pytest, at the start of a line, with whatever indentation the test had. */
 size_t wo__prefix_pytest_mark(struct wo_view rest, struct reading *reading) {
-  return reading->prefix.length == 0 && wo_view_starts(rest, "E   ") ? skip_blanks(rest, 1) : 0;
+  (void)reading;
+  return wo_view_starts(rest, "E   ") ? skip_blanks(rest, 1) : 0;
 }

@@ -1,7 +1,8 @@
 /* The lines around a failure: how far the job had come before it, whether it went on after it, and what the last lines say. */
 #include <assert.h>
+#include <string.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/scan_internal.h"
 
 /* Lines after a memory failure that are looked at for progress. */
@@ -38,6 +39,24 @@ static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t nu
   return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
 }
 
+/* Whether one of the eight bytes of `word` is `c`. */
+static bool has_byte(uint64_t word, char c) {
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  const uint64_t differs = word ^ (ones * (unsigned char)c);
+  return ((differs - ones) & ~differs & (ones << 7)) != 0;
+}
+
+/* Where the line begins that ends at `end`: behind the last line end at or after floor, or at floor. Walks pass hundreds of lines
+ * for one failure, so whole words are looked at first. */
+static size_t line_start(const char *buf, size_t floor, size_t end) {
+  for (uint64_t word = 0; end - floor >= sizeof word; end -= sizeof word) {
+    memcpy(&word, buf + end - sizeof word, sizeof word);
+    if (has_byte(word, '\n') || has_byte(word, '\r')) break;
+  }
+  while (end > floor && !is_line_end(buf[end - 1])) end--;
+  return end;
+}
+
 /* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
  * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
 static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
@@ -46,8 +65,7 @@ static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint6
     const bool is_ended = is_line_end(buf[walk->end - 1]);
     const size_t stop = walk->end - (is_ended ? 1 : 0);
     if (is_ended && buf[stop] == '\n') walk->number--;
-    size_t start = stop;
-    while (start > walk->floor && !is_line_end(buf[start - 1])) start--;
+    const size_t start = line_start(buf, walk->floor, stop);
     walk->is_cut = start == walk->floor && walk->base + start > 0;
     if (walk->is_cut && stop - start < AROUND_BYTES) return false;
     walk->end = start;

@@ -2,7 +2,7 @@
  * literals stand in it. */
 #include <assert.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/scan_internal.h"
 
 /* One pattern's matches on one line. */

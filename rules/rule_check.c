@@ -2,16 +2,17 @@
  *
  * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line
  * where it starts. Running the examples through a diagnosis is not done here but by `whyoom rules test`. */
+#include "rules/rule_check.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "parsers/base/limits.h"
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/format.h"
 #include "rules/model_shape.h"
 #include "rules/nearest.h"
-#include "rules/rule_check.h"
 
 /* The families of causes; part of the JSON report, and so a promise to the programs that read it.
  * Checklist: the same names stand in docs/schema/report-1.schema.json. */

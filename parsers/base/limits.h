@@ -18,9 +18,9 @@
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
-/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line too,
- * that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later settings keep
- * their own key, without a path. */
+/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line
+ * too, that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later
+ * settings keep their own key, without a path. */
 #ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
 #endif
@@ -116,7 +116,8 @@
 #define WO_LIMIT_MONITOR_PROCESSES 128
 #endif
 
-/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one. */
+/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one.
+ */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -214,10 +215,12 @@
 /* Readings of one refused request that are kept. */
 #define WO_LIMIT_SIZE_READINGS 8
 
-/* Frozen models, extras and stated figures of one budget, each; rows of its table; options of one call. */
+/* Options of one call that only its command has. */
+#define WO_LIMIT_COMMAND_OPTIONS 96
+
+/* Frozen models, extras and stated figures of one budget, each; rows of its table. */
 #define WO_LIMIT_BUDGET_ITEMS 16
 #define WO_LIMIT_BUDGET_ROWS 48
-#define WO_LIMIT_BUDGET_OPTIONS 96
 #define WO_LIMIT_BUDGET_FIGURES 8
 
 /* ---- Recordings of the allocator (cuda_replay) ---- */
@@ -282,6 +285,28 @@
 /* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0 pickle. */
 #ifndef WO_LIMIT_PICKLE_TEXT_BYTES
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
+#endif
+
+/* ---- JSON (cuda_replay/json_stream.h) ---- */
+
+/* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
+#ifndef WO_LIMIT_JSON_DEPTH
+#define WO_LIMIT_JSON_DEPTH 256
+#endif
+
+/* One string of JSON. Longer ones are cut, which their reader is told. */
+#ifndef WO_LIMIT_JSON_STRING_BYTES
+#define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
+#endif
+
+/* Digits of one number of JSON. Longer ones are refused. */
+#ifndef WO_LIMIT_JSON_NUMBER_BYTES
+#define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
+#endif
+
+/* Things that a replay on a GPU holds at one time (segments, ranges, handles of 2 MiB): protects memory. Enough for 2 TiB. */
+#ifndef WO_LIMIT_GPU_HOLDINGS
+#define WO_LIMIT_GPU_HOLDINGS ((size_t)1 << 20)
 #endif
 
 #endif

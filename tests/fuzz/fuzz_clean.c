@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

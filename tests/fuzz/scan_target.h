@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 #include "parsers/scan.h"
 #include "rules/rule.h"
 #include "tests/fuzz/require.h"

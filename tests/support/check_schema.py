@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks JSON reports and budgets against docs/schema/report-1.schema.json and docs/schema/budget-1.schema.json.
+"""Checks JSON reports against their schemas in docs/schema/: report-1, budget-1, replay-1.
 
 usage: check_schema.py SOURCE_DIR WHYOOM
 
@@ -76,7 +76,7 @@ def faults(validators, text):
 def main():
     source, binary = pathlib.Path(sys.argv[1]), sys.argv[2]
     validators = {}
-    for name in ("report", "budget"):
+    for name in ("report", "budget", "replay"):
         schema = json.loads((source / "docs" / "schema" / (name + "-1.schema.json")).read_text())
         kind = jsonschema.validators.validator_for(schema)
         kind.check_schema(schema)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 #define ROW(in, out)                                                                                                             \
   {                                                                                                                              \

@@ -242,10 +242,10 @@ static void test_budget_options(void **state) {
   struct line line;
   assert_int_equal(parse(&line, "budget --params 8.5B a.err --zero=2 --inference -v"), WO_OK);
   assert_int_equal(line.cli.command, WO_COMMAND_BUDGET);
-  assert_int_equal(line.cli.budget_count, 3);
-  assert_true(wo_view_is(line.cli.budget[0].name, "params") && strcmp(line.cli.budget[0].value, "8.5B") == 0);
-  assert_true(wo_view_is(line.cli.budget[1].name, "zero") && strcmp(line.cli.budget[1].value, "2") == 0);
-  assert_true(wo_view_is(line.cli.budget[2].name, "inference") && line.cli.budget[2].value == NULL);
+  assert_int_equal(line.cli.option_count, 3);
+  assert_true(wo_view_is(line.cli.options[0].name, "params") && strcmp(line.cli.options[0].value, "8.5B") == 0);
+  assert_true(wo_view_is(line.cli.options[1].name, "zero") && strcmp(line.cli.options[1].value, "2") == 0);
+  assert_true(wo_view_is(line.cli.options[2].name, "inference") && line.cli.options[2].value == NULL);
   assert_words(&line, "a.err");
   assert_true(line.cli.is_verbose);
   static const char *const refused[][2] = {{"--params 8.5B budget", "whyoom budget"},
@@ -259,10 +259,52 @@ static void test_budget_options(void **state) {
   }
 }
 
+/* Options of one command are no options of another; one name can belong to two. */
+static void test_replay_options(void **state) {
+  (void)state;
+  struct line line;
+  assert_int_equal(parse(&line, "replay --check --set a:b --capacity=24GiB x.pickle -v"), WO_OK);
+  assert_int_equal(line.cli.command, WO_COMMAND_REPLAY);
+  assert_int_equal(line.cli.option_count, 3);
+  assert_true(wo_view_is(line.cli.options[0].name, "check") && line.cli.options[0].value == NULL);
+  assert_string_equal(line.cli.options[1].value, "a:b");
+  assert_true(wo_view_is(line.cli.options[2].name, "capacity") && strcmp(line.cli.options[2].value, "24GiB") == 0);
+  assert_words(&line, "x.pickle");
+  assert_int_equal(parse(&line, "budget --capacity 24GiB"), WO_OK);
+  assert_int_equal(parse(&line, "help replay"), WO_OK);
+  assert_int_equal(line.cli.help_topic, WO_COMMAND_REPLAY);
+  static const char *const refused[][2] = {{"replay", "wants a recording"},
+                                           {"--sweep replay x", "whyoom replay"},
+                                           {"budget --sweep", "whyoom replay"},
+                                           {"replay --zero 2 x", "whyoom budget"},
+                                           {"replay x --set", "nothing follows"},
+                                           {"replay x --check=yes", "takes no value"},
+                                           {"replay x --chek", "unknown option --chek"}};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    assert_int_equal(parse(&line, refused[i][0]), WO_E_USAGE);
+    if (!wo_view_has(wo_view_of(line.err.message), refused[i][1])) fail_msg("%s: %s", refused[i][0], line.err.message);
+  }
+}
+
+/* The help of replay names every option that it has. */
+static void test_replay_help(void **state) {
+  (void)state;
+  static const char *const options[] = {"check", "set", "sweep",  "capacity", "scale", "pair", "transform",
+                                        "torch", "at",  "device", "plot",     "chart", "on",   "no-times"};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    char dashed[32];
+    snprintf(dashed, sizeof dashed, "  --%s ", options[i]);
+    assert_true(wo_view_has(wo_view_of(wo_cli_help(WO_COMMAND_REPLAY)), dashed));
+    assert_int_not_equal(wo_cli_replay_option(wo_view_of(options[i])), WO_CLI_IS_NO_OPTION);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_budget_options),
+      cmocka_unit_test(test_replay_options),
+      cmocka_unit_test(test_replay_help),
       cmocka_unit_test(test_no_arguments_at_all),
       cmocka_unit_test(test_every_option),
       cmocka_unit_test(test_spellings_of_values),

@@ -208,6 +208,37 @@ static void test_terminal_escapes_do_not_pass(void **state) {
   wo_process_done(&result);
 }
 
+/* Recordings of allocations are for the other flow: alone they must not pass as a job without a failure, and beside a log they
+ * are told about and change nothing. */
+static void test_recordings_are_no_logs(void **state) {
+  static const struct wo_view recordings[] = {
+      {"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]\x94", 30},
+      {"\x80\x02}q\0(X\x08\0\0\0segmentsq\x01]q\x02", 25},
+      {"(dp0\nVsegments\np1\n(lp2\n", 24},
+      {"{\n \"schemaVersion\": 1,\n \"deviceProperties\": [", 46},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++) {
+    char path[PATH_BYTES];
+    char good[PATH_BYTES];
+    make_file("recording", recordings[i], path);
+    make_file("good.err", wo_view_of(oom_line), good);
+    struct wo_process_result alone = diagnose(path, NULL);
+    assert_int_equal(alone.exit_code, 2);
+    assert_int_equal(alone.out_len, 0);
+    assert_true(wo_view_has(wo_view_of(alone.err), "whyoom replay"));
+    wo_process_done(&alone);
+    struct wo_process_result beside = diagnose(path, good);
+    assert_int_equal(beside.exit_code, 1);
+    assert_int_equal(wo_process_count_lines(beside.err), 1);
+    assert_true(is_diagnosed(&beside));
+    wo_process_done(&beside);
+  }
+  /* A pickle of something else stays what it was: data that is no text. */
+  char path[PATH_BYTES];
+  check_unreadable(make_file("other.pickle", (struct wo_view){"\x80\x04}\x94\x8c\x05weight", 12}, path));
+}
+
 /* ---- One endless line ---- */
 
 /* Writes a line of *context bytes with a message at its end. */
@@ -238,12 +269,19 @@ static void test_endless_line(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_file),   cmocka_unit_test(test_forbidden_file),
-      cmocka_unit_test(test_fifo),           cmocka_unit_test(test_folder),
-      cmocka_unit_test(test_link_loop),      cmocka_unit_test(test_whole_gzip),
-      cmocka_unit_test(test_truncated_gzip), cmocka_unit_test(test_gzip_bomb),
-      cmocka_unit_test(test_empty_file),     cmocka_unit_test(test_random_bytes),
-      cmocka_unit_test(test_nul_bytes),      cmocka_unit_test(test_terminal_escapes_do_not_pass),
+      cmocka_unit_test(test_missing_file),
+      cmocka_unit_test(test_forbidden_file),
+      cmocka_unit_test(test_fifo),
+      cmocka_unit_test(test_folder),
+      cmocka_unit_test(test_link_loop),
+      cmocka_unit_test(test_whole_gzip),
+      cmocka_unit_test(test_truncated_gzip),
+      cmocka_unit_test(test_gzip_bomb),
+      cmocka_unit_test(test_empty_file),
+      cmocka_unit_test(test_random_bytes),
+      cmocka_unit_test(test_nul_bytes),
+      cmocka_unit_test(test_terminal_escapes_do_not_pass),
+      cmocka_unit_test(test_recordings_are_no_logs),
       cmocka_unit_test(test_endless_line),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2,7 +2,7 @@
  *
  * Most lines are clean already, so the first question is answered eight bytes at a time. Nothing that a program printed is ever
  * lost: a backspace goes, the character before it stays; an escape sequence without an end costs its first two bytes only. */
-#include "parsers/clean.h"
+#include "parsers/base/clean.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -1,0 +1,48 @@
+/* Where the steps of a training or serving loop begin and end in a pattern.
+ *
+ * Found by, in order of trust: annotations of the optimizer ('Optimizer.step#AdamW.step'), stacks inside of an optimizer's step,
+ * a sequence of (size, stack) that repeats, pauses in time. Pure; one thread at a time. */
+#ifndef WO_ITERATIONS_H
+#define WO_ITERATIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/pattern.h"
+#include "parsers/base/status.h"
+
+/* How the boundaries were found, most trusted first. WHOLE: none were found, the recording is taken as one iteration. */
+enum wo_iteration_source {
+  WO_ITERATIONS_ANNOTATED,
+  WO_ITERATIONS_OPTIMIZER,
+  WO_ITERATIONS_PERIODIC,
+  WO_ITERATIONS_PAUSES,
+  WO_ITERATIONS_WHOLE,
+  WO_ITERATIONS_SOURCE_COUNT_
+};
+
+/* The words for a source ("annotations of the optimizer"). Never NULL. */
+const char *wo_iteration_source_text(enum wo_iteration_source source);
+
+/* Requests [first, end) of the pattern. */
+struct wo_iteration {
+  uint32_t first;
+  uint32_t end;
+};
+
+struct wo_iterations {
+  enum wo_iteration_source source;
+  struct {
+    struct wo_iteration *items; /* in order, together all requests; at least one when there are requests */
+    size_t count, capacity;
+  } list;
+};
+
+/* Finds the iterations. `trace` is the one that the pattern was made of; NULL: no times are known. WO_E_NOMEM. */
+enum wo_status wo_iterations_find(const struct wo_pattern *pattern, const struct wo_trace *trace,
+                                  struct wo_iterations *ret_iterations);
+
+/* Releases what it owns; NULL allowed. */
+void wo_iterations_done(struct wo_iterations *iterations);
+
+#endif

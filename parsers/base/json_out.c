@@ -1,0 +1,127 @@
+/* Writing JSON. See json_out.h. */
+#include "parsers/base/json_out.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/base/clean.h"
+
+/* From here on a double holds no fraction and %.0f is exact. */
+#define WHOLE_MAX 9223372036854775807.0
+
+/* An invalid byte becomes a replacement character of three. */
+enum { UTF8_GROWTH = 3 };
+
+/* ---- Placing ---- */
+
+cJSON *wo_json_put(struct wo_json_out *out, cJSON *object, const char *key, cJSON *item) {
+  assert(out != NULL && key != NULL);
+  if (item != NULL && cJSON_AddItemToObject(object, key, item)) return item;
+  cJSON_Delete(item);
+  out->is_failed = true;
+  return NULL;
+}
+
+cJSON *wo_json_push(struct wo_json_out *out, cJSON *array, cJSON *item) {
+  assert(out != NULL);
+  if (item != NULL && cJSON_AddItemToArray(array, item)) return item;
+  cJSON_Delete(item);
+  out->is_failed = true;
+  return NULL;
+}
+
+cJSON *wo_json_put_object(struct wo_json_out *out, cJSON *object, const char *key) {
+  return wo_json_put(out, object, key, cJSON_CreateObject());
+}
+
+cJSON *wo_json_put_array(struct wo_json_out *out, cJSON *object, const char *key) {
+  return wo_json_put(out, object, key, cJSON_CreateArray());
+}
+
+/* ---- Values ---- */
+
+cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view) {
+  assert(out != NULL);
+  out->scratch.len = 0;
+  wo_text_repeat(&out->scratch, ' ', view.len * UTF8_GROWTH + 1);
+  if (out->scratch.is_failed) return NULL;
+  const struct wo_view clean = wo_clean_utf8(view, out->scratch.ptr, out->scratch.len - 1);
+  out->scratch.ptr[clean.len] = '\0';
+  return cJSON_CreateString(out->scratch.ptr);
+}
+
+void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view) {
+  wo_json_put(out, object, key, view.len == 0 ? cJSON_CreateNull() : wo_json_text(out, view));
+}
+
+void wo_json_put_name(struct wo_json_out *out, cJSON *object, const char *key, const char *name) {
+  assert(name != NULL);
+  wo_json_put(out, object, key, cJSON_CreateString(name));
+}
+
+void wo_json_put_texts(struct wo_json_out *out, cJSON *object, const char *key, const struct wo_view *views, size_t count) {
+  cJSON *const array = wo_json_put_array(out, object, key);
+  for (size_t i = 0; i < count; i++) wo_json_push(out, array, wo_json_text(out, views[i]));
+}
+
+cJSON *wo_json_count(uint64_t count) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, count);
+  return cJSON_CreateRaw(digits);
+}
+
+void wo_json_put_count(struct wo_json_out *out, cJSON *object, const char *key, uint64_t count) {
+  wo_json_put(out, object, key, wo_json_count(count));
+}
+
+void wo_json_put_known(struct wo_json_out *out, cJSON *object, const char *key, int64_t value) {
+  wo_json_put(out, object, key, value < 0 ? cJSON_CreateNull() : wo_json_count((uint64_t)value));
+}
+
+cJSON *wo_json_number(double value) {
+  if (!isfinite(value)) return cJSON_CreateNull();
+  if (value != floor(value) || fabs(value) >= WHOLE_MAX) return cJSON_CreateNumber(value);
+  char digits[32];
+  snprintf(digits, sizeof digits, "%.0f", value == 0 ? 0.0 : value);
+  return cJSON_CreateRaw(digits);
+}
+
+void wo_json_put_bytes(struct wo_json_out *out, cJSON *object, const char *key, double bytes) {
+  wo_json_put(out, object, key, wo_json_number(round(bytes)));
+}
+
+void wo_json_put_bool(struct wo_json_out *out, cJSON *object, const char *key, bool truth) {
+  wo_json_put(out, object, key, cJSON_CreateBool(truth));
+}
+
+/* ---- Printing ---- */
+
+/* cJSON indents with tabs, which stand between tokens only, since a tab inside a string is escaped. */
+static void add_printed(struct wo_text *text, const char *printed) {
+  for (const char *at = printed; *at != '\0';) {
+    const size_t plain = strcspn(at, "\t");
+    wo_text_add_view(text, (struct wo_view){at, plain});
+    at += plain;
+    if (*at != '\t') continue;
+    const bool is_behind_key = plain > 0 && at[-1] == ':';
+    wo_text_repeat(text, ' ', is_behind_key ? 1 : 2);
+    at++;
+  }
+  wo_text_add(text, "\n");
+}
+
+void wo_json_finish(struct wo_json_out *out, cJSON *root, struct wo_text *text) {
+  assert(out != NULL && text != NULL);
+  char *const printed = root == NULL || out->is_failed ? NULL : cJSON_Print(root);
+  if (printed == NULL) {
+    text->is_failed = true;
+  } else {
+    add_printed(text, printed);
+  }
+  cJSON_free(printed);
+  cJSON_Delete(root);
+  wo_text_done(&out->scratch);
+}

@@ -1,0 +1,64 @@
+/* What one flow hands the other: a diagnosed job and the changes proposed for it, as plain values.
+ *
+ * The diagnosis (analyzer) fills it, the proof (cuda_replay) reads it, and neither knows the other; only the program's main wires
+ * them. Texts are views that the diagnosis keeps alive. Bytes are -1 where the job does not tell. */
+#ifndef WO_PROPOSAL_H
+#define WO_PROPOSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/view.h"
+
+/* One proposed change. */
+struct wo_proposal {
+  struct wo_view id;    /* of the fix ("reduce-micro-batch"): a promise */
+  struct wo_view title; /* one line for people */
+  /* How a replay makes the change: items separated by blanks, each an option of `whyoom replay` without its dashes, such as
+   * "scale=micro_batch=32:16", "set=expandable_segments:True" or "transform=shard-optimizer=8". Empty: it cannot be replayed. */
+  struct wo_view replays_as;
+  unsigned cost_rank;   /* 1 costs nothing .. 9 is no cure (docs/rules.md) */
+  struct wo_view speed; /* words on what it costs; may be empty */
+  struct wo_view accuracy;
+  double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
+  double saves_hi_bytes;
+};
+
+/* Sizes of the failed job that a pattern can be reconstructed from when nothing was recorded. */
+struct wo_job_sizes {
+  double capacity_bytes; /* of the card, as the message or the trace of nvidia-smi tells */
+  double tried_bytes;    /* the refused request ("Tried to allocate") */
+  double free_bytes;
+  double allocated_bytes;   /* by PyTorch at the failure */
+  double unallocated_bytes; /* reserved by PyTorch but unallocated */
+  double non_pytorch_bytes; /* context, NCCL, libraries */
+  double other_bytes;       /* other processes */
+  bool are_contradicting;   /* the figures cannot all be true: nothing may be reconstructed from them */
+  double weights_bytes;     /* states of the model on this card, from settings; -1 unknown */
+  double gradients_bytes;
+  double optimizer_bytes;
+  double parameters; /* count, all and trainable; -1 unknown */
+  double trainable;
+  double micro_batch; /* settings; -1 unknown */
+  double seq_len;
+  double layers;
+  double hidden;
+  double vocabulary;
+  bool has_checkpointing;
+  struct wo_view alloc_conf; /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */
+  struct wo_view torch;      /* version as printed ("2.6.0+cu124"); may be empty */
+  struct wo_view phase;      /* of the failure: "forward", "backward", "optimizer", ...; may be empty */
+};
+
+/* A diagnosed job. */
+struct wo_diagnosed {
+  bool has_gpu_oom;        /* without one there is nothing to prove */
+  struct wo_view cause;    /* id of the first finding; may be empty */
+  struct wo_view headline; /* its title */
+  struct wo_job_sizes sizes;
+  const struct wo_proposal *proposals; /* best first */
+  size_t proposal_count;
+};
+
+#endif
