@@ -142,6 +142,19 @@ static bool has_word(struct wo_view view, const char *word) {
   return wo_view_has_nocase(view, word);
 }
 
+/* Whether a frame is of an optimizer's step, or of what goes with it: gradients clipped and unscaled. PyTorch wraps the step of
+ * every optimizer, whatever file it stands in. */
+static bool is_step_frame(const struct wo_frame *frame) {
+  bool ends_in_step = wo_view_ends(frame->function, "step");
+  if (wo_view_ends(frame->file, "torch/optim/optimizer.py") && wo_view_is(frame->function, "wrapper")) return true;
+  if (has_word(frame->file, "optim")) {
+    return ends_in_step || wo_view_has(frame->function, "_tensor_") || wo_view_is(frame->function, "_init_group");
+  }
+  if (wo_view_has(frame->file, "deepspeed/runtime/")) return ends_in_step;
+  if (wo_view_ends(frame->file, "/grad_scaler.py")) return wo_view_has(frame->function, "unscale");
+  return wo_view_ends(frame->file, "/clip_grad.py");
+}
+
 /* A frame of Python: words in its function and file, and the few functions of PyTorch that say what runs. */
 static void read_python(const struct wo_frame *frame, struct frame_facts *facts) {
   facts->is_python = true;
@@ -161,11 +174,7 @@ static void read_python(const struct wo_frame *frame, struct frame_facts *facts)
       if (python_words[i].reach == reaches[at]) facts->near_flags[at] |= python_words[i].flag;
     }
   }
-  bool is_optim_file = has_word(frame->file, "optim");
-  bool is_step_name = wo_view_ends(frame->function, "step") || wo_view_has(frame->function, "_tensor_") ||
-                      wo_view_is(frame->function, "_init_group");
-  facts->is_step = (is_optim_file && is_step_name) ||
-                   (wo_view_ends(frame->file, "torch/optim/optimizer.py") && wo_view_is(frame->function, "wrapper"));
+  facts->is_step = is_step_frame(frame);
   facts->is_closure = has_word(frame->function, "closure");
   facts->is_checkpoint = has_word(frame->file, "checkpoint");
   facts->is_recompute =

@@ -52,6 +52,9 @@ struct wo_lockstep {
   bool has_waits;
   bool has_pools;
   bool has_refused;
+  bool is_in_malloc;
+  size_t sync_count;   /* frees that completed inside of the request */
+  bool has_open_order; /* several did, and their order decides later ties */
   struct wo_oracle_calls calls;
   struct wo_oracle_calls entries;
   struct wo_oracle_calls order; /* entries of the real one for the request that comes */
@@ -174,6 +177,8 @@ static void settle_pending(struct wo_lockstep *lockstep, uint64_t address) {
 
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct wo_lockstep *lockstep = state;
+  lockstep->sync_count += event->action == WO_ACTION_FREE_COMPLETED && lockstep->is_in_malloc;
+  if (lockstep->sync_count > 1 && lockstep->torch == BLOCKS_HAVE_AGES) lockstep->has_open_order = true;
   if (event->action == WO_ACTION_FREE_COMPLETED) settle_pending(lockstep, event->address);
   const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream,
                                        event->pool.second};
@@ -249,7 +254,10 @@ static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char 
   const uint64_t stream = wo_oracle_number(&at, end);
   *slot = (struct slot){.block = WO_NO_BLOCK, .stream = stream};
   if (!is_in_capture(lockstep, stream)) process_events(lockstep);
+  lockstep->sync_count = 0;
+  lockstep->is_in_malloc = true;
   const enum wo_status status = wo_allocator_malloc(lockstep->allocator, size_bytes, stream, &slot->block);
+  lockstep->is_in_malloc = false;
   *ret_address = 0;
   if (status == WO_OK)
     *ret_address = wo_allocator_address(lockstep->allocator, slot->block);
@@ -398,6 +406,7 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   lockstep->has_waits = false;
   lockstep->has_pools = false;
   lockstep->has_refused = false;
+  lockstep->has_open_order = false;
   lockstep->calls.count = 0;
   lockstep->entries.count = 0;
   lockstep->order.count = 0;
@@ -440,6 +449,10 @@ struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
 void wo_lockstep_follow(struct wo_lockstep *lockstep, const struct wo_oracle_calls *entries, size_t from) {
   lockstep->order.count = 0;
   for (size_t i = from; i < entries->count; i++) wo_oracle_calls_add(&lockstep->order, entries->items[i]);
+}
+
+bool wo_lockstep_has_open_order(const struct wo_lockstep *lockstep) {
+  return lockstep->has_open_order;
 }
 
 bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) {
