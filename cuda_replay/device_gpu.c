@@ -325,10 +325,10 @@ static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, cons
   int mode = WO_CUDA_MODE_DEFAULT;
   if (result != WO_CUDA_UNAVAILABLE) return wo_err_set(err, status, "%s", gpu->message);
   if (gpu->driver->device_attribute(&mode, WO_CUDA_COMPUTE_MODE, gpu->device) != WO_CUDA_SUCCESS) mode = WO_CUDA_MODE_DEFAULT;
-  return wo_err_set(err, status, "%s (%s)", gpu->message,
-                    mode == WO_CUDA_MODE_PROHIBITED  ? "the card is in prohibited mode: no process may compute on it"
-                    : mode == WO_CUDA_MODE_EXCLUSIVE ? "the card is in exclusive mode, and another process holds it"
-                                                     : "another process holds the card exclusively");
+  if (mode == WO_CUDA_MODE_PROHIBITED)
+    return wo_err_set(err, status, "%s (the card is in prohibited mode: no process may compute on it)", gpu->message);
+  return wo_err_set(err, WO_E_LIMIT, "%s (%sanother process holds it)", gpu->message,
+                    mode == WO_CUDA_MODE_EXCLUSIVE ? "the card is in exclusive mode, and " : "");
 }
 
 /* Finds the card and what it is. */

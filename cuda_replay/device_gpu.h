@@ -43,9 +43,10 @@ struct wo_device_gpu_info {
 
 struct wo_device_gpu;
 
-/* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (exclusive mode, lost
- * device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures);
- * WO_E_NOMEM. The driver is borrowed. *ret_device borrows from the returned state. */
+/* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (prohibited mode,
+ * lost device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures),
+ * or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed. *ret_device borrows from the returned state.
+ */
 enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const struct wo_device_gpu_options *options,
                                   struct wo_device_gpu **ret_gpu, struct wo_device *ret_device, struct wo_err *err);
 

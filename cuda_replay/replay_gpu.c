@@ -20,6 +20,9 @@
 /* What a context takes: a capacity that was read off a recording may be larger than what is free by this much and the reserve. */
 #define CONTEXT_BYTES (640 * MIB)
 
+/* The second context may leave a little less than the first one did. */
+#define LOOK_SLACK_BYTES (64 * MIB)
+
 /* What libraries that load late may still take of a card that was looked at. */
 #define LOOKED_UNCERTAINTY_BYTES (256 * MIB)
 
@@ -75,7 +78,7 @@ static enum wo_status choose_capacity(struct wo_replay_gpu *gpu, struct wo_capac
   if (capacity->from != WO_CAPACITY_NONE && capacity->bytes - usable_bytes > slack_bytes)
     return wo_device_gpu_too_little(&gpu->info, gpu->ordinal, capacity->bytes, gpu->reserve_bytes, err);
   capacity->from = WO_CAPACITY_GPU;
-  capacity->bytes = usable_bytes;
+  capacity->bytes = usable_bytes > LOOK_SLACK_BYTES ? usable_bytes - LOOK_SLACK_BYTES : usable_bytes;
   capacity->uncertainty_bytes = LOOKED_UNCERTAINTY_BYTES;
   return WO_OK;
 }
