@@ -81,11 +81,11 @@ static void send_signals(long pid, void *context) {
   }
 }
 
-static struct wo_process_result run(const char *slow, struct signals *signals, int stderr_fd) {
+static struct wo_process_result run(const char *const *words, const char *slow, struct signals *signals, int stderr_fd) {
   const char *const environment[] = {"WHYOOM_CUDA_LIBRARY=" WO_STAND_IN_CUDA, "WHYOOM_NVML_LIBRARY=" WO_STAND_IN_NVML,
                                      log_variable, slow, NULL};
   struct wo_process_result result;
-  const struct wo_process_spec spec = {.args = args,
+  const struct wo_process_spec spec = {.args = words,
                                        .environment = environment,
                                        .on_start = signals ? send_signals : NULL,
                                        .context = signals,
@@ -101,7 +101,7 @@ static void test_signal_in_the_middle(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
     struct signals signals = {.number = numbers[i], .count = 1, .after = 5};
-    struct wo_process_result result = run("STAND_IN_SLOW_US=20000", &signals, 0);
+    struct wo_process_result result = run(args, "STAND_IN_SLOW_US=20000", &signals, 0);
     assert_int_equal(result.signal, 0);
     assert_int_equal(result.exit_code, 2);
     assert_non_null(strstr(result.err, "interrupted; everything that was taken of GPU 0 was given back"));
@@ -117,11 +117,24 @@ static void test_signal_in_the_middle(void **state) {
   }
 }
 
+/* Of several files the rest is not begun. */
+static void test_signal_ends_all_files(void **state) {
+  static const char *const two_files[] = {
+      "replay", "--on", "gpu", "--capacity", "12GiB", "tests/recordings/fragmented.jsonl", "tests/recordings/fragmented.jsonl",
+      NULL};
+  struct signals signals = {.number = SIGINT, .count = 1, .after = 2};
+  (void)state;
+  struct wo_process_result result = run(two_files, "STAND_IN_SLOW_US=20000", &signals, 0);
+  assert_int_equal(result.exit_code, 2);
+  assert_int_equal(wo_process_count_lines(result.err), 1);
+  wo_process_done(&result);
+}
+
 /* Who is in a hurry sends a second one, which ends the program at once: the driver frees what it held. */
 static void test_second_signal(void **state) {
   struct signals signals = {.number = SIGINT, .count = 2, .after = 2};
   (void)state;
-  struct wo_process_result result = run("STAND_IN_SLOW_US=100000", &signals, 0);
+  struct wo_process_result result = run(args, "STAND_IN_SLOW_US=100000", &signals, 0);
   assert_int_equal(result.signal, SIGINT);
   wo_process_done(&result);
 }
@@ -144,7 +157,7 @@ static void test_progress_on_a_terminal(void **state) {
   const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
   if (terminal < 0) skip();
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  struct wo_process_result result = run("STAND_IN_SLOW_US=10000", NULL, terminal);
+  struct wo_process_result result = run(args, "STAND_IN_SLOW_US=10000", NULL, terminal);
   clock_gettime(CLOCK_MONOTONIC, &end);
   close(terminal);
   fcntl(master, F_SETFL, O_NONBLOCK);
@@ -161,16 +174,15 @@ static void test_progress_on_a_terminal(void **state) {
 
 static void test_silent_elsewhere(void **state) {
   (void)state;
-  struct wo_process_result result = run("STAND_IN_SLOW_US=3000", NULL, 0);
+  struct wo_process_result result = run(args, "STAND_IN_SLOW_US=3000", NULL, 0);
   assert_string_equal(result.err, "");
   wo_process_done(&result);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_signal_in_the_middle),
-      cmocka_unit_test(test_second_signal),
-      cmocka_unit_test(test_progress_on_a_terminal),
+      cmocka_unit_test(test_signal_in_the_middle), cmocka_unit_test(test_signal_ends_all_files),
+      cmocka_unit_test(test_second_signal),        cmocka_unit_test(test_progress_on_a_terminal),
       cmocka_unit_test(test_silent_elsewhere),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
