@@ -78,10 +78,11 @@ class _Names(object):
 
 
 class _Recorder(object):
-    """The recording of one process. It is made where torch is imported and armed where CUDA is initialised."""
+    """The recording of one process. It is made where torch.cuda is imported and armed where CUDA is initialised."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, cuda):
         self.torch = torch
+        self.cuda = cuda  # torch has it as a part only later
         self.names = _Names(os.environ["WHYOOM_RECORD_DIR"])
         self.armed_pid = None  # a fork has this object, but not this process id: it must not write
         self.is_own = False  # the program records by itself: its settings stay
@@ -98,10 +99,10 @@ class _Recorder(object):
         """Queues the arming behind the initialisation of CUDA, and looks at what the program itself switches on or off."""
         if not getattr(getattr(self.torch, "version", None), "cuda", None):
             return
-        memory = self.torch.cuda.memory
+        memory = self.cuda.memory
         self.record = memory._record_memory_history
         memory._record_memory_history = self._observed(self.record)
-        self.torch.cuda._lazy_call(_guarded(self.arm))
+        self.cuda._lazy_call(_guarded(self.arm))
 
     def _observed(self, record):
         import functools
@@ -223,7 +224,8 @@ class _Recorder(object):
             return
         self.dump("oom-last" if is_late else "oom%d" % self.oom_count)
         end = time.time()
-        self.quiet_until = end + _QUIET_FACTOR * (end - start)
+        if is_late:
+            self.quiet_until = end + _QUIET_FACTOR * (end - start)
 
     def on_exit(self):
         if self.has_ended:
@@ -245,7 +247,7 @@ class _Recorder(object):
         folder, name = os.path.split(path)
         unfinished = os.path.join(folder, ".%s.%d.tmp" % (name, os.getpid()))
         try:
-            snapshot = self.torch.cuda.memory._snapshot()
+            snapshot = self.cuda.memory._snapshot()
             with open(unfinished, "wb") as file:
                 pickle.dump(snapshot, file)
             os.rename(unfinished, path)
@@ -258,11 +260,12 @@ class _Recorder(object):
 
 
 class _Finder(object):
-    """Finds nothing by itself; puts a call behind the execution of torch. It stays until torch was executed: programs look for a
-    package that they do not import yet."""
+    """Finds nothing by itself; puts a call behind the execution of torch.cuda. It stays until that was executed: programs look for
+    packages that they do not import yet. torch itself is left alone: an import of it that fails shows a traceback, which would
+    have a line of ours."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch.cuda":
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None) if finder is not self else None
@@ -287,8 +290,8 @@ class _Finder(object):
         loader.exec_module = exec_module
 
 
-def _prepare(torch):
-    _Recorder(torch).prepare()
+def _prepare(cuda):
+    _Recorder(sys.modules["torch"], cuda).prepare()
 
 
 def _run_next():
@@ -332,8 +335,8 @@ def _leave_path():
 def _watch():
     if not os.environ.get("WHYOOM_RECORD_DIR") or sys.version_info < (3, 6):
         return
-    if "torch" in sys.modules:
-        _prepare(sys.modules["torch"])
+    if "torch.cuda" in sys.modules:
+        _prepare(sys.modules["torch.cuda"])
     else:
         sys.meta_path.insert(0, _Finder())
 
