@@ -295,32 +295,10 @@ def _prepare(cuda):
 
 
 def _run_next():
-    """Runs the sitecustomize that would have been read without us. What it raises is its own, and told by Python as ever."""
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-
-    spec = PathFinder.find_spec("sitecustomize", list(sys.path))
-    if spec is None or spec.loader is None:
-        return
-    module = module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
-
-
-def _run_next_old():
-    """The same for Python before 3.5, where there is no torch to be recorded."""
-    import imp
-
-    try:
-        place = imp.find_module("sitecustomize", list(sys.path))
-    except ImportError:
-        return
+    """Imports the sitecustomize that would have been read without us, in place of this one. What it raises is its own and told by
+    Python as ever; so is, by silence, that there is none."""
     del sys.modules["sitecustomize"]
-    try:
-        imp.load_module("sitecustomize", *place)
-    finally:
-        if place[0]:
-            place[0].close()
+    __import__("sitecustomize")
 
 
 def _leave_path():
@@ -343,7 +321,4 @@ def _watch():
 
 _guarded(_leave_path)()
 _watch()
-if sys.version_info >= (3, 5):
-    _run_next()
-else:
-    _run_next_old()
+_run_next()

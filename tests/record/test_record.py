@@ -94,6 +94,7 @@ class Unchanged(Case):
                    "t = threading.Thread(target=torch.allocate, args=(1,)); t.start(); t.join(); print('done')",
         "input": "import sys, torch; torch.allocate(1); print(sys.stdin.read())",
         "search path": "import sys, torch; print(sys.path, [f for f in sys.path_importer_cache if 'whyoom' in f.split('/')[-1]])",
+        "modules": "import sys; print(sorted(sys.modules)); import sitecustomize",
         "lookup before import": "import importlib.util; print(importlib.util.find_spec('torch').name); import torch; torch.allocate(1)",
         "loader": "import torch; print(type(torch.__loader__), vars(torch.__loader__), vars(torch.cuda.__loader__))",
         "signals": "import signal, torch; torch.allocate(1); print([signal.getsignal(s) for s in range(1, 32)])",
