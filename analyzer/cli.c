@@ -237,7 +237,7 @@ static const char help_record[] = "usage: whyoom record [OPTION...] [--] COMMAND
                                   "  --entries N          entries kept for each card (100000: 15 to 30 MB a file)\n"
                                   "  --stacks python|all  with Python's stacks (default), or C++ frames as well\n"
                                   "  --no-stacks          without stacks: smaller, but nothing says who held memory\n"
-                                  "  --at-exit WHEN       always (default), oom (after an out-of-memory error), never\n"
+                                  "  --at-exit WHEN       always (default), oom (where memory ran out), never\n"
                                   "  -v, --verbose        tell on standard error what is recorded and written\n"
                                   "\n"
                                   "exit status: that of the command; 2 wrong usage; 126 the command cannot be run,\n"

@@ -389,6 +389,21 @@ class Signals(Case):
         self.assertEqual((done.stdout, len(self.files())), ("True\n", 1))
 
 
+class Snippet(Case):
+    def test_snippet(self):
+        """What the README and docs/record.md offer to paste is the same, and works."""
+        texts = []
+        for name in ("README.md", "docs/record.md"):
+            with open(os.path.join(HERE, "..", "..", name), encoding="utf-8") as file:
+                texts.append(file.read().split("```python\n")[1].split("```")[0])
+        self.assertEqual(texts[0], texts[1])
+        done = self.run_plain([sys.executable, self.write("program.py", texts[0] + OOM)], env={"RANK": "2"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in ("oom-rank2.pickle", "exit-rank2.pickle"):
+            checked = self.run_plain([WHYOOM, "replay", "--check", os.path.join(self.folder, name)])
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+
+
 class Environment(Case):
     """PYTHONPATH, other sitecustomize files, folders."""
 

@@ -38,3 +38,7 @@ def _lazy_init():
     finally:
         del _tls.is_initializing
     _initialized = True
+
+
+def init():
+    _lazy_init()

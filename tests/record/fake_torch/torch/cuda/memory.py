@@ -1,4 +1,5 @@
 import os
+import pickle
 import sys
 
 from .. import _C
@@ -8,6 +9,11 @@ _form = os.environ.get("FAKE_TORCH_VERSION", "2.1")
 
 def _snapshot(device=None):
     return _C.snapshot()
+
+
+def _dump_snapshot(filename="dump_snapshot.pickle"):
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
 
 
 if _form == "2.0":
