@@ -114,7 +114,7 @@ static enum wo_status make_private_folder(const char *path, struct wo_err *err) 
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return io_error(err, path);
   if (lstat(path, &found) != 0) return io_error(err, path);
   if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return wo_err_set(err, WO_E_IO, "%s: is no folder that only you can write to; remove it", path);
+    return wo_err_set(err, WO_E_IO, "%s: is no folder that only you can write to; choose another one with -o", path);
   return WO_OK;
 }
 

@@ -35,6 +35,15 @@ def _guarded(function):
     return call
 
 
+def _is_caught(signum):
+    """Whether this process has a handler for the signal, also one that Python does not know."""
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("SigCgt:"):
+                return int(line.split()[1], 16) >> (signum - 1) & 1 == 1
+    return False
+
+
 class _Names(object):
     """Names of the files of one process."""
 
@@ -178,8 +187,8 @@ class _Recorder(object):
             return
         plain_signal, plain_getsignal = signal.signal, signal.getsignal
         self.programs_handler = plain_getsignal(signal.SIGUSR1)
-        if self.programs_handler is None:
-            return  # a handler in C, which could not be put back
+        if not callable(self.programs_handler) and _is_caught(signal.SIGUSR1):
+            return  # by a handler in C (faulthandler.register), which could not be called
         plain_signal(signal.SIGUSR1, self.on_signal)  # raises in a thread other than the first: then no signal is taken
 
         @functools.wraps(plain_getsignal)

@@ -369,6 +369,13 @@ class Signals(Case):
                 self.wait_files(1)
                 self.assertEqual(self.stop(process), (0, "own\n"))
 
+    def test_handler_in_c(self):
+        """faulthandler's: it stays, and there is no snapshot at the signal."""
+        done = self.python("import faulthandler, os, signal, torch\nfaulthandler.register(signal.SIGUSR1)\ntorch.allocate(1)\n"
+                           "os.kill(os.getpid(), signal.SIGUSR1)\nprint('on')", ["--at-exit=never"])
+        self.assertEqual((done.returncode, done.stdout, self.files()), (0, "on\n", []))
+        self.assertIn("most recent call first", done.stderr)
+
     def test_without_cuda_in_use(self):
         """A process that uses no card dies of the signal, as it would have."""
         process = self.start("import os, time, torch\n" + self.WAIT)
