@@ -87,24 +87,32 @@ static enum wo_status make_folders(char *path, struct wo_err *err) {
   return WO_OK;
 }
 
-/* The output folder as an absolute path without links, which the caller frees: the command may change its folder. PYTHONPATH has
- * no way to write a colon. */
-static enum wo_status make_output(const char *output, char **ret_path, struct wo_err *err) {
+/* Whether the output folder, an absolute path, can hold what is recorded. PYTHONPATH has no way to write a colon. */
+static enum wo_status check_output(const char *path, struct wo_err *err) {
+  if (strchr(path, ':') != NULL)
+    return wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", path);
+  return access(path, W_OK | X_OK) == 0 ? WO_OK : io_error(err, path);
+}
+
+/* Makes the output folder and gives it as an absolute path without links, which the caller frees: the command may change its
+ * folder. NULL with *err filled where that fails. */
+static char *make_output(const char *output, struct wo_err *err) {
   char *const wanted = strdup(output);
-  if (wanted == NULL) return wo_err_set(err, WO_E_NOMEM, "out of memory");
-  enum wo_status status = make_folders(wanted, err);
-  char *const path = status == WO_OK ? realpath(wanted, NULL) : NULL;
-  if (status == WO_OK && path == NULL) status = io_error(err, output);
-  free(wanted);
-  if (status == WO_OK && strchr(path, ':') != NULL)
-    status = wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", path);
-  if (status == WO_OK && access(path, W_OK | X_OK) != 0) status = io_error(err, path);
-  if (status != WO_OK) {
-    free(path);
-    return status;
+  if (wanted == NULL) {
+    wo_err_set(err, WO_E_NOMEM, "out of memory");
+    return NULL;
   }
-  *ret_path = path;
-  return WO_OK;
+  char *path = NULL;
+  if (make_folders(wanted, err) == WO_OK) {
+    path = realpath(wanted, NULL);
+    if (path == NULL) io_error(err, output);
+  }
+  free(wanted);
+  if (path != NULL && check_output(path, err) != WO_OK) {
+    free(path);
+    path = NULL;
+  }
+  return path;
 }
 
 /* Python runs what lies in this folder, so that it must be ours alone: in a folder that all may write to, someone else could have
@@ -202,10 +210,11 @@ static enum wo_status set_environment(const struct wo_record_settings *settings,
 
 enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err) {
   assert(settings != NULL && settings->entries > 0 && settings->entries <= WO_LIMIT_TRACE_ENTRIES);
-  char *output = NULL;
+  assert(err != NULL);
   struct wo_text folder = {0};
-  enum wo_status status = make_output(settings->output != NULL ? settings->output : OUTPUT_DEFAULT, &output, err);
-  if (status != WO_OK) return status;
+  enum wo_status status = WO_OK;
+  char *const output = make_output(settings->output != NULL ? settings->output : OUTPUT_DEFAULT, err);
+  if (output == NULL) return err->code;
   wo_text_add(&folder, "%s/" FOLDER_NAME, strcmp(output, "/") == 0 ? "" : output);
   if (folder.is_failed) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
   if (status == WO_OK) status = make_private_folder(folder.ptr, err);

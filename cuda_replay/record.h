@@ -45,8 +45,8 @@ enum wo_status wo_record_option(struct wo_record_settings *settings, struct wo_v
  *
  * The output folder must be the caller's to write into; a folder .whyoom-record in it is used only where it belongs to this user
  * and nobody else can write to it, because Python runs what is in there. Several processes may do this at the same time, on one
- * file system. An error (WO_E_IO, WO_E_NOMEM) leaves the environment as it was: the command can still be run, unrecorded. Not
- * for programs with threads (setenv). */
+ * file system. An error (WO_E_IO, WO_E_NOMEM, told in *err, which is needed) leaves PYTHONPATH as it was: the command can still
+ * be run, unrecorded. Not for programs with threads (setenv). */
 enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err);
 
 /* Adds a line to notes for a word of command (NULL-terminated) that keeps Python from reading sitecustomize: python -I, -E, -S.
