@@ -532,6 +532,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
+  put_maybe(w, root, "whatif_passes", report->has_whatif, report->whatif_passes);
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
   put_holders(w, root);
   put_sweep(w, root);

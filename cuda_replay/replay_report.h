@@ -76,6 +76,7 @@ struct wo_replay_report {
   struct wo_replay_case recorded;
   bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
+  unsigned whatif_passes;                        /* how often the recorded requests were repeated for it, at least 1 */
   struct wo_pattern whatif_pattern;              /* owned: what was run for it, repeated to a steady state */
   bool has_bounds;                               /* sizes or the program changed: the low and the high end */
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */

@@ -351,16 +351,21 @@ static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t rese
   wo__replay_put(w, 4, 4);
 }
 
-/* A request that failed when it was recorded and is served here is given back at once: it counts in the peak and is in no map. */
+/* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
+ * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
 static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_course_place *const at = &w->report->course.moment_at;
   const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
-  if (!is_oom && at->bytes == subject->outcome.peak.allocated_bytes) return;
-  if (at->entry == WO_NO_ENTRY) {
-    wo_text_add(&w->line, "before the first entry:");
-  } else {
-    wo_text_add(&w->line, "%s entry %" PRIu32 ":", is_oom ? "when the request failed, at" : "after", at->entry);
-  }
+  const uint64_t in_map = w->report->attribution.total.block_bytes;
+  const uint64_t peak = subject->outcome.peak.allocated_bytes;
+  char text[WO_SIZE_TEXT];
+  if (!is_oom && in_map >= peak) return;
+  wo_text_add(&w->line, "%s", is_oom ? "when the request failed" : "after it");
+  if (at->entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, at->entry);
+  if (!is_oom && w->report->capacity.oom_entry != UINT32_MAX)
+    wo_text_add(&w->line, ", without %s that the recorded program was refused and that are given back at once",
+                wo__replay_size(peak - in_map, text));
+  wo_text_add(&w->line, ":");
   wo__replay_put(w, 2, 4);
 }
 

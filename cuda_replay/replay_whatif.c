@@ -39,11 +39,11 @@ static enum wo_status count_passes(const struct wo_replay_report *report, const 
 
 /* The pattern as often as it takes; released with wo_pattern_done. */
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_pattern *pattern,
-                             const struct wo_alloc_settings *settings, struct wo_pattern *ret_pattern, struct wo_err *err) {
+                             const struct wo_alloc_settings *settings, struct wo_pattern *ret_pattern, unsigned *ret_passes,
+                             struct wo_err *err) {
   struct wo_passes passes;
-  unsigned count = 1;
-  enum wo_status status = count_passes(report, pattern, settings, &count, err);
-  if (status == WO_OK) status = wo_steady_unroll(pattern, count, ret_pattern, &passes, NULL);
+  enum wo_status status = count_passes(report, pattern, settings, ret_passes, err);
+  if (status == WO_OK) status = wo_steady_unroll(pattern, *ret_passes, ret_pattern, &passes, NULL);
   if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
   return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
 }
@@ -60,7 +60,8 @@ static enum wo_status run_case(struct wo_replay_report *report, const struct wo_
 /* What a what-if is to be compared with: the recorded settings and sizes, from an empty allocator too. */
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_pattern pattern;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, err);
+  unsigned passes = 1;
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = run_case(report, &pattern, &report->recorded_settings, &report->baseline, err);
   report->has_baseline = status == WO_OK;
@@ -86,9 +87,10 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 static enum wo_status run_bound(struct wo_replay_report *report, const struct wo_program_change_basis *basis, enum wo_bound bound,
                                 struct wo_err *err) {
   struct wo_pattern changed, repeated;
+  unsigned passes = 1;
   enum wo_status status = wo_program_change_apply(&report->change, basis, bound, &changed, err);
   if (status != WO_OK) return status;
-  status = repeat(report, &changed, &report->settings, &repeated, err);
+  status = repeat(report, &changed, &report->settings, &repeated, &passes, err);
   wo_pattern_done(&changed);
   if (status != WO_OK) return status;
   status = run_case(report, &repeated, &report->settings, &report->bounds[bound], err);
@@ -97,6 +99,7 @@ static enum wo_status run_bound(struct wo_replay_report *report, const struct wo
   } else {
     report->whatif = report->bounds[bound];
     report->whatif_pattern = repeated;
+    report->whatif_passes = passes;
   }
   return status;
 }
@@ -203,7 +206,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   if (!wo_program_change_is_none(&args->change)) {
     status = run_changed(args, report, err);
   } else {
-    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, err);
+    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
     if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
   }
   if (status != WO_OK) return status;
@@ -217,8 +220,9 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
 enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->recorded_settings);
   struct wo_pattern pattern;
+  unsigned passes = 1;
   options.shuffles = 1;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, err);
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = wo_sweep_run(&pattern, &options, &report->arena, &report->sweep, &report->operation_count, err);
   report->has_sweep = status == WO_OK;
