@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analyzer/command.h"
+#include "cuda_replay/record.h"
 #include "cuda_replay/replay_command.h"
 #include "cuda_replay/replay_hooks.h"
 #include "parsers/base/units.h"
@@ -158,6 +159,7 @@ static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo
   case WO_COMMAND_VERSION:
     wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION);
     return WO_EXIT_FINE;
+  case WO_COMMAND_RECORD: /* see record() */
   case WO_COMMAND_HELP:
     break;
   }
@@ -179,16 +181,41 @@ static bool write_out(const struct wo_cli *cli, const struct wo_text *out) {
   return false;
 }
 
+/* Becomes the command that is to be recorded. Returns only where that fails, or where an option is wrong. */
+static int record(const struct wo_cli *cli) {
+  struct wo_err err = {0};
+  struct wo_text notes = {0};
+  struct wo_record_settings settings = wo_record_defaults();
+  settings.output = cli->output;
+  settings.is_verbose = cli->is_verbose;
+  for (size_t i = 0; i < cli->option_count; i++) {
+    if (wo_record_option(&settings, cli->options[i].name, wo_view_of(cli->options[i].value), &err) == WO_OK) continue;
+    fprintf(stderr, "whyoom: %s\n", err.message);
+    return WO_EXIT_ERROR;
+  }
+  cli->words[cli->word_count] = NULL; /* at the latest the end of argv */
+  if (wo_record_arm(&settings, &err) == WO_OK)
+    wo_record_notes(cli->words, &notes);
+  else
+    fprintf(stderr, "whyoom record: %s; running without recording\n", err.message);
+  fwrite(notes.ptr ? notes.ptr : "", 1, notes.len, stderr);
+  wo_text_done(&notes);
+  const int code = wo_record_become(cli->words, &err);
+  fprintf(stderr, "whyoom record: %s\n", err.message);
+  return code;
+}
+
 int main(int argc, char **argv) {
   struct wo_cli cli;
   struct wo_err err = {0};
   struct wo_text out = {0};
   struct wo_text errors = {0};
-  signal(SIGPIPE, SIG_IGN);
   if (wo_cli_parse(argc, argv, &cli, &err) != WO_OK) {
     fprintf(stderr, "whyoom: %s\n", err.message);
     return WO_EXIT_ERROR;
   }
+  if (cli.command == WO_COMMAND_RECORD) return record(&cli);
+  signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
   enum wo_exit code = run(&cli, &out, &errors);
   if (out.is_failed || errors.is_failed) {
     fprintf(stderr, "whyoom: out of memory\n");
