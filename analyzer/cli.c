@@ -64,9 +64,9 @@ struct command {
 
 /* The words that can stand first. "diagnose" is only a topic of help. */
 static const struct command commands[] = {
-    {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET},   {"replay", WO_COMMAND_REPLAY},
-    {"verify", WO_COMMAND_VERIFY},     {"rules", WO_COMMAND_RULES},     {"explain", WO_COMMAND_EXPLAIN},
-    {"help", WO_COMMAND_HELP},         {"version", WO_COMMAND_VERSION},
+    {"diagnose", WO_COMMAND_DIAGNOSE}, {"budget", WO_COMMAND_BUDGET}, {"replay", WO_COMMAND_REPLAY},
+    {"verify", WO_COMMAND_VERIFY},     {"record", WO_COMMAND_RECORD}, {"rules", WO_COMMAND_RULES},
+    {"explain", WO_COMMAND_EXPLAIN},   {"help", WO_COMMAND_HELP},     {"version", WO_COMMAND_VERSION},
 };
 
 /* Options of `whyoom replay` alone. What their values mean is the business of the replay (a test sees to it that it reads every
@@ -79,7 +79,8 @@ static const struct {
     {"torch", WO_CLI_TAKES_VALUE},   {"sweep", WO_CLI_TAKES_NOTHING},   {"at", WO_CLI_TAKES_VALUE},
     {"device", WO_CLI_TAKES_VALUE},  {"on", WO_CLI_TAKES_VALUE},        {"no-times", WO_CLI_TAKES_NOTHING},
     {"plot", WO_CLI_TAKES_VALUE},    {"chart", WO_CLI_TAKES_NOTHING},   {"scale", WO_CLI_TAKES_VALUE},
-    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE},
+    {"pair", WO_CLI_TAKES_VALUE},    {"transform", WO_CLI_TAKES_VALUE}, {"touch", WO_CLI_TAKES_NOTHING},
+    {"reserve", WO_CLI_TAKES_VALUE},
 };
 
 enum wo_cli_takes wo_cli_replay_option(struct wo_view name) {
@@ -110,6 +111,22 @@ enum wo_cli_takes wo_cli_verify_option(struct wo_view name) {
   return WO_CLI_IS_NO_OPTION;
 }
 
+/* The same for `whyoom record`, in docs/record.md. */
+static const struct {
+  const char *name;
+  enum wo_cli_takes takes;
+} record_options[] = {{"entries", WO_CLI_TAKES_VALUE},
+                      {"stacks", WO_CLI_TAKES_VALUE},
+                      {"no-stacks", WO_CLI_TAKES_NOTHING},
+                      {"at-exit", WO_CLI_TAKES_VALUE}};
+
+enum wo_cli_takes wo_cli_record_option(struct wo_view name) {
+  for (size_t i = 0; i < sizeof record_options / sizeof *record_options; i++) {
+    if (wo_view_is(name, record_options[i].name)) return record_options[i].takes;
+  }
+  return WO_CLI_IS_NO_OPTION;
+}
+
 static enum wo_cli_takes budget_option(struct wo_view name) {
   switch (wo_budget_option(name)) {
   case WO_BUDGET_TAKES_NOTHING:
@@ -129,7 +146,8 @@ static const struct {
   enum wo_cli_takes (*takes)(struct wo_view name);
 } owners[] = {{WO_COMMAND_BUDGET, "budget", budget_option},
               {WO_COMMAND_REPLAY, "replay", wo_cli_replay_option},
-              {WO_COMMAND_VERIFY, "verify", wo_cli_verify_option}};
+              {WO_COMMAND_VERIFY, "verify", wo_cli_verify_option},
+              {WO_COMMAND_RECORD, "record", wo_cli_record_option}};
 
 /* ---- Help ----
  *
@@ -142,6 +160,7 @@ static const char help_diagnose[] = "whyoom: why a GPU job ran out of memory, an
                                     "       whyoom budget [OPTION...] [PATH...]\n"
                                     "       whyoom replay [OPTION...] TRACE...\n"
                                     "       whyoom verify [OPTION...] LOG... [--trace TRACE...]\n"
+                                    "       whyoom record [OPTION...] [--] COMMAND...\n"
                                     "       whyoom rules list|check|test|show [ID...]\n"
                                     "       whyoom rules why ID PATH...\n"
                                     "       whyoom rules pages DIR\n"
@@ -225,7 +244,10 @@ static const char help_replay[] = "usage: whyoom replay [OPTION...] TRACE...\n"
                                   "  --device N           only that device of the recording\n"
                                   "  --plot FILE.svg      memory over time by class, fragmentation, segments\n"
                                   "  --chart              memory over time in the text report\n"
-                                  "  --on model           where it runs; the model is the only place so far\n"
+                                  "  --on model|gpu[:N]   where it runs: on the model alone (the default), or also\n"
+                                  "                       on GPU N, with the driver's addresses and refusals\n"
+                                  "  --touch              write every byte on the GPU\n"
+                                  "  --reserve SIZE       what stays free on the GPU beside the capacity\n"
                                   "  --no-times           leave out how long it took: equal bytes on every run\n"
                                   "\n"
                                   "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
@@ -252,6 +274,24 @@ static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--tr
                                   "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
                                   "usage, or some input could not be read; 3 not proven: only reconstructed, or a\n"
                                   "margin below the uncertainty. --exit-zero turns 1 into 0\n";
+
+static const char help_record[] = "usage: whyoom record [OPTION...] [--] COMMAND [ARGUMENT...]\n"
+                                  "\n"
+                                  "Runs the command with the recording of PyTorch's allocator switched on in every\n"
+                                  "Python process that uses CUDA, and becomes it: exit status, signals and output\n"
+                                  "are the command's own. Each process leaves snapshots for `whyoom replay`: at\n"
+                                  "an out-of-memory error, at its exit and at SIGUSR1, named by job and rank.\n"
+                                  "\n"
+                                  "  -o, --output DIR     where snapshots go (./whyoom-traces)\n"
+                                  "  --entries N          entries kept for each card (100000: 15 to 30 MB a file)\n"
+                                  "  --stacks python|all  with Python's stacks (default), or C++ frames as well\n"
+                                  "  --no-stacks          without stacks: smaller, but nothing says who held memory\n"
+                                  "  --at-exit WHEN       always (default), oom (where memory ran out), never\n"
+                                  "  -v, --verbose        tell on standard error what is recorded and written\n"
+                                  "\n"
+                                  "exit status: that of the command; 2 wrong usage; 126 the command cannot be run,\n"
+                                  "127 it was not found. Where snapshots cannot be written, one line says so and\n"
+                                  "the command runs without\n";
 
 static const char help_rules[] = "usage: whyoom rules [list|check|test|show ID] [--rules DIR]\n"
                                  "       whyoom rules why ID PATH... [--rules DIR] [--format json]\n"
@@ -282,7 +322,7 @@ static const char help_explain[] = "usage: whyoom explain [ID...]\n"
                                    "\n"
                                    "exit status: 0; 2 when there is no such id\n";
 
-static const char help_help[] = "usage: whyoom help [diagnose|budget|replay|verify|rules|explain|version]\n"
+static const char help_help[] = "usage: whyoom help [diagnose|budget|replay|verify|record|rules|explain|version]\n"
                                 "\n"
                                 "The help text of a command; without one, that of whyoom itself.\n";
 
@@ -299,6 +339,8 @@ const char *wo_cli_help(enum wo_command command) {
     return help_replay;
   case WO_COMMAND_VERIFY:
     return help_verify;
+  case WO_COMMAND_RECORD:
+    return help_record;
   case WO_COMMAND_RULES:
     return help_rules;
   case WO_COMMAND_EXPLAIN:
@@ -518,7 +560,8 @@ static void take_word(struct reader *reader, char *word) {
   reader->cli->words[reader->cli->word_count++] = word;
 }
 
-/* Sorts every argument into options and words. A lone dash is a word (standard input); behind a double dash all are. */
+/* Sorts every argument into options and words. A lone dash is a word (standard input); behind a double dash all are, and behind
+ * the command that is to be recorded, which has options of its own. */
 static enum wo_status read_arguments(struct reader *reader) {
   bool is_option_possible = true;
   while (reader->next < reader->argc) {
@@ -532,6 +575,7 @@ static enum wo_status read_arguments(struct reader *reader) {
       status = word[1] == '-' ? read_long(reader, word + 2) : read_letters(reader, word + 1);
     } else {
       take_word(reader, word);
+      if (reader->cli->command == WO_COMMAND_RECORD && reader->cli->word_count > 0) is_option_possible = false;
     }
     if (status != WO_OK) return status;
   }
@@ -559,6 +603,11 @@ static enum wo_status check_replay(const struct wo_cli *cli, struct wo_err *err)
   return wo_err_set(err, WO_E_USAGE,
                     "replay wants a recording: a snapshot of torch.cuda.memory._dump_snapshot(), or - for "
                     "standard input; see whyoom help replay");
+}
+
+static enum wo_status check_record(const struct wo_cli *cli, struct wo_err *err) {
+  if (cli->word_count > 0) return WO_OK;
+  return wo_err_set(err, WO_E_USAGE, "record wants a command to run: whyoom record -- python train.py; see whyoom help record");
 }
 
 /* Finds the topic; no word means whyoom itself. Further words are ignored: somebody who asks for
@@ -595,6 +644,8 @@ static enum wo_status check_command(struct wo_cli *cli, struct wo_err *err) {
     return check_replay(cli, err);
   case WO_COMMAND_VERIFY:
     return check_verify(cli, err);
+  case WO_COMMAND_RECORD:
+    return check_record(cli, err);
   case WO_COMMAND_BUDGET:
   case WO_COMMAND_EXPLAIN:
   case WO_COMMAND_VERSION:

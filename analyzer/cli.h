@@ -14,6 +14,7 @@ enum wo_command {
   WO_COMMAND_BUDGET,
   WO_COMMAND_REPLAY,
   WO_COMMAND_VERIFY,
+  WO_COMMAND_RECORD,
   WO_COMMAND_RULES,
   WO_COMMAND_EXPLAIN,
   WO_COMMAND_HELP,
@@ -55,6 +56,9 @@ enum wo_cli_takes { WO_CLI_TAKES_NOTHING, WO_CLI_TAKES_VALUE, WO_CLI_IS_NO_OPTIO
 /* Whether `whyoom replay` has that option (name without dashes), and what it takes. The values are read where they are used. */
 enum wo_cli_takes wo_cli_replay_option(struct wo_view name);
 enum wo_cli_takes wo_cli_verify_option(struct wo_view name); /* the same for `whyoom verify` */
+
+/* As wo_cli_replay_option, for `whyoom record`. */
+enum wo_cli_takes wo_cli_record_option(struct wo_view name);
 
 /* The help text of a command (NULL-terminated string, static). */
 const char *wo_cli_help(enum wo_command command);

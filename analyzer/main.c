@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/command.h"
 #include "analyzer/patch.h"
 #include "analyzer/verify_plan.h"
+#include "cuda_replay/record.h"
 #include "cuda_replay/replay_command.h"
+#include "cuda_replay/replay_hooks.h"
 #include "cuda_replay/verify_command.h"
+#include "parsers/base/units.h"
 
 /* All that depends on where the program runs, read once. The locale's variables are looked at in
  * the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8
@@ -34,6 +38,92 @@ static struct wo_terminal look_at_terminal(void) {
   return terminal;
 }
 
+/* ---- Around a GPU ---- */
+
+/* Between two lines of progress. */
+enum { PROGRESS_NS = 100 * 1000 * 1000 };
+
+/* What a signal handler can reach. */
+static volatile sig_atomic_t is_cancelled;
+
+/* The handlers that a GPU replay replaces, and the line on the terminal. */
+struct gpu_watch {
+  struct sigaction before_int;
+  struct sigaction before_term;
+  bool has_terminal;
+  bool has_line;
+  int64_t told_ns;
+};
+
+/* The next call of the driver is the last; a second signal finds the old handler and ends the program, which frees the card too.
+ */
+static void cancel(int signal_number) {
+  (void)signal_number;
+  is_cancelled = 1;
+}
+
+/* A signal that the caller ignores (nohup) stays ignored. */
+static void catch_signal(int number, struct sigaction *ret_before) {
+  struct sigaction action = {.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND};
+  sigemptyset(&action.sa_mask);
+  sigaction(number, NULL, ret_before);
+  if (ret_before->sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+}
+
+static void guard_gpu(void *state, bool is_on) {
+  struct gpu_watch *const watch = state;
+  if (is_on) {
+    catch_signal(SIGINT, &watch->before_int);
+    catch_signal(SIGTERM, &watch->before_term);
+  } else {
+    sigaction(SIGINT, &watch->before_int, NULL);
+    sigaction(SIGTERM, &watch->before_term, NULL);
+  }
+}
+
+static int64_t now_ns(void) {
+  struct timespec now = {0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * WO_NS_PER_S + now.tv_nsec;
+}
+
+/* One line that is written over, at most ten times a second, and wiped at the end. */
+static void show_progress(void *state, const struct wo_gpu_progress *progress) {
+  struct gpu_watch *const watch = state;
+  const int64_t now = now_ns();
+  if (progress->is_over) {
+    if (watch->has_line) fputs("\r\033[K", stderr);
+    watch->has_line = false;
+    return;
+  }
+  if (watch->told_ns != 0 && now - watch->told_ns < PROGRESS_NS) return;
+  watch->told_ns = now;
+  watch->has_line = true;
+  fprintf(stderr, "\rwhyoom: GPU %d: %zu of %zu requests (%.0f %%), %.2f GiB taken\033[K", progress->ordinal, progress->done,
+          progress->total, 100.0 * (double)progress->done / (double)progress->total, (double)progress->used_bytes / WO_GIB);
+  fflush(stderr);
+}
+
+/* An empty variable counts as absent, but for CUDA_VISIBLE_DEVICES, which then hides every card. */
+static const char *library_named(const char *variable) {
+  const char *const path = getenv(variable);
+  return path && path[0] != '\0' ? path : NULL;
+}
+
+/* The two libraries can be named for tests (docs/replay.md). */
+static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
+  watch->has_terminal = isatty(STDERR_FILENO) == 1;
+  return (struct wo_replay_hooks){.cuda_library = library_named("WHYOOM_CUDA_LIBRARY"),
+                                  .nvml_library = library_named("WHYOOM_NVML_LIBRARY"),
+                                  .visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
+                                  .state = watch,
+                                  .guard = guard_gpu,
+                                  .is_cancelled = &is_cancelled,
+                                  .on_progress = watch->has_terminal ? show_progress : NULL};
+}
+
+/* ---- Commands ---- */
+
 /* The options of a command as the second flow takes them. */
 static void copy_options(const struct wo_cli *cli, struct wo_replay_option *options) {
   for (size_t i = 0; i < cli->option_count; i++)
@@ -45,6 +135,8 @@ static void copy_options(const struct wo_cli *cli, struct wo_replay_option *opti
 static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
                                struct wo_text *errors) {
   struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
+  struct gpu_watch watch = {0};
+  const struct wo_replay_hooks hooks = make_hooks(&watch);
   copy_options(cli, options);
   const struct wo_replay_call call = {.paths = cli->words,
                                       .path_count = cli->word_count,
@@ -52,7 +144,8 @@ static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_termina
                                       .option_count = cli->option_count,
                                       .is_json = cli->format == WO_OUT_JSON,
                                       .exit_zero = cli->exit_zero,
-                                      .style = wo_command_style(cli, terminal)};
+                                      .style = wo_command_style(cli, terminal),
+                                      .hooks = &hooks};
   return (enum wo_exit)wo_replay_command(&call, out, errors);
 }
 
@@ -132,6 +225,7 @@ static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo
   case WO_COMMAND_VERSION:
     wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION);
     return WO_EXIT_FINE;
+  case WO_COMMAND_RECORD: /* see record() */
   case WO_COMMAND_HELP:
     break;
   }
@@ -153,16 +247,41 @@ static bool write_out(const struct wo_cli *cli, const struct wo_text *out) {
   return false;
 }
 
+/* Becomes the command that is to be recorded. Returns only where that fails, or where an option is wrong. */
+static int record(const struct wo_cli *cli) {
+  struct wo_err err = {0};
+  struct wo_text notes = {0};
+  struct wo_record_settings settings = wo_record_defaults();
+  settings.output = cli->output;
+  settings.is_verbose = cli->is_verbose;
+  for (size_t i = 0; i < cli->option_count; i++) {
+    if (wo_record_option(&settings, cli->options[i].name, wo_view_of(cli->options[i].value), &err) == WO_OK) continue;
+    fprintf(stderr, "whyoom: %s\n", err.message);
+    return WO_EXIT_ERROR;
+  }
+  cli->words[cli->word_count] = NULL; /* at the latest the end of argv */
+  if (wo_record_arm(&settings, &err) == WO_OK)
+    wo_record_notes(cli->words, &notes);
+  else
+    fprintf(stderr, "whyoom record: %s; running without recording\n", err.message);
+  fwrite(notes.ptr ? notes.ptr : "", 1, notes.len, stderr);
+  wo_text_done(&notes);
+  const int code = wo_record_become(cli->words, &err);
+  fprintf(stderr, "whyoom record: %s\n", err.message);
+  return code;
+}
+
 int main(int argc, char **argv) {
   struct wo_cli cli;
   struct wo_err err = {0};
   struct wo_text out = {0};
   struct wo_text errors = {0};
-  signal(SIGPIPE, SIG_IGN);
   if (wo_cli_parse(argc, argv, &cli, &err) != WO_OK) {
     fprintf(stderr, "whyoom: %s\n", err.message);
     return WO_EXIT_ERROR;
   }
+  if (cli.command == WO_COMMAND_RECORD) return record(&cli);
+  signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
   enum wo_exit code = run(&cli, &out, &errors);
   if (out.is_failed || errors.is_failed) {
     fprintf(stderr, "whyoom: out of memory\n");

@@ -146,6 +146,8 @@ static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
+/* A run of free and unmapped blocks is mapped from its front until it is long enough. Each step may map a part of one gap, and
+ * what it maps grows together with the free block before it. */
 enum wo_status wo__expand(struct wo_allocator *a, struct wo__request *request) {
   uint32_t id = WO__NONE;
   enum wo_status status = find_place(a, request, &id);
@@ -203,6 +205,7 @@ static uint32_t join_unmapped(struct wo_allocator *a, uint32_t id) {
   return id;
 }
 
+/* A handle that a block covers only in part stays mapped: its rest belongs to a neighbour. */
 enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   const struct wo__block before = *wo__block(a, id);
   const struct wo__range range = a->ranges.items[before.range];

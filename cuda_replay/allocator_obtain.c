@@ -49,6 +49,8 @@ static enum wo_status try_once(struct wo_allocator *a, struct wo__request *reque
   return status;
 }
 
+/* Each way of making room gives back more than the one before; torch counts only the last try as a retry. A rejection of the first
+ * try ends it, one of the second does not. */
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
   if (status != WO_OK) return status;
@@ -58,7 +60,7 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   status = wo__release_oversize(a, request, &is_enough);
   if (status != WO_OK) return status;
   status = is_enough ? try_once(a, request) : WO_E_LIMIT;
-  if (status != WO_E_LIMIT || request->is_rejected || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
+  if (status != WO_E_LIMIT || wo__is_captured(a, wo__shelf(a, request->shelf)->stream)) return status;
   status = wo__release_cached(a, false);
   if (status != WO_OK) return status;
   a->stats.num_alloc_retries++;

@@ -21,6 +21,7 @@ void wo__tie_of_part(struct wo_allocator *a, uint32_t id) {
 
 /* ---- Chains and orders ---- */
 
+/* The age for garbage collection counts from here, also for the tail of a split and for what an unmapping leaves over. */
 void wo__free_insert(struct wo_allocator *a, uint32_t id) {
   struct wo__block *const block = wo__block(a, id);
   struct wo__shelf *const shelf = wo__shelf(a, block->shelf);
@@ -35,6 +36,7 @@ void wo__free_erase(struct wo_allocator *a, uint32_t id) {
   wo_block_order_erase(&wo__shelf(a, block->shelf)->free, wo__key(block));
 }
 
+/* The right one's number is free for use at once: nobody outside knows the number of a block that is not handed out. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right) {
   struct wo__block *const block = wo__block(a, left);
   const struct wo__block *const gone = wo__block(a, right);
@@ -91,6 +93,7 @@ static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo_
   return id;
 }
 
+/* Searches that find nothing count for the ages of garbage collection, too. */
 bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
   struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   if (a->collects_garbage) wo__bin(a, shelf)->call_count++;
@@ -156,6 +159,7 @@ static void count_handed_out(struct wo_allocator *a, const struct wo__shelf *she
   if (block->size_bytes >= a->settings.max_split_bytes) wo__rise_one(&stats->oversize_allocations, 1);
 }
 
+/* Order matters for the peaks of the statistics: the split first, then the event, then the counts, as torch does. */
 uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request) {
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   if (must_split(a, request)) {
@@ -186,6 +190,8 @@ static void shift(struct wo_stat stats[WO_STAT_POOL_COUNT_], const struct wo__sh
   }
 }
 
+/* The event comes before the merge and shows the block as it was. What is inactive changes by the whole of what was swallowed, in
+ * one step, so that the peak of that statistic does not see the steps between. */
 void wo__put_back(struct wo_allocator *a, uint32_t id) {
   const struct wo__block before = *wo__block(a, id);
   assert(before.state == WO__ALLOCATED || before.state == WO__PENDING);

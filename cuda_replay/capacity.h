@@ -11,8 +11,16 @@
 #include "cuda_replay/trace.h"
 
 /* Where the figure comes from. FRACTION: a recorded request failed while the card had room for it, so that a limit of the program
- * (set_per_process_memory_fraction) refused it; the figure is the least that this limit can be. */
-enum wo_capacity_from { WO_CAPACITY_NONE, WO_CAPACITY_OPTION, WO_CAPACITY_FILE, WO_CAPACITY_OOM_ENTRY, WO_CAPACITY_FRACTION };
+ * (set_per_process_memory_fraction) refused it; the figure is the least that this limit can be. GPU: what the card of --on gpu
+ * has free, less the reserve. */
+enum wo_capacity_from {
+  WO_CAPACITY_NONE,
+  WO_CAPACITY_OPTION,
+  WO_CAPACITY_FILE,
+  WO_CAPACITY_OOM_ENTRY,
+  WO_CAPACITY_FRACTION,
+  WO_CAPACITY_GPU
+};
 
 struct wo_capacity {
   enum wo_capacity_from from;

@@ -45,6 +45,10 @@ static enum wo_status find_symbols(struct wo_cuda_driver *driver, struct wo_err 
 static enum wo_status start(struct wo_cuda_driver *driver, struct wo_err *err) {
   char words[160];
   const int result = driver->init(0);
+  if (result == WO_CUDA_NO_DEVICE) {
+    return wo_err_set(err, WO_E_IO,
+                      "the CUDA driver shows no GPU to this process: run this where the job will run, or use --on model");
+  }
   if (result != WO_CUDA_SUCCESS) {
     return wo_err_set(err, WO_E_IO, "the CUDA driver does not start: %s", wo_cuda_words(driver, result, words, sizeof words));
   }
@@ -58,7 +62,8 @@ enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driv
   assert(ret_driver != NULL);
   if (library) driver.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; !library && !driver.library && i < sizeof usual / sizeof usual[0]; i++) {
-    driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
+    /* The real one has threads of its own: once loaded it stays. */
+    driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   }
   if (!driver.library) {
     const char *const reason = library ? dlerror() : NULL;

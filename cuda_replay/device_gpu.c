@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/address_map.h"
+#include "cuda_replay/gpu_cards.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -16,6 +17,11 @@ enum { MEMORY_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_READ_WRITE = 3 };
 
 /* What every page is written with: no value that fresh memory has. */
 enum { TOUCH_BYTE = 0xA5 };
+
+#define PAGE_BYTES (UINT64_C(2) << 20)
+
+/* How much the peak grows before the driver is asked again what is free. */
+#define ASK_STEP_BYTES (UINT64_C(64) << 20)
 
 enum kind { KIND_SEGMENT, KIND_RANGE, KIND_HANDLE, KIND_COUNT_ };
 
@@ -33,6 +39,7 @@ struct wo_device_gpu {
   struct wo_device_gpu_info info;
   int device;
   bool has_context;
+  uint64_t asked_at_bytes; /* the peak at which the driver was last asked what is free */
   struct {
     struct holding *items;
     size_t count, capacity;
@@ -79,6 +86,14 @@ static enum wo_status fail(struct wo_device_gpu *gpu, const char *call, int resu
   return WO_E_IO;
 }
 
+/* What the driver did not take back is held on, so that closing tries again. */
+static enum wo_status keep(struct wo_device_gpu *gpu, struct holding holding, const char *call, int result) {
+  const enum wo_status status = hold(gpu, holding);
+  assert(status == WO_OK); /* it was held a moment ago: there is room in list and map */
+  (void)status;
+  return fail(gpu, call, result);
+}
+
 static enum wo_status fail_memory(struct wo_device_gpu *gpu) {
   snprintf(gpu->message, sizeof gpu->message, "out of memory in whyoom itself");
   return WO_E_NOMEM;
@@ -87,22 +102,44 @@ static enum wo_status fail_memory(struct wo_device_gpu *gpu) {
 /* Whether a call may be made at all. */
 static enum wo_status begin_call(struct wo_device_gpu *gpu) {
   if (gpu->options.is_cancelled && *gpu->options.is_cancelled) {
-    snprintf(gpu->message, sizeof gpu->message, "interrupted: everything on the GPU is given back");
+    snprintf(gpu->message, sizeof gpu->message, "interrupted");
     return WO_E_IO;
   }
   gpu->info.calls++;
   return WO_OK;
 }
 
+/* cudaMalloc takes whole pages, whatever was asked for. */
+static uint64_t pages(uint64_t size_bytes) {
+  return size_bytes > UINT64_C(1) << 62 ? size_bytes : (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* Asking the driver is slow, so it is asked when the peak has grown by a step; what was taken since is known. */
 static void count_taken(struct wo_device_gpu *gpu, uint64_t size_bytes) {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   gpu->info.used_bytes += size_bytes;
   assert(gpu->info.used_bytes <= gpu->info.cap_bytes);
   if (gpu->info.used_bytes <= gpu->info.peak_bytes) return;
+  const uint64_t growth_bytes = gpu->info.used_bytes - gpu->info.peak_bytes;
+  const bool is_covered = gpu->info.free_lowest_bytes > growth_bytes;
   gpu->info.peak_bytes = gpu->info.used_bytes;
+  gpu->info.free_lowest_bytes = is_covered ? gpu->info.free_lowest_bytes - growth_bytes : 0;
+  if (gpu->info.peak_bytes - gpu->asked_at_bytes < ASK_STEP_BYTES) return;
   if (gpu->driver->memory_info(&free_bytes, &total_bytes) != WO_CUDA_SUCCESS) return;
+  gpu->asked_at_bytes = gpu->info.peak_bytes;
   gpu->info.free_lowest_bytes = free_bytes;
+}
+
+/* The card has less than it said: somebody else took memory, or the driver needs some for itself. */
+static enum wo_status note_refusal(struct wo_device_gpu *gpu, uint64_t size_bytes) {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  if (gpu->info.refusals++ > 0) return WO_E_LIMIT;
+  gpu->info.refused_bytes = size_bytes;
+  gpu->info.used_at_refusal_bytes = gpu->info.used_bytes;
+  if (gpu->driver->memory_info(&free_bytes, &total_bytes) == WO_CUDA_SUCCESS) gpu->info.free_at_refusal_bytes = free_bytes;
+  return WO_E_LIMIT;
 }
 
 /* Writes every byte; done when the work on the card is. */
@@ -123,22 +160,19 @@ static bool is_within_cap(const struct wo_device_gpu *gpu, uint64_t size_bytes) 
 static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_gpu *const gpu = state;
   uint64_t address = 0;
-  if (!is_within_cap(gpu, size_bytes)) return WO_E_LIMIT;
+  if (!is_within_cap(gpu, pages(size_bytes))) return WO_E_LIMIT;
   enum wo_status status = begin_call(gpu);
   if (status != WO_OK) return status;
   if (!reserve_holding(gpu, 1)) return fail_memory(gpu);
   const int result = gpu->driver->memory_alloc(&address, size_bytes);
-  if (result == WO_CUDA_OUT_OF_MEMORY) {
-    gpu->info.refusals++;
-    return WO_E_LIMIT;
-  }
+  if (result == WO_CUDA_OUT_OF_MEMORY) return note_refusal(gpu, size_bytes);
   if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemAlloc", result);
   status = hold(gpu, (struct holding){.address = address, .size_bytes = size_bytes, .kind = KIND_SEGMENT});
   if (status != WO_OK) {
     gpu->driver->memory_free(address);
     return fail_memory(gpu);
   }
-  count_taken(gpu, size_bytes);
+  count_taken(gpu, pages(size_bytes));
   *ret_address = address;
   return touch(gpu, address, size_bytes);
 }
@@ -152,8 +186,8 @@ static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_
   assert(is_held && holding.size_bytes == size_bytes);
   (void)is_held;
   const int result = gpu->driver->memory_free(address);
-  if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemFree", result);
-  gpu->info.used_bytes -= size_bytes;
+  if (result != WO_CUDA_SUCCESS) return keep(gpu, holding, "cuMemFree", result);
+  gpu->info.used_bytes -= pages(size_bytes);
   return WO_OK;
 }
 
@@ -189,7 +223,7 @@ static enum wo_status range_free(void *state, uint64_t address, uint64_t size_by
   assert(is_held && holding.size_bytes == size_bytes);
   (void)is_held;
   const int result = gpu->driver->address_free(address, size_bytes);
-  return result == WO_CUDA_SUCCESS ? WO_OK : fail(gpu, "cuMemAddressFree", result);
+  return result == WO_CUDA_SUCCESS ? WO_OK : keep(gpu, holding, "cuMemAddressFree", result);
 }
 
 static struct wo_cuda_location location_of(const struct wo_device_gpu *gpu) {
@@ -207,12 +241,13 @@ static enum wo_status create_handles(struct wo_device_gpu *gpu, uint64_t address
     if (result == WO_CUDA_SUCCESS && hold(gpu, holding) == WO_OK) continue;
     if (result == WO_CUDA_SUCCESS) gpu->driver->handle_release(handle);
     for (struct holding made; i > 0; i--) {
-      if (let_go(gpu, KIND_HANDLE, address + (i - 1) * handle_bytes, &made)) gpu->driver->handle_release(made.handle);
+      if (!let_go(gpu, KIND_HANDLE, address + (i - 1) * handle_bytes, &made)) continue;
+      const int released = gpu->driver->handle_release(made.handle);
+      if (released != WO_CUDA_SUCCESS) return keep(gpu, made, "cuMemRelease", released);
     }
     if (result == WO_CUDA_SUCCESS) return fail_memory(gpu);
     if (result != WO_CUDA_OUT_OF_MEMORY) return fail(gpu, "cuMemCreate", result);
-    gpu->info.refusals++;
-    return WO_E_LIMIT;
+    return note_refusal(gpu, handle_bytes);
   }
   return WO_OK;
 }
@@ -252,9 +287,9 @@ static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, 
     assert(is_held);
     (void)is_held;
     int result = gpu->driver->unmap(at, handle_bytes);
-    if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemUnmap", result);
+    if (result != WO_CUDA_SUCCESS) return keep(gpu, holding, "cuMemUnmap", result);
     result = gpu->driver->handle_release(holding.handle);
-    if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemRelease", result);
+    if (result != WO_CUDA_SUCCESS) return keep(gpu, holding, "cuMemRelease", result);
     gpu->info.used_bytes -= handle_bytes;
   }
   return WO_OK;
@@ -284,22 +319,16 @@ const struct wo_device_gpu_info *wo_device_gpu_info(const struct wo_device_gpu *
 
 /* ---- Opening and closing ---- */
 
+/* Mode and neighbours are what one can do something about. */
 static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, const char *call, int result) {
   const enum wo_status status = fail(gpu, call, result);
-  const char *const advice =
-      result == WO_CUDA_UNAVAILABLE ? " (the card is in exclusive or prohibited mode, or held by another process)" : "";
-  return wo_err_set(err, status, "%s%s", gpu->message, advice);
-}
-
-static void note_uuid(struct wo_device_gpu *gpu) {
-  struct wo_cuda_uuid uuid;
-  if (!gpu->driver->device_uuid || gpu->driver->device_uuid(&uuid, gpu->device) != WO_CUDA_SUCCESS) return;
-  char *at = gpu->info.uuid;
-  at += snprintf(at, 5, "GPU-");
-  for (size_t i = 0; i < sizeof uuid.bytes; i++) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
-    at += snprintf(at, 3, "%02x", uuid.bytes[i]);
-  }
+  int mode = WO_CUDA_MODE_DEFAULT;
+  if (result != WO_CUDA_UNAVAILABLE) return wo_err_set(err, status, "%s", gpu->message);
+  if (gpu->driver->device_attribute(&mode, WO_CUDA_COMPUTE_MODE, gpu->device) != WO_CUDA_SUCCESS) mode = WO_CUDA_MODE_DEFAULT;
+  if (mode == WO_CUDA_MODE_PROHIBITED)
+    return wo_err_set(err, status, "%s (the card is in prohibited mode: no process may compute on it)", gpu->message);
+  return wo_err_set(err, WO_E_LIMIT, "%s (%sanother process holds it)", gpu->message,
+                    mode == WO_CUDA_MODE_EXCLUSIVE ? "the card is in exclusive mode, and " : "");
 }
 
 /* Finds the card and what it is. */
@@ -310,8 +339,7 @@ static enum wo_status look(struct wo_device_gpu *gpu, struct wo_err *err) {
   int result = driver->device_count(&count);
   if (result != WO_CUDA_SUCCESS) return refuse(gpu, err, "cuDeviceGetCount", result);
   if (gpu->options.ordinal < 0 || gpu->options.ordinal >= count) {
-    return wo_err_set(err, WO_E_RANGE, "there is no GPU %d: the driver shows %d (CUDA_VISIBLE_DEVICES hides others)",
-                      gpu->options.ordinal, count);
+    return wo_err_set(err, WO_E_RANGE, "there is no GPU %d: the driver shows %d", gpu->options.ordinal, count);
   }
   result = driver->device_get(&gpu->device, gpu->options.ordinal);
   if (result == WO_CUDA_SUCCESS) result = driver->device_name(gpu->info.name, (int)sizeof gpu->info.name, gpu->device);
@@ -320,8 +348,18 @@ static enum wo_status look(struct wo_device_gpu *gpu, struct wo_err *err) {
   gpu->info.name[sizeof gpu->info.name - 1] = '\0';
   gpu->info.total_bytes = total_bytes;
   gpu->info.driver_version = driver->version;
-  note_uuid(gpu);
+  wo_gpu_uuid(driver, gpu->device, gpu->info.uuid);
   return WO_OK;
+}
+
+enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, int ordinal, uint64_t wanted_bytes,
+                                        uint64_t reserve_bytes, struct wo_err *err) {
+  return wo_err_set(
+      err, WO_E_LIMIT,
+      "GPU %d (%s) has %.2f GiB free of %.2f, and the replay wants %.2f beside a reserve of %.2f: wait, or use another "
+      "--on gpu:N, a smaller --capacity or --reserve",
+      ordinal, info->name, (double)info->free_before_bytes / (1 << 30), (double)info->total_bytes / (1 << 30),
+      (double)wanted_bytes / (1 << 30), (double)reserve_bytes / (1 << 30));
 }
 
 /* A card that others use is left alone: what is free must hold cap and reserve. */
@@ -330,14 +368,8 @@ static enum wo_status set_cap(struct wo_device_gpu *gpu, struct wo_err *err) {
   const uint64_t reserve_bytes = gpu->options.reserve_bytes;
   const uint64_t wanted_bytes = gpu->options.capacity_bytes;
   const uint64_t usable_bytes = free_bytes > reserve_bytes ? free_bytes - reserve_bytes : 0;
-  if (usable_bytes == 0 || wanted_bytes > usable_bytes) {
-    return wo_err_set(
-        err, WO_E_LIMIT,
-        "GPU %d (%s) has %.2f GiB free of %.2f; the replay may take %.2f and leaves %.2f alone. Nothing was taken: wait until "
-        "it is free, choose another with --on gpu:N, or give a smaller --capacity",
-        gpu->options.ordinal, gpu->info.name, (double)free_bytes / (1 << 30), (double)gpu->info.total_bytes / (1 << 30),
-        (double)wanted_bytes / (1 << 30), (double)reserve_bytes / (1 << 30));
-  }
+  if (usable_bytes == 0 || wanted_bytes > usable_bytes)
+    return wo_device_gpu_too_little(&gpu->info, gpu->options.ordinal, wanted_bytes, reserve_bytes, err);
   gpu->info.cap_bytes = wanted_bytes > 0 ? wanted_bytes : usable_bytes;
   return WO_OK;
 }
@@ -374,23 +406,30 @@ enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const str
   return WO_OK;
 }
 
-/* Handles first, since a range can only be given back when nothing is mapped into it. A driver that fails now is past help: the
- * rest is tried all the same. */
+/* One thing; whether the driver took it. */
+static bool give_back_one(const struct wo_cuda_driver *driver, const struct holding *holding) {
+  switch (holding->kind) {
+  case KIND_SEGMENT:
+    return driver->memory_free(holding->address) == WO_CUDA_SUCCESS;
+  case KIND_RANGE:
+    return driver->address_free(holding->address, holding->size_bytes) == WO_CUDA_SUCCESS;
+  case KIND_HANDLE:
+  case KIND_COUNT_:
+    break;
+  }
+  driver->unmap(holding->address, holding->size_bytes); /* fails for one that was created and not mapped yet */
+  return driver->handle_release(holding->handle) == WO_CUDA_SUCCESS;
+}
+
+/* Handles first, since a range can only be given back when nothing is mapped into it. What fails once is tried once more; a
+ * driver that fails twice is past help, and the rest is tried all the same. */
 static uint64_t give_back(struct wo_device_gpu *gpu) {
-  const struct wo_cuda_driver *const driver = gpu->driver;
   uint64_t left = 0;
   for (int kind = KIND_COUNT_ - 1; kind >= 0; kind--) {
     for (size_t i = 0; i < gpu->holdings.count; i++) {
       const struct holding *const holding = &gpu->holdings.items[i];
       if (holding->kind != (enum kind)kind) continue;
-      int result = WO_CUDA_SUCCESS;
-      if (kind == KIND_SEGMENT) result = driver->memory_free(holding->address);
-      if (kind == KIND_RANGE) result = driver->address_free(holding->address, holding->size_bytes);
-      if (kind == KIND_HANDLE) {
-        driver->unmap(holding->address, holding->size_bytes); /* fails for one that was created and not mapped yet */
-        result = driver->handle_release(holding->handle);
-      }
-      left += result != WO_CUDA_SUCCESS;
+      if (!give_back_one(gpu->driver, holding) && !give_back_one(gpu->driver, holding)) left++;
     }
   }
   return left;
@@ -399,7 +438,7 @@ static uint64_t give_back(struct wo_device_gpu *gpu) {
 struct wo_device_gpu *wo_device_gpu_close(struct wo_device_gpu *gpu, uint64_t *ret_left) {
   if (!gpu) return NULL;
   const uint64_t left = give_back(gpu);
-  if (gpu->has_context) gpu->driver->context_release(gpu->device);
+  if (gpu->has_context && gpu->driver->context_release(gpu->device) != WO_CUDA_SUCCESS) gpu->driver->context_release(gpu->device);
   if (ret_left) *ret_left = left;
   for (int kind = 0; kind < KIND_COUNT_; kind++) wo_address_map_done(&gpu->places[kind]);
   WO_VEC_DONE(&gpu->holdings);

@@ -12,6 +12,7 @@
 
 #include "cuda_replay/cuda_driver.h"
 #include "cuda_replay/device.h"
+#include "cuda_replay/gpu_cards.h"
 
 struct wo_device_gpu_options {
   int ordinal;                               /* as the driver counts, CUDA_VISIBLE_DEVICES respected by the driver */
@@ -25,25 +26,33 @@ struct wo_device_gpu_options {
 /* What is known of the card, and what the replay did to it. */
 struct wo_device_gpu_info {
   char name[96];
-  char uuid[40]; /* "GPU-..."; empty when the driver does not tell */
+  char uuid[WO_GPU_UUID_BYTES]; /* "GPU-...", "MIG-..." for a slice of a card; empty when the driver does not tell */
   int driver_version;
   uint64_t total_bytes;
   uint64_t free_before_bytes; /* with our context, before the first allocation */
-  uint64_t free_lowest_bytes; /* as the driver told at the moment at which most was taken */
+  uint64_t free_lowest_bytes; /* when most was taken: as the driver told within the last 64 MiB, less what was taken since */
   uint64_t cap_bytes;
-  uint64_t used_bytes;
+  uint64_t used_bytes; /* in pages of 2 MiB, as the driver takes it */
   uint64_t peak_bytes;
   uint64_t calls;    /* of the driver, by the allocator's wishes */
-  uint64_t refusals; /* by the driver itself, below the cap */
+  uint64_t refusals; /* by the driver itself, below the cap; the first one: */
+  uint64_t refused_bytes;
+  uint64_t used_at_refusal_bytes;
+  uint64_t free_at_refusal_bytes; /* as the driver told */
 };
 
 struct wo_device_gpu;
 
-/* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (exclusive mode, lost
- * device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures);
- * WO_E_NOMEM. The driver is borrowed. *ret_device borrows from the returned state. */
+/* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (prohibited mode,
+ * lost device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures),
+ * or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed. *ret_device borrows from the returned state.
+ */
 enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const struct wo_device_gpu_options *options,
                                   struct wo_device_gpu **ret_gpu, struct wo_device *ret_device, struct wo_err *err);
+
+/* The message of a card on which too little is free: its figures, and what to do. Always WO_E_LIMIT. */
+enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, int ordinal, uint64_t wanted_bytes,
+                                        uint64_t reserve_bytes, struct wo_err *err);
 
 /* What is known now. */
 const struct wo_device_gpu_info *wo_device_gpu_info(const struct wo_device_gpu *gpu);

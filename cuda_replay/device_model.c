@@ -202,6 +202,7 @@ static enum wo_status range_free(void *state, uint64_t address, uint64_t size_by
   return remove_stretch(model, address) ? WO_OK : fail(model, WO_E_RANGE, "a range was freed that the device does not know");
 }
 
+/* Which addresses are mapped is the allocator's business: a range was reserved as a whole. */
 static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
   struct wo_device_model *const model = state;
   (void)address;

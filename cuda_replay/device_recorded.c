@@ -78,11 +78,17 @@ static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *
   return WO_OK;
 }
 
-/* What is released is compared by whoever listens to the allocator. */
+/* Takes the release that is next. An `oom` before it ended an earlier request, as nothing is released behind one. What is
+ * released is compared by whoever listens to the allocator. */
+static void release(struct wo_device_recorded *device, enum wo_action action) {
+  while (take(device, WO_ACTION_OOM) != NULL) continue;
+  take(device, action);
+}
+
 static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_bytes) {
   (void)address;
   (void)size_bytes;
-  take(state, WO_ACTION_SEGMENT_FREE);
+  release(state, WO_ACTION_SEGMENT_FREE);
   return WO_OK;
 }
 
@@ -118,7 +124,7 @@ static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, 
   (void)address;
   (void)size_bytes;
   (void)handle_bytes;
-  take(state, WO_ACTION_SEGMENT_UNMAP);
+  release(state, WO_ACTION_SEGMENT_UNMAP);
   return WO_OK;
 }
 

@@ -124,6 +124,13 @@ static size_t find_period(const struct births *births) {
   return 0;
 }
 
+/* A size in KiB, capped so that no number of allocations overflows a sum. */
+static int64_t kib_of(const struct wo_instance *instance) {
+  const uint64_t cap = UINT64_C(1) << 30;
+  uint64_t kib = instance->size_bytes / 1024;
+  return (int64_t)(kib < cap ? kib : cap);
+}
+
 /* Bytes alive before each birth decide where a period begins: where least is alive. */
 static size_t find_floor(const struct wo_pattern *pattern, const struct births *births, size_t period) {
   int64_t alive = 0, least = INT64_MAX;
@@ -136,9 +143,9 @@ static size_t find_floor(const struct wo_pattern *pattern, const struct births *
         best = birth;
       }
       birth++;
-      alive += (int64_t)(pattern->instances.items[request->subject].size_bytes & INT64_MAX) / 1024;
+      alive += kib_of(&pattern->instances.items[request->subject]);
     } else if (request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER) {
-      alive -= (int64_t)(pattern->instances.items[request->subject].size_bytes & INT64_MAX) / 1024;
+      alive -= kib_of(&pattern->instances.items[request->subject]);
     }
   }
   return best;

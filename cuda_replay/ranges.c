@@ -8,7 +8,7 @@
 #include "parsers/base/vec.h"
 
 #define MIB ((uint64_t)1024 * 1024)
-#define CARD_MAX_BYTES (256 * 1024 * MIB)
+#define CARD_MAX_BYTES (UINT64_C(256) * 1024 * MIB)
 #define CARD_MIN_BYTES (1024 * MIB)
 /* Room for rounding a range up to whole handles. */
 #define HANDLE_ROOM_BYTES (64 * MIB)

@@ -21,6 +21,12 @@ static bool is_inside_call(const struct wo_trace_entry *entry) {
          entry->action == WO_ACTION_UNKNOWN || entry->action == WO_ACTION_SNAPSHOT;
 }
 
+/* What only a recording tells that also tells each empty_cache(). */
+static bool is_instruction(const struct wo_trace_entry *entry) {
+  return entry->action == WO_ACTION_EMPTY_CACHE || entry->action == WO_ACTION_CAPTURE_BEGIN ||
+         entry->action == WO_ACTION_RECORD_STREAM;
+}
+
 /* ---- Capacity ---- */
 
 /* Reserved bytes before the first entry, from those at the end. Differences are counted modulo 2^64: a trace that contradicts its
@@ -48,7 +54,7 @@ struct wo__release wo__release_begin(const struct wo_recording *recording, const
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     wo__release_step(&release, entry);
-    if (entry->action == WO_ACTION_EMPTY_CACHE) release.has_instructions = true;
+    if (is_instruction(entry)) release.has_instructions = true;
     /* An oom entry's address is what the device had free. */
     if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
     const uint64_t limit = release.reserved_bytes + entry->address;

@@ -24,11 +24,12 @@ static enum wo_status count_passes(const struct wo_pattern *pattern, const struc
 }
 
 enum wo_status wo_repeat_pattern(const struct wo_pattern *pattern, const struct wo_repeat_options *options,
-                                 struct wo_pattern *ret_pattern, struct wo_err *err) {
+                                 struct wo_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
   struct wo_passes passes;
   unsigned count = 1;
   enum wo_status status = count_passes(pattern, options, &count, err);
   if (status == WO_OK) status = wo_steady_unroll(pattern, count, ret_pattern, &passes, NULL);
+  if (status == WO_OK && ret_passes) *ret_passes = count;
   if (status == WO_E_LIMIT) return wo_err_set(err, WO_E_RANGE, "the recording is too long to be repeated");
   return status == WO_E_NOMEM ? wo_err_set(err, status, "%s", wo_status_text(status)) : status;
 }

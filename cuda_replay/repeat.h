@@ -17,9 +17,9 @@ struct wo_repeat_options {
   bool is_once; /* the recording ends with a failure */
 };
 
-/* Makes a pattern of its own, released with wo_pattern_done. WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others as
- * wo_steady_run. */
+/* Makes a pattern of its own, released with wo_pattern_done; *ret_passes (NULL allowed) is how often it was repeated. WO_E_RANGE:
+ * too long to be repeated; WO_E_NOMEM; others as wo_steady_run. */
 enum wo_status wo_repeat_pattern(const struct wo_pattern *pattern, const struct wo_repeat_options *options,
-                                 struct wo_pattern *ret_pattern, struct wo_err *err);
+                                 struct wo_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err);
 
 #endif

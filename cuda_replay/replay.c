@@ -239,15 +239,14 @@ static enum wo_status release_pool(struct run *run, const struct wo_request *req
 
 /* A settings string that this version of torch refuses changed nothing when it was recorded either. */
 static void run_settings(struct run *run, const struct wo_request *request) {
-  struct wo_alloc_settings settings = *wo_allocator_settings(run->allocator);
   if (request->kind == WO_REQUEST_FRACTION) {
+    struct wo_alloc_settings settings = *wo_allocator_settings(run->allocator);
     settings.memory_fraction = request->subject / 1e6;
+    wo_allocator_set(run->allocator, &settings);
   } else {
-    struct wo_err err;
     const struct wo_view text = run->pattern->recording->settings_texts.items[request->subject];
-    if (wo_alloc_settings_parse(text, run->options->torch, &settings, &err) != WO_OK) return;
+    (void)wo_allocator_set_text(run->allocator, text, NULL);
   }
-  wo_allocator_set(run->allocator, &settings);
 }
 
 static enum wo_status run_other(struct run *run, const struct wo_request *request, uint32_t at) {

@@ -46,13 +46,17 @@ static bool read_set(struct wo_replay_args *args, struct wo_view value) {
 }
 
 /* A bare number is bytes; the whole text must be a size. */
-static bool read_capacity(struct wo_replay_args *args, struct wo_view value) {
+static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
   struct wo_view rest = value;
   struct wo_interval bytes;
   if (wo_units_bytes(&rest, 1, &bytes) != WO_OK || rest.len > 0) return false;
-  if (!(bytes.mid >= 1 && bytes.mid <= (double)CAPACITY_MAX)) return false;
-  args->capacity_bytes = (uint64_t)bytes.mid;
+  if (!(bytes.mid >= least && bytes.mid <= (double)CAPACITY_MAX)) return false;
+  *ret_bytes = (uint64_t)bytes.mid;
   return true;
+}
+
+static bool read_capacity(struct wo_replay_args *args, struct wo_view value) {
+  return read_size(value, 1, &args->capacity_bytes);
 }
 
 static bool read_torch(struct wo_replay_args *args, struct wo_view value) {
@@ -101,10 +105,34 @@ static bool read_pair(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
-/* Named so that scripts can say it; a GPU will be the other value. */
+/* "model", "gpu" or "gpu:N". */
 static bool read_on(struct wo_replay_args *args, struct wo_view value) {
-  (void)args;
-  return wo_view_is(value, "model");
+  struct wo_view rest = value;
+  uint64_t gpu = 0;
+  if (wo_view_is(value, "model") || wo_view_is(value, "gpu")) {
+    args->has_gpu = wo_view_is(value, "gpu");
+    args->gpu = 0;
+    return true;
+  }
+  if (!wo_view_is(wo_view_sub(value, 0, 4), "gpu:")) return false;
+  rest = wo_view_skip(value, 4);
+  if (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0) return false;
+  args->has_gpu = true;
+  args->gpu = (int)gpu;
+  return true;
+}
+
+static bool read_touch(struct wo_replay_args *args, struct wo_view value) {
+  (void)value;
+  args->touches = true;
+  return true;
+}
+
+/* 0 is allowed: who knows that nothing else comes onto the card. */
+static bool read_reserve(struct wo_replay_args *args, struct wo_view value) {
+  if (!read_size(value, 0, &args->reserve_bytes)) return false;
+  args->has_reserve = true;
+  return true;
 }
 
 /* ---- Options with messages of their own ---- */
@@ -154,7 +182,9 @@ static const struct {
     {"sweep", read_sweep, "no value"},
     {"at", read_at, "the number of an entry, counted from 0"},
     {"device", read_device, "the number of a device, such as 0"},
-    {"on", read_on, "model, the only place so far (a GPU is not supported yet)"},
+    {"on", read_on, "model, gpu or gpu:N"},
+    {"touch", read_touch, "no value"},
+    {"reserve", read_reserve, "a size, such as 1.5GiB"},
     {"no-times", read_no_times, "no value"},
     {"plot", read_plot, "the name of a file to write, such as memory.svg"},
     {"chart", read_chart, "no value"},
@@ -186,6 +216,11 @@ static enum wo_status check_together(const struct wo_replay_args *args, struct w
   const bool is_changed = !wo_program_change_is_none(&args->change);
   if (is_changed && (args->is_check || args->is_sweep || args->has_at))
     return wo_err_set(err, WO_E_USAGE, "--scale and --transform change the program: give them without --check, --sweep and --at");
+  if (!args->has_gpu && (args->touches || args->has_reserve))
+    return wo_err_set(err, WO_E_USAGE, "--touch and --reserve are about a GPU: give them with --on gpu");
+  if (args->has_gpu && (args->is_check || args->is_sweep || args->has_at))
+    return wo_err_set(err, WO_E_USAGE,
+                      "--on gpu runs the program from an empty allocator: give it without --check, --sweep and --at");
   if (args->pair.len > 0 && !args->change.has_scale)
     return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow: give --scale with it, such as seq_len=512:1024");
   if (args->has_at && (args->is_sweep || args->set_count > 0 || args->is_check))

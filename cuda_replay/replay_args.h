@@ -21,6 +21,8 @@ struct wo_replay_option {
 /* How many --set one call takes. */
 enum { WO_REPLAY_SETS_MAX = 16 };
 
+struct wo_replay_hooks;
+
 struct wo_replay_args {
   bool is_check;
   bool is_sweep;
@@ -36,7 +38,13 @@ struct wo_replay_args {
   size_t set_count;
   struct wo_program_change change; /* --scale and --transform */
   struct wo_view pair;             /* second recording; NUL-terminated likewise; empty = none */
-  struct wo_view plot;             /* file to write; NUL-terminated, as the option's value is; empty = none */
+  bool has_gpu;                    /* --on gpu[:N] */
+  int gpu;                         /* its number, as the CUDA driver counts */
+  bool touches;                    /* --touch */
+  bool has_reserve;                /* --reserve */
+  uint64_t reserve_bytes;
+  const struct wo_replay_hooks *hooks; /* not of the command line: what a GPU needs from the program; borrowed, NULL for none */
+  struct wo_view plot;                 /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
 /* Reads one option into *args; views point into the option's value. WO_E_USAGE with a message that names the option and what it

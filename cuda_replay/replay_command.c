@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <time.h>
 
+#include "cuda_replay/replay_hooks.h"
 #include "cuda_replay/replay_make.h"
 #include "cuda_replay/replay_plot.h"
 #include "cuda_replay/trace_open.h"
@@ -49,6 +50,7 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
   case WO_REPLAY_NO_CAPACITY:
   case WO_REPLAY_CLOSE:
   case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_GPU_DIFFERS:
   case WO_REPLAY_REFUSED:
   case WO_REPLAY_VERDICT_COUNT_:
     break;
@@ -163,6 +165,12 @@ static void replay_path(struct call *call, const char *path) {
   wo_recording_free(recording);
 }
 
+/* Who interrupts a replay on a GPU wants no other file either. */
+static bool is_interrupted(const struct call *call) {
+  const struct wo_replay_hooks *const hooks = call->wanted->hooks;
+  return hooks && hooks->is_cancelled && *hooks->is_cancelled;
+}
+
 /* Options are read before any file is opened, so that a slip is told at once. */
 enum wo_replay_exit wo_replay_command(const struct wo_replay_call *wanted, struct wo_text *out, struct wo_text *errors) {
   assert(wanted != NULL && out != NULL && errors != NULL);
@@ -172,6 +180,7 @@ enum wo_replay_exit wo_replay_command(const struct wo_replay_call *wanted, struc
     fail(&call, NULL, &err);
     return call.exit;
   }
-  for (size_t i = 0; i < wanted->path_count; i++) replay_path(&call, wanted->paths[i]);
+  call.args.hooks = wanted->hooks;
+  for (size_t i = 0; i < wanted->path_count && !is_interrupted(&call); i++) replay_path(&call, wanted->paths[i]);
   return call.exit;
 }

@@ -17,6 +17,8 @@ enum wo_replay_exit {
   WO_REPLAY_EXIT_NOT_PROVEN = 3, /* no capacity, too little to spare, an approximate recording */
 };
 
+struct wo_replay_hooks;
+
 struct wo_replay_call {
   char **paths; /* "-" is standard input */
   size_t path_count;
@@ -25,6 +27,7 @@ struct wo_replay_call {
   bool is_json;
   bool exit_zero; /* FAILS becomes FINE */
   struct wo_text_style style;
+  const struct wo_replay_hooks *hooks; /* for --on gpu; NULL for none */
 };
 
 /* One report for each device of each path. Of several exit codes the gravest is returned: error, fails, not proven, fine. */

@@ -482,12 +482,46 @@ static void put_capacity(struct writer *w, cJSON *root) {
                                       [WO_CAPACITY_OPTION] = "option",
                                       [WO_CAPACITY_OOM_ENTRY] = "oom_entry",
                                       [WO_CAPACITY_FILE] = "file",
-                                      [WO_CAPACITY_FRACTION] = "memory_fraction"};
+                                      [WO_CAPACITY_FRACTION] = "memory_fraction",
+                                      [WO_CAPACITY_GPU] = "gpu"};
   const struct wo_replay_report *const report = w->report;
   const bool is_known = report->capacity.bytes > 0;
   put_maybe(w, root, "capacity_bytes", is_known, report->capacity.bytes);
   put_text(w, root, "capacity_from", wo_view_of(froms[report->capacity.from]));
   put_maybe(w, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
+}
+
+/* On the card, and whether the model of it did the same. */
+static void put_gpu(struct writer *w, cJSON *root) {
+  static const char *const froms[] = {
+      [WO_RESERVE_OPTION] = "option", [WO_RESERVE_RECORDING] = "recording", [WO_RESERVE_USUAL] = "usual"};
+  const struct wo_replay_gpu *const gpu = &w->report->gpu;
+  const struct wo_device_gpu_info *const info = &gpu->info;
+  char driver[32];
+  cJSON *const object = put(w, root, "gpu", gpu->has_run ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!gpu->has_run) return;
+  snprintf(driver, sizeof driver, "CUDA %d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
+  put_text(w, object, "name", wo_view_of(info->name));
+  put_name(w, object, "driver", driver);
+  put_text(w, object, "uuid", wo_view_of(info->uuid));
+  put_whole(w, object, "ordinal", (uint64_t)gpu->ordinal);
+  put_text(w, object, "visible_devices", w->report->visible_devices);
+  put_whole(w, object, "total_bytes", info->total_bytes);
+  put_whole(w, object, "cap_bytes", info->cap_bytes);
+  put_whole(w, object, "reserve_bytes", gpu->reserve_bytes);
+  put_name(w, object, "reserve_from", froms[gpu->reserve_from]);
+  put_bool(w, object, "touched", gpu->touches);
+  put_whole(w, object, "calls", info->calls);
+  put_whole(w, object, "free_before_bytes", info->free_before_bytes);
+  put_whole(w, object, "free_at_peak_bytes", info->free_lowest_bytes);
+  put_whole(w, object, "peak_bytes", info->peak_bytes);
+  put_whole(w, object, "peak_reserved_bytes", gpu->outcome.peak.reserved_bytes);
+  put_whole(w, object, "segment_events", gpu->outcome.segment_events);
+  put_whole(w, object, "failed_requests", gpu->outcome.oom_count);
+  put_maybe(w, object, "failed_entry", gpu->oom_entry != WO_NO_ENTRY, gpu->oom_entry);
+  put_whole(w, object, "refusals", info->refusals);
+  put_bool(w, object, "model_agrees", gpu->agrees);
+  put_text(w, object, "difference", wo_view_of(gpu->difference));
 }
 
 /* Of an interval the high end decides the margin. */
@@ -516,7 +550,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_name(w, root, "verdict", wo_replay_verdict_name(report->verdict));
   put_text(w, root, "why", report->why);
   put_trace(w, root);
-  put_name(w, root, "on", "model");
+  put_name(w, root, "on", report->is_on_gpu ? "gpu" : "model");
   char torch[32];
   snprintf(torch, sizeof torch, "%d.%d", report->torch / 100, report->torch % 100);
   put_name(w, root, "torch", torch);
@@ -528,10 +562,11 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_oom(w, root, shown);
   put_peak(w, root, shown);
   put_fragmentation(w, root, shown);
-  put(w, root, "gpu", cJSON_CreateNull());
+  put_gpu(w, root);
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
+  put_maybe(w, root, "whatif_passes", report->has_whatif, report->whatif_passes);
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
   put_holders(w, root);
   put_sweep(w, root);

@@ -7,10 +7,12 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "cuda_replay/replay_hooks.h"
 #include "cuda_replay/replay_recorded.h"
 #include "cuda_replay/replay_whatif.h"
 #include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/units.h"
 
 enum { PATH_BYTES = 1024 };
 
@@ -78,6 +80,15 @@ static void count_entries(struct maker *maker) {
   }
 }
 
+/* What cannot be done on this machine is told before time is spent. */
+static enum wo_status look_at_gpu(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const char *const visible = maker->args->hooks ? maker->args->hooks->visible_devices : NULL;
+  report->is_on_gpu = true;
+  if (visible) report->visible_devices = wo_view_of(visible);
+  return wo_replay_gpu_look(maker->args, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
+}
+
 /* All that is known before anything runs. */
 static enum wo_status describe(struct maker *maker, struct wo_view path) {
   char text[PATH_BYTES];
@@ -91,7 +102,8 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->capacity_bytes);
   count_entries(maker);
   choose_torch(maker);
-  return choose_settings(maker);
+  const enum wo_status status = choose_settings(maker);
+  return status == WO_OK && maker->args->has_gpu ? look_at_gpu(maker) : status;
 }
 
 /* ---- The recording as it was ---- */
@@ -185,17 +197,35 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
+/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
+static void tell_gpu(const struct wo_replay_report *report, char *buf, size_t cap) {
+  const struct wo_device_gpu_info *const info = &report->gpu.info;
+  if (info->refusals == 0) {
+    snprintf(buf, cap, "the GPU and the model of it part at %s", report->gpu.difference);
+    return;
+  }
+  snprintf(buf, cap,
+           "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
+           (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
+           (double)info->free_at_refusal_bytes / WO_GIB);
+}
+
 /* The one place where the verdict is drawn. */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const struct wo_replay_case *const subject = report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
-  char text[256];
+  char text[320];
   if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED && !report->has_whatif && !report->has_sweep) {
     report->verdict = WO_REPLAY_DIVERGED;
     return WO_OK;
   }
   if (doubt(maker, text, sizeof text)) {
     report->verdict = WO_REPLAY_APPROXIMATE;
+    return keep(maker, text, &report->why);
+  }
+  if (report->gpu.has_run && !report->gpu.agrees) {
+    report->verdict = WO_REPLAY_GPU_DIFFERS;
+    tell_gpu(report, text, sizeof text);
     return keep(maker, text, &report->why);
   }
   report->verdict = report->is_check ? WO_REPLAY_REPRODUCED : judge(maker, subject);
@@ -213,7 +243,7 @@ static enum wo_status run_all(struct maker *maker) {
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
-  const bool has_whatif = report->is_changed || !wo_program_change_is_none(&maker->args->change) ||
+  const bool has_whatif = report->is_changed || report->is_on_gpu || !wo_program_change_is_none(&maker->args->change) ||
                           ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
   if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);

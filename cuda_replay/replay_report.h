@@ -18,6 +18,7 @@
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
+#include "cuda_replay/replay_gpu.h"
 #include "cuda_replay/settings.h"
 #include "cuda_replay/sweep.h"
 #include "cuda_replay/trace.h"
@@ -34,6 +35,7 @@ enum wo_replay_verdict {
   WO_REPLAY_NO_CAPACITY, /* whether it fits was asked, and of what nobody says */
   WO_REPLAY_CLOSE,       /* it fits, with less to spare than is uncertain */
   WO_REPLAY_APPROXIMATE, /* the recording does not say enough for a proof */
+  WO_REPLAY_GPU_DIFFERS, /* the GPU did something else than the model of it */
   WO_REPLAY_REFUSED,     /* the recording contradicts itself or lacks entries: nothing can be replayed */
   WO_REPLAY_VERDICT_COUNT_
 };
@@ -76,6 +78,7 @@ struct wo_replay_report {
   struct wo_replay_case recorded;
   bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
+  unsigned whatif_passes;                        /* how often the recorded requests were repeated for it, at least 1 */
   struct wo_pattern whatif_pattern;              /* owned: what was run for it, repeated to a steady state */
   bool has_bounds;                               /* sizes or the program changed: the low and the high end */
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */
@@ -95,6 +98,10 @@ struct wo_replay_report {
   struct wo_course course;
   struct wo_attribution attribution;
   struct wo_pins pins;
+
+  struct wo_replay_gpu gpu; /* --on gpu; gpu.has_run says whether there is something in it */
+  bool is_on_gpu;
+  struct wo_view visible_devices; /* CUDA_VISIBLE_DEVICES, borrowed; empty when not set */
 
   bool has_sweep;
   struct wo_sweep sweep;

@@ -206,6 +206,7 @@ static const struct {
     [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
     [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
     [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW},
 };
 
 /* The line that people scroll back for. */
@@ -238,6 +239,7 @@ static void write_verdict(struct wo_replay_writer *w) {
     wo_text_add(&w->line, "the model gives every address and every segment of the recording");
     break;
   case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_GPU_DIFFERS:
   case WO_REPLAY_REFUSED:
   case WO_REPLAY_VERDICT_COUNT_:
     wo_text_add_view(&w->line, report->why);
@@ -351,16 +353,21 @@ static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t rese
   wo__replay_put(w, 4, 4);
 }
 
-/* A request that failed when it was recorded and is served here is given back at once: it counts in the peak and is in no map. */
+/* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
+ * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
 static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_course_place *const at = &w->report->course.moment_at;
   const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
-  if (!is_oom && at->bytes == subject->outcome.peak.allocated_bytes) return;
-  if (at->entry == WO_NO_ENTRY) {
-    wo_text_add(&w->line, "before the first entry:");
-  } else {
-    wo_text_add(&w->line, "%s entry %" PRIu32 ":", is_oom ? "when the request failed, at" : "after", at->entry);
-  }
+  const uint64_t in_map = w->report->attribution.total.block_bytes;
+  const uint64_t peak = subject->outcome.peak.allocated_bytes;
+  char text[WO_SIZE_TEXT];
+  if (!is_oom && in_map >= peak) return;
+  wo_text_add(&w->line, "%s", is_oom ? "when the request failed" : "after it");
+  if (at->entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, at->entry);
+  if (!is_oom && w->report->capacity.oom_entry != UINT32_MAX)
+    wo_text_add(&w->line, ", without %s that the recorded program was refused and that are given back at once",
+                wo__replay_size(peak - in_map, text));
+  wo_text_add(&w->line, ":");
   wo__replay_put(w, 2, 4);
 }
 
@@ -467,6 +474,7 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
   write_verdict(&w);
   write_check(&w);
   if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
+  wo__replay_text_gpu(&w);
   wo__replay_text_sweep(&w);
   wo__replay_text_state(&w);
   if (subject && !report->is_check && !report->has_state) {

@@ -166,10 +166,9 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
     write_case(w, true, &report->whatif, "from an empty allocator");
   }
   write_case(w, report->has_warm, &report->warm, "from the recorded start");
-  wo_text_add(&w->line,
-              "from an empty allocator: what was live at the start is taken first, then the entries follow, repeated until "
-              "steady, at %" PRIu32 " orders of addresses",
-              report->whatif.run_count);
+  wo_text_add(&w->line, "from an empty allocator: what was live at the start is taken first, then the entries follow");
+  if (report->whatif_passes > 1) wo_text_add(&w->line, ", %u times, until nothing more is reserved", report->whatif_passes);
+  wo_text_add(&w->line, ", at %" PRIu32 " orders of addresses", report->whatif.run_count);
   wo__replay_put(w, 4, 6);
   if (report->has_bounds) write_assumptions(w);
   write_end(w);

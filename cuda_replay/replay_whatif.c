@@ -19,10 +19,11 @@ static struct wo_whatif_options options_of(const struct wo_replay_report *report
 
 /* The pattern as often as it takes; released with wo_pattern_done. */
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_pattern *pattern,
-                             const struct wo_alloc_settings *settings, struct wo_pattern *ret_pattern, struct wo_err *err) {
+                             const struct wo_alloc_settings *settings, struct wo_pattern *ret_pattern, unsigned *ret_passes,
+                             struct wo_err *err) {
   const struct wo_repeat_options options = {
       .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
-  return wo_repeat_pattern(pattern, &options, ret_pattern, err);
+  return wo_repeat_pattern(pattern, &options, ret_pattern, ret_passes, err);
 }
 
 /* ---- Single questions ---- */
@@ -34,10 +35,22 @@ static enum wo_status run_case(struct wo_replay_report *report, const struct wo_
   return wo_whatif_run(pattern, &options, ret_case, &report->operation_count, err);
 }
 
+/* On the card too, where that was asked: at the sizes that must fit. */
+static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_replay_report *report,
+                              const struct wo_pattern *pattern, struct wo_err *err) {
+  const struct wo_replay_gpu_wish wish = {.pattern = pattern,
+                                          .settings = report->settings,
+                                          .torch = report->torch,
+                                          .capacity_bytes = report->capacity.bytes,
+                                          .hooks = args->hooks};
+  return report->is_on_gpu ? wo_replay_gpu_run(&report->gpu, &wish, &report->operation_count, err) : WO_OK;
+}
+
 /* What a what-if is to be compared with: the recorded settings and sizes, from an empty allocator too. */
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_pattern pattern;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, err);
+  unsigned passes = 1;
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = run_case(report, &pattern, &report->recorded_settings, &report->baseline, err);
   report->has_baseline = status == WO_OK;
@@ -60,20 +73,23 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 /* ---- Changed programs ---- */
 
 /* One end of the interval; the likely one is kept, as the report looks into it. */
-static enum wo_status run_bound(struct wo_replay_report *report, const struct wo_program_change_basis *basis, enum wo_bound bound,
-                                struct wo_err *err) {
+static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
+                                const struct wo_program_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
   struct wo_pattern changed, repeated;
+  unsigned passes = 1;
   enum wo_status status = wo_program_change_apply(&report->change, basis, bound, &changed, err);
   if (status != WO_OK) return status;
-  status = repeat(report, &changed, &report->settings, &repeated, err);
+  status = repeat(report, &changed, &report->settings, &repeated, &passes, err);
   wo_pattern_done(&changed);
   if (status != WO_OK) return status;
   status = run_case(report, &repeated, &report->settings, &report->bounds[bound], err);
+  if (status == WO_OK && bound == WO_BOUND_HIGH) status = run_gpu(args, report, &repeated, err);
   if (status != WO_OK || bound != WO_BOUND_LIKELY) {
     wo_pattern_done(&repeated);
   } else {
     report->whatif = report->bounds[bound];
     report->whatif_pattern = repeated;
+    report->whatif_passes = passes;
   }
   return status;
 }
@@ -132,7 +148,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
   report->has_pair = basis.has_pair;
   report->pair = basis.pair;
   for (int bound = 0; bound < WO_BOUND_COUNT_ && status == WO_OK; bound++)
-    status = run_bound(report, &basis, (enum wo_bound)bound, err);
+    status = run_bound(args, report, &basis, (enum wo_bound)bound, err);
   if (status == WO_OK) status = run_forecast(report, &basis, err);
   report->has_bounds = status == WO_OK;
   wo_program_change_basis_done(&basis);
@@ -180,8 +196,9 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   if (!wo_program_change_is_none(&args->change)) {
     status = run_changed(args, report, err);
   } else {
-    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, err);
+    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
     if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
+    if (status == WO_OK) status = run_gpu(args, report, &report->whatif_pattern, err);
   }
   if (status != WO_OK) return status;
   report->has_whatif = true;
@@ -194,8 +211,9 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
 enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->recorded_settings);
   struct wo_pattern pattern;
+  unsigned passes = 1;
   options.shuffles = 1;
-  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, err);
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
   if (status != WO_OK) return status;
   status = wo_sweep_run(&pattern, &options, &report->arena, &report->sweep, &report->operation_count, err);
   report->has_sweep = status == WO_OK;

@@ -331,6 +331,7 @@ static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_
   return WO_OK;
 }
 
+/* The segment size is read first, as torch does, since the limits of other keys depend on it wherever they stand. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
                                        struct wo_err *err) {
   char packed[TEXT_MAX];

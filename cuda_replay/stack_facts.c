@@ -80,56 +80,59 @@ static const struct {
     {"Dequantize", WO_STACK_DEQUANTIZE},
 };
 
-/* Words in the function or the file of a Python frame (lower case). NEAR: only among the innermost functions, because outer ones
- * (compute_loss around the model) say nothing about the operator. */
-enum place { IN_FUNCTION, IN_FILE, NEAR_FUNCTION, NEAR_FILE };
+/* Words in the function or the file of a Python frame (in any case), and how far from the operator they count: only in so many of
+ * the innermost functions of the program (1, 2 or 4), because outer ones say nothing about it (compute_loss around the model); 0
+ * is anywhere. */
+enum { REACHES = 3 };
+static const unsigned reaches[REACHES] = {1, 2, 4};
 static const struct {
   const char *word;
-  enum place place;
+  bool is_file;
+  unsigned reach;
   uint16_t flag;
 } python_words[] = {
-    {"attention", NEAR_FUNCTION, WO_STACK_ATTENTION},
-    {"attn", NEAR_FUNCTION, WO_STACK_ATTENTION},
-    {"sdpa", NEAR_FUNCTION, WO_STACK_ATTENTION},
-    {"softmax", NEAR_FUNCTION, WO_STACK_ATTENTION},
-    {"attention", NEAR_FILE, WO_STACK_ATTENTION},
-    {"attn", NEAR_FILE, WO_STACK_ATTENTION},
-    {"cross_entropy", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"log_softmax", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"logsoftmax", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"logprob", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"log_prob", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"nll", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"loss", NEAR_FUNCTION, WO_STACK_LOSS},
-    {"all_gather", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"allgather", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"reduce_scatter", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"all_reduce", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"allreduce", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"unshard", IN_FUNCTION, WO_STACK_COMMUNICATION},
-    {"dataloader", IN_FILE, WO_STACK_DATA},
-    {"data_loader", IN_FILE, WO_STACK_DATA},
-    {"collate", IN_FUNCTION, WO_STACK_DATA},
-    {"get_batch", IN_FUNCTION, WO_STACK_DATA},
-    {"send_to_device", IN_FUNCTION, WO_STACK_DATA},
-    {"to_device", IN_FUNCTION, WO_STACK_DATA},
-    {"prepare_input", IN_FUNCTION, WO_STACK_DATA},
-    {"load_state_dict", IN_FUNCTION, WO_STACK_SETUP},
-    {"from_pretrained", IN_FUNCTION, WO_STACK_SETUP},
-    {"load_model", IN_FUNCTION, WO_STACK_SETUP},
-    {"dequant", NEAR_FUNCTION, WO_STACK_DEQUANTIZE},
+    {"attention", false, 4, WO_STACK_ATTENTION},
+    {"attn", false, 4, WO_STACK_ATTENTION},
+    {"sdpa", false, 4, WO_STACK_ATTENTION},
+    {"softmax", false, 4, WO_STACK_ATTENTION},
+    {"attention", true, 4, WO_STACK_ATTENTION},
+    {"attn", true, 4, WO_STACK_ATTENTION},
+    {"cross_entropy", false, 2, WO_STACK_LOSS},
+    {"log_softmax", false, 2, WO_STACK_LOSS},
+    {"logsoftmax", false, 2, WO_STACK_LOSS},
+    {"logprob", false, 2, WO_STACK_LOSS},
+    {"log_prob", false, 2, WO_STACK_LOSS},
+    {"nll", false, 2, WO_STACK_LOSS},
+    {"loss", false, 1, WO_STACK_LOSS},
+    {"dequant", false, 4, WO_STACK_DEQUANTIZE},
+    {"all_gather", false, 0, WO_STACK_COMMUNICATION},
+    {"allgather", false, 0, WO_STACK_COMMUNICATION},
+    {"reduce_scatter", false, 0, WO_STACK_COMMUNICATION},
+    {"all_reduce", false, 0, WO_STACK_COMMUNICATION},
+    {"allreduce", false, 0, WO_STACK_COMMUNICATION},
+    {"unshard", false, 0, WO_STACK_COMMUNICATION},
+    {"dataloader", true, 0, WO_STACK_DATA},
+    {"data_loader", true, 0, WO_STACK_DATA},
+    {"collate", false, 0, WO_STACK_DATA},
+    {"get_batch", false, 0, WO_STACK_DATA},
+    {"send_to_device", false, 0, WO_STACK_DATA},
+    {"to_device", false, 0, WO_STACK_DATA},
+    {"prepare_input", false, 0, WO_STACK_DATA},
+    {"load_state_dict", false, 0, WO_STACK_SETUP},
+    {"from_pretrained", false, 0, WO_STACK_SETUP},
+    {"load_model", false, 0, WO_STACK_SETUP},
 };
 
 struct frame_facts {
   bool is_python;
-  bool is_dull;        /* a frame that stands between functions of the program (Module.__call__) */
-  bool is_step;        /* an optimizer's step */
-  bool is_closure;     /* the program's own work, called by an optimizer's step */
-  bool is_checkpoint;  /* of torch.utils.checkpoint or alike */
-  bool is_recompute;   /* of it, in backward */
-  uint16_t flags;      /* wherever the frame stands */
-  uint16_t near_flags; /* only near the operator */
-  uint8_t kind;        /* of the operator that it names, NONE without */
+  bool is_dull;                 /* a frame that stands between functions of the program (Module.__call__) */
+  bool is_step;                 /* an optimizer's step */
+  bool is_closure;              /* the program's own work, called by an optimizer's step */
+  bool is_checkpoint;           /* of torch.utils.checkpoint or alike */
+  bool is_recompute;            /* of it, in backward */
+  uint16_t flags;               /* wherever the frame stands */
+  uint16_t near_flags[REACHES]; /* only as near to the operator as the reach */
+  uint8_t kind;                 /* of the operator that it names, NONE without */
   uint32_t op;
   uint32_t node;
   uint32_t name; /* function and file of Python, hashed */
@@ -139,6 +142,19 @@ static bool has_word(struct wo_view view, const char *word) {
   return wo_view_has_nocase(view, word);
 }
 
+/* Whether a frame is of an optimizer's step, or of what goes with it: gradients clipped and unscaled. PyTorch wraps the step of
+ * every optimizer, whatever file it stands in. */
+static bool is_step_frame(const struct wo_frame *frame) {
+  bool ends_in_step = wo_view_ends(frame->function, "step");
+  if (wo_view_ends(frame->file, "torch/optim/optimizer.py") && wo_view_is(frame->function, "wrapper")) return true;
+  if (has_word(frame->file, "optim")) {
+    return ends_in_step || wo_view_has(frame->function, "_tensor_") || wo_view_is(frame->function, "_init_group");
+  }
+  if (wo_view_has(frame->file, "deepspeed/runtime/")) return ends_in_step;
+  if (wo_view_ends(frame->file, "/grad_scaler.py")) return wo_view_has(frame->function, "unscale");
+  return wo_view_ends(frame->file, "/clip_grad.py");
+}
+
 /* A frame of Python: words in its function and file, and the few functions of PyTorch that say what runs. */
 static void read_python(const struct wo_frame *frame, struct frame_facts *facts) {
   facts->is_python = true;
@@ -146,26 +162,19 @@ static void read_python(const struct wo_frame *frame, struct frame_facts *facts)
   facts->is_dull = wo_view_has(frame->file, "torch/nn/modules/module.py") || wo_view_ends(frame->file, "torch/functional.py") ||
                    wo_view_has(frame->file, "torch/_dynamo/") || wo_view_is(frame->function, "decorate_context") ||
                    wo_view_is(frame->function, "decorate_autocast");
+  /* File names are looked at without their folders: a project called "attention-is-..." names all its files so. */
+  size_t slash = wo_view_find_last(frame->file, WO_VIEW("/"), frame->file.len);
+  struct wo_view file = slash == WO_NOT_FOUND ? frame->file : wo_view_skip(frame->file, slash + 1);
   for (size_t i = 0; i < sizeof python_words / sizeof python_words[0]; i++) {
-    enum place place = python_words[i].place;
-    struct wo_view where = place == IN_FUNCTION || place == NEAR_FUNCTION ? frame->function : frame->file;
-    bool is_near = place == NEAR_FUNCTION || place == NEAR_FILE;
-    /* File names are looked at without their folders: a project called "attention-is-..." names all its files so. */
-    if (is_near && place == NEAR_FILE) {
-      size_t slash = wo_view_find_last(where, WO_VIEW("/"), where.len);
-      if (slash != WO_NOT_FOUND) where = wo_view_skip(where, slash + 1);
-    }
+    bool is_anywhere = python_words[i].reach == 0;
+    struct wo_view where = !python_words[i].is_file ? frame->function : is_anywhere ? frame->file : file;
     if (!has_word(where, python_words[i].word)) continue;
-    if (is_near)
-      facts->near_flags |= python_words[i].flag;
-    else
-      facts->flags |= python_words[i].flag;
+    if (is_anywhere) facts->flags |= python_words[i].flag;
+    for (size_t at = 0; at < REACHES; at++) {
+      if (python_words[i].reach == reaches[at]) facts->near_flags[at] |= python_words[i].flag;
+    }
   }
-  bool is_optim_file = has_word(frame->file, "optim");
-  bool is_step_name = wo_view_ends(frame->function, "step") || wo_view_has(frame->function, "_tensor_") ||
-                      wo_view_is(frame->function, "_init_group");
-  facts->is_step = (is_optim_file && is_step_name) ||
-                   (wo_view_ends(frame->file, "torch/optim/optimizer.py") && wo_view_is(frame->function, "wrapper"));
+  facts->is_step = is_step_frame(frame);
   facts->is_closure = has_word(frame->function, "closure");
   facts->is_checkpoint = has_word(frame->file, "checkpoint");
   facts->is_recompute =
@@ -216,8 +225,8 @@ static void read_native(const struct op_index *index, const struct wo_frame *fra
   read_node(frame->function, facts);
 }
 
-/* How many of the program's own functions, from the innermost, count as near. */
-enum { NEAR_FUNCTIONS = 4, CONTEXT_FUNCTIONS = 2 };
+/* How many of the program's own functions, from the innermost, are the context. */
+enum { CONTEXT_FUNCTIONS = 2 };
 
 /* Adds a Python frame to the stack that is read; `own` counts the program's functions so far. */
 static void add_python(const struct frame_facts *frame, struct wo_stack_facts *facts, size_t *own, bool *is_closure) {
@@ -225,7 +234,9 @@ static void add_python(const struct frame_facts *frame, struct wo_stack_facts *f
   if (frame->is_step && !*is_closure) facts->flags |= WO_STACK_OPTIMIZER;
   if (frame->is_checkpoint && frame->is_recompute) facts->flags |= WO_STACK_RECOMPUTE;
   if (frame->is_dull) return;
-  if (*own < NEAR_FUNCTIONS) facts->flags |= frame->near_flags;
+  for (size_t at = 0; at < REACHES; at++) {
+    if (*own < reaches[at]) facts->flags |= frame->near_flags[at];
+  }
   if (*own < CONTEXT_FUNCTIONS) facts->context = (facts->context ^ frame->name) * (uint32_t)WO_HASH_PRIME;
   (*own)++;
 }

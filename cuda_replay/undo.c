@@ -28,6 +28,7 @@
 static enum wo_status add_block(struct wo__undo *undo, struct wo__undo_block block) {
   uint32_t slot = 0;
   if (!TAKE_SLOT(&undo->blocks, &undo->free_blocks, &slot)) return WO_E_NOMEM;
+  assert(undo->blocks.items && slot < undo->blocks.count);
   undo->blocks.items[slot] = block;
   return wo_address_map_put(&undo->block_at, block.address, slot);
 }
@@ -55,6 +56,7 @@ static uint64_t known_bytes(const struct wo__undo_block *block) {
 static struct wo__undo_block *block_in(const struct wo__undo *undo, uint64_t address, uint64_t size_bytes) {
   struct wo_address_item item;
   if (wo_address_map_below(&undo->block_at, address, &item)) {
+    assert(item.value < undo->blocks.count && undo->blocks.items);
     struct wo__undo_block *const block = &undo->blocks.items[item.value];
     if (address - block->address < known_bytes(block)) return block;
   }
@@ -65,6 +67,7 @@ static struct wo__undo_block *block_in(const struct wo__undo *undo, uint64_t add
 static enum wo_status add_segment(struct wo__undo *undo, struct wo__undo_segment segment) {
   uint32_t slot = 0;
   if (!TAKE_SLOT(&undo->segments, &undo->free_segments, &slot)) return WO_E_NOMEM;
+  assert(undo->segments.items && slot < undo->segments.count);
   undo->segments.items[slot] = segment;
   return wo_address_map_put(&undo->segment_at, segment.address, slot);
 }

@@ -55,7 +55,11 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
     return WO_OK;
   }
   const bool is_replay = wo_view_is(option.name, "capacity") || wo_view_is(option.name, "torch") || wo_view_is(option.name, "on");
-  return is_replay ? wo_replay_args_apply(&call->args, option, err) : WO_OK;
+  if (!is_replay) return WO_OK;
+  const enum wo_status status = wo_replay_args_apply(&call->args, option, err);
+  if (status == WO_OK && call->args.has_gpu)
+    return wo_err_set(err, WO_E_USAGE, "verify runs on the model only: `whyoom replay --on gpu` replays a recording on a GPU");
+  return status;
 }
 
 /* ---- Subjects ---- */

@@ -144,11 +144,11 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
                                struct wo_err *err) {
   const struct wo_repeat_options repeat = {
       .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->subject->ends_at_oom};
-  if (!trial->is_changed) return wo_repeat_pattern(&trial->subject->pattern, &repeat, ret_pattern, err);
+  if (!trial->is_changed) return wo_repeat_pattern(&trial->subject->pattern, &repeat, ret_pattern, NULL, err);
   struct wo_pattern changed;
   enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->basis, bound, &changed, err);
   if (status != WO_OK) return status;
-  status = wo_repeat_pattern(&changed, &repeat, ret_pattern, err);
+  status = wo_repeat_pattern(&changed, &repeat, ret_pattern, NULL, err);
   wo_pattern_done(&changed);
   return status;
 }

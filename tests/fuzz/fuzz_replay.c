@@ -53,14 +53,14 @@ static void change(struct wo_recording *recording, const uint8_t *bytes) {
     entry->address = trace->entries.items[other].address;
     break;
   case 6:
-    entry->action = bytes[3] % WO_ACTION_COUNT_;
+    entry->action = (unsigned)(bytes[3] % WO_ACTION_COUNT_) & 31;
     if (entry->action == WO_ACTION_SETTINGS) entry->action = WO_ACTION_SNAPSHOT;
     break;
   case 7:
-    entry->stream = bytes[3] % recording->streams.count;
+    entry->stream = (unsigned)(bytes[3] % recording->streams.count) & 0xfff;
     break;
   case 8:
-    entry->pool = bytes[3] % recording->pools.count;
+    entry->pool = (unsigned)(bytes[3] % recording->pools.count) & 0x7fff;
     break;
   case 9: {
     const struct wo_trace_entry kept = *entry;

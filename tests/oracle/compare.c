@@ -1,9 +1,9 @@
 /* Compares the answers of a real allocator with the model's, request by request.
  *
  * Usage: driver PROGRAM | compare TORCH PROGRAM. Prints the first disagreement of each sequence, then one line of counts:
- * sequences, operations, requests, out-of-memory, entries, disagreements, sequences that torch itself aborted (lines A), and
- * sequences that the model refused to go on with, because torch fails there or is in ruins from there on (lines a). Exit status 1
- * when anything disagreed. */
+ * sequences, operations, requests, out-of-memory, entries, disagreements; sequences that torch itself aborted (lines A);
+ * sequences that the model refused to go on with, because torch fails there or is in ruins from there on (lines R, and a for
+ * torch's message); sequences that went apart where the order of frees is open. Exit status 1 when anything disagreed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct comparison {
   uint64_t sequence;
   uint64_t request; /* in the sequence */
   bool has_disagreed;
-  uint64_t sequences, operations, mallocs, ooms, entry_count, disagreements, aborted, refused;
+  uint64_t sequences, operations, mallocs, ooms, entry_count, disagreements, aborted, refused, open;
   bool is_modelled; /* the model could do the last request */
 };
 
@@ -60,6 +60,10 @@ static bool program_ended(const struct comparison *c) {
 
 static void disagree(struct comparison *c, const char *what, const char *expected, const char *got) {
   c->has_disagreed = true;
+  if (wo_lockstep_has_open_order(c->lockstep)) {
+    c->open++;
+    return;
+  }
   if (c->disagreements++ >= SHOWN) return;
   const struct line line = program_line(c);
   printf("D sequence %" PRIu64 " request %" PRIu64 " '%.*s': %s: real %s, model %s\n", c->sequence, c->request,
@@ -286,8 +290,10 @@ static void compare_sequence(struct comparison *c) {
     compare_end(c);
   else if (c->is_modelled)
     c->aborted++;
-  else
+  else {
     c->refused++;
+    printf("R sequence %" PRIu64 " request %" PRIu64 ": %s\n", c->sequence, c->request, wo_lockstep_message(c->lockstep));
+  }
   if (!is_refused) check_valid(c);
   while (c->has_answer && c->answer[0] != 'S') {
     if (c->answer[0] == '!')
@@ -325,8 +331,8 @@ int main(int argc, char **argv) {
   next_answer(&c);
   while (!program_ended(&c)) compare_sequence(&c);
   printf("sequences %" PRIu64 " operations %" PRIu64 " mallocs %" PRIu64 " ooms %" PRIu64 " entries %" PRIu64
-         " disagreements %" PRIu64 " aborted %" PRIu64 " refused %" PRIu64 "\n",
-         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted, c.refused);
+         " disagreements %" PRIu64 " aborted %" PRIu64 " refused %" PRIu64 " open %" PRIu64 "\n",
+         c.sequences, c.operations, c.mallocs, c.ooms, c.entry_count, c.disagreements, c.aborted, c.refused, c.open);
   wo_lockstep_free(c.lockstep);
   free(c.calls.items);
   free(c.entries.items);

@@ -339,9 +339,11 @@ void set_capturing_stream() {
   set_current_stream(capture_order.empty() ? 0 : captures[capture_order.back()]);
 }
 
-void capture_begin(uint64_t pool, uint64_t stream) {
+/* Up to 2.0 there is no pool without a capture. */
+void capture_begin(uint64_t pool, uint64_t stream, bool is_capture) {
+  is_capture = is_capture || WO_TORCH <= 200;
   captures[pool] = stream;
-  capture_order.push_back(pool);
+  if (is_capture) capture_order.push_back(pool);
 #if WO_TORCH >= 203
   const cudaStream_t captured = raw_stream(stream);
   cca::get()->beginAllocateToPool(0, {0, pool}, [captured](cudaStream_t asked) { return asked == captured; });
@@ -353,15 +355,20 @@ void capture_begin(uint64_t pool, uint64_t stream) {
   cca::notifyCaptureBegin(0, pool, {0, pool});
 #endif
 #if WO_MARKS_CAPTURES
-  cca::get()->markCaptureBegin(0);
+  if (is_capture) cca::get()->markCaptureBegin(0);
 #endif
-  mark_stream(pool, true);
+  if (is_capture) mark_stream(pool, true);
 }
 
 void capture_end(uint64_t pool) {
-  mark_stream(pool, false);
+  const auto place = std::find(capture_order.begin(), capture_order.end(), pool);
+  const bool is_capture = place != capture_order.end();
+  if (is_capture) {
+    mark_stream(pool, false);
+    capture_order.erase(place);
+  }
 #if WO_MARKS_CAPTURES
-  cca::get()->markCaptureEnd(0);
+  if (is_capture) cca::get()->markCaptureEnd(0);
 #endif
 #if WO_TORCH >= 203
   cca::get()->endAllocateToPool(0, {0, pool});
@@ -375,7 +382,6 @@ void capture_end(uint64_t pool) {
   cca::notifyCaptureEnded(0, pool);
 #endif
   captures.erase(pool);
-  capture_order.erase(std::find(capture_order.begin(), capture_order.end(), pool));
 }
 
 void pool_release(uint64_t pool) {
@@ -407,6 +413,7 @@ void run_malloc(words &line) {
 
 void run_request(words line) {
   set_capturing_stream();
+  const bool is_capture = *line.at == 'b';
   switch (*line.at++) {
   case 'm':
     run_malloc(line);
@@ -437,9 +444,10 @@ void run_request(words line) {
   case 'k':
     wo_oracle_standin.capacity_bytes = line.number();
     break;
-  case 'b': {
+  case 'b':
+  case 'u': {
     const uint64_t pool = line.number();
-    capture_begin(pool, line.number());
+    capture_begin(pool, line.number(), is_capture);
     break;
   }
   case 'e':

@@ -13,6 +13,9 @@
 
 enum { SLOTS = 512, PALETTE = 12, STREAMS = 5, POOLS = 4 };
 
+/* Up to 2.12 allocating into any private pool counts as a capture. */
+enum { POOLS_ARE_NO_CAPTURES = 213 };
+
 enum feature {
   USES_EXPANDABLE = 1,
   USES_SPLIT = 2,
@@ -22,7 +25,8 @@ enum feature {
   USES_POOLS = 32,
   USES_CAPS = 64,
   USES_CHANGES = 128, /* settings, fraction and capacity change while it runs */
-  USES_NEWER = 256    /* settings of 2.10 and later */
+  USES_NEWER = 256,   /* settings of 2.10 and later */
+  USES_MEMPOOLS = 512 /* private pools without a capture (MemPool) */
 };
 
 static const struct {
@@ -37,6 +41,7 @@ static const struct {
     {"gc", USES_GC | USES_CAPS},
     {"streams", USES_STREAMS},
     {"pools", USES_POOLS | USES_STREAMS},
+    {"mempools", USES_MEMPOOLS | USES_POOLS | USES_STREAMS | USES_CAPS},
     {"oom", USES_CAPS},
     {"mix", USES_EXPANDABLE | USES_SPLIT | USES_ROUNDUP | USES_GC | USES_STREAMS | USES_POOLS | USES_CAPS | USES_CHANGES},
     {"newer", USES_NEWER | USES_EXPANDABLE | USES_SPLIT | USES_CAPS | USES_CHANGES},
@@ -55,6 +60,7 @@ struct pool {
   uint64_t id; /* 0 = none */
   uint64_t stream;
   bool is_open;
+  bool is_capture;
   unsigned uses;
 };
 
@@ -208,7 +214,7 @@ static void write_settings(struct writer *w) {
 
 static bool is_capturing(const struct writer *w) {
   for (size_t i = 0; i < POOLS; i++)
-    if (w->pools[i].id && w->pools[i].is_open) return true;
+    if (w->pools[i].id && w->pools[i].is_open && (w->pools[i].is_capture || w->torch < POOLS_ARE_NO_CAPTURES)) return true;
   return false;
 }
 
@@ -269,7 +275,8 @@ static void write_pool(struct writer *w) {
     pool->uses++;
     pool->stream = stream;
     pool->is_open = true;
-    printf("b %" PRIu64 " %" PRIu64 "\n", pool->id, pool->stream);
+    pool->is_capture = !(w->features & USES_MEMPOOLS) || chance(w, 35);
+    printf("%c %" PRIu64 " %" PRIu64 "\n", pool->is_capture ? 'b' : 'u', pool->id, pool->stream);
   }
 }
 

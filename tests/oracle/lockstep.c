@@ -13,7 +13,8 @@ enum { SLOTS = 4096, STREAMS_PER_BLOCK = 16, MESSAGE_BYTES = 400 };
 /* From 2.4 on a block that was freed in a capture waits for no use that was recorded in one. */
 enum { CAPTURED_USES_FORGOTTEN = 204 };
 
-/* From 2.13 on a request is part of a capture when its own stream captures; before, when any does. */
+/* From 2.13 on a request is part of a capture when its own stream captures; before, when any does, or allocates into a MemPool.
+ */
 enum { CAPTURE_BY_STREAM = 213, CAPTURES_AT_ONCE = 16 };
 
 /* In 2.12 alone every block has an age of its own, so that the order of merges decides ties. */
@@ -51,6 +52,9 @@ struct wo_lockstep {
   bool has_waits;
   bool has_pools;
   bool has_refused;
+  bool is_in_malloc;
+  size_t sync_count;   /* frees that completed inside of the request */
+  bool has_open_order; /* several did, and their order decides later ties */
   struct wo_oracle_calls calls;
   struct wo_oracle_calls entries;
   struct wo_oracle_calls order; /* entries of the real one for the request that comes */
@@ -173,6 +177,8 @@ static void settle_pending(struct wo_lockstep *lockstep, uint64_t address) {
 
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct wo_lockstep *lockstep = state;
+  lockstep->sync_count += event->action == WO_ACTION_FREE_COMPLETED && lockstep->is_in_malloc;
+  if (lockstep->sync_count > 1 && lockstep->torch == BLOCKS_HAVE_AGES) lockstep->has_open_order = true;
   if (event->action == WO_ACTION_FREE_COMPLETED) settle_pending(lockstep, event->address);
   const struct wo_oracle_call entry = {letter(event->action), event->address, event->size_bytes, event->stream,
                                        event->pool.second};
@@ -248,7 +254,10 @@ static bool run_malloc(struct wo_lockstep *lockstep, const char *at, const char 
   const uint64_t stream = wo_oracle_number(&at, end);
   *slot = (struct slot){.block = WO_NO_BLOCK, .stream = stream};
   if (!is_in_capture(lockstep, stream)) process_events(lockstep);
+  lockstep->sync_count = 0;
+  lockstep->is_in_malloc = true;
   const enum wo_status status = wo_allocator_malloc(lockstep->allocator, size_bytes, stream, &slot->block);
+  lockstep->is_in_malloc = false;
   *ret_address = 0;
   if (status == WO_OK)
     *ret_address = wo_allocator_address(lockstep->allocator, slot->block);
@@ -300,6 +309,12 @@ static bool run_settings(struct wo_lockstep *lockstep, const char *at, const cha
   return false;
 }
 
+static void note_capture(struct wo_lockstep *lockstep, uint64_t pool, uint64_t stream) {
+  assert(lockstep->capture_count < CAPTURES_AT_ONCE);
+  lockstep->captures[lockstep->capture_count].pool = pool;
+  lockstep->captures[lockstep->capture_count++].stream = stream;
+}
+
 static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
   size_t kept = 0;
   for (size_t i = 0; i < lockstep->capture_count; i++)
@@ -310,12 +325,10 @@ static void note_capture_end(struct wo_lockstep *lockstep, uint64_t pool) {
 static bool run_pool(struct wo_lockstep *lockstep, char request, const char *at, const char *end) {
   const struct wo_pool_id pool = {0, wo_oracle_number(&at, end)};
   enum wo_status status = WO_OK;
-  if (request == 'b') {
+  if (request == 'b' || request == 'u') {
     const uint64_t stream = wo_oracle_number(&at, end);
-    status = wo_allocator_pool_begin(lockstep->allocator, pool, stream, true);
-    assert(lockstep->capture_count < CAPTURES_AT_ONCE);
-    lockstep->captures[lockstep->capture_count].pool = pool.second;
-    lockstep->captures[lockstep->capture_count++].stream = stream;
+    status = wo_allocator_pool_begin(lockstep->allocator, pool, stream, request == 'b');
+    if (request == 'b' || lockstep->torch < CAPTURE_BY_STREAM) note_capture(lockstep, pool.second, stream);
     lockstep->has_pools = true;
   } else if (request == 'e') {
     status = wo_allocator_pool_end(lockstep->allocator, pool);
@@ -360,6 +373,7 @@ bool wo_lockstep_run(struct wo_lockstep *lockstep, const char *line, size_t leng
   case 'p':
     return run_fraction(lockstep, at, end);
   case 'b':
+  case 'u':
   case 'e':
   case 'd':
     return run_pool(lockstep, line[0], at, end);
@@ -392,6 +406,7 @@ bool wo_lockstep_begin(struct wo_lockstep *lockstep, const char *line, size_t le
   lockstep->has_waits = false;
   lockstep->has_pools = false;
   lockstep->has_refused = false;
+  lockstep->has_open_order = false;
   lockstep->calls.count = 0;
   lockstep->entries.count = 0;
   lockstep->order.count = 0;
@@ -434,6 +449,10 @@ struct wo_lockstep *wo_lockstep_free(struct wo_lockstep *lockstep) {
 void wo_lockstep_follow(struct wo_lockstep *lockstep, const struct wo_oracle_calls *entries, size_t from) {
   lockstep->order.count = 0;
   for (size_t i = from; i < entries->count; i++) wo_oracle_calls_add(&lockstep->order, entries->items[i]);
+}
+
+bool wo_lockstep_has_open_order(const struct wo_lockstep *lockstep) {
+  return lockstep->has_open_order;
 }
 
 bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep) {

@@ -69,6 +69,10 @@ bool wo_lockstep_has_pools(const struct wo_lockstep *lockstep);
 /* Whether the model refused a request because torch fails there, at once or later: what follows cannot be compared. */
 bool wo_lockstep_has_refused(const struct wo_lockstep *lockstep);
 
+/* Torch 2.12: whether several waiting frees completed inside of one request, in an order that only torch knows and that decides
+ * later ties, since there each block has an age. */
+bool wo_lockstep_has_open_order(const struct wo_lockstep *lockstep);
+
 /* The model itself, and why the last call returned false. */
 const struct wo_allocator *wo_lockstep_allocator(const struct wo_lockstep *lockstep);
 const char *wo_lockstep_message(const struct wo_lockstep *lockstep);

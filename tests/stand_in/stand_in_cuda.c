@@ -9,6 +9,9 @@
  *   STAND_IN_LOG     file for the calls                  STAND_IN_SLOW_US  what each call takes
  *   STAND_IN_FAIL    SYMBOL:N:RESULT, the N-th call of SYMBOL and no other gives RESULT
  *   STAND_IN_LOST    N: from the N-th call on every call gives 719, as a card that fell off the bus
+ *   STAND_IN_LATER   N:BYTES, from the N-th call on other processes hold BYTES more
+ *   STAND_IN_DOWN    1: addresses fall instead of rising
+ *   STAND_IN_NAME    what the cards are called before their number (Stand-in)
  *
  * SYMBOL is the name of the function here, with its version ("cuMemAlloc_v2"). */
 #include <stdbool.h>
@@ -24,15 +27,22 @@
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define LOST 719
 
-enum { THINGS_MAX = 1 << 17 };
+enum { SLOTS = 1 << 20, THINGS_MAX = SLOTS / 4 * 3, RANGES_MAX = 1 << 12 };
 
-/* A segment, a reserved range, a handle, or a mapping; size 0: a free row. */
+/* A segment, a handle, a mapping or a page that is mapped; size 0: an empty slot. */
 struct thing {
-  enum { SEGMENT = 1, RANGE, HANDLE, MAPPING } kind;
+  enum { SEGMENT = 1, HANDLE, MAPPING, PAGE } kind;
   uint64_t at; /* address, or the handle */
   uint64_t size_bytes;
   uint64_t handle; /* of a mapping */
   bool is_mapped;  /* of a handle */
+};
+
+/* Reserved addresses: a few, so that they stand in a list. */
+struct range {
+  uint64_t at;
+  uint64_t size_bytes;
+  uint64_t mapped_pages;
 };
 
 /* All there is. One thread uses it, as the real one would be used. */
@@ -44,8 +54,13 @@ static struct {
   long slow_us, lost_at, calls, fail_at, fail_result;
   char fail_symbol[64];
   FILE *log;
-  struct thing things[THINGS_MAX];
+  long later_at;
+  uint64_t later_bytes;
+  bool is_falling;
+  struct thing slots[SLOTS]; /* a hash table by kind and address, searched forward */
   size_t thing_count;
+  struct range ranges[RANGES_MAX];
+  size_t range_count;
 } card;
 
 /* The digits at the front of *text, which moves behind them. */
@@ -71,6 +86,14 @@ static void read_fault(void) {
   card.fail_result = (long)digits(&at);
 }
 
+static void read_later(void) {
+  const char *at = getenv("STAND_IN_LATER");
+  if (!at) return;
+  card.later_at = (long)digits(&at);
+  if (*at == ':') at++;
+  card.later_bytes = digits(&at);
+}
+
 static void make_ready(void) {
   if (card.is_ready) return;
   const char *const log = getenv("STAND_IN_LOG");
@@ -81,10 +104,12 @@ static void make_ready(void) {
   card.mode = (int)number_of("STAND_IN_MODE", 0);
   card.slow_us = (long)number_of("STAND_IN_SLOW_US", 0);
   card.lost_at = (long)number_of("STAND_IN_LOST", 0);
+  card.is_falling = number_of("STAND_IN_DOWN", 0) == 1;
   card.next_address = UINT64_C(0x7f0000000000);
   card.next_handle = 1;
   card.log = log ? fopen(log, "w") : NULL;
   read_fault();
+  read_later();
 }
 
 /* Begins a call: WO_CUDA_SUCCESS, or what it shall fail with. */
@@ -92,6 +117,7 @@ static int begin(const char *symbol) {
   make_ready();
   card.calls++;
   if (card.slow_us > 0) nanosleep(&(struct timespec){card.slow_us / 1000000, card.slow_us % 1000000 * 1000}, NULL);
+  if (card.later_at > 0 && card.calls == card.later_at) card.other_bytes += card.later_bytes;
   if (card.lost_at > 0 && card.calls >= card.lost_at) return LOST;
   if (card.fail_at > 0 && strcmp(symbol, card.fail_symbol) == 0 && --card.fail_at == 0) return (int)card.fail_result;
   return WO_CUDA_SUCCESS;
@@ -116,33 +142,62 @@ static uint64_t free_bytes(void) {
 
 /* ---- Things ---- */
 
+static size_t slot_of(int kind, uint64_t at) {
+  const uint64_t key = (at + (uint64_t)kind) * UINT64_C(0x9e3779b97f4a7c15);
+  return (size_t)(key >> 44) % SLOTS;
+}
+
 static struct thing *find(int kind, uint64_t at) {
-  for (size_t i = card.thing_count; i > 0; i--) {
-    struct thing *const thing = &card.things[i - 1];
-    if ((int)thing->kind == kind && thing->at == at && thing->size_bytes > 0) return thing;
+  for (size_t i = slot_of(kind, at); card.slots[i].size_bytes > 0; i = (i + 1) % SLOTS) {
+    if ((int)card.slots[i].kind == kind && card.slots[i].at == at) return &card.slots[i];
   }
   return NULL;
 }
 
 static bool add(struct thing thing) {
+  size_t i = slot_of((int)thing.kind, thing.at);
   if (card.thing_count == THINGS_MAX) return false;
-  card.things[card.thing_count++] = thing;
+  while (card.slots[i].size_bytes > 0) i = (i + 1) % SLOTS;
+  card.slots[i] = thing;
+  card.thing_count++;
   return true;
 }
 
+/* Empties a slot; what stands behind it and belongs before it moves up. */
 static void drop(struct thing *thing) {
-  *thing = card.things[--card.thing_count];
+  size_t hole = (size_t)(thing - card.slots);
+  for (size_t i = (hole + 1) % SLOTS; card.slots[i].size_bytes > 0; i = (i + 1) % SLOTS) {
+    const size_t home = slot_of((int)card.slots[i].kind, card.slots[i].at);
+    if ((i + SLOTS - home) % SLOTS < (i + SLOTS - hole) % SLOTS) continue;
+    card.slots[hole] = card.slots[i];
+    hole = i;
+  }
+  card.slots[hole] = (struct thing){0};
+  card.thing_count--;
+}
+
+static uint64_t new_addresses(uint64_t size_bytes) {
+  const uint64_t at = card.is_falling ? card.next_address - pages(size_bytes) : card.next_address;
+  card.next_address = card.is_falling ? at : at + pages(size_bytes);
+  return at;
+}
+
+/* The range that [at, at + size) lies in, or NULL. */
+static struct range *range_at(uint64_t at, uint64_t size_bytes) {
+  for (size_t i = 0; i < card.range_count; i++) {
+    struct range *const range = &card.ranges[i];
+    if (at >= range->at && at + size_bytes <= range->at + range->size_bytes) return range;
+  }
+  return NULL;
 }
 
 /* Whether [at, at + size) lies in a reserved range and touches no mapping. */
 static bool is_mappable(uint64_t at, uint64_t size_bytes) {
-  bool is_reserved = false;
-  for (size_t i = 0; i < card.thing_count; i++) {
-    const struct thing *const thing = &card.things[i];
-    if (thing->kind == RANGE && at >= thing->at && at + size_bytes <= thing->at + thing->size_bytes) is_reserved = true;
-    if (thing->kind == MAPPING && at < thing->at + thing->size_bytes && thing->at < at + size_bytes) return false;
+  if (!range_at(at, size_bytes)) return false;
+  for (uint64_t page = at; page < at + size_bytes; page += PAGE_BYTES) {
+    if (find(PAGE, page)) return false;
   }
-  return is_reserved;
+  return true;
 }
 
 /* ---- The driver ---- */
@@ -207,7 +262,8 @@ int cuDeviceGet(int *ret_device, int ordinal) {
 }
 
 int cuDeviceGetName(char *name, int size, int device) {
-  snprintf(name, (size_t)size, "Stand-in %d", device);
+  const char *const wanted = getenv("STAND_IN_NAME");
+  snprintf(name, (size_t)size, "%s %d", wanted ? wanted : "Stand-in", device);
   return begin("cuDeviceGetName");
 }
 
@@ -265,9 +321,8 @@ int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes) {
   if (result == WO_CUDA_SUCCESS && bytes == 0) result = WO_CUDA_INVALID_VALUE;
   if (result == WO_CUDA_SUCCESS && pages(bytes) > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAlloc", 0, bytes);
-  *ret_address = card.next_address;
+  *ret_address = new_addresses(bytes);
   if (!add((struct thing){.kind = SEGMENT, .at = *ret_address, .size_bytes = bytes})) return end(LOST, "cuMemAlloc", 0, bytes);
-  card.next_address += pages(bytes);
   card.used_bytes += pages(bytes);
   return end(result, "cuMemAlloc", *ret_address, bytes);
 }
@@ -293,23 +348,18 @@ int cuMemAddressReserve(uint64_t *ret_address, size_t bytes, size_t alignment, u
   (void)alignment, (void)wanted;
   if (result == WO_CUDA_SUCCESS && (bytes == 0 || bytes % PAGE_BYTES != 0 || flags != 0)) result = WO_CUDA_INVALID_VALUE;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAddressReserve", 0, bytes);
-  *ret_address = card.next_address;
-  card.next_address += bytes;
-  if (!add((struct thing){.kind = RANGE, .at = *ret_address, .size_bytes = bytes}))
-    return end(LOST, "cuMemAddressReserve", 0, bytes);
+  if (card.range_count == RANGES_MAX) return end(LOST, "cuMemAddressReserve", 0, bytes);
+  *ret_address = new_addresses(bytes);
+  card.ranges[card.range_count++] = (struct range){.at = *ret_address, .size_bytes = bytes};
   return end(result, "cuMemAddressReserve", *ret_address, bytes);
 }
 
 int cuMemAddressFree(uint64_t address, size_t bytes) {
   int result = begin("cuMemAddressFree");
-  struct thing *const range = find(RANGE, address);
-  if (result == WO_CUDA_SUCCESS && (!range || range->size_bytes != bytes)) result = WO_CUDA_INVALID_VALUE;
-  for (size_t i = 0; range && i < card.thing_count; i++) {
-    if (card.things[i].kind == MAPPING && card.things[i].at >= address && card.things[i].at < address + bytes) {
-      result = WO_CUDA_INVALID_VALUE;
-    }
-  }
-  if (result == WO_CUDA_SUCCESS) drop(range);
+  struct range *const range = range_at(address, 1);
+  const bool is_right = range && range->at == address && range->size_bytes == bytes && range->mapped_pages == 0;
+  if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
+  if (result == WO_CUDA_SUCCESS) *range = card.ranges[--card.range_count];
   return end(result, "cuMemAddressFree", address, bytes);
 }
 
@@ -351,7 +401,11 @@ int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t handle, uns
   if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemMap", address, bytes);
   thing->is_mapped = true;
+  for (uint64_t page = address; page < address + bytes; page += PAGE_BYTES) {
+    if (!add((struct thing){.kind = PAGE, .at = page, .size_bytes = PAGE_BYTES})) result = LOST;
+  }
   if (!add((struct thing){.kind = MAPPING, .at = address, .size_bytes = bytes, .handle = handle})) result = LOST;
+  range_at(address, bytes)->mapped_pages += bytes / PAGE_BYTES;
   return end(result, "cuMemMap", address, bytes);
 }
 
@@ -362,7 +416,9 @@ int cuMemUnmap(uint64_t address, size_t bytes) {
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemUnmap", address, bytes);
   struct thing *const handle = find(HANDLE, mapping->handle);
   if (handle) handle->is_mapped = false;
+  range_at(address, bytes)->mapped_pages -= bytes / PAGE_BYTES;
   drop(mapping);
+  for (uint64_t page = address; page < address + bytes; page += PAGE_BYTES) drop(find(PAGE, page));
   return end(result, "cuMemUnmap", address, bytes);
 }
 

@@ -10,7 +10,7 @@
 #include "tests/support/files.h"
 #include "tests/support/process.h"
 
-enum { MOST_ARGS = 64, PATH_BYTES = 4096 };
+enum { MOST_ARGS = 64, PATH_BYTES = 4096, MOST_VARIABLES = 16 };
 
 static const char *path_of(const char *folder, const char *name, char *buf) {
   snprintf(buf, PATH_BYTES, "%s/%s", folder, name);
@@ -80,6 +80,35 @@ static bool check_result(const char *folder, const struct wo_process_result *res
          check_stream(folder, "exit", (struct wo_view){code, (size_t)code_len}, is_update, complaint, cap);
 }
 
+/* The file `env`. */
+struct variables {
+  const char *items[MOST_VARIABLES + 1];
+  char texts[MOST_VARIABLES][PATH_BYTES];
+};
+
+static void read_variables(const char *folder, struct variables *ret) {
+  char path[PATH_BYTES];
+  size_t len = 0;
+  size_t count = 0;
+  char *const text = wo_files_read(path_of(folder, "env", path), &len);
+  struct wo_view rest = {text, text ? len : 0};
+  while (rest.len > 0 && count < MOST_VARIABLES) {
+    const struct wo_view line = wo_view_cut(&rest, '\n');
+    const size_t equal = wo_view_find_char(line, '=', 0);
+    if (equal == WO_NOT_FOUND) continue;
+    const struct wo_view value = wo_view_skip(line, equal + 1);
+    const char *const library = wo_view_is(value, "@cuda@")   ? WO_STAND_IN_CUDA
+                                : wo_view_is(value, "@nvml@") ? WO_STAND_IN_NVML
+                                                              : NULL;
+    snprintf(ret->texts[count], PATH_BYTES, "%.*s%.*s", (int)(equal + 1), line.ptr,
+             library ? (int)strlen(library) : (int)value.len, library ? library : value.ptr);
+    ret->items[count] = ret->texts[count];
+    count++;
+  }
+  ret->items[count] = NULL;
+  free(text);
+}
+
 bool wo_golden_run(const char *folder, char *complaint, size_t cap) {
   char cmd_path[PATH_BYTES], stdin_path[PATH_BYTES];
   const char *args[MOST_ARGS + 1];
@@ -91,7 +120,10 @@ bool wo_golden_run(const char *folder, char *complaint, size_t cap) {
     return false;
   }
   path_of(folder, "stdin", stdin_path);
-  const struct wo_process_spec spec = {.args = args, .stdin_path = access(stdin_path, R_OK) == 0 ? stdin_path : NULL};
+  struct variables variables;
+  read_variables(folder, &variables);
+  const struct wo_process_spec spec = {
+      .args = args, .stdin_path = access(stdin_path, R_OK) == 0 ? stdin_path : NULL, .environment = variables.items};
   struct wo_process_result result;
   bool is_fine = wo_process_run(&spec, &result);
   if (!is_fine) {

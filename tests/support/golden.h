@@ -2,6 +2,8 @@
  *
  *   cmd      arguments, one in each line, relative to the source folder
  *   stdin    standard input (may be missing: empty)
+ *   env      variables of the environment, NAME=VALUE, one in each line; the values @cuda@ and @nvml@ stand for the libraries
+ *            that stand in for a GPU (may be missing: none)
  *   stdout   what it must print, byte for byte
  *   stderr   likewise (may be missing: nothing)
  *   exit     its exit code

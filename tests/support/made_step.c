@@ -82,8 +82,23 @@ struct maker {
   size_t gradient_count;
 };
 
-/* Without frames of C++, or without any. */
+/* Without frames of C++, or without any; without telling names. */
 static uint32_t stack_of(struct maker *maker, const char *frames) {
+  char unnamed[512];
+  if (maker->shape->is_unnamed) {
+    size_t at = 0;
+    for (struct wo_view rest = wo_view_of(frames); rest.len > 0;) {
+      struct wo_view frame = wo_view_cut(&rest, '|');
+      bool is_named = wo_view_starts(frame, "attention@") || wo_view_starts(frame, "softmax@");
+      if (is_named) frame = wo_view_skip(frame, wo_view_find_char(frame, '@', 0) - 1);
+      require(at + frame.len + 2 < sizeof unnamed);
+      if (at > 0) unnamed[at++] = '|';
+      memcpy(&unnamed[at], frame.ptr, frame.len);
+      at += frame.len;
+    }
+    unnamed[at] = 0;
+    frames = unnamed;
+  }
   char python[512] = "";
   if (maker->shape->stacks == WO_MADE_NONE) return WO_NO_STACK;
   if (maker->shape->stacks == WO_MADE_BOTH) return wo_made_stack(maker->step.recording, frames);
@@ -151,6 +166,20 @@ static uint32_t linear(struct maker *maker, uint64_t in, uint64_t out, bool is_c
   return make(maker, rows * out * width, product);
 }
 
+/* max, sub, exp, sum, div over scores that are masked already. */
+static void manual_softmax(struct maker *maker, uint64_t rows, uint64_t width, uint32_t masked) {
+  uint64_t square = rows * maker->shape->length;
+  uint32_t largest = make(maker, rows * width, "at::_ops::max_dim::call(|softmax@layer.py:50" ATTENTION);
+  save(maker, rows * 8, "at::_ops::max_dim::call(|softmax@layer.py:50" ATTENTION);
+  uint32_t shifted = make(maker, square * width, "at::_ops::sub_Tensor::call(|softmax@layer.py:51" ATTENTION);
+  drop(maker, masked);
+  drop(maker, largest);
+  save(maker, square * width, "at::_ops::exp::call(|softmax@layer.py:52" ATTENTION);
+  drop(maker, shifted);
+  save(maker, rows * width, "at::_ops::sum_dim_IntList::call(|softmax@layer.py:53" ATTENTION);
+  save(maker, square * width, "at::_ops::div_Tensor::call(|softmax@layer.py:54" ATTENTION);
+}
+
 static void forward_attention(struct maker *maker) {
   const struct wo_made_shape *shape = maker->shape;
   uint64_t width = shape->is_mixed ? 2 : 4, rows = tokens(shape) * shape->heads, square = rows * shape->length;
@@ -166,8 +195,12 @@ static void forward_attention(struct maker *maker) {
   uint32_t masked = make(maker, square * width, "at::_ops::masked_fill_Scalar::call(|fill@layer.py:43" ATTENTION);
   drop(maker, scaled);
   drop(maker, mask);
-  save(maker, square * width, "at::_ops::_softmax::redispatch(|at::_ops::softmax_int::call(|softmax@layer.py:44" ATTENTION);
-  drop(maker, masked);
+  if (shape->is_manual) {
+    manual_softmax(maker, rows, width, masked);
+  } else {
+    save(maker, square * width, "at::_ops::_softmax::redispatch(|at::_ops::softmax_int::call(|softmax@layer.py:44" ATTENTION);
+    drop(maker, masked);
+  }
   save(maker, tokens(shape) * shape->hidden * width, "at::_ops::bmm::call(|mix@layer.py:45" ATTENTION);
 }
 
@@ -226,6 +259,10 @@ static const char *backward_frames(const char *frames) {
 #define NODE(op, node)                                                                                                           \
   {"at::_ops::" op, "at::_ops::mul_Tensor::call(|torch::autograd::generated::" node "Backward0::apply(|" ENGINE}
       NODE("_log_softmax", "LogSoftmax"),
+      NODE("exp", "Exp"),
+      NODE("div", "Div"),
+      NODE("max", "Max"),
+      NODE("sum", "Sum"),
       NODE("mul", "Mul"),
       NODE("mean", "Mean"),
       NODE("_softmax", "Softmax"),

@@ -14,6 +14,8 @@ struct wo_made_shape {
   uint64_t batch, length, hidden, heads, layers, vocabulary;
   bool is_mixed;       /* autocast: products in 2 bytes from casts of weights and activations */
   bool is_fused;       /* fused attention: no scores */
+  bool is_manual;      /* softmax by max, exp, sum and div, as some programs write it */
+  bool is_unnamed;     /* no function is named after attention or softmax */
   bool is_shifted;     /* the loss leaves out the last position */
   bool is_accumulated; /* forward and backward run twice; the second gradients are added to the first */
   bool is_in_place;    /* optimizer states are alive at the start; else they are made anew in each step */

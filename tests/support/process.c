@@ -25,7 +25,7 @@
 #define IS_SANITIZED false
 #endif
 
-enum { MOST_ARGS = 256, DEFAULT_SECONDS = 60, CANNOT_START = 125 };
+enum { MOST_ARGS = 256, DEFAULT_SECONDS = 60, CANNOT_START = 125, MOST_VARIABLES = 16 };
 
 const bool wo_process_is_sanitized = IS_SANITIZED;
 
@@ -39,7 +39,7 @@ static int capture_file(void) {
 
 /* The child's side: never returns. */
 static void run_child(const struct wo_process_spec *spec, int in, int out, int err) {
-  static char *environment[8];
+  static char *environment[8 + MOST_VARIABLES];
   static char sanitizer[2][512];
   size_t count = 0;
   environment[count++] = (char *)(uintptr_t) "NO_COLOR=1";
@@ -53,10 +53,14 @@ static void run_child(const struct wo_process_spec *spec, int in, int out, int e
     snprintf(sanitizer[i], sizeof sanitizer[i], "%s=%s", passed[i], value);
     environment[count++] = sanitizer[i];
   }
+  for (size_t i = 0; spec->environment != NULL && spec->environment[i] != NULL && i < MOST_VARIABLES; i++)
+    environment[count++] = (char *)(uintptr_t)spec->environment[i];
   char *argv[MOST_ARGS + 2] = {(char *)(uintptr_t) "whyoom"};
   for (size_t i = 0; spec->args != NULL && spec->args[i] != NULL && i < MOST_ARGS; i++)
     argv[i + 1] = (char *)(uintptr_t)spec->args[i];
-  if (chdir(WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(CANNOT_START);
+  if (chdir(WO_SOURCE_DIR) != 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 ||
+      dup2(spec->stderr_fd > 0 ? spec->stderr_fd : err, 2) < 0)
+    _exit(CANNOT_START);
   for (int fd = 3; fd < 64; fd++) close(fd);
   signal(SIGPIPE, SIG_DFL);
   alarm(spec->seconds > 0 ? spec->seconds : DEFAULT_SECONDS);
@@ -109,6 +113,7 @@ bool wo_process_run(const struct wo_process_spec *spec, struct wo_process_result
   }
   if (in >= 0) close(in);
   if (child > 0) {
+    if (spec->on_start != NULL) spec->on_start((long)child, spec->context);
     wait_for(child, ret_result);
     ret_result->out = wo_files_read_fd(out, &ret_result->out_len);
     ret_result->err = wo_files_read_fd(err, &ret_result->err_len);

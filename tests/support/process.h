@@ -19,7 +19,10 @@ struct wo_process_spec {
   const char *stdin_path;                     /* a file for standard input */
   void (*write_stdin)(int fd, void *context); /* or: writes standard input into a pipe, in a process of its own */
   void *context;
-  unsigned seconds; /* killed after that */
+  unsigned seconds;                          /* killed after that */
+  const char *const *environment;            /* NULL-terminated NAME=VALUE that it gets beside the fixed ones; at most 16 */
+  int stderr_fd;                             /* where its standard error goes, for tests with a terminal; 0: it is captured */
+  void (*on_start)(long pid, void *context); /* called while it runs, for tests that send signals; its context is context */
 };
 
 /* What happened. Texts are NUL-terminated and never NULL. */

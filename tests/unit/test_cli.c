@@ -299,12 +299,32 @@ static void test_replay_help(void **state) {
   }
 }
 
+/* Behind its first word all belongs to the command that is recorded. */
+static void test_record(void **state) {
+  (void)state;
+  struct line line;
+  assert_int_equal(parse(&line, "record -o x --entries=5 python --format json -- -o y --help"), WO_OK);
+  assert_int_equal(line.cli.command, WO_COMMAND_RECORD);
+  assert_string_equal(line.cli.output, "x");
+  assert_int_equal(line.cli.option_count, 1);
+  assert_words(&line, "python --format json -- -o y --help");
+  assert_int_equal(parse(&line, "record -v -- --odd -- replay"), WO_OK);
+  assert_words(&line, "--odd -- replay");
+  assert_int_equal(parse(&line, "record"), WO_E_USAGE);
+  assert_int_equal(parse(&line, "record --help"), WO_OK);
+  assert_int_equal(line.cli.help_topic, WO_COMMAND_RECORD);
+  static const char *const named[] = {"--output", "--entries", "--stacks", "--no-stacks", "--at-exit", "--verbose"};
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    assert_true(wo_view_has(wo_view_of(wo_cli_help(WO_COMMAND_RECORD)), named[i]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_budget_options),
       cmocka_unit_test(test_replay_options),
       cmocka_unit_test(test_replay_help),
+      cmocka_unit_test(test_record),
       cmocka_unit_test(test_no_arguments_at_all),
       cmocka_unit_test(test_every_option),
       cmocka_unit_test(test_spellings_of_values),

@@ -127,6 +127,32 @@ static void test_expandable(void **state) {
   close_card(&bench, NULL, true);
 }
 
+static int (*real_memory_info)(size_t *ret_free, size_t *ret_total);
+static int memory_info_calls;
+
+static int counted_memory_info(size_t *ret_free, size_t *ret_total) {
+  memory_info_calls++;
+  return real_memory_info(ret_free, ret_total);
+}
+
+/* Asking for free memory is slow: once for each 64 MiB of a growing peak, and the figure is right in between. */
+static void test_free_memory_is_seldom_asked(void **state) {
+  struct bench bench;
+  uint64_t segment = 0;
+  (void)state;
+  assert_int_equal(open_card(&bench, NULL, NULL, &(struct wo_device_gpu_options){.capacity_bytes = 10 * GIB}), WO_OK);
+  real_memory_info = bench.driver.memory_info;
+  bench.driver.memory_info = counted_memory_info;
+  memory_info_calls = 0;
+  const struct wo_device_gpu_info *const info = wo_device_gpu_info(bench.gpu);
+  for (int i = 0; i < 1000; i++) {
+    assert_int_equal(bench.device.segment_alloc(bench.gpu, 2 * MIB, &segment), WO_OK);
+    assert_int_equal(info->free_before_bytes - info->free_lowest_bytes, info->peak_bytes);
+  }
+  assert_in_range(memory_info_calls, 1000 * 2 / 64 - 1, 1000 * 2 / 64 + 1);
+  close_card(&bench, NULL, true);
+}
+
 /* A handle that the card refuses takes those before it with it, as torch does. */
 static void test_refusal_by_the_card(void **state) {
   struct bench bench;
@@ -171,7 +197,7 @@ static void test_cards_that_cannot_be_used(void **state) {
   assert_non_null(strstr(bench.err.message, "no GPU 1"));
   close_card(&bench, NULL, true);
   assert_int_equal(open_card(&bench, "STAND_IN_MODE", "2", &(struct wo_device_gpu_options){0}), WO_E_IO);
-  assert_non_null(strstr(bench.err.message, "exclusive or prohibited"));
+  assert_non_null(strstr(bench.err.message, "prohibited mode: no process may compute"));
   close_card(&bench, "STAND_IN_MODE", true);
   assert_int_equal(open_card(&bench, "STAND_IN_CARDS", "0", &(struct wo_device_gpu_options){0}), WO_E_IO);
   close_card(&bench, "STAND_IN_CARDS", true);
@@ -245,6 +271,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_segments),
       cmocka_unit_test(test_expandable),
+      cmocka_unit_test(test_free_memory_is_seldom_asked),
       cmocka_unit_test(test_refusal_by_the_card),
       cmocka_unit_test(test_others_hold_the_card),
       cmocka_unit_test(test_cards_that_cannot_be_used),

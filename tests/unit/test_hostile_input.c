@@ -211,11 +211,11 @@ static void test_terminal_escapes_do_not_pass(void **state) {
 /* Recordings of allocations are for the other flow: alone they must not pass as a job without a failure, and beside a log they
  * are told about and change nothing. */
 static void test_recordings_are_no_logs(void **state) {
-  static const struct wo_view recordings[] = {
-      {"\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]\x94", 30},
-      {"\x80\x02}q\0(X\x08\0\0\0segmentsq\x01]q\x02", 25},
-      {"(dp0\nVsegments\np1\n(lp2\n", 24},
-      {"{\n \"schemaVersion\": 1,\n \"deviceProperties\": [", 46},
+  const struct wo_view recordings[] = {
+      WO_VIEW("\x80\x04\x95\x10\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]\x94"),
+      WO_VIEW("\x80\x02}q\0(X\x08\0\0\0segmentsq\x01]q\x02"),
+      WO_VIEW("(dp0\nVsegments\np1\n(lp2\n"),
+      WO_VIEW("{\n \"schemaVersion\": 1,\n \"deviceProperties\": ["),
   };
   (void)state;
   for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++) {
@@ -236,7 +236,7 @@ static void test_recordings_are_no_logs(void **state) {
   }
   /* A pickle of something else stays what it was: data that is no text. */
   char path[PATH_BYTES];
-  check_unreadable(make_file("other.pickle", (struct wo_view){"\x80\x04}\x94\x8c\x05weight", 12}, path));
+  check_unreadable(make_file("other.pickle", WO_VIEW("\x80\x04}\x94\x8c\x05weight"), path));
 }
 
 /* ---- One endless line ---- */

@@ -17,9 +17,13 @@
 #include "cuda_replay/trace_open.h"
 #include "parsers/base/number.h"
 #include "tests/support/files.h"
+#include "tests/support/process.h"
 #include "tests/support/standin_device.h"
 
 enum { BLOCKS = 4096, EVENTS = 4096 };
+
+/* Snapshots tell a segment's pool from 2.1 on. */
+enum { POOLS_ARE_TOLD = 201 };
 
 struct event {
   enum wo_action action;
@@ -243,6 +247,8 @@ static bool match_segment(void *state, const struct wo_allocator_segment *segmen
   check(r, real->address == segment->address && real->size_bytes == segment->size_bytes, "another segment");
   check(r, real->is_small == segment->is_small && real->is_expandable == segment->is_expandable, "another kind of segment");
   check(r, r->recording->streams.items[real->stream] == segment->stream, "a segment of another stream");
+  check(r, r->recording->torch_from < POOLS_ARE_TOLD || r->recording->pools.items[real->pool].second == segment->pool.second,
+        "a segment of another pool");
   check(r, real->block_count == count, "another number of blocks");
   for (size_t i = 0; i < count; i++) {
     const struct wo_trace_block *block = &r->trace->blocks.items[real->first_block + i];
@@ -308,23 +314,43 @@ static void run_case(const char *path) {
   wo_recording_free(r->recording);
 }
 
-static void test_cases(void **state) {
+static void for_each_case(void (*run)(const char *path)) {
   static const char folder[] = WO_SOURCE_DIR "/tests/oracle/cases";
   size_t count = 0;
   char **names = wo_files_names(folder, ".jsonl", &count);
-  (void)state;
   assert_true(count >= 10);
   for (size_t i = 0; i < count; i++) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    run_case(path);
+    run(path);
   }
   wo_files_free_names(names, count);
 }
 
+static void test_cases(void **state) {
+  (void)state;
+  for_each_case(run_case);
+}
+
+/* The same by the program: a check that takes addresses and refusals from the recording. */
+static void check_case(const char *path) {
+  const char *args[] = {"replay", "--check", path, NULL};
+  const struct wo_process_spec spec = {.args = args};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  if (result.exit_code != 0) print_error("%s: exit code %d\n%s%s", path, result.exit_code, result.out, result.err);
+  assert_int_equal(result.exit_code, 0);
+  wo_process_done(&result);
+}
+
+static void test_replay_check(void **state) {
+  (void)state;
+  for_each_case(check_case);
+}
+
 /* With an argument: that case alone, for tests/oracle/make_cases.py. */
 int main(int argc, char **argv) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_replay_check)};
   if (argc == 2) {
     run_case(argv[1]);
     return 0;

@@ -54,8 +54,20 @@ static void test_values(void **state) {
       {"device", "cuda:0", false},
       {"device", "99999999999", false},
       {"on", "model", true},
-      {"on", "gpu", false},
-      {"on", "gpu:0", false},
+      {"on", "gpu", true},
+      {"on", "gpu:0", true},
+      {"on", "gpu:15", true},
+      {"on", "gpu:", false},
+      {"on", "gpu:-1", false},
+      {"on", "gpu:99999", false},
+      {"on", "gpu:0x", false},
+      {"on", "cuda", false},
+      {"on", "", false},
+      {"touch", "", true},
+      {"reserve", "1.5GiB", true},
+      {"reserve", "0", true},
+      {"reserve", "some", false},
+      {"reserve", "", false},
       {"plot", "memory.svg", true},
       {"plot", "", false},
       {"chart", "", true},
@@ -100,6 +112,14 @@ static void test_what_is_kept(void **state) {
   assert_true(args.has_device && args.device == 3);
   assert_int_equal(apply(&args, "set", " max_split_size_mb:64 ", &err), WO_OK);
   assert_int_equal(apply(&args, "set", "expandable_segments:False,a:b", &err), WO_OK);
+  assert_int_equal(apply(&args, "on", "gpu:2", &err), WO_OK);
+  assert_true(args.has_gpu && args.gpu == 2);
+  assert_int_equal(apply(&args, "on", "gpu", &err), WO_OK);
+  assert_true(args.has_gpu && args.gpu == 0);
+  assert_int_equal(apply(&args, "on", "model", &err), WO_OK);
+  assert_false(args.has_gpu);
+  assert_int_equal(apply(&args, "reserve", "0", &err), WO_OK);
+  assert_true(args.has_reserve && args.reserve_bytes == 0);
   struct wo_text text = {0};
   wo_replay_args_settings(&args, &text);
   assert_true(wo_view_is((struct wo_view){text.ptr, text.len}, "max_split_size_mb:64,expandable_segments:False,a:b"));
@@ -122,9 +142,27 @@ static void test_together(void **state) {
     const char *names[3];
     bool is_taken;
   } rows[] = {
-      {{"check"}, true},        {{"set"}, true},           {{"set", "set"}, true},        {{"check", "sweep"}, false},
-      {{"check", "set"}, true}, {{"sweep", "set"}, false}, {{"at", "sweep"}, false},      {{"at", "set"}, false},
-      {{"at", "check"}, false}, {{"at", "device"}, true},  {{"capacity", "sweep"}, true},
+      {{"check"}, true},
+      {{"set"}, true},
+      {{"set", "set"}, true},
+      {{"check", "sweep"}, false},
+      {{"check", "set"}, true},
+      {{"sweep", "set"}, false},
+      {{"at", "sweep"}, false},
+      {{"at", "set"}, false},
+      {{"at", "check"}, false},
+      {{"at", "device"}, true},
+      {{"capacity", "sweep"}, true},
+      {{"on"}, true},
+      {{"on", "touch"}, true},
+      {{"on", "reserve"}, true},
+      {{"touch"}, false},
+      {{"reserve"}, false},
+      {{"on", "check"}, false},
+      {{"on", "sweep"}, false},
+      {{"on", "at"}, false},
+      {{"on", "scale"}, true},
+      {{"on", "set"}, true},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_replay_option options[3];
@@ -132,6 +170,7 @@ static void test_together(void **state) {
     for (; count < 3 && rows[i].names[count]; count++) {
       const struct wo_view name = wo_view_of(rows[i].names[count]);
       const struct wo_view value = wo_view_is(name, "set")         ? WO_VIEW("a:b")
+                                   : wo_view_is(name, "on")        ? WO_VIEW("gpu:1")
                                    : wo_view_is(name, "scale")     ? WO_VIEW("seq_len=1:2")
                                    : wo_view_is(name, "transform") ? WO_VIEW("empty-cache")
                                                                    : WO_VIEW("5");

@@ -102,6 +102,24 @@ static void scales_exactly(void **state) {
   }
 }
 
+/* Softmax written by hand, and functions whose names say nothing: reductions by the length show the scores. Where the length is a
+ * width of the model as well, only names can tell them from norms. */
+static void manual_softmax_scales_exactly(void **state) {
+  (void)state;
+  for (size_t i = 0; i < SHAPES; i++) {
+    for (unsigned variant = 0; variant < 4; variant++) {
+      struct wo_made_shape shape = shapes[i];
+      shape.is_manual = true;
+      shape.is_mixed = (variant & 1) != 0;
+      shape.is_unnamed = (variant & 2) != 0 && shape.length != shape.hidden;
+      check_exact(&shape, shape.batch, 2 * shape.length);
+      check_exact(&shape, 3 * shape.batch, shape.length);
+      shape.is_manual = false;
+      check_exact(&shape, shape.batch, 2 * shape.length);
+    }
+  }
+}
+
 /* With gradient accumulation the later gradients are temporaries: where their sizes occur nowhere in forward they are known for
  * what they are. */
 static void accumulation_scales_exactly(void **state) {
@@ -343,6 +361,7 @@ int main(void) {
       cmocka_unit_test(scales_exactly),
       cmocka_unit_test(shrinks_exactly),
       cmocka_unit_test(accumulation_scales_exactly),
+      cmocka_unit_test(manual_softmax_scales_exactly),
       cmocka_unit_test(cut_recordings_scale),
       cmocka_unit_test(identity_changes_nothing),
       cmocka_unit_test(interval_holds_truth),

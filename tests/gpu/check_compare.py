@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Tests compare.py on sample.json, which is made up: one of each kind of agreement, disagreement and lack of a measurement."""
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import compare  # noqa: E402  (beside this file)
+
+failures = []
+
+
+def expect(what, found, wanted):
+    if found != wanted:
+        failures.append(f"{what}: {found!r}, not {wanted!r}")
+
+
+def sample():
+    with open(os.path.join(HERE, "sample.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def counts(part):
+    return part["compared"], part["agree"], part["not_compared"]
+
+
+def check_counts(result):
+    expect("recordings", counts(result["recordings"]), (3, 1, 2))
+    expect("failed runs", counts(result["out_of_memory"]), (2, 1, 0))
+    expect("replays", counts(result["gpu_replays"]), (2, 1, 1))
+    why = {row["run"]: row.get("why") for row in result["recordings"]["rows"]}
+    expect("reasons", why, {"a-1": None, "a-2": "an address", "a-4": "peak reserved", "a-8": "no report",
+                            "a-9": "the ring dropped entries"})
+
+
+def check_predictions(result):
+    part = result["predictions"]
+    expect("predictions", (part["compared"], part["not_compared"], part["within_interval"]), (3, 2, 2))
+    expect("median", round(part["median_off_pct"], 3), 0.5)
+    expect("worst", (round(part["worst_off_pct"], 3), part["worst"]), (10.0, "a-2 -> a-4"))
+
+
+def check_page(result):
+    page = compare.page(result)
+    for line in ("**Made up for a test: no measurement.**", "1 of 3 agree; 2 could not be compared", "1 of 2 agree",
+                 "recording a-2: an address", "failed run f-2: counts differ", "call 19: the GPU refuses a segment of 64.00 MiB",
+                 "prediction a-2 -> a-4: -10.00 %, outside of its interval", "Not run: nvidia-smi dmon.", "| a-1 | 3.00 | 78 | 0 | 0.25 | no |"):
+        expect(f"page has {line}", line in page, True)
+
+
+def check_each_difference():
+    """Whatever differs in one comparison takes its agreement away."""
+    for key, value in (("segment_events_equal", 49), ("addresses_equal", 129), ("refusals_equal", 1), ("diverged_at", 3)):
+        raw = sample()
+        raw["runs"][0]["check"]["check"][key] = value
+        expect(f"agreement with {key} changed", compare.compare(raw)["recordings"]["agree"], 0)
+
+
+def check_nothing_measured():
+    raw = copy.deepcopy(sample())
+    raw.update(runs=[], predictions=[], replays=[], not_run=["all"])
+    result = compare.compare(raw)
+    expect("empty", (counts(result["recordings"]), result["predictions"]["median_off_pct"], result["predictions"]["worst"]),
+           ((0, 0, 0), None, None))
+    expect("four lines say so", compare.page(result).count(": not run"), 4)
+
+
+def check_program():
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("result.json", "result.md")]
+        done = subprocess.run([sys.executable, "-B", os.path.join(HERE, "compare.py"), os.path.join(HERE, "sample.json"), *paths], check=False)
+        expect("exit status", done.returncode, 0)
+        with open(paths[0], encoding="utf-8") as file:
+            expect("written", json.load(file)["format"], "whyoom.gpu-results/1")
+
+
+def main():
+    result = compare.compare(sample())
+    check_counts(result)
+    check_predictions(result)
+    check_page(result)
+    check_each_difference()
+    check_nothing_measured()
+    check_program()
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Runs measure.py without a GPU: a training that only copies a recording, a driver that stands in, an nvidia-smi that says nothing.
+
+usage: check_measure.py WHYOOM STAND_IN_CUDA STAND_IN_NVML
+
+Shows that every step of the measuring works and that its results go through compare.py. What it measures is made up.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDING = os.path.join(HERE, "..", "recordings", "fragmented.jsonl")
+PEAK_BYTES = 7759462400  # what that recording reserves
+
+TRAIN = f"""
+import json, os, shutil, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if "--model" not in options:
+    sys.exit(0)
+if options["--model"] == "conv" and options["--micro-batch"] == "1":
+    sys.exit("no such model")
+os.makedirs(options["--out"])
+shutil.copy({RECORDING!r}, os.path.join(options["--out"], "trace.pickle"))
+failed = None if options["--limit"] == "0" else "out of memory"
+run = {{"model": options["--model"], "micro_batch": int(options["--micro-batch"]), "length": int(options["--length"]),
+       "settings": os.environ["PYTORCH_CUDA_ALLOC_CONF"], "torch": "0.0", "gpu": "Made up", "failed": failed,
+       "stats": {{"reserved_bytes.all.peak": {PEAK_BYTES}}}}}
+with open(os.path.join(options["--out"], "run.json"), "w") as file:
+    json.dump(run, file)
+"""
+
+
+def prepare(folder):
+    """The measuring finds its training beside itself, and nvidia-smi on the path."""
+    for name in ("measure.py", "compare.py"):
+        os.symlink(os.path.join(HERE, name), os.path.join(folder, name))
+    with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
+        file.write(TRAIN)
+    smi = os.path.join(folder, "nvidia-smi")
+    with open(smi, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\necho 000.00\n")
+    os.chmod(smi, 0o755)
+    os.mkdir(os.path.join(folder, "scratch"))
+
+
+def measure(folder, seconds):
+    raw = os.path.join(folder, "raw.json")
+    environment = dict(os.environ, WHYOOM_CUDA_LIBRARY=sys.argv[2], WHYOOM_NVML_LIBRARY=sys.argv[3],
+                       PATH=folder + os.pathsep + os.environ["PATH"])
+    done = subprocess.run([sys.executable, "-B", os.path.join(folder, "measure.py"), sys.argv[1], os.path.join(folder, "scratch"), raw,
+                           str(seconds)], env=environment, check=False, capture_output=True, text=True)
+    with open(raw, encoding="utf-8") as file:
+        return done.returncode, json.load(file)
+
+
+def check_all(folder, failures):
+    prepare(folder)
+    status, raw = measure(folder, 250)
+    if status != 0:
+        failures.append(f"exit status {status}")
+    if len(raw["runs"]) != 20 or not any("conv-1x256" in line for line in raw["not_run"]):
+        failures.append(f"{len(raw['runs'])} runs; not run: {raw['not_run']}")
+    wrong = [replay for replay in raw["replays"] if replay["error"] or not replay["report"]["gpu"]["model_agrees"]]
+    if wrong or len(raw["replays"]) != 3 * 20 + 2:
+        failures.append(f"{len(raw['replays'])} replays, wrong: {wrong[:1]}")
+    if len(raw["dmon"]) != 8:
+        failures.append(f"dmon: {raw['dmon']}")
+    paths = [os.path.join(folder, name) for name in ("raw.json", "result.json", "result.md")]
+    subprocess.run([sys.executable, "-B", os.path.join(folder, "compare.py"), *paths], check=True)
+    with open(paths[1], encoding="utf-8") as file:
+        result = json.load(file)
+    # The same recording stands for every run, so all of them agree, and no prediction can.
+    if result["recordings"]["agree"] != 17 or result["out_of_memory"]["agree"] != 3:
+        failures.append(f"agreements: {result['recordings']['agree']}, {result['out_of_memory']['agree']}")
+
+
+def check_without_time(folder, failures):
+    prepare(folder)
+    status, raw = measure(folder, 0)
+    if status != 1 or raw["runs"] or len(raw["not_run"]) < 18:
+        failures.append(f"without time: exit status {status}, {len(raw['not_run'])} not run")
+
+
+def main():
+    failures = []
+    for check in (check_all, check_without_time):
+        with tempfile.TemporaryDirectory() as folder:
+            check(folder, failures)
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""From what was measured on a GPU to what it says about the model: agreements, and the largest disagreement.
+
+usage: compare.py RAW.json RESULT.json RESULT.md
+
+RAW.json is what measure.py collected: runs of training with the reports of `whyoom replay` about their recordings. Nothing here needs
+a GPU. A comparison for which there is no measurement is counted as not run, never as an agreement.
+"""
+import json
+import sys
+
+GIB = 1024 ** 3
+
+
+def share_pct(predicted, real):
+    """By how much a prediction is off, in percent of what was real; more than 0 = too high."""
+    return 100.0 * (predicted - real) / real
+
+
+def median(numbers):
+    ordered = sorted(numbers)
+    middle = len(ordered) // 2
+    if not ordered:
+        return None
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def rows_of_checks(raw):
+    """(a), (b): the recording against the model, and the model's peak against PyTorch's own count."""
+    rows = []
+    for run in raw["runs"]:
+        report = run.get("check")
+        row = {"run": run["name"], "is_out_of_memory": run["run"]["failed"] is not None, "agrees": None}
+        rows.append(row)
+        if report is None or report["check"] is None:
+            row["why"] = "no report" if report is None else report["why"]
+            continue
+        check = report["check"]
+        real = run["run"]["stats"]["reserved_bytes.all.peak"]
+        model = (report["recorded"] or {}).get("peak", {}).get("reserved_bytes")
+        row["segment_events"] = check["segment_events"]
+        row["segment_events_equal"] = check["segment_events_equal"]
+        row["addresses"] = check["allocations"]
+        row["addresses_equal"] = check["addresses_equal"]
+        row["failed_requests"] = check["refusals"]
+        row["failed_requests_equal"] = check["refusals_equal"]
+        row["real_peak_reserved_bytes"] = real
+        row["model_peak_reserved_bytes"] = model
+        # A run that failed must show its failure, or nothing was compared.
+        shows_failure = not row["is_out_of_memory"] or check["refusals"] > 0
+        row["agrees"] = (check["diverged_at"] is None and check["segment_events"] == check["segment_events_equal"] and
+                         check["allocations"] == check["addresses_equal"] and check["refusals"] == check["refusals_equal"] and
+                         shows_failure and model == real)
+        if not row["agrees"]:
+            row["why"] = check["why"] or ("peak reserved" if model != real else "counts differ")
+    return rows
+
+
+def rows_of_predictions(raw):
+    """(c): the peak that one run's recording predicts for another run, and the peak that this one had."""
+    real_of = {run["name"]: run["run"]["stats"]["reserved_bytes.all.peak"] for run in raw["runs"] if run["run"]["failed"] is None}
+    rows = []
+    for prediction in raw["predictions"]:
+        row = {"from": prediction["from"], "to": prediction["to"], "scale": prediction["scale"], "off_pct": None}
+        rows.append(row)
+        report = prediction["report"]
+        real = real_of.get(prediction["to"])
+        bounds = (report or {}).get("scale", {})
+        if real is None or "likely" not in bounds:
+            row["why"] = "no such run" if real is None else "no prediction"
+            continue
+        row["real_bytes"] = real
+        row["predicted_bytes"] = bounds["likely"]["reserved_hi_bytes"]
+        row["low_bytes"] = bounds["low"]["reserved_lo_bytes"]
+        row["high_bytes"] = bounds["high"]["reserved_hi_bytes"]
+        row["is_within"] = row["low_bytes"] <= real <= row["high_bytes"]
+        row["off_pct"] = share_pct(row["predicted_bytes"], real)
+    return rows
+
+
+def rows_of_replays(raw):
+    """(d), (e): the GPU against the model of it, and how fast."""
+    rows = []
+    for replay in raw["replays"]:
+        report = replay["report"]
+        gpu = (report or {}).get("gpu")
+        row = {"run": replay["run"], "capacity_bytes": replay["capacity_bytes"], "agrees": None}
+        rows.append(row)
+        if gpu is None:
+            row["why"] = replay.get("error") or "not replayed on the GPU"
+            continue
+        row["agrees"] = gpu["model_agrees"]
+        row["segment_events"] = gpu["segment_events"]
+        row["failed_requests"] = gpu["failed_requests"]
+        row["refusals"] = gpu["refusals"]
+        row["seconds"] = replay["seconds"]
+        row["events"] = replay.get("events")
+        if not gpu["model_agrees"]:
+            row["why"] = gpu["difference"]
+    return rows
+
+
+def count(rows):
+    """Agreements of those that could be compared, and how many could not."""
+    known = [row for row in rows if row["agrees"] is not None]
+    return {"compared": len(known), "agree": sum(row["agrees"] for row in known), "not_compared": len(rows) - len(known)}
+
+
+def compare(raw):
+    checks, predictions, replays = rows_of_checks(raw), rows_of_predictions(raw), rows_of_replays(raw)
+    off = [row for row in predictions if row["off_pct"] is not None]
+    worst = max(off, key=lambda row: abs(row["off_pct"]), default=None)
+    return {
+        "format": "whyoom.gpu-results/1", "is_made_up": raw.get("is_made_up", False), "date": raw["date"],
+        "whyoom": raw["whyoom"], "gpu": raw["gpu"], "driver": raw["driver"], "torch": raw["torch"],
+        "not_run": raw["not_run"],
+        "recordings": {**count([row for row in checks if not row["is_out_of_memory"]]), "rows":
+                       [row for row in checks if not row["is_out_of_memory"]]},
+        "out_of_memory": {**count([row for row in checks if row["is_out_of_memory"]]), "rows":
+                          [row for row in checks if row["is_out_of_memory"]]},
+        "predictions": {"compared": len(off), "not_compared": len(predictions) - len(off),
+                        "within_interval": sum(row["is_within"] for row in off),
+                        "median_off_pct": median([abs(row["off_pct"]) for row in off]),
+                        "worst_off_pct": abs(worst["off_pct"]) if worst else None,
+                        "worst": f"{worst['from']} -> {worst['to']}" if worst else None, "rows": predictions},
+        "gpu_replays": {**count(replays), "rows": replays},
+        "dmon": raw.get("dmon", []),
+    }
+
+
+def disagreements(result):
+    """Each as a line, the largest first where they have a size."""
+    lines = []
+    for part, name in (("recordings", "recording"), ("out_of_memory", "failed run"), ("gpu_replays", "replay on the GPU")):
+        for row in result[part]["rows"]:
+            if row["agrees"] is False:
+                lines.append(f"{name} {row['run']}: {row['why']}")
+    rows = [row for row in result["predictions"]["rows"] if row["off_pct"] is not None]
+    for row in sorted(rows, key=lambda row: -abs(row["off_pct"])):
+        if abs(row["off_pct"]) > 5 or not row["is_within"]:
+            lines.append(f"prediction {row['from']} -> {row['to']}: {row['off_pct']:+.2f} %"
+                         f"{'' if row['is_within'] else ', outside of its interval'}")
+    return lines
+
+
+def say_count(part, what):
+    left = f"; {part['not_compared']} could not be compared" if part["not_compared"] else ""
+    if part["compared"] == 0:
+        return f"- {what}: not run{left}"
+    return f"- {what}: {part['agree']} of {part['compared']} agree{left}"
+
+
+def page(result):
+    made_up = "**Made up for a test: no measurement.**\n\n" if result["is_made_up"] else ""
+    predictions = result["predictions"]
+    lines = [f"# {result['gpu']}, {result['date']}", "",
+             f"{made_up}whyoom {result['whyoom']}, driver {result['driver']}, torch {result['torch']}. Made by `tests/gpu/run`.", "",
+             say_count(result["recordings"], "recordings against the model (addresses, segment events, peak reserved)"),
+             say_count(result["out_of_memory"], "runs out of memory (the same failing entry)"),
+             say_count(result["gpu_replays"], "replays on the GPU against the model of it")]
+    if predictions["compared"]:
+        lines.append(f"- predicted peak of another size: {predictions['compared']} predictions, off by {predictions['median_off_pct']:.2f} % "
+                     f"(median) and {predictions['worst_off_pct']:.2f} % (worst, {predictions['worst']}), "
+                     f"{predictions['within_interval']} within their interval")
+    else:
+        lines.append("- predicted peak of another size: not run")
+    if result["not_run"]:
+        lines += ["", "Not run: " + "; ".join(result["not_run"]) + "."]
+    found = disagreements(result)
+    lines += ["", "## Disagreements", ""] + ([f"- {line}" for line in found] or ["None."])
+    lines += ["", "## Predictions", "", "| from | to | real GiB | predicted GiB | off |", "| --- | --- | --- | --- | --- |"]
+    for row in predictions["rows"]:
+        if row["off_pct"] is not None:
+            lines.append(f"| {row['from']} | {row['to']} | {row['real_bytes'] / GIB:.2f} | {row['predicted_bytes'] / GIB:.2f} | "
+                         f"{row['off_pct']:+.2f} % |")
+    lines += ["", "## Replays on the GPU", "", "| run | capacity GiB | segment events | failed | seconds | agrees |",
+              "| --- | --- | --- | --- | --- | --- |"]
+    for row in result["gpu_replays"]["rows"]:
+        if row["agrees"] is not None:
+            lines.append(f"| {row['run']} | {row['capacity_bytes'] / GIB:.2f} | {row['segment_events']} | {row['failed_requests']} | "
+                         f"{row['seconds']:.2f} | {'yes' if row['agrees'] else 'no'} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if len(sys.argv) != 4:
+        print("usage: compare.py RAW.json RESULT.json RESULT.md", file=sys.stderr)
+        return 2
+    with open(sys.argv[1], encoding="utf-8") as file:
+        result = compare(json.load(file))
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        file.write(page(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

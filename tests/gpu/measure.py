@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Trains on this machine's GPU, asks whyoom about the recordings, and keeps what both said.
+
+usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]
+
+Runs are told one line each. No run is begun after SECONDS (500): what was left out is named in RAW.json and by compare.py.
+"""
+import datetime
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COLUMN_SETS = ("p", "u", "c", "v", "m", "e", "t", "pucvmet")
+SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4")
+
+
+class Bench:
+    def __init__(self, whyoom, scratch, seconds):
+        self.whyoom, self.scratch, self.end = whyoom, scratch, time.monotonic() + seconds
+        self.raw = {"runs": [], "predictions": [], "replays": [], "dmon": [], "not_run": [],
+                    "date": datetime.date.today().isoformat()}
+
+    def has_time(self, what):
+        if time.monotonic() < self.end:
+            return True
+        self.raw["not_run"].append(what)
+        return False
+
+    def folder(self, name):
+        return os.path.join(self.scratch, name)
+
+    def trace(self, name):
+        return os.path.join(self.folder(name), "trace.pickle")
+
+    def train(self, name, model, micro_batch, length, settings="", limit=0):
+        """One run of train.py; None when there is no time for it or it failed otherwise than for memory."""
+        if not self.has_time(f"training {name}"):
+            return None
+        environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=settings)
+        command = [sys.executable, os.path.join(HERE, "train.py"), "--out", self.folder(name), "--model", model, "--micro-batch",
+                   str(micro_batch), "--length", str(length), "--limit", str(limit)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        print(f"trained {name}: exit status {done.returncode}", flush=True)
+        if done.returncode != 0:
+            self.raw["not_run"].append(f"training {name} failed: {(done.stderr or done.stdout).strip()[-200:]}")
+            return None
+        with open(os.path.join(self.folder(name), "run.json"), encoding="utf-8") as file:
+            run = {"name": name, "run": json.load(file), "check": self.replay(name)[0]}
+        self.raw["runs"].append(run)
+        return run
+
+    def replay(self, name, *options, trace=None):
+        """The report of whyoom replay about a run, what it wrote to standard error, and its seconds."""
+        begin = time.monotonic()
+        done = subprocess.run([self.whyoom, "replay", "--format", "json", *options, trace or self.trace(name)], capture_output=True,
+                              text=True, check=False, timeout=300)
+        seconds = time.monotonic() - begin
+        try:
+            return json.loads(done.stdout), done.stderr.strip(), seconds
+        except ValueError:
+            return None, done.stderr.strip(), seconds
+
+    def predict(self, source, target, scale):
+        if self.has_time(f"prediction {source} -> {target}"):
+            report = self.replay(source, "--scale", scale)[0]
+            self.raw["predictions"].append({"from": source, "to": target, "scale": scale, "report": slim(report)})
+
+    def replay_on_gpu(self, name, capacity, *options, trace=None):
+        if not self.has_time(f"replay of {name} on the GPU"):
+            return
+        report, error, seconds = self.replay(name, "--on", "gpu", "--capacity", str(capacity), *options, trace=trace)
+        gpu = (report or {}).get("gpu")
+        print(f"replayed {name} at {capacity / 2 ** 30:.2f} GiB: {'no result: ' + error if gpu is None else gpu['model_agrees']}", flush=True)
+        self.raw["replays"].append({"run": name, "capacity_bytes": capacity, "report": slim(report), "error": error or None,
+                                    "seconds": seconds, "events": (report or {}).get("trace", {}).get("entries")})
+
+
+def slim(report):
+    """Without the long lists, which nothing here compares."""
+    if report is None:
+        return None
+    return {key: value for key, value in report.items() if key not in ("holders", "fragmentation", "state", "sweep")}
+
+
+def peak_of(run):
+    return run["run"]["stats"]["reserved_bytes.all.peak"]
+
+
+def train_sizes(bench):
+    """(a): both models at four micro-batches; two lengths."""
+    for length in (512, 1024):
+        for micro_batch in (1, 2, 4, 8):
+            bench.train(f"gpt-{micro_batch}x{length}", "gpt", micro_batch, length)
+    for micro_batch in (1, 2, 4, 8):
+        bench.train(f"conv-{micro_batch}x256", "conv", micro_batch, 256)
+
+
+def train_settings(bench):
+    for settings in SETTINGS:
+        key = settings.split(":", 1)[0]
+        bench.train(f"gpt-4x1024-{key}", "gpt", 4, 1024, settings)
+        bench.train(f"conv-8x256-{key}", "conv", 8, 256, settings)
+
+
+def train_into_failure(bench):
+    """(b): the same with 70 % of what it needs."""
+    whole = [run for run in bench.raw["runs"] if run["name"] in ("gpt-4x1024", "gpt-4x1024-expandable_segments", "conv-8x256")]
+    for run in whole:
+        facts = run["run"]
+        limit = peak_of(run) * 7 // 10
+        bench.train(f"{run['name']}-fails", facts["model"], facts["micro_batch"], facts["length"], facts["settings"], limit)
+
+
+def predict_all(bench):
+    """(c): each size from its neighbours."""
+    names = {run["name"] for run in bench.raw["runs"]}
+    for model, length in (("gpt", 512), ("gpt", 1024), ("conv", 256)):
+        for a, b in ((1, 2), (2, 4), (4, 8), (8, 4), (4, 2), (8, 2)):
+            pair = (f"{model}-{a}x{length}", f"{model}-{b}x{length}")
+            if names.issuperset(pair):
+                bench.predict(*pair, f"micro_batch={a}:{b}")
+    for micro_batch in (1, 2, 4, 8):
+        for a, b in ((512, 1024), (1024, 512)):
+            pair = (f"gpt-{micro_batch}x{a}", f"gpt-{micro_batch}x{b}")
+            if names.issuperset(pair):
+                bench.predict(*pair, f"seq_len={a}:{b}")
+
+
+def replay_all(bench):
+    """(d): each recording with room, short of memory, and with every byte written."""
+    for run in list(bench.raw["runs"]):
+        peak = peak_of(run)
+        for share in (6, 9, 12):
+            bench.replay_on_gpu(run["name"], peak * share // 10)
+    for run in bench.raw["runs"][:1]:
+        bench.replay_on_gpu(run["name"], peak_of(run) * 12 // 10, "--touch")
+
+
+def replay_many(bench):
+    """(e): a million events, as trace lines."""
+    path = os.path.join(bench.scratch, "million.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"whyoom_trace": 1, "torch": "2.6"}\n')
+        for i in range(500000):
+            size = 512 * (1 + i * 7919 % 8192) if i % 16 else 2 ** 20 * (2 + i // 16 % 64)
+            file.write(f'{{"alloc": {size}, "id": {i}}}\n')
+            if i >= 100:
+                file.write(f'{{"free": {i - 100}}}\n')
+    bench.replay_on_gpu("a million events", 8 * 2 ** 30, trace=path)
+
+
+def watch_card(bench):
+    """(f): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
+    command = [sys.executable, os.path.join(HERE, "train.py"), "--out", bench.folder("watched"), "--steps", "200"]
+    if not bench.has_time("nvidia-smi dmon"):
+        return
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as training:
+        for columns in COLUMN_SETS:
+            done = subprocess.run(["nvidia-smi", "dmon", "-c", "3", "-o", "DT", "-s", columns], capture_output=True, text=True,
+                                  check=False, timeout=60)
+            path = os.path.join(bench.scratch, f"dmon-{columns}.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(done.stdout)
+            bench.raw["dmon"].append({"columns": columns, "exit": done.returncode, "file": os.path.basename(path)})
+        training.terminate()
+
+
+def main():
+    if len(sys.argv) not in (4, 5):
+        print("usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]", file=sys.stderr)
+        return 2
+    bench = Bench(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), float(sys.argv[4]) if len(sys.argv) == 5 else 500)
+    for step in (train_sizes, train_settings, train_into_failure, predict_all, replay_all, replay_many, watch_card):
+        step(bench)
+    facts = bench.raw["runs"][0]["run"] if bench.raw["runs"] else {}
+    version = subprocess.run([bench.whyoom, "version"], capture_output=True, text=True, check=True).stdout.split()
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True,
+                            check=False).stdout.split("\n")
+    bench.raw.update(whyoom=version[-1], gpu=facts.get("gpu"), torch=facts.get("torch"), driver=driver[0].strip() or None)
+    for run in bench.raw["runs"]:
+        run["check"] = slim(run["check"])
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        json.dump(bench.raw, file)
+    return 0 if bench.raw["runs"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+import os
+
+cuda = None if os.environ.get("FAKE_TORCH_CUDA") == "cpu" else "12.8"

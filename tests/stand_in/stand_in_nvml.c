@@ -1,0 +1,103 @@
+/* NVML that is not there: who is on the stand-in card, for tests (WHYOOM_NVML_LIBRARY names it). Environment:
+ *
+ *   STAND_IN_PROCESSES  PID:NAME:BYTES, more of them behind commas; BYTES empty: not told
+ *   STAND_IN_MIG        1: the card is in MIG mode as a whole
+ *   STAND_IN_TOTAL, STAND_IN_OTHER, STAND_IN_CARDS  as in stand_in_cuda.c */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/nvml.h"
+
+enum { SUCCESS = 0, INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, UUID_LEN = 40 };
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_handle);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, struct wo_nvml_process *rows);
+int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size);
+int nvmlDeviceGetMigMode(void *handle, unsigned *ret_current, unsigned *ret_pending);
+int nvmlDeviceGetMemoryInfo(void *handle, struct wo_nvml_memory *ret_memory);
+
+/* A handle points into this; one for each card. */
+static char cards[64];
+
+static uint64_t digits(const char **text) {
+  uint64_t number = 0;
+  for (; **text >= '0' && **text <= '9'; (*text)++) number = number * 10 + (uint64_t)(**text - '0');
+  return number;
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise) {
+  const char *text = getenv(name);
+  return text ? digits(&text) : otherwise;
+}
+
+/* One row of STAND_IN_PROCESSES; the text behind it. Sizes of names are those of the caller. */
+static const char *read_row(const char *text, struct wo_nvml_process *ret_row, char *name, size_t size) {
+  ret_row->pid = (unsigned)digits(&text);
+  if (*text == ':') text++;
+  const size_t len = strcspn(text, ":,");
+  snprintf(name, size, "/usr/bin/%.*s", (int)len, text);
+  text += len;
+  if (*text == ':') text++;
+  ret_row->used_bytes = *text == '\0' || *text == ',' ? UINT64_MAX : digits(&text);
+  return *text == ',' ? text + 1 : text;
+}
+
+int nvmlInit_v2(void) {
+  return SUCCESS;
+}
+
+int nvmlShutdown(void) {
+  return SUCCESS;
+}
+
+/* The stand-in driver's last byte is the number of the card. */
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_handle) {
+  const size_t len = strlen(uuid);
+  const char *last = uuid + len - 1;
+  if (len != UUID_LEN || strncmp(uuid, "GPU-abababab", 12) != 0) return NOT_FOUND;
+  const uint64_t card = digits(&last);
+  if (card >= number_of("STAND_IN_CARDS", 1)) return NOT_FOUND;
+  *ret_handle = &cards[card];
+  return SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, struct wo_nvml_process *rows) {
+  const char *text = getenv("STAND_IN_PROCESSES");
+  char name[64];
+  unsigned found = 0;
+  if (handle != &cards[0]) text = "";
+  while (text && *text != '\0') {
+    if (found == *count) return TOO_SMALL;
+    rows[found] = (struct wo_nvml_process){0};
+    text = read_row(text, &rows[found++], name, sizeof name);
+  }
+  *count = found;
+  return SUCCESS;
+}
+
+int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size) {
+  const char *text = getenv("STAND_IN_PROCESSES");
+  struct wo_nvml_process row;
+  while (text && *text != '\0') {
+    text = read_row(text, &row, name, size);
+    if (row.pid == pid) return SUCCESS;
+  }
+  return NOT_FOUND;
+}
+
+int nvmlDeviceGetMigMode(void *handle, unsigned *ret_current, unsigned *ret_pending) {
+  if (!handle) return INVALID;
+  *ret_current = *ret_pending = (unsigned)number_of("STAND_IN_MIG", 0);
+  return SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(void *handle, struct wo_nvml_memory *ret_memory) {
+  const uint64_t total = number_of("STAND_IN_TOTAL", UINT64_C(24) << 30);
+  const uint64_t used = handle == &cards[0] ? number_of("STAND_IN_OTHER", 0) : 0;
+  *ret_memory = (struct wo_nvml_memory){total, total - used, used};
+  return SUCCESS;
+}
