@@ -204,11 +204,15 @@ static uint64_t request_bytes(const struct wo_job_sizes *sizes, uint64_t unit) {
   return tried > unit ? tried / unit * unit + unit : tried;
 }
 
-/* What a step that gets through does next: backward frees what forward kept, the newest first. Without it the blocks of the
- * forward pass would look like ones that stay. */
+/* What a step that gets through does next: the gradient of the tensor that was refused, as large as itself, where it was one of
+ * the forward pass; then backward frees what forward kept, the newest first. Without it the blocks would look like ones that
+ * stay. */
 static void add_backward(struct maker *maker, size_t begin, size_t end) {
   const uint64_t scratch = add_block(maker, 512, ROLE_GRADIENT);
   drop_block(maker, scratch, 512);
+  const uint64_t wanted = maker->is_failed ? 0 : maker->trace->entries.items[end - 1].size_bytes;
+  const bool is_forward = maker->sizes->phase.len == 0 || wo_view_is(maker->sizes->phase, "forward");
+  if (is_forward && wanted > 0) drop_block(maker, add_block(maker, wanted, ROLE_GRADIENT), wanted);
   for (size_t i = end; i > begin && !maker->is_failed; i--) {
     const struct wo_trace_entry entry = maker->trace->entries.items[i - 1];
     const bool is_hole = entry.size_bytes == HOLE_BYTES; /* freed already, or as good as a hole */
