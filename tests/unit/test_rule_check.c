@@ -99,6 +99,14 @@ static const struct {
     {FIX(""), "x.json:1: fix f: no cause proposes it"},
     {PAIR "{\"fix\": \"g\", \"title\": \"t\"}]", "x.json:1: fix g: 'cost.speed' is missing or empty"},
     {"[" GOOD_CAUSE ", " FIX(", \"changes\": [{\"knob\": \"k\", \"to\": \"1\"}]") "]", "x.json:1: fix f: unknown knob 'k'"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"offload activations\"") "]",
+     "x.json:1: fix f: replays_as: 'offload' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, transform=NAME)"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"set=expandable_segments:True transform=shards={oom.step + 1:int}\"") "]",
+     "x.json:1: fix f: replays_as: 'transform=shards={oom.step + 1:int}' is no option of `whyoom replay` (scale=..., "
+     "set=KEY:VALUE, transform=NAME)"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"scale=micro_batch=\"") "]",
+     "x.json:1: fix f: replays_as: 'scale=micro_batch=' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, "
+     "transform=NAME)"},
     {"[" GOOD_CAUSE ", " FIX(", \"already\": \"true\"") "]", "x.json:1: fix f: 'already' without 'already_say'"},
     {"{\"knob\": \"k\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]}", "x.json:1: knob k: 'means' is missing or empty"},
     {"{\"phase\": \"backward\"}", ":0: phase backward: 'any_of' is missing or empty"},
