@@ -283,7 +283,6 @@ static bool is_proposed(const struct wo_pack *pack, struct wo_view fix) {
   return false;
 }
 
-/* Everything about one fix. Without its cost a user cannot weigh it. */
 /* One item of replays_as: an option of `whyoom replay` without its dashes, and its value, which may hold expressions. */
 static bool is_replay_item(struct wo_view item) {
   static const char *const words[] = {
@@ -324,6 +323,7 @@ static void check_replay(struct wo_check *check, const struct wo_fix *fix) {
   }
 }
 
+/* Everything about one fix. Without its cost a user cannot weigh it. */
 static void check_fix(struct wo_check *check, const struct wo_fix *fix) {
   check_id(check, fix->place, "fix", fix->id);
   check_text(check, fix->place, "fix", fix->id, "title", wo_template_source(fix->title));
