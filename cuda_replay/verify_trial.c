@@ -65,6 +65,10 @@ static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_er
              "the recording has no requested sizes or no addresses; a memory snapshot has");
     return WO_OK;
   }
+  if (recording->is_truncated) {
+    snprintf(subject->doubt, sizeof subject->doubt, "the file of the recording is cut: what comes behind its end is not known");
+    return WO_OK;
+  }
   if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
   struct wo_check check;
   const struct wo_check_options options = {.settings = NULL}; /* as recorded */

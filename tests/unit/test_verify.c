@@ -180,6 +180,25 @@ static void test_batch_nobody_proposes(void **state) {
   tear_down(&fixture, &verify);
 }
 
+/* What would be proven on a whole recording is open on one that was cut. */
+static void test_cut_recording(void **state) {
+  (void)state;
+  struct fixture fixture;
+  struct wo_err err = {0};
+  set_up(&fixture, 7.0, 1);
+  wo_verify_subject_done(&fixture.subjects[0]);
+  fixture.recordings[0]->is_truncated = true;
+  assert_int_equal(wo_verify_subject_make(fixture.recordings[0], &fixture.recordings[0]->traces.items[0], WO_VIEW("t"),
+                                          &fixture.job.sizes, 0, 0, &fixture.subjects[0], &err),
+                   WO_OK);
+  propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.verdict, WO_VERIFY_OPEN);
+  assert_null(verify.chosen);
+  assert_true(verify.rows[0].result.why[0] != '\0');
+  tear_down(&fixture, &verify);
+}
+
 static void test_no_failure(void **state) {
   (void)state;
   struct fixture fixture;
@@ -266,9 +285,10 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_search),     cmocka_unit_test(test_combination), cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_worst_rank), cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
-      cmocka_unit_test(test_language),   cmocka_unit_test(test_writers),     cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_search),        cmocka_unit_test(test_combination), cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_worst_rank),    cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),      cmocka_unit_test(test_writers),     cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_cut_recording),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
