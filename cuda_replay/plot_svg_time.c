@@ -161,7 +161,7 @@ static size_t add_optimizer_steps(struct chart *chart) {
 static void add_ooms(struct chart *chart) {
   const struct wo_course *const course = chart->page->plot->course;
   char bytes[32];
-  char text[96];
+  char text[160];
   char more[48] = "";
   if (course->oom_kept == 0) return;
   const double x = x_of_place(chart, &course->ooms[0]);
@@ -248,7 +248,7 @@ static void add_fragmentation(struct chart *chart) {
   chart->most = 1;
   for (int pct = 0; pct <= 100; pct += 50) {
     const double y = y_of(chart, pct / 100.0);
-    char text[8];
+    char text[16];
     snprintf(text, sizeof text, "%d%%", pct);
     wo_svg_line(page->out, WO_SVG_LEFT, y, WO_SVG_RIGHT, y, "grid");
     wo_svg_text(page->out, WO_SVG_LEFT - 6, y + 4, "s m r", wo_view_of(text), 8);
