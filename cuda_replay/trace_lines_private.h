@@ -60,7 +60,7 @@ static inline uint64_t wo__line_number(const struct wo__line *line, int key, uin
 
 /* A text of the line, empty without the key; valid as long as the line. */
 static inline struct wo_view wo__line_text(const struct wo__line *line, int key) {
-  if (!wo__line_has(line, key)) return (struct wo_view){0};
+  if (!wo__line_has(line, key) || line->lengths[key] == 0) return (struct wo_view){0}; /* there may be no array of texts */
   return (struct wo_view){line->text.items + line->numbers[key], line->lengths[key]};
 }
 
