@@ -17,24 +17,33 @@
 #define MESSAGE_UNCERTAINTY_BYTES (256 * MIB)
 #define CARD_UNCERTAINTY_BYTES (640 * MIB)
 
+/* No card has more; a figure beyond it is a misreading. */
+#define CARD_BYTES_MAX 1e15
+
 /* ---- Capacity ---- */
+
+/* False for what no card can have, and for a figure that is none. */
+static bool take_capacity(struct wo_verify_subject *subject, double bytes) {
+  if (!(bytes >= 1 && bytes <= CARD_BYTES_MAX)) return false;
+  subject->capacity_bytes = (uint64_t)bytes;
+  return true;
+}
 
 /* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: both together are all that it can have.
  * Without these, the card less what others have. */
 static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
   if (sizes->are_contradicting) return false;
   if (sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0) {
-    subject->capacity_bytes = (uint64_t)(sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes);
+    if (!take_capacity(subject, sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes)) return false;
     subject->uncertainty_bytes = MESSAGE_UNCERTAINTY_BYTES;
     subject->capacity_from = "allocated + unallocated + free in the log's message";
-    return subject->capacity_bytes > 0;
+    return true;
   }
   if (!(sizes->capacity_bytes > 0)) return false;
   double left = sizes->capacity_bytes;
   if (sizes->non_pytorch_bytes > 0) left -= sizes->non_pytorch_bytes;
   if (sizes->other_bytes > 0) left -= sizes->other_bytes;
-  if (!(left >= 1)) return false;
-  subject->capacity_bytes = (uint64_t)left;
+  if (!take_capacity(subject, left)) return false;
   subject->uncertainty_bytes = CARD_UNCERTAINTY_BYTES;
   subject->capacity_from = "the card in the log, less what others hold";
   return true;
