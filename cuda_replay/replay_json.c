@@ -1,53 +1,28 @@
 /* The replay as one JSON object, schema whyoom.replay/1 (docs/schema/replay-1.schema.json). See replay_report.h.
  *
- * Unknown is null, never zero; keys never change their meaning. cJSON builds; what it cannot allocate makes the text failed and
- * empty. Numbers of bytes and addresses are written digit by digit, since doubles end at 2^53. */
+ * Unknown is null, never zero; keys never change their meaning. json_out.h says how values look. */
 #include <assert.h>
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda_replay/replay_report.h"
-#include "parsers/base/clean.h"
+#include "parsers/base/json_out.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"
 #endif
 
-/* Longest text; rows of a list of holders; frames of a stack. */
-enum { TEXT_BYTES = 1024, ROWS_MAX = 50, FRAMES_MAX = 64 };
+/* Rows of a list of holders; frames of a stack. */
+enum { ROWS_MAX = 50, FRAMES_MAX = 64 };
 
 struct writer {
   const struct wo_replay_report *report;
-  bool is_failed;
+  struct wo_json_out json;
 };
 
 /* ---- Building ---- */
-
-/* Takes the item over; NULL for NULL, so that callers need not look. */
-static cJSON *put(struct writer *w, cJSON *object, const char *key, cJSON *item) {
-  if (item != NULL && cJSON_AddItemToObject(object, key, item)) return item;
-  cJSON_Delete(item);
-  w->is_failed = true;
-  return NULL;
-}
-
-/* The same for arrays. A child of NULL is dropped by cJSON, and the writer remembers. */
-static cJSON *push(struct writer *w, cJSON *array, cJSON *item) {
-  if (item != NULL && cJSON_AddItemToArray(array, item)) return item;
-  cJSON_Delete(item);
-  w->is_failed = true;
-  return NULL;
-}
-
-/* Digit by digit: addresses do not fit a double. */
-static cJSON *whole(uint64_t number) {
-  char digits[32];
-  snprintf(digits, sizeof digits, "%" PRIu64, number);
-  return cJSON_CreateRaw(digits);
-}
 
 /* Six digits: more would only show how it was computed. */
 static cJSON *real(double number) {
@@ -57,57 +32,40 @@ static cJSON *real(double number) {
   return cJSON_CreateRaw(digits);
 }
 
-static void put_whole(struct writer *w, cJSON *object, const char *key, uint64_t number) {
-  put(w, object, key, whole(number));
+/* A text for a list; an empty one is null. */
+static cJSON *text_or_null(struct writer *w, struct wo_view view) {
+  return view.len == 0 ? cJSON_CreateNull() : wo_json_text(&w->json, view);
 }
 
 /* Unknown is null; `number` is not looked at then. */
 static void put_maybe(struct writer *w, cJSON *object, const char *key, bool is_known, uint64_t number) {
-  put(w, object, key, is_known ? whole(number) : cJSON_CreateNull());
-}
-
-static void put_bool(struct writer *w, cJSON *object, const char *key, bool value) {
-  put(w, object, key, cJSON_CreateBool(value));
-}
-
-/* Over-long texts are cut at a character. The copy gives the NUL that cJSON wants. */
-static cJSON *text_item(struct wo_view view) {
-  char text[TEXT_BYTES];
-  const struct wo_view clean = wo_clean_utf8(view, text, sizeof text - 1);
-  text[clean.len] = '\0';
-  return view.len == 0 ? cJSON_CreateNull() : cJSON_CreateString(text);
-}
-
-static void put_text(struct writer *w, cJSON *object, const char *key, struct wo_view view) {
-  put(w, object, key, text_item(view));
-}
-
-static void put_name(struct writer *w, cJSON *object, const char *key, const char *name) {
-  put(w, object, key, cJSON_CreateString(name));
+  wo_json_put(&w->json, object, key, is_known ? wo_json_count(number) : cJSON_CreateNull());
 }
 
 /* ---- Settings and versions ---- */
 
 static void put_divisions(struct writer *w, cJSON *object, const struct wo_alloc_settings *settings) {
-  cJSON *const array = put(w, object, "roundup_power2_divisions", cJSON_CreateArray());
-  for (size_t i = 0; i < WO_ROUNDUP_SLOTS; i++) push(w, array, whole(settings->roundup_divisions[i]));
+  cJSON *const array = wo_json_put(&w->json, object, "roundup_power2_divisions", cJSON_CreateArray());
+  for (size_t i = 0; i < WO_ROUNDUP_SLOTS; i++) wo_json_push(&w->json, array, wo_json_count(settings->roundup_divisions[i]));
 }
 
 /* The text is for people and for pasting, the members for programs. */
 static void put_settings(struct writer *w, cJSON *object, const char *key, const struct wo_alloc_settings *settings) {
-  cJSON *const item = put(w, object, key, cJSON_CreateObject());
+  cJSON *const item = wo_json_put(&w->json, object, key, cJSON_CreateObject());
   struct wo_text text = {0};
   wo_alloc_settings_show(settings, w->report->torch, &text);
-  put(w, item, "text", text.len > 0 ? text_item((struct wo_view){text.ptr, text.len}) : cJSON_CreateString(""));
-  if (text.is_failed) w->is_failed = true;
+  wo_json_put(&w->json, item, "text",
+              text.len > 0 ? text_or_null(w, (struct wo_view){text.ptr, text.len}) : cJSON_CreateString(""));
+  if (text.is_failed) w->json.is_failed = true;
   wo_text_done(&text);
-  put_bool(w, item, "expandable_segments", settings->expandable_segments);
+  wo_json_put_bool(&w->json, item, "expandable_segments", settings->expandable_segments);
   put_maybe(w, item, "max_split_bytes", settings->max_split_bytes != WO_SPLIT_UNLIMITED, settings->max_split_bytes);
   put_divisions(w, item, settings);
-  put(w, item, "garbage_collection_threshold", real(settings->garbage_collection_threshold));
-  put_whole(w, item, "max_non_split_rounding_bytes", settings->max_non_split_rounding_bytes);
-  put_whole(w, item, "large_segment_bytes", settings->large_segment_bytes);
-  put(w, item, "memory_fraction", settings->memory_fraction > 0 ? real(settings->memory_fraction) : cJSON_CreateNull());
+  wo_json_put(&w->json, item, "garbage_collection_threshold", real(settings->garbage_collection_threshold));
+  wo_json_put_count(&w->json, item, "max_non_split_rounding_bytes", settings->max_non_split_rounding_bytes);
+  wo_json_put_count(&w->json, item, "large_segment_bytes", settings->large_segment_bytes);
+  wo_json_put(&w->json, item, "memory_fraction",
+              settings->memory_fraction > 0 ? real(settings->memory_fraction) : cJSON_CreateNull());
 }
 
 /* "2.6" when the layout leaves one version, "2.2-2.4" for several, null for none. */
@@ -115,7 +73,7 @@ static void put_torch(struct writer *w, cJSON *object) {
   const unsigned from = w->report->recording->torch_from, to = w->report->recording->torch_to;
   char text[32];
   if (from == 0 && to == 0) {
-    put(w, object, "torch", cJSON_CreateNull());
+    wo_json_put(&w->json, object, "torch", cJSON_CreateNull());
     return;
   }
   if (from == to) {
@@ -125,7 +83,7 @@ static void put_torch(struct writer *w, cJSON *object) {
   } else {
     snprintf(text, sizeof text, "%u.%u-%u.%u", from / 100, from % 100, to / 100, to % 100);
   }
-  put_name(w, object, "torch", text);
+  wo_json_put_name(&w->json, object, "torch", text);
 }
 
 /* ---- The recording ---- */
@@ -141,45 +99,46 @@ static void put_trace(struct writer *w, cJSON *root) {
   static const char *const fidelities[] = {
       [WO_TRACE_EXACT] = "exact", [WO_TRACE_BLOCK_SIZES] = "block_sizes", [WO_TRACE_APPROXIMATE] = "approximate"};
   const struct wo_replay_report *const report = w->report;
-  cJSON *const trace = put(w, root, "trace", cJSON_CreateObject());
-  put_text(w, trace, "path", report->path);
-  put_name(w, trace, "format", formats[report->recording->format]);
-  put_name(w, trace, "fidelity", fidelities[report->recording->fidelity]);
-  put(w, trace, "device", report->trace ? cJSON_CreateNumber(report->trace->device) : cJSON_CreateNull());
+  cJSON *const trace = wo_json_put(&w->json, root, "trace", cJSON_CreateObject());
+  wo_json_put_text(&w->json, trace, "path", report->path);
+  wo_json_put_name(&w->json, trace, "format", formats[report->recording->format]);
+  wo_json_put_name(&w->json, trace, "fidelity", fidelities[report->recording->fidelity]);
+  wo_json_put(&w->json, trace, "device", report->trace ? cJSON_CreateNumber(report->trace->device) : cJSON_CreateNull());
   put_maybe(w, trace, "entries", report->trace != NULL, report->trace ? report->trace->entries.count : 0);
   put_maybe(w, trace, "allocs", report->trace != NULL, report->alloc_count);
   put_maybe(w, trace, "frees", report->trace != NULL, report->free_count);
   put_torch(w, trace);
   put_settings(w, trace, "settings", &report->recorded_settings);
-  put_name(w, trace, "start", starts[report->start_from]);
-  put_whole(w, trace, "start_ambiguous", report->start.ambiguous_count);
-  put_bool(w, trace, "truncated", report->recording->is_truncated);
-  cJSON *const notes = put(w, trace, "notes", cJSON_CreateArray());
-  for (size_t i = 0; i < report->recording->notes.count; i++) push(w, notes, text_item(report->recording->notes.items[i]));
+  wo_json_put_name(&w->json, trace, "start", starts[report->start_from]);
+  wo_json_put_count(&w->json, trace, "start_ambiguous", report->start.ambiguous_count);
+  wo_json_put_bool(&w->json, trace, "truncated", report->recording->is_truncated);
+  cJSON *const notes = wo_json_put(&w->json, trace, "notes", cJSON_CreateArray());
+  for (size_t i = 0; i < report->recording->notes.count; i++)
+    wo_json_push(&w->json, notes, text_or_null(w, report->recording->notes.items[i]));
 }
 
 /* Null where nothing could be compared: zeros would read as a comparison that failed. */
 static void put_check(struct writer *w, cJSON *root) {
   const struct wo_check *const check = &w->report->check;
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) {
-    put(w, root, "check", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "check", cJSON_CreateNull());
     return;
   }
   const bool has_diverged = check->verdict == WO_CHECK_DIVERGED;
-  cJSON *const object = put(w, root, "check", cJSON_CreateObject());
-  put_whole(w, object, "entries_compared", check->entries_compared);
-  put_whole(w, object, "allocations", check->allocations);
-  put_whole(w, object, "addresses_equal", check->addresses_equal);
-  put_whole(w, object, "segment_events", check->segment_events);
-  put_whole(w, object, "segment_events_equal", check->segment_events_equal);
-  put_whole(w, object, "refusals", check->refusals);
-  put_whole(w, object, "refusals_equal", check->refusals_equal);
-  put(w, object, "final_layout_equal",
-      w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
+  cJSON *const object = wo_json_put(&w->json, root, "check", cJSON_CreateObject());
+  wo_json_put_count(&w->json, object, "entries_compared", check->entries_compared);
+  wo_json_put_count(&w->json, object, "allocations", check->allocations);
+  wo_json_put_count(&w->json, object, "addresses_equal", check->addresses_equal);
+  wo_json_put_count(&w->json, object, "segment_events", check->segment_events);
+  wo_json_put_count(&w->json, object, "segment_events_equal", check->segment_events_equal);
+  wo_json_put_count(&w->json, object, "refusals", check->refusals);
+  wo_json_put_count(&w->json, object, "refusals_equal", check->refusals_equal);
+  wo_json_put(&w->json, object, "final_layout_equal",
+              w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
   put_maybe(w, object, "diverged_at", has_diverged, check->diverged_at);
-  put_text(w, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});
-  put_text(w, object, "got", has_diverged ? wo_view_of(check->got) : (struct wo_view){0});
-  put_text(w, object, "why", has_diverged ? wo_view_of(check->why) : (struct wo_view){0});
+  wo_json_put_text(&w->json, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});
+  wo_json_put_text(&w->json, object, "got", has_diverged ? wo_view_of(check->got) : (struct wo_view){0});
+  wo_json_put_text(&w->json, object, "why", has_diverged ? wo_view_of(check->why) : (struct wo_view){0});
 }
 
 /* ---- Results ---- */
@@ -187,34 +146,34 @@ static void put_check(struct writer *w, cJSON *root) {
 /* The first request that failed, of the run that needed most. */
 static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   if (subject == NULL || !subject->outcome.has_oom) {
-    put(w, root, "oom", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "oom", cJSON_CreateNull());
     return;
   }
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
-  cJSON *const object = put(w, root, "oom", cJSON_CreateObject());
+  cJSON *const object = wo_json_put(&w->json, root, "oom", cJSON_CreateObject());
   put_maybe(w, object, "entry", subject->oom_entry != WO_NO_ENTRY, subject->oom_entry);
-  put_whole(w, object, "requested_bytes", oom->requested_bytes);
-  put_whole(w, object, "rounded_bytes", oom->rounded_bytes);
-  put_whole(w, object, "segment_bytes", oom->segment_bytes);
+  wo_json_put_count(&w->json, object, "requested_bytes", oom->requested_bytes);
+  wo_json_put_count(&w->json, object, "rounded_bytes", oom->rounded_bytes);
+  wo_json_put_count(&w->json, object, "segment_bytes", oom->segment_bytes);
   put_maybe(w, object, "free_bytes", oom->device_free_bytes != UINT64_MAX, oom->device_free_bytes);
-  put_whole(w, object, "idle_bytes", oom->cached_free_bytes);
-  put_whole(w, object, "largest_free_block_bytes", oom->largest_free_block_bytes);
-  put_bool(w, object, "by_fraction", oom->by_fraction);
-  put_bool(w, object, "would_fit_unfragmented", wo_replay_room(oom) >= oom->rounded_bytes);
+  wo_json_put_count(&w->json, object, "idle_bytes", oom->cached_free_bytes);
+  wo_json_put_count(&w->json, object, "largest_free_block_bytes", oom->largest_free_block_bytes);
+  wo_json_put_bool(&w->json, object, "by_fraction", oom->by_fraction);
+  wo_json_put_bool(&w->json, object, "would_fit_unfragmented", wo_replay_room(oom) >= oom->rounded_bytes);
 }
 
 /* Each peak is reached at its own moment; at_entry is that of allocated bytes. */
 static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   if (subject == NULL) {
-    put(w, root, "peak", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "peak", cJSON_CreateNull());
     return;
   }
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
-  cJSON *const object = put(w, root, "peak", cJSON_CreateObject());
-  put_whole(w, object, "reserved_bytes", peak->reserved_bytes);
-  put_whole(w, object, "allocated_bytes", peak->allocated_bytes);
-  put_whole(w, object, "requested_bytes", peak->requested_bytes);
-  put_whole(w, object, "active_bytes", peak->active_bytes);
+  cJSON *const object = wo_json_put(&w->json, root, "peak", cJSON_CreateObject());
+  wo_json_put_count(&w->json, object, "reserved_bytes", peak->reserved_bytes);
+  wo_json_put_count(&w->json, object, "allocated_bytes", peak->allocated_bytes);
+  wo_json_put_count(&w->json, object, "requested_bytes", peak->requested_bytes);
+  wo_json_put_count(&w->json, object, "active_bytes", peak->active_bytes);
   put_maybe(w, object, "at_entry", subject->peak_entry != WO_NO_ENTRY, subject->peak_entry);
 }
 
@@ -222,19 +181,20 @@ static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case 
 static void put_case(struct writer *w, cJSON *object, const struct wo_replay_case *result) {
   put_settings(w, object, "settings", &result->settings);
   put_peak(w, object, result);
-  put(w, object, "idle_at_peak_pct", real(wo_replay_idle_pct(result)));
-  put_whole(w, object, "runs", result->run_count);
-  put_whole(w, object, "runs_out_of_memory", result->oom_count);
-  put_whole(w, object, "reserved_lo_bytes", result->reserved_lo_bytes);
-  put_whole(w, object, "reserved_hi_bytes", result->reserved_hi_bytes);
+  wo_json_put(&w->json, object, "idle_at_peak_pct", real(wo_replay_idle_pct(result)));
+  wo_json_put_count(&w->json, object, "runs", result->run_count);
+  wo_json_put_count(&w->json, object, "runs_out_of_memory", result->oom_count);
+  wo_json_put_count(&w->json, object, "reserved_lo_bytes", result->reserved_lo_bytes);
+  wo_json_put_count(&w->json, object, "reserved_hi_bytes", result->reserved_hi_bytes);
   const bool has_margin = w->report->capacity.bytes > 0 && result->oom_count == 0;
   put_maybe(w, object, "margin_bytes", has_margin, wo_replay_margin(w->report, result));
-  put(w, object, "fits",
-      w->report->capacity.bytes > 0 || result->oom_count > 0 ? cJSON_CreateBool(result->oom_count == 0) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "fits",
+              w->report->capacity.bytes > 0 || result->oom_count > 0 ? cJSON_CreateBool(result->oom_count == 0)
+                                                                     : cJSON_CreateNull());
 }
 
 static void put_named_case(struct writer *w, cJSON *root, const char *key, bool has_case, const struct wo_replay_case *result) {
-  cJSON *const object = put(w, root, key, has_case ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put(&w->json, root, key, has_case ? cJSON_CreateObject() : cJSON_CreateNull());
   if (has_case) put_case(w, object, result);
 }
 
@@ -242,52 +202,52 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
 static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec *spec) {
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     if (spec->axes[axis].from == 0) continue;
-    cJSON *const ends = put(w, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis), cJSON_CreateObject());
-    put_whole(w, ends, "from", spec->axes[axis].from);
-    put_whole(w, ends, "to", spec->axes[axis].to);
+    cJSON *const ends = wo_json_put(&w->json, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis), cJSON_CreateObject());
+    wo_json_put_count(&w->json, ends, "from", spec->axes[axis].from);
+    wo_json_put_count(&w->json, ends, "to", spec->axes[axis].to);
   }
 }
 
 /* The assumption goes with the name, as a result without it would claim too much. */
 static void put_transforms(struct writer *w, cJSON *scale, const struct wo_program_change *change) {
-  cJSON *const array = put(w, scale, "transforms", cJSON_CreateArray());
+  cJSON *const array = wo_json_put(&w->json, scale, "transforms", cJSON_CreateArray());
   for (size_t i = 0; i < change->transform_count; i++) {
-    cJSON *const object = push(w, array, cJSON_CreateObject());
-    put_name(w, object, "name", change->transforms[i].transform->name);
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_name(&w->json, object, "name", change->transforms[i].transform->name);
     put_maybe(w, object, "amount", change->transforms[i].amount > 0, change->transforms[i].amount);
-    put_text(w, object, "assumption", wo_view_of(change->transforms[i].transform->assumption));
+    wo_json_put_text(&w->json, object, "assumption", wo_view_of(change->transforms[i].transform->assumption));
   }
 }
 
 static void put_pair(struct writer *w, cJSON *scale) {
   const struct wo_pair *const pair = &w->report->pair;
-  cJSON *const object = put(w, scale, "pair", w->report->has_pair ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put(&w->json, scale, "pair", w->report->has_pair ? cJSON_CreateObject() : cJSON_CreateNull());
   if (!w->report->has_pair) return;
-  put_whole(w, object, "allocations", pair->count);
-  put_whole(w, object, "matched", pair->matched);
-  put_whole(w, object, "constant", pair->by_power[0]);
-  put_whole(w, object, "linear", pair->by_power[1]);
-  put_whole(w, object, "quadratic", pair->by_power[2]);
-  put_whole(w, object, "others", pair->others);
+  wo_json_put_count(&w->json, object, "allocations", pair->count);
+  wo_json_put_count(&w->json, object, "matched", pair->matched);
+  wo_json_put_count(&w->json, object, "constant", pair->by_power[0]);
+  wo_json_put_count(&w->json, object, "linear", pair->by_power[1]);
+  wo_json_put_count(&w->json, object, "quadratic", pair->by_power[2]);
+  wo_json_put_count(&w->json, object, "others", pair->others);
 }
 
 /* The reasons are words for people and may change; their bytes add up to what is requested at the likely peak. */
 static void put_forecast(struct writer *w, cJSON *scale) {
   const struct wo_forecast *const forecast = &w->report->forecast;
   put_maybe(w, scale, "unsure_bytes", w->report->has_forecast, forecast->unsure_bytes);
-  cJSON *const array = put(w, scale, "reasons", cJSON_CreateArray());
+  cJSON *const array = wo_json_put(&w->json, scale, "reasons", cJSON_CreateArray());
   for (int i = 0; i < WO_SCALE_REASON_COUNT_ && w->report->has_forecast; i++) {
     if (forecast->reason_bytes[i] == 0) continue;
-    cJSON *const object = push(w, array, cJSON_CreateObject());
-    put_name(w, object, "reason", wo_scale_reason_text((enum wo_scale_reason)i));
-    put_whole(w, object, "bytes", forecast->reason_bytes[i]);
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_name(&w->json, object, "reason", wo_scale_reason_text((enum wo_scale_reason)i));
+    wo_json_put_count(&w->json, object, "bytes", forecast->reason_bytes[i]);
   }
 }
 
 /* The changed program; an empty object where nothing was changed. */
 static void put_scale(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
-  cJSON *const scale = put(w, root, "scale", cJSON_CreateObject());
+  cJSON *const scale = wo_json_put(&w->json, root, "scale", cJSON_CreateObject());
   if (!report->has_bounds) return;
   put_axes(w, scale, &report->change.scale);
   put_transforms(w, scale, &report->change);
@@ -308,7 +268,7 @@ static cJSON *frame_item(struct writer *w, uint32_t index) {
   wo_text_add_view(&text, frame->file);
   wo_text_add(&text, ":%" PRIu32 " ", frame->line);
   wo_text_add_view(&text, frame->function);
-  cJSON *const item = text_item((struct wo_view){text.ptr, text.len});
+  cJSON *const item = text_or_null(w, (struct wo_view){text.ptr, text.len});
   wo_text_done(&text);
   return item;
 }
@@ -316,13 +276,13 @@ static cJSON *frame_item(struct writer *w, uint32_t index) {
 /* The innermost frame first, as everywhere; own_frame is the program's own. */
 static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const struct wo_stack_sites *sites) {
   const struct wo_recording *const recording = w->report->recording;
-  put(w, object, "own_frame", frame_item(w, sites->user));
-  cJSON *const array = put(w, object, "stack", cJSON_CreateArray());
+  wo_json_put(&w->json, object, "own_frame", frame_item(w, sites->user));
+  cJSON *const array = wo_json_put(&w->json, object, "stack", cJSON_CreateArray());
   if (stack == WO_NO_STACK) return;
   assert(stack < recording->stacks.count);
   const struct wo_stack frames = recording->stacks.items[stack];
   for (uint32_t i = 0; i < frames.count && i < FRAMES_MAX; i++)
-    push(w, array, frame_item(w, recording->stack_frames.items[frames.first + i]));
+    wo_json_push(&w->json, array, frame_item(w, recording->stack_frames.items[frames.first + i]));
 }
 
 /* The entry that a request came from; null before the first one. */
@@ -336,18 +296,18 @@ static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
 /* Rows are capped, their sum is not. */
 static void put_pins(struct writer *w, cJSON *fragmentation) {
   const struct wo_pins *const pins = &w->report->pins;
-  put_whole(w, fragmentation, "pinned_idle_bytes", pins->free_bytes);
-  put_whole(w, fragmentation, "pinned_count", pins->pins.count);
-  cJSON *const array = put(w, fragmentation, "pinned_segments", cJSON_CreateArray());
+  wo_json_put_count(&w->json, fragmentation, "pinned_idle_bytes", pins->free_bytes);
+  wo_json_put_count(&w->json, fragmentation, "pinned_count", pins->pins.count);
+  cJSON *const array = wo_json_put(&w->json, fragmentation, "pinned_segments", cJSON_CreateArray());
   for (size_t i = 0; i < pins->pins.count && i < ROWS_MAX; i++) {
     const struct wo_pin *const pin = &pins->pins.items[i];
-    cJSON *const object = push(w, array, cJSON_CreateObject());
-    put_whole(w, object, "address", pin->address);
-    put_whole(w, object, "bytes", pin->size_bytes);
-    put_whole(w, object, "idle_bytes", pin->free_bytes);
-    put_whole(w, object, "held_by_bytes", pin->held_bytes);
-    put_whole(w, object, "blocks", pin->holder_count);
-    put_name(w, object, "class", wo_alloc_class_name(pin->holder.class_));
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_count(&w->json, object, "address", pin->address);
+    wo_json_put_count(&w->json, object, "bytes", pin->size_bytes);
+    wo_json_put_count(&w->json, object, "idle_bytes", pin->free_bytes);
+    wo_json_put_count(&w->json, object, "held_by_bytes", pin->held_bytes);
+    wo_json_put_count(&w->json, object, "blocks", pin->holder_count);
+    wo_json_put_name(&w->json, object, "class", wo_alloc_class_name(pin->holder.class_));
     put_birth(w, object, pin->holder.born_at);
     put_stack(w, object, pin->holder.stack, &pin->holder.sites);
   }
@@ -358,47 +318,48 @@ static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_rep
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
   const uint64_t idle = report->has_course ? use->reserved_bytes - report->attribution.total.block_bytes : 0;
-  cJSON *const object = put(w, root, "fragmentation", cJSON_CreateObject());
-  put(w, object, "at_peak_pct", report->has_course ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
+  cJSON *const object = wo_json_put(&w->json, root, "fragmentation", cJSON_CreateObject());
+  wo_json_put(&w->json, object, "at_peak_pct",
+              report->has_course ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
   put_maybe(w, object, "idle_at_peak_bytes", report->has_course, idle);
   put_maybe(w, object, "releasable_at_peak_bytes", report->has_course, use->releasable_bytes);
   put_maybe(w, object, "largest_free_block_bytes", report->has_course, use->largest_free_bytes);
-  put(w, object, "peaks_apart_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "peaks_apart_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
   put_pins(w, object);
 }
 
 static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class_, const struct wo_share *share) {
-  put_name(w, object, "class", wo_alloc_class_name(class_));
-  put_whole(w, object, "bytes", share->block_bytes);
-  put_whole(w, object, "requested_bytes", share->requested_bytes);
-  put_whole(w, object, "blocks", share->count);
+  wo_json_put_name(&w->json, object, "class", wo_alloc_class_name(class_));
+  wo_json_put_count(&w->json, object, "bytes", share->block_bytes);
+  wo_json_put_count(&w->json, object, "requested_bytes", share->requested_bytes);
+  wo_json_put_count(&w->json, object, "blocks", share->count);
 }
 
 /* Rows add up: what is not listed is in other_stacks_bytes. */
 static void put_holders(struct writer *w, cJSON *root) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   if (!w->report->has_course) {
-    put(w, root, "holders", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "holders", cJSON_CreateNull());
     return;
   }
-  cJSON *const holders = put(w, root, "holders", cJSON_CreateObject());
-  put_name(w, holders, "at", w->report->course.moment == WO_MOMENT_OOM ? "out_of_memory" : "peak_allocated");
+  cJSON *const holders = wo_json_put(&w->json, root, "holders", cJSON_CreateObject());
+  wo_json_put_name(&w->json, holders, "at", w->report->course.moment == WO_MOMENT_OOM ? "out_of_memory" : "peak_allocated");
   put_maybe(w, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY, w->report->course.moment_at.entry);
-  cJSON *const classes = put(w, holders, "classes", cJSON_CreateArray());
+  cJSON *const classes = wo_json_put(&w->json, holders, "classes", cJSON_CreateArray());
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     if (attribution->classes[i].count == 0) continue;
-    put_share(w, push(w, classes, cJSON_CreateObject()), (enum wo_alloc_class)i, &attribution->classes[i]);
+    put_share(w, wo_json_push(&w->json, classes, cJSON_CreateObject()), (enum wo_alloc_class)i, &attribution->classes[i]);
   }
-  cJSON *const stacks = put(w, holders, "stacks", cJSON_CreateArray());
+  cJSON *const stacks = wo_json_put(&w->json, holders, "stacks", cJSON_CreateArray());
   uint64_t rest = attribution->total.block_bytes;
   for (size_t i = 0; i < attribution->stacks.count && i < ROWS_MAX; i++) {
     const struct wo_attribution_stack *const row = &attribution->stacks.items[i];
-    cJSON *const object = push(w, stacks, cJSON_CreateObject());
+    cJSON *const object = wo_json_push(&w->json, stacks, cJSON_CreateObject());
     put_share(w, object, row->class_, &row->share);
     put_stack(w, object, row->stack, &row->sites);
     rest -= row->share.block_bytes;
   }
-  put_whole(w, holders, "other_stacks_bytes", rest);
+  wo_json_put_count(&w->json, holders, "other_stacks_bytes", rest);
 }
 
 /* ---- Sweep ---- */
@@ -408,20 +369,20 @@ static void put_sweep(struct writer *w, cJSON *root) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "same", [WO_SWEEP_BETTER] = "better", [WO_SWEEP_HARMFUL] = "harmful"};
   const struct wo_replay_report *const report = w->report;
   if (!report->has_sweep) {
-    put(w, root, "sweep", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "sweep", cJSON_CreateNull());
     return;
   }
-  cJSON *const sweep = put(w, root, "sweep", cJSON_CreateObject());
-  put_text(w, sweep, "advice", report->sweep.advice);
-  put_text(w, sweep, "paste", report->sweep.paste);
-  cJSON *const array = put(w, sweep, "rows", cJSON_CreateArray());
+  cJSON *const sweep = wo_json_put(&w->json, root, "sweep", cJSON_CreateObject());
+  wo_json_put_text(&w->json, sweep, "advice", report->sweep.advice);
+  wo_json_put_text(&w->json, sweep, "paste", report->sweep.paste);
+  cJSON *const array = wo_json_put(&w->json, sweep, "rows", cJSON_CreateArray());
   for (size_t i = 0; i < report->sweep.count; i++) {
     const struct wo_sweep_row *const row = &report->sweep.rows[i];
-    cJSON *const object = push(w, array, cJSON_CreateObject());
-    put_text(w, object, "text", row->text);
-    put_text(w, object, "needs", row->needs);
-    put_name(w, object, "worth", worths[row->worth]);
-    put_bool(w, object, "is_recorded", row->is_recorded);
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_text(&w->json, object, "text", row->text);
+    wo_json_put_text(&w->json, object, "needs", row->needs);
+    wo_json_put_name(&w->json, object, "worth", worths[row->worth]);
+    wo_json_put_bool(&w->json, object, "is_recorded", row->is_recorded);
     put_case(w, object, &row->result);
   }
 }
@@ -433,12 +394,12 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending"};
   const struct wo_pattern *const pattern = w->report->pattern;
-  cJSON *const item = push(w, array, cJSON_CreateObject());
-  put_whole(w, item, "address", block->address);
-  put_whole(w, item, "bytes", block->size_bytes);
-  put_name(w, item, "state", states[block->state]);
+  cJSON *const item = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put_count(&w->json, item, "address", block->address);
+  wo_json_put_count(&w->json, item, "bytes", block->size_bytes);
+  wo_json_put_name(&w->json, item, "state", states[block->state]);
   if (block->state == WO_BLOCK_FREE) return;
-  put_whole(w, item, "requested_bytes", block->requested_bytes);
+  wo_json_put_count(&w->json, item, "requested_bytes", block->requested_bytes);
   if (block->instance == WO_NO_INSTANCE || !pattern) return;
   assert(block->instance < pattern->instances.count);
   const struct wo_instance *const instance = &pattern->instances.items[block->instance];
@@ -451,25 +412,25 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
 static void put_state(struct writer *w, cJSON *root) {
   const struct wo_segment_map *const map = &w->report->state;
   if (!w->report->has_state) {
-    put(w, root, "state", cJSON_CreateNull());
+    wo_json_put(&w->json, root, "state", cJSON_CreateNull());
     return;
   }
-  cJSON *const state = put(w, root, "state", cJSON_CreateObject());
-  put_whole(w, state, "after_entry", w->report->state_at);
-  put_whole(w, state, "reserved_bytes", map->reserved_bytes);
-  cJSON *const segments = put(w, state, "segments", cJSON_CreateArray());
+  cJSON *const state = wo_json_put(&w->json, root, "state", cJSON_CreateObject());
+  wo_json_put_count(&w->json, state, "after_entry", w->report->state_at);
+  wo_json_put_count(&w->json, state, "reserved_bytes", map->reserved_bytes);
+  cJSON *const segments = wo_json_put(&w->json, state, "segments", cJSON_CreateArray());
   for (size_t i = 0; i < map->segments.count; i++) {
     const struct wo_map_segment *const segment = &map->segments.items[i];
-    cJSON *const object = push(w, segments, cJSON_CreateObject());
-    put_whole(w, object, "address", segment->address);
-    put_whole(w, object, "bytes", segment->size_bytes);
-    put_whole(w, object, "stream", segment->stream);
-    cJSON *const pool = put(w, object, "pool", cJSON_CreateArray());
-    push(w, pool, whole(segment->pool.first));
-    push(w, pool, whole(segment->pool.second));
-    put_bool(w, object, "is_small", segment->is_small);
-    put_bool(w, object, "is_expandable", segment->is_expandable);
-    cJSON *const blocks = put(w, object, "blocks", cJSON_CreateArray());
+    cJSON *const object = wo_json_push(&w->json, segments, cJSON_CreateObject());
+    wo_json_put_count(&w->json, object, "address", segment->address);
+    wo_json_put_count(&w->json, object, "bytes", segment->size_bytes);
+    wo_json_put_count(&w->json, object, "stream", segment->stream);
+    cJSON *const pool = wo_json_put(&w->json, object, "pool", cJSON_CreateArray());
+    wo_json_push(&w->json, pool, wo_json_count(segment->pool.first));
+    wo_json_push(&w->json, pool, wo_json_count(segment->pool.second));
+    wo_json_put_bool(&w->json, object, "is_small", segment->is_small);
+    wo_json_put_bool(&w->json, object, "is_expandable", segment->is_expandable);
+    cJSON *const blocks = wo_json_put(&w->json, object, "blocks", cJSON_CreateArray());
     for (size_t j = 0; j < segment->block_count; j++) put_state_block(w, blocks, &map->blocks.items[segment->first_block + j]);
   }
 }
@@ -487,7 +448,7 @@ static void put_capacity(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const bool is_known = report->capacity.bytes > 0;
   put_maybe(w, root, "capacity_bytes", is_known, report->capacity.bytes);
-  put_text(w, root, "capacity_from", wo_view_of(froms[report->capacity.from]));
+  wo_json_put_text(&w->json, root, "capacity_from", wo_view_of(froms[report->capacity.from]));
   put_maybe(w, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
 }
 
@@ -498,44 +459,45 @@ static void put_gpu(struct writer *w, cJSON *root) {
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
   const struct wo_device_gpu_info *const info = &gpu->info;
   char driver[32];
-  cJSON *const object = put(w, root, "gpu", gpu->has_run ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put(&w->json, root, "gpu", gpu->has_run ? cJSON_CreateObject() : cJSON_CreateNull());
   if (!gpu->has_run) return;
   snprintf(driver, sizeof driver, "CUDA %d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
-  put_text(w, object, "name", wo_view_of(info->name));
-  put_name(w, object, "driver", driver);
-  put_text(w, object, "uuid", wo_view_of(info->uuid));
-  put_whole(w, object, "ordinal", (uint64_t)gpu->ordinal);
-  put_text(w, object, "visible_devices", w->report->visible_devices);
-  put_whole(w, object, "total_bytes", info->total_bytes);
-  put_whole(w, object, "cap_bytes", info->cap_bytes);
-  put_whole(w, object, "reserve_bytes", gpu->reserve_bytes);
-  put_name(w, object, "reserve_from", froms[gpu->reserve_from]);
-  put_bool(w, object, "touched", gpu->touches);
-  put_whole(w, object, "calls", info->calls);
-  put_whole(w, object, "free_before_bytes", info->free_before_bytes);
-  put_whole(w, object, "free_at_peak_bytes", info->free_lowest_bytes);
-  put_whole(w, object, "peak_bytes", info->peak_bytes);
-  put_whole(w, object, "peak_reserved_bytes", gpu->outcome.peak.reserved_bytes);
-  put_whole(w, object, "segment_events", gpu->outcome.segment_events);
-  put_whole(w, object, "failed_requests", gpu->outcome.oom_count);
+  wo_json_put_text(&w->json, object, "name", wo_view_of(info->name));
+  wo_json_put_name(&w->json, object, "driver", driver);
+  wo_json_put_text(&w->json, object, "uuid", wo_view_of(info->uuid));
+  wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
+  wo_json_put_text(&w->json, object, "visible_devices", w->report->visible_devices);
+  wo_json_put_count(&w->json, object, "total_bytes", info->total_bytes);
+  wo_json_put_count(&w->json, object, "cap_bytes", info->cap_bytes);
+  wo_json_put_count(&w->json, object, "reserve_bytes", gpu->reserve_bytes);
+  wo_json_put_name(&w->json, object, "reserve_from", froms[gpu->reserve_from]);
+  wo_json_put_bool(&w->json, object, "touched", gpu->touches);
+  wo_json_put_count(&w->json, object, "calls", info->calls);
+  wo_json_put_count(&w->json, object, "free_before_bytes", info->free_before_bytes);
+  wo_json_put_count(&w->json, object, "free_at_peak_bytes", info->free_lowest_bytes);
+  wo_json_put_count(&w->json, object, "peak_bytes", info->peak_bytes);
+  wo_json_put_count(&w->json, object, "peak_reserved_bytes", gpu->outcome.peak.reserved_bytes);
+  wo_json_put_count(&w->json, object, "segment_events", gpu->outcome.segment_events);
+  wo_json_put_count(&w->json, object, "failed_requests", gpu->outcome.oom_count);
   put_maybe(w, object, "failed_entry", gpu->oom_entry != WO_NO_ENTRY, gpu->oom_entry);
-  put_whole(w, object, "refusals", info->refusals);
-  put_bool(w, object, "model_agrees", gpu->agrees);
-  put_text(w, object, "difference", wo_view_of(gpu->difference));
+  wo_json_put_count(&w->json, object, "refusals", info->refusals);
+  wo_json_put_bool(&w->json, object, "model_agrees", gpu->agrees);
+  wo_json_put_text(&w->json, object, "difference", wo_view_of(gpu->difference));
 }
 
 /* Of an interval the high end decides the margin. */
 static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
-  put(w, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
   const bool has_margin = is_known && subject->oom_count == 0;
   put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, wo_replay_most(w->report)) : 0);
 }
 
 static void put_times(struct writer *w, cJSON *root) {
   const bool has = w->report->has_times;
-  put(w, root, "seconds", has ? real(w->report->seconds) : cJSON_CreateNull());
-  put(w, root, "events_per_second", has && w->report->seconds > 0 ? real(w->report->events_per_second) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "seconds", has ? real(w->report->seconds) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "events_per_second",
+              has && w->report->seconds > 0 ? real(w->report->events_per_second) : cJSON_CreateNull());
 }
 
 /* The keys in the order in which people read them; the long lists come last. */
@@ -543,17 +505,17 @@ static void put_replay(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
   const struct wo_replay_case *const shown = wo_replay_shown(report);
-  put_name(w, root, "schema", "whyoom.replay/1");
-  cJSON *const tool = put(w, root, "tool", cJSON_CreateObject());
-  put_name(w, tool, "name", "whyoom");
-  put_name(w, tool, "version", WHYOOM_VERSION);
-  put_name(w, root, "verdict", wo_replay_verdict_name(report->verdict));
-  put_text(w, root, "why", report->why);
+  wo_json_put_name(&w->json, root, "schema", "whyoom.replay/1");
+  cJSON *const tool = wo_json_put(&w->json, root, "tool", cJSON_CreateObject());
+  wo_json_put_name(&w->json, tool, "name", "whyoom");
+  wo_json_put_name(&w->json, tool, "version", WHYOOM_VERSION);
+  wo_json_put_name(&w->json, root, "verdict", wo_replay_verdict_name(report->verdict));
+  wo_json_put_text(&w->json, root, "why", report->why);
   put_trace(w, root);
-  put_name(w, root, "on", report->is_on_gpu ? "gpu" : "model");
+  wo_json_put_name(&w->json, root, "on", report->is_on_gpu ? "gpu" : "model");
   char torch[32];
   snprintf(torch, sizeof torch, "%d.%d", report->torch / 100, report->torch % 100);
-  put_name(w, root, "torch", torch);
+  wo_json_put_name(&w->json, root, "torch", torch);
   put_settings(w, root, "settings", &report->settings);
   put_scale(w, root);
   put_capacity(w, root);
@@ -574,32 +536,11 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_times(w, root);
 }
 
-/* cJSON indents with tabs; a tab inside of a string is escaped, so that every tab stands between tokens. */
-static void add_printed(struct wo_text *out, const char *printed) {
-  for (const char *at = printed; *at != '\0';) {
-    const size_t plain = strcspn(at, "\t");
-    wo_text_add_view(out, (struct wo_view){at, plain});
-    const bool is_behind_key = plain > 0 && at[plain - 1] == ':';
-    at += plain;
-    if (*at == '\0') break;
-    wo_text_repeat(out, ' ', is_behind_key ? 1 : 2);
-    at++;
-  }
-  wo_text_add(out, "\n");
-}
-
 /* Build everything, look once whether that worked, print: half an object helps nobody. */
 void wo_replay_json(const struct wo_replay_report *report, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && out != NULL);
   struct writer w = {.report = report};
   cJSON *const root = cJSON_CreateObject();
   if (root != NULL) put_replay(&w, root);
-  char *const printed = root == NULL || w.is_failed ? NULL : cJSON_Print(root);
-  if (printed == NULL) {
-    out->is_failed = true;
-  } else {
-    add_printed(out, printed);
-  }
-  cJSON_free(printed);
-  cJSON_Delete(root);
+  wo_json_finish(&w.json, root, out);
 }
