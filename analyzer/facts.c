@@ -515,6 +515,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   read_host(facts);
   read_requests(facts);
   read_job(facts);
+  wo_facts_read_torch(facts);
   wo_facts_read_signs(facts);
   wo_facts_read_ending(facts);
   wo_facts_read_host_use(facts);

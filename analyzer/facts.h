@@ -80,6 +80,13 @@ void wo_facts_read_memory(struct wo_facts *facts);
  * configuration has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
 enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
 
+/* Reads which release of PyTorch failed (analyzer/torch_release.c): job.torch, job.torch_release. */
+void wo_facts_read_torch(struct wo_facts *facts);
+
+/* The spelling in which a knob that stands nowhere is written: the newest that the release of PyTorch is sure to read, else the
+ * first. Never NULL; the knob must have an alias. Asks for job.torch_release. */
+const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob);
+
 /* Reads signs beside the failure (analyzer/signs.c): frames, survived failures, XLA's program, remarks on settings. */
 void wo_facts_read_signs(struct wo_facts *facts);
 

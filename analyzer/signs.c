@@ -80,8 +80,22 @@ static bool has_import_above(const struct wo_job *job, const struct wo_event *li
   return false;
 }
 
-/* The name of the variable decides whether it is read: PYTORCH_ALLOC_CONF by 2.9 and later only. What the message advises tells
- * the version apart. */
+/* Which name to set, and whether the one that is set is read at all: PYTORCH_ALLOC_CONF by newer releases only (the knob says
+ * since when). */
+static void read_alloc_name(struct wo_facts *facts, const struct wo_setting *conf) {
+  const struct wo_knob *const knob = wo_pack_knob(facts->pack, WO_VIEW("alloc_conf"));
+  if (knob == NULL || knob->alias_count == 0) return;
+  const struct wo_value release = wo_facts_get(facts, WO_VIEW("job.torch_release"));
+  const struct wo_alias *const plainest = wo_facts_default_alias(facts, knob);
+  const struct wo_alias *const used = conf != NULL && conf->event != NULL ? wo_facts_event_alias(knob, conf->event) : NULL;
+  const bool is_refuted = used != NULL && release.is_known && release.number.hi < used->torch_since;
+  const bool is_sure = used != NULL && (used->torch_since == 0 || (release.is_known && release.number.lo >= used->torch_since));
+  if (is_refuted || is_sure) wo_facts_set(facts, "alloc.is_read", wo_value_bool(is_sure ? WO_TRUE : WO_FALSE), release.evidence);
+  const struct wo_view name = used != NULL && !is_refuted ? wo_event_text(conf->event, WO_FIELD_KEY) : plainest->key;
+  wo_facts_set(facts, "alloc.name", wo_value_text(name), WO_EVENT_NONE);
+}
+
+/* What the variable is called, what the message advises to call it, and whether the program sets it too late. */
 static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *failure) {
   static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
   for (size_t i = 0; failure != NULL && i < sizeof names / sizeof names[0]; i++) {
@@ -90,6 +104,7 @@ static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *f
     break;
   }
   const struct wo_setting *const conf = wo_facts_setting(facts, WO_VIEW("alloc_conf"));
+  read_alloc_name(facts, conf);
   if (conf == NULL || conf->event == NULL) return;
   set_event_text(facts, "alloc.variable", wo_event_text(conf->event, WO_FIELD_KEY), conf->event);
   if (!wo_view_has(conf->event->text, "os.environ")) return;

@@ -106,15 +106,16 @@ static bool is_list_of_flags(const struct wo_event *event, struct wo_view style)
          !wo_view_is(value, "False");
 }
 
-/* A setting that stands nowhere is spelled by the knob's first alias, the plainest one. The keys of printed flags become the
+/* A setting that stands nowhere is spelled by the knob's plainest alias. The keys of printed flags become the
  * flags of the launch line. */
 struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
   char value[256];
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
   if (!setting) {
     if (knob->alias_count == 0) return (struct wo_view){0};
-    const struct wo_view key = knob->aliases[0].key;
-    value_text(to, &knob->aliases[0], (struct wo_view){0}, value, sizeof value);
+    const struct wo_alias *const plainest = wo_facts_default_alias(diagnosis->facts, knob);
+    const struct wo_view key = plainest->key;
+    value_text(to, plainest, (struct wo_view){0}, value, sizeof value);
     return join(diagnosis->arena, is_environment(key) ? WO_VIEW("export") : WO_VIEW("equals"), key, value);
   }
   const struct wo_event *event = setting->edit ? setting->edit : setting->event;

@@ -74,7 +74,16 @@ static void read_states(const struct wo_report *report, struct wo_job_sizes *siz
   if (left > 0 && left < trained * 4 * ADAM_BYTES) sizes->optimizer_bytes = left;
 }
 
-static struct wo_job_sizes read_sizes(const struct wo_report *report) {
+/* As printed; else the one release that the failure's words leave. */
+static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
+  const struct wo_value *const release = find_fact(report, "job.torch_release");
+  const struct wo_view printed = text_of(report, "job.torch");
+  if (printed.len > 0 || !release || release->number.lo != release->number.hi) return printed;
+  const unsigned number = (unsigned)release->number.lo;
+  return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
+}
+
+static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
       .capacity_bytes = number_of(report, "gpu.capacity"),
       .tried_bytes = number_of(report, "oom.tried"),
@@ -90,7 +99,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report) {
       .hidden = number_of(report, "model.hidden_size"),
       .vocabulary = number_of(report, "model.vocab_size"),
       .alloc_conf = text_of(report, "config.alloc_conf"),
-      .torch = text_of(report, "job.torch"),
+      .torch = read_torch(report, arena),
       .phase = text_of(report, "oom.phase"),
   };
   const struct wo_view checkpointing = text_of(report, "config.checkpointing");
@@ -148,7 +157,7 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
   if (!proposals || !plan->fixes || !plan->proofs) return WO_E_NOMEM;
   plan->diagnosed = (struct wo_diagnosed){.has_gpu_oom = report->job->story.outcome == WO_OUTCOME_GPU_OOM,
                                           .resubmit = report->resubmit,
-                                          .sizes = read_sizes(report),
+                                          .sizes = read_sizes(report, &plan->arena),
                                           .proposals = proposals};
   size_t used = 0;
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {

@@ -19,17 +19,6 @@ struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch) {
   };
 }
 
-bool wo_torch_version_parse(struct wo_view text, uint16_t *ret_torch) {
-  uint64_t major = 0;
-  uint64_t minor = 0;
-  if (wo_number_u64(&text, 99, &major) != WO_OK || !wo_view_starts(text, ".")) return false;
-  text = wo_view_skip(text, 1);
-  if (wo_number_u64(&text, 99, &minor) != WO_OK) return false;
-  if (text.len > 0 && !wo_view_starts(text, ".") && !wo_view_starts(text, "+") && !wo_is_alpha(text.ptr[0])) return false;
-  *ret_torch = (uint16_t)(100 * major + minor);
-  return true;
-}
-
 /* ---- Spelling ---- */
 
 /* Adds "key:" with a comma before all but the first. */

@@ -10,6 +10,7 @@
 
 #include "parsers/base/status.h"
 #include "parsers/base/text.h"
+#include "parsers/base/torch_version.h"
 #include "parsers/base/view.h"
 
 /* A version of torch: 100 * major + minor (1.13 = 113, 2.6 = 206). */
@@ -50,8 +51,5 @@ enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, stru
 /* Adds the settings that differ from the version's defaults, spelled as torch reads them ("expandable_segments:True"); nothing
  * when none does. The memory fraction is spelled per_process_memory_fraction whatever the version. */
 void wo_alloc_settings_show(const struct wo_alloc_settings *settings, uint16_t torch, struct wo_text *out);
-
-/* Reads "2.6", "2.6.0+cu124" or "1.13.1" into a version. False when it is none. */
-bool wo_torch_version_parse(struct wo_view text, uint16_t *ret_torch);
 
 #endif

@@ -114,9 +114,9 @@ struct wo_fix {
   size_t command_count;
   const struct wo_clause *notes; /* what the user should know before doing it */
   size_t note_count;
-  struct wo_view explain;    /* long text */
+  struct wo_view explain;               /* long text */
   const struct wo_template *replays_as; /* the change as options of `whyoom replay`; NULL: it cannot be replayed */
-  const struct wo_off *off;  /* NULL: in force */
+  const struct wo_off *off;             /* NULL: in force */
   struct wo_rule_place place;
 };
 
@@ -127,13 +127,14 @@ struct wo_alias {
   struct wo_view value_map;       /* "true=none,false=full": value translations; may be empty */
   const struct wo_view *literals; /* texts to look for instead of the key; may be none */
   size_t literal_count;
+  uint16_t torch_since; /* first release of PyTorch that reads this spelling (parsers/base/torch_version.h); 0: all do */
 };
 
 struct wo_knob {
   struct wo_view id;
   enum wo_unit unit;
   struct wo_view means;
-  const struct wo_alias *aliases; /* first one is the default spelling */
+  const struct wo_alias *aliases; /* first one is the default spelling, but for what torch_since says */
   size_t alias_count;
   struct wo_rule_place place;
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/torch_version.h"
 #include "rules/rule_read.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
@@ -153,11 +154,21 @@ static bool read_value_map(struct wo_loader *loader, const cJSON *value, const s
   return true;
 }
 
+/* The first release of PyTorch that reads a spelling, "2.10". */
+static bool read_torch_since(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+  (void)member;
+  const char *const text = wo__load_string(loader, value);
+  if (text == NULL) return false;
+  if (wo_torch_version_parse(wo_view_of(text), &((struct wo_alias *)target)->torch_since)) return true;
+  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "expected a release of PyTorch such as \"2.10\"");
+}
+
 /* "literals" become patterns when all knobs are known (rule_load.c). */
 static const struct wo_member alias_members[] = {
     {.key = "key", .read = wo__load_text, .offset = offsetof(struct wo_alias, key)},
     {.key = "framework", .read = wo__load_text, .offset = offsetof(struct wo_alias, framework)},
     {.key = "values", .read = read_value_map},
+    {.key = "torch_since", .read = read_torch_since},
     {.key = "literals",
      .read = wo__load_texts,
      .offset = offsetof(struct wo_alias, literals),
