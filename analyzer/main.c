@@ -156,8 +156,8 @@ static bool has_option(const struct wo_cli *cli, const char *name) {
   return false;
 }
 
-/* --patch: the chosen fix as a change of the job's files, behind the report. False when that could not be done. In JSON the diff
- * has no place, so only --write does something there. */
+/* --patch: the chosen fix as a change of the job's files. False when that could not be done. In JSON the diff has no place, so
+ * only --write does something there. */
 static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
                       struct wo_text *out, struct wo_text *errors) {
   struct wo_text diff = {0};
@@ -168,10 +168,7 @@ static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *pla
   const bool is_done =
       wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), &diff, errors);
   if (diff.is_failed) out->is_failed = true;
-  if (diff.len > 0 && cli->format != WO_OUT_JSON) {
-    wo_text_add(out, "\n");
-    wo_text_add_view(out, (struct wo_view){diff.ptr, diff.len});
-  }
+  if (diff.len > 0 && cli->format != WO_OUT_JSON) wo_text_add_view(out, (struct wo_view){diff.ptr, diff.len});
   wo_text_done(&diff);
   return is_done;
 }
@@ -195,7 +192,8 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
     code = (enum wo_exit)wo_verify_command(&call, &answer, &proved, errors);
     const struct wo_view text = {proved.ptr, proved.len};
     if (proved.is_failed) out->is_failed = true;
-    if (!call.is_json) wo_text_add_view(out, text);
+    /* The output of --patch is the diff alone, for `| git apply`; the report is beside it. */
+    if (!call.is_json) wo_text_add_view(has_option(cli, "patch") ? errors : out, text);
     if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, out);
     if (has_option(cli, "patch") && code != WO_EXIT_ERROR && !run_patch(cli, &plan, &answer, out, errors)) code = WO_EXIT_ERROR;
     if (!plan.is_complete) code = WO_EXIT_ERROR;

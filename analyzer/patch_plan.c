@@ -1,13 +1,10 @@
-/* Which lines of which files a fix changes, and all of `whyoom verify --patch`. See patch.h.
+/* Which lines of which files a fix changes. See patch.h.
  *
  * Only scripts and configurations are changed; a setting that shows in a log alone is told, as nobody knows where it is set. */
-#include <assert.h>
-
 #include "analyzer/patch.h"
 #include "analyzer/patch_internal.h"
-#include "parsers/base/clean.h"
 
-enum { EDITS_MAX = 32, VALUE_BYTES = 64, PATH_BYTES = 1024 };
+enum { VALUE_BYTES = 64, PATH_BYTES = 1024 };
 
 struct planner {
   const struct wo_report *report;
@@ -73,38 +70,66 @@ static enum wo_status add_line(struct planner *planner, const struct wo_report_c
   return WO_OK;
 }
 
+/* The text to write: the number that the search settled on, else the proposed one. Empty when the line cannot be changed by
+ * itself. */
+static struct wo_view new_value(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
+                                const struct wo_report_change *change, struct wo_view key) {
+  char number[VALUE_BYTES];
+  if (find_number(change, fix, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
+  return value_of(change->spelled, key);
+}
+
+/* A log shows the value that a script's variable gave: `MB=8`, `--micro-batch-size "$MB"`. */
+static bool add_variable(struct planner *planner, const struct wo_event *event, struct wo_view to) {
+  const struct wo_job *const job = planner->report->job;
+  const struct wo_view key = wo_event_text(event, WO_FIELD_KEY), value = wo_event_text(event, WO_FIELD_VALUE);
+  for (size_t i = 0; i < job->input_count; i++) {
+    struct wo_text text = {0};
+    struct wo_err ignored;
+    struct wo_patch_edit edit = {.path = job->inputs[i].path, .value = value, .to = to};
+    if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
+    if (wo__patch_read(job->inputs[i].path.ptr, &text, &ignored) != WO_OK) continue;
+    const bool is_found = wo__patch_find_variable((struct wo_view){text.ptr, text.len}, key, value, &edit);
+    if (is_found) edit.key = wo_arena_copy(planner->arena, edit.key);
+    wo_text_done(&text);
+    if (is_found) {
+      planner->edits[planner->count++] = edit;
+      return true;
+    }
+  }
+  return false;
+}
+
 static enum wo_status add_change(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
                                  const struct wo_report_change *change) {
-  char number[VALUE_BYTES];
   const struct wo_event *const event = find_place(planner, change);
-  if (planner->count == EDITS_MAX) return WO_OK;
-  if (change->where == WO_EVENT_NONE && wo_view_starts(change->spelled, "export ")) return add_line(planner, change);
+  const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
+  if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
+  if (!seen && wo_view_starts(change->spelled, "export ")) return add_line(planner, change);
+  const struct wo_view to = seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : change->spelled;
+  if (!event && seen && to.len > 0 && add_variable(planner, seen, to)) return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
   if (!event) {
     note(planner, change, "it is set in none of the scripts and configurations given; change it where the job sets it");
-    return WO_OK;
-  }
-  struct wo_patch_edit edit = {.path = planner->report->job->inputs[event->span.file].path,
-                               .line = event->span.line,
-                               .key = wo_event_text(event, WO_FIELD_KEY),
-                               .value = wo_event_text(event, WO_FIELD_VALUE)};
-  edit.to = value_of(change->spelled, edit.key);
-  if (find_number(change, fix, choice, number, sizeof number)) {
-    edit.to = wo_arena_copy(planner->arena, wo_view_of(number));
-    if (!edit.to.ptr) return WO_E_NOMEM;
-  }
-  if (edit.to.len == 0) {
+  } else if (to.len == 0) {
     note(planner, change, "its line cannot be changed by itself");
-    return WO_OK;
+  } else {
+    planner->edits[planner->count++] =
+        (struct wo_patch_edit){.path = planner->report->job->inputs[event->span.file].path,
+                               .line = event->span.line,
+                               .byte = event->span.byte,
+                               .key = wo_event_text(event, WO_FIELD_KEY),
+                               .value = wo_event_text(event, WO_FIELD_VALUE),
+                               .to = to,
+                               .is_command = wo_view_is(wo_event_text(event, WO_FIELD_ORIGIN), "command")};
   }
-  planner->edits[planner->count++] = edit;
-  return WO_OK;
+  return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
 }
 
 enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes) {
   struct planner planner = {.report = report, .arena = arena, .notes = notes};
-  planner.edits = wo_arena_array(arena, EDITS_MAX, sizeof *planner.edits);
+  planner.edits = wo_arena_array(arena, WO_PATCH_EDITS_MAX, sizeof *planner.edits);
   if (!planner.edits) return WO_E_NOMEM;
   for (size_t i = 0; i < choice_count; i++) {
     const struct wo_report_fix *const fix = &fixes[choices[i].proposal];
@@ -119,77 +144,4 @@ enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_rep
   *ret_edits = planner.edits;
   *ret_count = planner.count;
   return WO_OK;
-}
-
-/* ---- Files ---- */
-
-struct file {
-  struct wo_view path;
-  struct wo_text before, after;
-};
-
-static void tell(struct wo_text *errors, struct wo_view path, const struct wo_err *err) {
-  char text[PATH_BYTES];
-  wo_text_add(errors, "whyoom: ");
-  wo_text_add_view(errors, wo_clean_utf8(path, text, sizeof text));
-  wo_text_add(errors, ": %s\n", err->message);
-}
-
-/* The paths of inputs are NUL-terminated copies in the job's arena. */
-static bool change_file(struct file *file, const struct wo_patch_edit *edits, size_t count, struct wo_text *errors) {
-  struct wo_err err = {0};
-  enum wo_status status = wo__patch_read(file->path.ptr, &file->before, &err);
-  if (status == WO_OK)
-    status = wo_patch_apply((struct wo_view){file->before.ptr, file->before.len}, edits, count, file->path, &file->after, &err);
-  if (status != WO_OK) tell(errors, file->path, &err);
-  return status == WO_OK;
-}
-
-static size_t list_files(const struct wo_patch_edit *edits, size_t count, struct file *files) {
-  size_t file_count = 0;
-  for (size_t i = 0; i < count; i++) {
-    size_t k = 0;
-    while (k < file_count && !wo_view_equal(files[k].path, edits[i].path)) k++;
-    if (k == file_count) files[file_count++] = (struct file){.path = edits[i].path};
-  }
-  return file_count;
-}
-
-/* All files are changed in memory before the first is written. */
-static bool run_files(struct file *files, size_t count, const struct wo_patch_edit *edits, size_t edit_count, bool is_writing,
-                      struct wo_text *out, struct wo_text *errors) {
-  for (size_t i = 0; i < count; i++) {
-    if (!change_file(&files[i], edits, edit_count, errors)) return false;
-  }
-  for (size_t i = 0; i < count; i++) {
-    const struct wo_view before = {files[i].before.ptr, files[i].before.len}, after = {files[i].after.ptr, files[i].after.len};
-    struct wo_err err = {0};
-    wo_patch_diff(files[i].path, before, after, out);
-    if (!is_writing || wo_view_equal(before, after)) continue;
-    if (wo_patch_write(files[i].path.ptr, before, after, &err) != WO_OK) {
-      tell(errors, files[i].path, &err);
-      return false;
-    }
-  }
-  return true;
-}
-
-bool wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
-                  size_t choice_count, bool is_writing, struct wo_text *out, struct wo_text *errors) {
-  struct wo_arena arena;
-  struct file files[EDITS_MAX];
-  const struct wo_patch_edit *edits = NULL;
-  size_t count = 0;
-  assert(report && out && errors);
-  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  bool is_done = wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
-  const size_t file_count = is_done ? list_files(edits, count, files) : 0;
-  if (!is_done) wo_text_add(errors, "whyoom: %s\n", wo_status_text(WO_E_NOMEM));
-  is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);
-  for (size_t i = 0; i < file_count; i++) {
-    wo_text_done(&files[i].before);
-    wo_text_done(&files[i].after);
-  }
-  wo_arena_done(&arena);
-  return is_done;
 }

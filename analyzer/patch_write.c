@@ -8,7 +8,7 @@
 #include "analyzer/patch_internal.h"
 
 /* Scripts and configurations are small; what is larger is something else. */
-enum { FILE_BYTES_MAX = 8 * 1024 * 1024, PATH_BYTES = 4096 };
+enum { FILE_BYTES_MAX = 8 * 1024 * 1024 };
 
 static enum wo_status fail(struct wo_err *err, const char *what) {
   return wo_err_set(err, WO_E_IO, "%s: %s", what, strerror(errno));
@@ -60,19 +60,42 @@ static enum wo_status check_unchanged(const char *path, struct wo_view before, s
   return status;
 }
 
-enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo_view after, struct wo_err *err) {
-  char temporary[PATH_BYTES];
+enum wo_status wo__patch_draft(const char *path, struct wo_view content, struct wo__patch_draft *ret_draft, struct wo_err *err) {
+  struct wo__patch_draft draft;
   struct stat info;
-  assert(path && err);
   if (lstat(path, &info) != 0) return fail(err, "cannot be written");
-  const int length = snprintf(temporary, sizeof temporary, "%s.whyoom-XXXXXX", path);
-  if (length < 0 || (size_t)length >= sizeof temporary) return wo_err_set(err, WO_E_LIMIT, "the path is too long");
-  const int fd = mkstemp(temporary);
+  if ((info.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return wo_err_set(err, WO_E_KIND, "is read-only: nothing is written");
+  const int length = snprintf(draft.path, sizeof draft.path, "%s.whyoom-XXXXXX", path);
+  if (length < 0 || (size_t)length >= sizeof draft.path) return wo_err_set(err, WO_E_LIMIT, "the path is too long");
+  const int fd = mkstemp(draft.path);
   if (fd < 0) return fail(err, "cannot be written");
-  enum wo_status status = write_temporary(fd, info.st_mode, after, err);
+  enum wo_status status = write_temporary(fd, info.st_mode, content, err);
   if (close(fd) != 0 && status == WO_OK) status = fail(err, "cannot be written");
-  if (status == WO_OK) status = check_unchanged(path, before, err);
-  if (status == WO_OK && rename(temporary, path) != 0) status = fail(err, "cannot be replaced");
-  if (status != WO_OK) unlink(temporary);
+  if (status != WO_OK) {
+    wo__patch_drop(&draft);
+    return status;
+  }
+  *ret_draft = draft;
+  return WO_OK;
+}
+
+enum wo_status wo__patch_commit(const char *path, struct wo_view before, struct wo__patch_draft *draft, struct wo_err *err) {
+  if (draft->path[0] == '\0') return WO_OK;
+  enum wo_status status = check_unchanged(path, before, err);
+  if (status == WO_OK && rename(draft->path, path) != 0) status = fail(err, "cannot be replaced");
+  if (status == WO_OK) draft->path[0] = '\0';
+  wo__patch_drop(draft);
   return status;
+}
+
+void wo__patch_drop(struct wo__patch_draft *draft) {
+  if (draft->path[0] != '\0') unlink(draft->path);
+  draft->path[0] = '\0';
+}
+
+enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo_view after, struct wo_err *err) {
+  struct wo__patch_draft draft;
+  assert(path && err);
+  const enum wo_status status = wo__patch_draft(path, after, &draft, err);
+  return status == WO_OK ? wo__patch_commit(path, before, &draft, err) : status;
 }

@@ -11,8 +11,12 @@
 #define SIZE_MOST ((double)(UINT64_C(1) << 50))
 #define MIB (UINT64_C(1) << 20)
 
-/* A segment of 20 MiB with two holes and a block that keeps it from being released. */
-#define HOLE_BYTES (9 * MIB)
+/* A segment with a hole and a block that keeps it from being released. Where the request is large the hole holds whole handles of
+ * expandable segments, which then can give it back, as they do in a job; it stays far too small for the request, and for half of
+ * it. */
+#define SEGMENT_LEAST (20 * MIB)
+#define SEGMENT_MOST (64 * MIB)
+#define SEGMENTS_IN_REQUEST 8
 #define PIN_BYTES (2 * MIB)
 
 /* Layers where the log does not tell their number, and the most that are made: more would only cut smaller pieces. */
@@ -167,26 +171,32 @@ static uint64_t unit_of(const struct wo_job_sizes *sizes) {
   return unit > 0 ? unit : 1;
 }
 
-/* Two holes and what pins their segment, again and again; the pins are activations, so they are taken off these. Returns how many
+/* A whole number of MiB. */
+static uint64_t segment_bytes(const struct maker *maker) {
+  const uint64_t share = (uint64_t)maker->sizes->tried_bytes / SEGMENTS_IN_REQUEST / (2 * MIB) * (2 * MIB);
+  if (share < SEGMENT_LEAST) return SEGMENT_LEAST;
+  return share < SEGMENT_MOST ? share : SEGMENT_MOST;
+}
+
+/* A hole and what pins its segment, again and again; the pins are activations, so they are taken off these. Returns how many
  * segments there are. The holes must be too small for the request. */
 static uint64_t count_segments(const struct maker *maker, const struct parts *parts) {
-  uint64_t count = parts->holes / (2 * HOLE_BYTES);
-  if (maker->sizes->tried_bytes <= (double)HOLE_BYTES || maker->recording->settings.expandable_segments) return 0;
+  const uint64_t hole_bytes = segment_bytes(maker) - PIN_BYTES;
+  uint64_t count = parts->holes / hole_bytes;
+  if (maker->sizes->tried_bytes <= (double)hole_bytes || maker->recording->settings.expandable_segments) return 0;
   if (count > parts->activations / 2 / PIN_BYTES) count = parts->activations / 2 / PIN_BYTES;
   return count < SEGMENTS_MOST ? count : SEGMENTS_MOST;
 }
 
+/* Each segment is asked for as a whole and given back, so that the pin and the hole lie in it. */
 static void add_holes(struct maker *maker, uint64_t segments) {
-  const uint64_t first = maker->next_id + 1;
+  const uint64_t bytes = segment_bytes(maker), first = maker->next_id + 1;
   for (uint64_t i = 0; i < segments; i++) {
-    add_block(maker, HOLE_BYTES, ROLE_FIXED);
-    add_block(maker, HOLE_BYTES, ROLE_FIXED);
+    drop_block(maker, add_block(maker, bytes, ROLE_FIXED), bytes);
     add_block(maker, PIN_BYTES, ROLE_FIXED);
+    add_block(maker, bytes - PIN_BYTES, ROLE_FIXED);
   }
-  for (uint64_t i = 0; i < segments; i++) {
-    drop_block(maker, first + 3 * i, HOLE_BYTES);
-    drop_block(maker, first + 3 * i + 1, HOLE_BYTES);
-  }
+  for (uint64_t i = 0; i < segments; i++) drop_block(maker, first + 3 * i + 2, bytes - PIN_BYTES);
 }
 
 /* One row of numbers for each position of the vocabulary. */
@@ -215,7 +225,7 @@ static void add_backward(struct maker *maker, size_t begin, size_t end) {
   if (is_forward && wanted > 0) drop_block(maker, add_block(maker, wanted, ROLE_GRADIENT), wanted);
   for (size_t i = end; i > begin && !maker->is_failed; i--) {
     const struct wo_trace_entry entry = maker->trace->entries.items[i - 1];
-    const bool is_hole = entry.size_bytes == HOLE_BYTES; /* freed already, or as good as a hole */
+    const bool is_hole = entry.stack == ROLE_FIXED && entry.size_bytes != PIN_BYTES; /* freed already */
     if (entry.action == WO_ACTION_ALLOC && !is_hole) drop_block(maker, entry.address, entry.size_bytes);
   }
 }

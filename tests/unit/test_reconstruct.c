@@ -94,6 +94,30 @@ static void test_replay(void **state) {
   wo_recording_free(recording);
 }
 
+/* Space enough that lies idle in pieces: it fails as it was, and with expandable segments the pieces are given back. */
+static void test_holes(void **state) {
+  (void)state;
+  struct wo_recording *recording = NULL;
+  bool lacks_activations;
+  struct wo_err err = {0};
+  struct wo_verify_subject subject;
+  struct wo_verify_result result;
+  struct wo_job_sizes sizes = usual;
+  sizes.unallocated_bytes = 8 * GIB;
+  assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_OK);
+  assert_int_equal(
+      wo_verify_subject_make(recording, &recording->traces.items[0], (struct wo_view){0}, &sizes, 0, 0, &subject, &err), WO_OK);
+  assert_int_equal(wo_verify_try(&subject, NULL, 3, &result, &err), WO_OK);
+  assert_int_equal(result.fit, WO_VERIFY_NO);
+  struct wo_replay_args change = {.set_count = 0};
+  const struct wo_replay_option option = {WO_VIEW("set"), WO_VIEW("expandable_segments:True")};
+  assert_int_equal(wo_replay_args_apply(&change, option, &err), WO_OK);
+  assert_int_equal(wo_verify_try(&subject, &change, 3, &result, &err), WO_OK);
+  assert_int_equal(result.fit, WO_VERIFY_YES);
+  wo_verify_subject_done(&subject);
+  wo_recording_free(recording);
+}
+
 /* Each refusal names what would help. */
 static void test_refusals(void **state) {
   (void)state;
@@ -154,11 +178,8 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_figures),
-      cmocka_unit_test(test_replay),
-      cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_states_alone),
-      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_figures),  cmocka_unit_test(test_replay),       cmocka_unit_test(test_holes),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_states_alone), cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
