@@ -79,25 +79,33 @@ static struct wo_view new_value(struct planner *planner, const struct wo_report_
   return value_of(change->spelled, key);
 }
 
+/* The edit of the line in one script where a variable gives the value; line 0 where none does. */
+static enum wo_status find_variable(struct planner *planner, const struct wo_job_input *input, struct wo_patch_edit *edit) {
+  struct wo_text text = {0};
+  struct wo_err err = {0};
+  const struct wo_view key = edit->key;
+  const enum wo_status status = wo__patch_read(input->path.ptr, &text, &err);
+  if (status != WO_OK) return status == WO_E_NOMEM ? status : WO_OK;
+  edit->path = input->path;
+  if (wo__patch_find_variable((struct wo_view){text.ptr, text.len}, key, edit->value, edit))
+    edit->key = wo_arena_copy(planner->arena, edit->key);
+  wo_text_done(&text);
+  return edit->key.ptr ? WO_OK : WO_E_NOMEM;
+}
+
 /* A log shows the value that a script's variable gave: `MB=8`, `--micro-batch-size "$MB"`. */
-static bool add_variable(struct planner *planner, const struct wo_event *event, struct wo_view to) {
+static enum wo_status add_variable(struct planner *planner, const struct wo_event *event, struct wo_view to, bool *ret_is_added) {
   const struct wo_job *const job = planner->report->job;
-  const struct wo_view key = wo_event_text(event, WO_FIELD_KEY), value = wo_event_text(event, WO_FIELD_VALUE);
-  for (size_t i = 0; i < job->input_count; i++) {
-    struct wo_text text = {0};
-    struct wo_err ignored;
-    struct wo_patch_edit edit = {.path = job->inputs[i].path, .value = value, .to = to};
+  struct wo_patch_edit edit = {
+      .key = wo_event_text(event, WO_FIELD_KEY), .value = wo_event_text(event, WO_FIELD_VALUE), .to = to};
+  *ret_is_added = false;
+  for (size_t i = 0; i < job->input_count && edit.line == 0; i++) {
     if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
-    if (wo__patch_read(job->inputs[i].path.ptr, &text, &ignored) != WO_OK) continue;
-    const bool is_found = wo__patch_find_variable((struct wo_view){text.ptr, text.len}, key, value, &edit);
-    if (is_found) edit.key = wo_arena_copy(planner->arena, edit.key);
-    wo_text_done(&text);
-    if (is_found) {
-      planner->edits[planner->count++] = edit;
-      return true;
-    }
+    if (find_variable(planner, &job->inputs[i], &edit) != WO_OK) return WO_E_NOMEM;
   }
-  return false;
+  *ret_is_added = edit.line > 0;
+  if (edit.line > 0) planner->edits[planner->count++] = edit;
+  return WO_OK;
 }
 
 static enum wo_status add_change(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
@@ -107,7 +115,9 @@ static enum wo_status add_change(struct planner *planner, const struct wo_report
   if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
   if (!seen && wo_view_starts(change->spelled, "export ")) return add_line(planner, change);
   const struct wo_view to = seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : change->spelled;
-  if (!event && seen && to.len > 0 && add_variable(planner, seen, to)) return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
+  bool is_added = false;
+  if (!event && seen && to.len > 0 && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
+  if (is_added) return WO_OK;
   if (!event) {
     note(planner, change, "it is set in none of the scripts and configurations given; change it where the job sets it");
   } else if (to.len == 0) {

@@ -98,25 +98,34 @@ static struct wo_view below(const char *absolute, const char *folder) {
   return wo_view_skip(path, len + 1);
 }
 
-/* Files below the current folder are named from there; when one is not, all are named from the root, so that the diff applies as
- * a whole. */
-static void show_files(struct file *files, size_t count, struct wo_text *out, struct wo_text *errors) {
-  char *const here = realpath(".", NULL);
-  bool is_here = here != NULL, is_changed = false;
-  for (size_t i = 0; i < count; i++) {
+/* Whether all files lie below `here`; false, too, when that cannot be found out, which *ret_is_known tells. */
+static bool are_below(struct file *files, size_t count, const char *here, bool *ret_is_known) {
+  bool are_all = true;
+  *ret_is_known = here != NULL;
+  for (size_t i = 0; i < count && *ret_is_known; i++) {
     files[i].absolute = find_absolute(files[i].path);
-    if (!files[i].absolute || (here && below(files[i].absolute, here).len == 0)) is_here = false;
+    *ret_is_known = files[i].absolute != NULL;
+    are_all = are_all && *ret_is_known && below(files[i].absolute, here).len > 0;
   }
-  for (size_t i = 0; i < count; i++) {
+  return are_all;
+}
+
+/* Files below the current folder are named from there; when one is not, all are named from the root, so that the diff applies as
+ * a whole. False when names cannot be found out. */
+static bool show_files(struct file *files, size_t count, struct wo_text *out, struct wo_text *errors) {
+  char *const here = realpath(".", NULL);
+  bool is_known = false, is_changed = false;
+  const bool is_here = are_below(files, count, here, &is_known);
+  for (size_t i = 0; i < count && is_known; i++) {
     const struct wo_view before = view_of(&files[i].before), after = view_of(&files[i].after);
-    struct wo_view name = files[i].path;
-    if (files[i].absolute) name = below(files[i].absolute, is_here ? here : "/");
-    wo_patch_diff(name, before, after, out);
+    wo_patch_diff(below(files[i].absolute, is_here ? here : "/"), before, after, out);
     is_changed = is_changed || !wo_view_equal(before, after);
   }
-  if (is_changed && !is_here)
-    wo_text_add(errors, "whyoom: --patch: not all files are below this folder: apply it with patch -d / -p1\n");
   free(here);
+  if (!is_known) wo_text_add(errors, "whyoom: --patch: the folders of the files cannot be found out\n");
+  if (is_known && is_changed && !is_here)
+    wo_text_add(errors, "whyoom: --patch: not all files are below this folder: apply it with patch -d / -p1\n");
+  return is_known;
 }
 
 /* ---- Writing ---- */
@@ -148,7 +157,7 @@ static bool run_files(struct file *files, size_t count, const struct wo_patch_ed
   for (size_t i = 0; i < count; i++) {
     if (!change_file(&files[i], edits, edit_count, errors)) return false;
   }
-  show_files(files, count, out, errors);
+  if (!show_files(files, count, out, errors)) return false;
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < edit_count; k++) tell_left(&files[i], &edits[k], errors);
   }
