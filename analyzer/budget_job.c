@@ -128,6 +128,7 @@ static void take_sharding(const struct taker *taker) {
     report->input.values[WO_BUDGET_FSDP] = 0;
   } else if (report->input.values[WO_BUDGET_FSDP] == 0 && is_sharded.truth == WO_TRUE) {
     take(taker, WO_BUDGET_FSDP, 1, WO_VIEW("the states are divided, how is not stated: full sharding is assumed"));
+    report->is_sharding_assumed = true;
   }
 }
 
@@ -223,14 +224,18 @@ static void take_parameters(const struct taker *taker) {
   if (!is_printed && trained.number.mid < all) take_fact(taker, WO_BUDGET_ADAPTERS, "model.trainable_parameters");
 }
 
+/* The job's own word on its processes, else its cards, else the ranks that were seen. */
 static void take_cards(const struct taker *taker) {
-  take_fact(taker, WO_BUDGET_GPUS, "gpu.count");
+  const struct wo_setting *const world = known_setting(taker, "world_size");
+  if (world) take(taker, WO_BUDGET_GPUS, world->value.number.mid, place_of(taker, world->event->id));
+  if (!world) take_fact(taker, WO_BUDGET_GPUS, "gpu.count");
   const struct wo_setting *const setting = known_setting(taker, "n_gpus");
   if (setting && taker->report->input.values[WO_BUDGET_GPUS] == 0) {
     take(taker, WO_BUDGET_GPUS, setting->value.number.mid, place_of(taker, setting->event->id));
   }
   const struct wo_value ranks = wo_facts_get(taker->facts, WO_VIEW("job.ranks"));
   if (ranks.is_known && ranks.number.mid > taker->report->input.values[WO_BUDGET_GPUS]) {
+    taker->report->are_cards_ranks_seen = true;
     take(taker, WO_BUDGET_GPUS, ranks.number.mid, place_of(taker, ranks.evidence));
   }
   take_fact(taker, WO_BUDGET_CAPACITY, "gpu.capacity");

@@ -21,6 +21,8 @@ struct wo_budget_report {
   struct wo_budget budget;
   struct wo_budget_figure figures[WO_LIMIT_BUDGET_FIGURES];
   size_t figure_count;
+  bool are_cards_ranks_seen; /* the number of cards is that of the ranks that the log shows; there may be more */
+  bool is_sharding_assumed;  /* the job divides its states, and how was taken for granted */
 };
 
 /* Takes over what a job's settings and facts say, with origins. Keys that the job does not give stay. */

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "analyzer/patch_internal.h"
+#include "parsers/base/clean.h"
 
 /* ---- Lines ---- */
 
@@ -164,6 +165,14 @@ static void put_line(struct wo_view line, struct splice *splices, size_t count, 
   wo_text_add_view(out, wo_view_skip(line, done));
 }
 
+/* Terminal sequences and control characters are taken out before a line is read: what the diagnosis saw need not be what stands
+ * there. */
+static bool is_plain(struct wo_view line) {
+  char buf[16];
+  while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r')) line.len--;
+  return wo_clean_line(line, buf, sizeof buf).ptr == line.ptr;
+}
+
 /* One line with all edits of it put in. */
 static enum wo_status change_line(struct changer *changer, struct wo_view line, uint64_t number) {
   struct splice splices[SPLICES_MAX];
@@ -178,6 +187,7 @@ static enum wo_status change_line(struct changer *changer, struct wo_view line, 
     if (status != WO_OK) return status;
     if (number == edit->line && count == before)
       return refuse(changer, edit, "does not set", "any more: was the file changed since the job ran?");
+    if (count > before && !is_plain(line)) return refuse(changer, edit, "sets", "among control characters: change it by hand");
   }
   put_line(line, splices, count, changer->out);
   return WO_OK;

@@ -1,16 +1,14 @@
-/* From a report to proposals and sizes. See verify_plan.h. Facts are taken as they are; nothing is guessed here but that training
- * keeps two numbers of four bytes for each trained weight where nothing else is known (Adam). */
+/* From a report to proposals and sizes. See verify_plan.h. Facts are taken as they are; the model's states are worked out in
+ * verify_states.c. */
 #include "analyzer/verify_plan.h"
 
 #include <assert.h>
-#include <math.h>
 
 #include "analyzer/names.h"
+#include "analyzer/verify_states.h"
 
 /* Findings whose fixes are tried, and fixes of all together. */
 enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
-
-#define ADAM_BYTES 8.0
 
 /* ---- Facts ---- */
 
@@ -31,48 +29,7 @@ static struct wo_view text_of(const struct wo_report *report, const char *name) 
   return value ? value->text : (struct wo_view){0};
 }
 
-static bool truth_of(const struct wo_report *report, const char *name) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (wo_view_is(report->facts[i].name, name)) return report->facts[i].value.truth == WO_TRUE;
-  }
-  return false;
-}
-
 /* ---- Sizes ---- */
-
-/* Where the number format is not known the states have a least size, that of 16 bits; only where this is too much for the card it
- * is an answer. */
-static bool read_least(const struct wo_report *report, double trained, struct wo_job_sizes *sizes) {
-  const struct wo_value *const states = find_fact(report, "model.states");
-  if (!states || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
-  sizes->weights_bytes = sizes->parameters * 2;
-  sizes->gradients_bytes = trained * 2;
-  sizes->optimizer_bytes = states->number.lo - sizes->weights_bytes - sizes->gradients_bytes;
-  if (sizes->optimizer_bytes < 0) sizes->optimizer_bytes = 0;
-  return true;
-}
-
-/* Shares of a sharded model are not known to the byte, so that its states are left open. */
-static void read_states(const struct wo_report *report, struct wo_job_sizes *sizes) {
-  const double format = number_of(report, "model.bytes_per_parameter");
-  const double all = number_of(report, "model.states"), stated = number_of(report, "model.weights");
-  const double frozen = number_of(report, "model.frozen_weights");
-  sizes->parameters = number_of(report, "model.parameters");
-  if (sizes->parameters < 0) sizes->parameters = number_of(report, "model.table_parameters");
-  sizes->trainable = number_of(report, "model.trainable_parameters");
-  sizes->weights_bytes = sizes->gradients_bytes = sizes->optimizer_bytes = -1;
-  if (truth_of(report, "model.is_sharded")) return;
-  const double trained = sizes->trainable >= 0 ? sizes->trainable : sizes->parameters;
-  if (stated > 0) sizes->weights_bytes = stated;
-  if (sizes->parameters > 0 && format > 0) sizes->weights_bytes = sizes->parameters * format;
-  if (sizes->weights_bytes < 0 && sizes->parameters > 0 && read_least(report, trained, sizes)) return;
-  if (sizes->weights_bytes < 0 || trained < 0) return;
-  if (frozen > 0) sizes->weights_bytes += frozen;
-  sizes->gradients_bytes = trained * (format > 0 ? format : 2);
-  sizes->optimizer_bytes = trained * ADAM_BYTES;
-  const double left = all - sizes->weights_bytes - sizes->gradients_bytes;
-  if (left > 0 && left < trained * 4 * ADAM_BYTES) sizes->optimizer_bytes = left;
-}
 
 /* As printed; else the one release that the failure's words leave. */
 static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
@@ -104,7 +61,6 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
   };
   const struct wo_view checkpointing = text_of(report, "config.checkpointing");
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
-  read_states(report, &sizes);
   return sizes;
 }
 
@@ -159,6 +115,7 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
                                           .resubmit = report->resubmit,
                                           .sizes = read_sizes(report, &plan->arena),
                                           .proposals = proposals};
+  if (wo_verify_states_read(report, &plan->arena, &plan->diagnosed.sizes) != WO_OK) return WO_E_NOMEM;
   size_t used = 0;
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
     const struct wo_report_finding *const finding = &report->findings[i];

@@ -20,7 +20,10 @@
 #define PIN_BYTES (2 * MIB)
 
 /* Layers where the log does not tell their number, and the most that are made: more would only cut smaller pieces. */
-enum { LAYERS_USUAL = 24, LAYERS_MOST = 512, SEGMENTS_MOST = 20000 };
+enum { LAYERS_USUAL = 24, LAYERS_MOST = 512, SEGMENTS_MOST = 20000, STATES_BYTES = 200 };
+
+/* Tensors of a layer beside its output. */
+enum { TENSORS_LEAST = 2, TENSORS_MOST = 7 };
 
 #define HELP "record a snapshot (torch.cuda.memory._record_memory_history) and give it with --trace"
 
@@ -107,10 +110,57 @@ static void add_layers(struct maker *maker, uint64_t bytes, uint64_t unit, enum 
   add_block(maker, bytes - each * maker->layers, role);
 }
 
+/* What one layer keeps for backward, where its width is known: a few tensors and its output, each of a size of its own, so that
+ * layers can be told by what repeats. 0 where the layer is too small for that, or where checkpointing leaves the output only. */
+static uint64_t tensors_of_layer(const struct wo_job_sizes *sizes, uint64_t each, uint64_t output) {
+  const bool is_narrow = !(sizes->hidden > TENSORS_MOST); /* sizes that differ by a unit would not all be positive */
+  if (sizes->has_checkpointing || output == 0 || is_narrow || each < output) return 0;
+  const uint64_t count = (each - output) / (2 * output);
+  if (count < TENSORS_LEAST) return 0;
+  return count < TENSORS_MOST ? count : TENSORS_MOST;
+}
+
+/* Sizes that grow with the batch and the length are multiples of both. */
+static uint64_t unit_of(const struct wo_job_sizes *sizes) {
+  const double batch = sizes->micro_batch >= 1 && sizes->micro_batch <= 1e6 ? sizes->micro_batch : 1;
+  const double length = sizes->seq_len >= 1 && sizes->seq_len <= 1e8 ? sizes->seq_len : 1;
+  const uint64_t unit = (uint64_t)batch * (uint64_t)length * 2;
+  return unit > 0 ? unit : 1;
+}
+
+/* One number of 16 bits for each token and each place of the width; 0 where one of these is not known. */
+static uint64_t output_of(const struct wo_job_sizes *sizes) {
+  const double bytes = sizes->micro_batch * sizes->seq_len * sizes->hidden * 2;
+  const bool is_known = sizes->micro_batch >= 1 && sizes->seq_len >= 1 && sizes->hidden >= 1;
+  return is_known && is_size(bytes) ? (uint64_t)bytes : 0;
+}
+
+/* The activations of a forward pass, layer by layer. Where it is not known what a layer keeps, no two layers are alike: then no
+ * replay can say what checkpointing would free. The remainder is a block of its own. */
+static void add_activations(struct maker *maker, uint64_t bytes) {
+  const uint64_t unit = unit_of(maker->sizes), output = output_of(maker->sizes);
+  const uint64_t each = bytes / maker->layers / unit * unit;
+  const uint64_t tensors = tensors_of_layer(maker->sizes, each, output);
+  uint64_t left = bytes;
+  for (uint64_t i = 0; i < maker->layers && each > 0; i++) {
+    for (uint64_t k = 0; k < tensors; k++) {
+      const uint64_t size = ((each - output) / tensors / unit - tensors + k) * unit;
+      add_block(maker, size, ROLE_ACTIVATION);
+      left -= size;
+    }
+    const bool is_wider = each / unit > 2 * maker->layers;
+    const uint64_t last = tensors > 0 ? output : is_wider ? each - i * unit : each;
+    add_block(maker, last, ROLE_ACTIVATION);
+    left -= last;
+  }
+  add_block(maker, left, ROLE_ACTIVATION);
+}
+
 /* ---- What was there ---- */
 
 struct parts {
   uint64_t weights, gradients, states; /* of the model */
+  uint64_t fixed;                      /* buffers of sharding */
   uint64_t activations;
   uint64_t holes;
 };
@@ -137,6 +187,8 @@ static enum wo_status split(struct maker *maker, struct parts *parts) {
   left -= parts->gradients;
   if (parts->states > left) parts->states = 0;
   left -= parts->states;
+  if (parts->fixed > left) parts->fixed = 0;
+  left -= parts->fixed;
   parts->activations = left;
   parts->holes = (uint64_t)known_or_zero(sizes->unallocated_bytes);
   return WO_OK;
@@ -146,11 +198,15 @@ static enum wo_status split(struct maker *maker, struct parts *parts) {
 static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_lacks_activations) {
   const struct wo_job_sizes *const sizes = maker->sizes;
   if (sizes->are_contradicting) return refuse(maker, "the figures in the log contradict each other");
-  if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1)
-    return refuse(maker, "the log does not tell how large the model is");
+  if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1) {
+    char why[STATES_BYTES];
+    snprintf(why, sizeof why, "%.*s", (int)sizes->states.len, sizes->states.len > 0 ? sizes->states.ptr : "");
+    return refuse(maker, sizes->states.len > 0 ? why : "the log does not tell how large the model is");
+  }
   *parts = (struct parts){.weights = (uint64_t)sizes->weights_bytes,
                           .gradients = (uint64_t)known_or_zero(sizes->gradients_bytes),
-                          .states = (uint64_t)known_or_zero(sizes->optimizer_bytes)};
+                          .states = (uint64_t)known_or_zero(sizes->optimizer_bytes),
+                          .fixed = (uint64_t)known_or_zero(sizes->fixed_bytes)};
   const double states = (double)(parts->weights + parts->gradients + parts->states);
   *ret_lacks_activations = is_size(sizes->capacity_bytes) && sizes->capacity_bytes > 0 && states > sizes->capacity_bytes;
   if (*ret_lacks_activations) return WO_OK;
@@ -162,14 +218,6 @@ static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_l
 }
 
 /* ---- The pattern ---- */
-
-/* Sizes that grow with the batch and the length are multiples of both. */
-static uint64_t unit_of(const struct wo_job_sizes *sizes) {
-  const double batch = sizes->micro_batch >= 1 && sizes->micro_batch <= 1e6 ? sizes->micro_batch : 1;
-  const double length = sizes->seq_len >= 1 && sizes->seq_len <= 1e8 ? sizes->seq_len : 1;
-  const uint64_t unit = (uint64_t)batch * (uint64_t)length * 2;
-  return unit > 0 ? unit : 1;
-}
 
 /* A whole number of MiB. */
 static uint64_t segment_bytes(const struct maker *maker) {
@@ -239,8 +287,9 @@ static void add_all(struct maker *maker, const struct parts *parts, bool lacks_a
   add_layers(maker, parts->states / 2, 512, ROLE_STATE);
   add_layers(maker, parts->states - parts->states / 2, 512, ROLE_STATE);
   if (lacks_activations) return;
+  add_block(maker, parts->fixed, ROLE_FIXED);
   const size_t forward = maker->trace->entries.count;
-  add_layers(maker, parts->activations - segments * PIN_BYTES, unit, ROLE_ACTIVATION);
+  add_activations(maker, parts->activations - segments * PIN_BYTES);
   add_holes(maker, segments);
   add_block(maker, request_bytes(maker->sizes, unit), role_of_request(maker->sizes));
   add_backward(maker, forward, maker->trace->entries.count);

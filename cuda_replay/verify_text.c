@@ -144,6 +144,10 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
     char path[PATH_BYTES], size[32], uncertain[32];
     if (asked->is_reconstructed) {
       wo_text_add(&line, "pattern: reconstructed from the log's figures, not recorded");
+      if (asked->job->sizes.states.len > 0) {
+        wo_text_add(&line, "; model states are this card's part of ");
+        wo_text_add_view(&line, asked->job->sizes.states);
+      }
     } else {
       wo_text_add(&line, "pattern: recorded, ");
       wo_text_add_view(&line, wo_clean_utf8(subject->path, path, sizeof path));

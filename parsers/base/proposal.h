@@ -39,7 +39,10 @@ struct wo_job_sizes {
   double weights_bytes;     /* states of the model on this card, from settings; -1 unknown */
   double gradients_bytes;
   double optimizer_bytes;
-  double parameters; /* count, all and trainable; -1 unknown */
+  double fixed_bytes;    /* buffers of sharding, which no batch changes; -1 unknown */
+  struct wo_view states; /* how these are divided over the cards ("ZeRO stage 3 over 8 cards"), empty where they are not; where
+                            they are unknown, why */
+  double parameters;     /* count, all and trainable; -1 unknown */
   double trainable;
   double micro_batch; /* settings; -1 unknown */
   double seq_len;

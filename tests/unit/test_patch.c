@@ -73,6 +73,7 @@ static const struct row rows[] = {
      true, 5},
     {"a --bs 8\nb --bs 8 \\\n --bs 8", 3, "bs", "8", "2", "a --bs 8\nb --bs 2 \\\n --bs 2", true, 0},
     {"bs: '8' # 8\nbs = \"8\"\n", 2, "bs", "8", "16", "bs: '8' # 8\nbs = \"16\"\n", false, 0},
+    {"\x1B[1mbs: 8\x1B[0m\n", 1, "bs", "8", "2", NULL, false, 0},
     {"bs: 8.5\n", 1, "bs", "8", "2", NULL, false, 0},
     {"bs: 8\n", 1, "bs", "", "2", NULL, false, 0},
 };

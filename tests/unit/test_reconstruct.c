@@ -118,6 +118,62 @@ static void test_holes(void **state) {
   wo_recording_free(recording);
 }
 
+static void try_checkpointing(const struct wo_job_sizes *sizes, struct wo_verify_result *ret_result) {
+  struct wo_recording *recording = NULL;
+  bool lacks_activations;
+  struct wo_err err = {0};
+  struct wo_verify_subject subject;
+  struct wo_replay_args change = {.set_count = 0};
+  const struct wo_replay_option option = {WO_VIEW("transform"), WO_VIEW("checkpoint")};
+  assert_int_equal(wo_reconstruct(sizes, &recording, &lacks_activations, &err), WO_OK);
+  assert_int_equal(
+      wo_verify_subject_make(recording, &recording->traces.items[0], (struct wo_view){0}, sizes, 0, 0, &subject, &err), WO_OK);
+  assert_int_equal(wo_replay_args_apply(&change, option, &err), WO_OK);
+  assert_int_equal(wo_verify_try(&subject, &change, 3, ret_result, &err), WO_OK);
+  wo_verify_subject_done(&subject);
+  wo_recording_free(recording);
+}
+
+/* What checkpointing frees is told only where the width of the model tells what a layer keeps. */
+static void test_checkpointing(void **state) {
+  (void)state;
+  struct wo_verify_result result;
+  struct wo_job_sizes sizes = usual;
+  sizes.hidden = 2048;
+  try_checkpointing(&sizes, &result);
+  assert_true(result.fit == WO_VERIFY_YES || result.fit == WO_VERIFY_UNSURE);
+  assert_true(result.reserved_lo_bytes < result.reserved_hi_bytes && result.reserved_hi_bytes < (uint64_t)(17.5 * GIB));
+  sizes.hidden = -1;
+  try_checkpointing(&sizes, &result);
+  assert_int_equal(result.fit, WO_VERIFY_UNTRIED);
+  sizes.hidden = 3; /* no model's; sizes stay positive */
+  try_checkpointing(&sizes, &result);
+}
+
+/* Buffers of sharding stay as they are when the batch shrinks. */
+static void test_fixed(void **state) {
+  (void)state;
+  struct wo_recording *recording = NULL;
+  bool lacks_activations;
+  struct wo_err err = {0};
+  uint64_t live, request;
+  struct wo_job_sizes sizes = usual;
+  sizes.fixed_bytes = 1 * GIB;
+  assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_OK);
+  measure(recording, &live, &request);
+  assert_int_equal(live, (uint64_t)(16 * GIB));
+  wo_recording_free(recording);
+  sizes.fixed_bytes = 20 * GIB; /* more than there was: not there yet */
+  assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_OK);
+  measure(recording, &live, &request);
+  assert_int_equal(live, (uint64_t)(16 * GIB));
+  wo_recording_free(recording);
+  sizes.weights_bytes = -1;
+  sizes.states = WO_VIEW("the states are divided");
+  assert_int_equal(wo_reconstruct(&sizes, &recording, &lacks_activations, &err), WO_E_RANGE);
+  assert_non_null(strstr(err.message, "the states are divided"));
+}
+
 /* Each refusal names what would help. */
 static void test_refusals(void **state) {
   (void)state;
@@ -178,8 +234,10 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_figures),  cmocka_unit_test(test_replay),       cmocka_unit_test(test_holes),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_states_alone), cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_figures),      cmocka_unit_test(test_replay),
+      cmocka_unit_test(test_holes),        cmocka_unit_test(test_checkpointing),
+      cmocka_unit_test(test_fixed),        cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_states_alone), cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/support/failing_alloc.h"
+#include "tests/support/files.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define SAMPLES WO_SOURCE_DIR "/samples/"
@@ -110,6 +111,58 @@ static void test_json(void **state) {
   wo_verify_plan_done(&plan);
 }
 
+/* ---- States that are divided over the cards ---- */
+
+#define OOM                                                                                                                      \
+  "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 39.39 GiB of which "    \
+  "402.00 MiB is free. Including non-PyTorch memory, this process has 38.98 GiB memory in use. Of the allocated memory "         \
+  "37.12 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.\n"
+#define MODEL "model: 8,000,000,000 parameters, torch.bfloat16\nnum_layers=32\n"
+
+/* Eight thousand million parameters in bf16: 16 GB of weights and of gradients, 96 GB of moments and fp32 copies under ZeRO. */
+static void test_divided(void **state) {
+  (void)state;
+  static const struct {
+    const char *settings;
+    double weights, gradients, optimizer; /* GB; negative: unknown */
+    const char *says;
+  } rows[] = {
+      {"world_size=8\nzero_stage=1\n", 16, 16, 12, "ZeRO stage 1 over 8 cards"},
+      {"world_size=8\nzero_stage=2\n", 16, 2, 12, "ZeRO stage 2 over 8 cards"},
+      {"world_size=8\nzero_stage=3\n", 2, 2, 12, "ZeRO stage 3 over 8 cards"},
+      {"world_size=16\nfsdp: full_shard\n", 1, 1, 2, "FSDP full_shard over 16 cards"},
+      {"zero_stage=3\n", -1, -1, -1, "does not tell over how many"},
+      {"[rank0]: x\n[rank1]: x\nzero_stage=3\n", -1, -1, -1, "does not tell over how many"},
+      {"world_size=8\nfsdp_sharding_strategy: HYBRID_SHARD\n", -1, -1, -1, "does not tell which of them"},
+      {"world_size=8\ndeepspeed=conf/ds.json\n", -1, -1, -1, "may be divided over the cards"},
+      {"world_size=8\n", 16, 16, 64, ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char folder[512], path[600], text[4096];
+    assert_true(wo_files_scratch(folder, sizeof folder));
+    snprintf(path, sizeof path, "%s/job.err", folder);
+    snprintf(text, sizeof text, "%s" MODEL OOM, rows[i].settings);
+    assert_true(wo_files_write(path, wo_view_of(text)));
+    char *words[] = {path};
+    struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words, .word_count = 1};
+    struct wo_verify_plan plan;
+    struct wo_text errors = {0};
+    assert_true(wo_verify_plan_read(&cli, &plan, &errors));
+    const struct wo_job_sizes *const sizes = &plan.diagnosed.sizes;
+    const double found[] = {sizes->weights_bytes, sizes->gradients_bytes, sizes->optimizer_bytes};
+    const double expected[] = {rows[i].weights, rows[i].gradients, rows[i].optimizer};
+    for (size_t k = 0; k < 3; k++) {
+      const bool is_same = expected[k] < 0 ? found[k] < 0 : is_near(found[k], expected[k] * 1e9);
+      if (!is_same) fail_msg("row %zu, number %zu: %g", i, k, found[k]);
+    }
+    if (!wo_view_has(sizes->states, rows[i].says) || (rows[i].says[0] == '\0' && sizes->states.len > 0))
+      fail_msg("row %zu: %.*s", i, (int)sizes->states.len, sizes->states.ptr);
+    wo_text_done(&errors);
+    wo_verify_plan_done(&plan);
+    wo_files_remove_scratch(folder);
+  }
+}
+
 static void test_failing_allocations(void **state) {
   (void)state;
   static const char *const paths[] = {"lora-7b-24g/slurm-90817.err", NULL};
@@ -131,11 +184,8 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lora),
-      cmocka_unit_test(test_ddp),
-      cmocka_unit_test(test_contradiction),
-      cmocka_unit_test(test_json),
-      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_lora), cmocka_unit_test(test_ddp),     cmocka_unit_test(test_contradiction),
+      cmocka_unit_test(test_json), cmocka_unit_test(test_divided), cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
