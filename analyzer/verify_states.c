@@ -123,10 +123,11 @@ enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_a
   sizes->trainable = number_of(report, "model.trainable_parameters");
   sizes->weights_bytes = sizes->gradients_bytes = sizes->optimizer_bytes = sizes->fixed_bytes = -1;
   if (is_sharded && is_sharded->truth == WO_TRUE) return read_share(report, arena, sizes);
-  if (is_sharded && is_sharded->truth == WO_UNDECIDED)
+  if (is_sharded && is_sharded->truth == WO_FALSE) {
+    read_whole(report, sizes);
+  } else {
     sizes->states = WO_VIEW("the model's states may be divided over the cards: that stands in the file of DeepSpeed's settings, "
                             "which was not given");
-  else
-    read_whole(report, sizes);
+  }
   return WO_OK;
 }

@@ -134,7 +134,7 @@ static void test_divided(void **state) {
       {"zero_stage=3\n", -1, -1, -1, "does not tell over how many"},
       {"[rank0]: x\n[rank1]: x\nzero_stage=3\n", -1, -1, -1, "does not tell over how many"},
       {"world_size=8\nfsdp_sharding_strategy: HYBRID_SHARD\n", -1, -1, -1, "does not tell which of them"},
-      {"world_size=8\ndeepspeed=conf/ds.json\n", -1, -1, -1, "may be divided over the cards"},
+      {"world_size=8\n--deepspeed conf/ds.json\n", -1, -1, -1, "may be divided over the cards"},
       {"world_size=8\n", 16, 16, 64, ""},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
