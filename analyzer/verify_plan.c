@@ -40,6 +40,15 @@ static struct wo_view read_torch(const struct wo_report *report, struct wo_arena
   return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
 }
 
+/* Libraries that ask the driver beside PyTorch's allocator fail because of what that holds. */
+static bool is_other_allocator(struct wo_view kind) {
+  static const char *const torch[] = {"cuda_oom", "hip_oom", "cublas_oom", "cudnn_oom", "nccl_oom"};
+  for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++) {
+    if (wo_view_is(kind, torch[i])) return false;
+  }
+  return kind.len > 0;
+}
+
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
       .capacity_bytes = number_of(report, "gpu.capacity"),
@@ -49,6 +58,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
       .unallocated_bytes = number_of(report, "oom.reserved_unallocated"),
       .non_pytorch_bytes = number_of(report, "oom.non_pytorch"),
       .other_bytes = number_of(report, "oom.other_processes"),
+      .is_other_allocator = is_other_allocator(text_of(report, "oom.kind")),
       .are_contradicting = find_fact(report, "oom.contradiction") != NULL,
       .micro_batch = number_of(report, "config.micro_batch"),
       .seq_len = number_of(report, "config.seq_len"),

@@ -197,6 +197,9 @@ static enum wo_status split(struct maker *maker, struct parts *parts) {
 /* What makes a pattern impossible, or one that says nothing. */
 static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_lacks_activations) {
   const struct wo_job_sizes *const sizes = maker->sizes;
+  if (sizes->is_other_allocator)
+    return wo_err_set(maker->err, WO_E_RANGE,
+                      "it was not PyTorch's allocator for CUDA that refused the memory, and no other is replayed");
   if (sizes->are_contradicting) return refuse(maker, "the figures in the log contradict each other");
   if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1) {
     char why[STATES_BYTES];

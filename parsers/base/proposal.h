@@ -36,6 +36,8 @@ struct wo_job_sizes {
   double non_pytorch_bytes; /* context, NCCL, libraries */
   double other_bytes;       /* other processes */
   bool are_contradicting;   /* the figures cannot all be true: nothing may be reconstructed from them */
+  bool is_other_allocator;  /* not PyTorch's allocator for CUDA refused: another framework, an engine's own pool, another maker's
+                               card */
   double weights_bytes;     /* states of the model on this card, from settings; -1 unknown */
   double gradients_bytes;
   double optimizer_bytes;
