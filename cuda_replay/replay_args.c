@@ -241,6 +241,11 @@ enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_
   return status;
 }
 
+bool wo_replay_args_asks(const struct wo_replay_args *args) {
+  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || args->set_count > 0 || args->capacity_bytes > 0 ||
+         !wo_program_change_is_none(&args->change);
+}
+
 void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out) {
   for (size_t i = 0; i < args->set_count; i++) {
     if (i > 0) wo_text_add(out, ",");

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/holdings.h"
 #include "cuda_replay/reconstruct.h"
 #include "cuda_replay/trace_open.h"
 #include "cuda_replay/verify.h"
@@ -64,9 +65,22 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
 
 /* ---- Subjects ---- */
 
+/* What is missing and how to get it: one line for each device, since a rank's own card may be the one that lacks it. */
+static void tell_lack(const struct call *call, struct wo_view path, const struct wo_trace *trace, const char *lack) {
+  char text[SHOWN_BYTES];
+  wo_text_add(call->errors, "whyoom: ");
+  wo_text_add_view(call->errors, wo_clean_utf8(path, text, sizeof text));
+  wo_text_add(call->errors,
+              ": device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be "
+              "replayed\n",
+              trace->device, lack);
+}
+
 static enum wo_status add_subjects(struct call *call, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
   for (size_t i = 0; i < recording->traces.count; i++) {
-    if (recording->traces.items[i].entries.count == 0) continue;
+    const char *const lack = wo_holdings_lack(recording, &recording->traces.items[i]);
+    if (lack) tell_lack(call, path, &recording->traces.items[i], lack);
+    if (lack || recording->traces.items[i].entries.count == 0) continue;
     if (call->subject_count == SUBJECTS_MAX)
       return wo_err_set(err, WO_E_LIMIT, "more than %d devices: give the recordings of fewer ranks", SUBJECTS_MAX);
     const enum wo_status status =
@@ -78,7 +92,8 @@ static enum wo_status add_subjects(struct call *call, struct wo_recording *recor
   return WO_OK;
 }
 
-/* Every recording must be read: the one that is left out may be the rank that fails. */
+/* Every recording must be read and have a run: the one that is left out may be the rank that fails. One without a run is a
+ * result, and told in the report. */
 static bool open_traces(struct call *call) {
   for (size_t i = 0; i < call->trace_count; i++) {
     struct wo_recording *recording = NULL;
@@ -87,8 +102,14 @@ static bool open_traces(struct call *call) {
     enum wo_status status = wo_trace_open(call->traces[i].ptr, &recording, &err);
     if (status == WO_OK) call->recordings[call->recording_count++] = recording;
     if (status == WO_OK) status = add_subjects(call, recording, call->traces[i], &err);
-    if (status == WO_OK && call->subject_count == before)
+    if (status == WO_OK && call->subject_count == before && recording->traces.count > 0) {
+      wo_err_set(
+          &call->refusal, WO_E_RANGE,
+          "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
+          "`whyoom record -- COMMAND`");
+    } else if (status == WO_OK && call->subject_count == before) {
       status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: was _record_memory_history() called?");
+    }
     if (status == WO_OK) continue;
     if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));
     fail(call, call->traces[i], &err);
@@ -154,7 +175,7 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
   struct wo_err err = {0};
   const struct wo_verify_request request = {.job = call->wanted->job,
                                             .subjects = call->subjects,
-                                            .subject_count = call->subject_count,
+                                            .subject_count = call->refusal.message[0] == '\0' ? call->subject_count : 0,
                                             .is_reconstructed = call->trace_count == 0,
                                             .accepts_reconstructed = call->accepts_reconstructed,
                                             .lacks_activations = call->lacks_activations,

@@ -218,7 +218,8 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
     break;
   case WO_VERIFY_NO_PATTERN:
-    wo_text_add(text, "not proven: there is no recording, and none can be reconstructed: ");
+    wo_text_add(text, "not proven: ");
+    if (verify->asked.is_reconstructed) wo_text_add(text, "there is no recording, and none can be reconstructed: ");
     wo_text_add_view(text, verify->asked.refusal);
     break;
   case WO_VERIFY_NO_FAILURE:

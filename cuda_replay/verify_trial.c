@@ -83,7 +83,10 @@ static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_er
   const struct wo_check_options options = {.settings = NULL}; /* as recorded */
   const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
   if (status == WO_E_NOMEM) return status;
-  if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
+  if (status == WO_OK && check.verdict == WO_CHECK_REFUSED)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
+  else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
   return WO_OK;
 }
