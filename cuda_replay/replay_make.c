@@ -104,7 +104,8 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   count_entries(maker);
   choose_torch(maker);
   const enum wo_status status = choose_settings(maker);
-  return status == WO_OK && maker->args->has_gpu ? look_at_gpu(maker) : status;
+  const bool needs_gpu = maker->args->has_gpu && !wo_holdings_lack(maker->recording, maker->trace);
+  return status == WO_OK && needs_gpu ? look_at_gpu(maker) : status;
 }
 
 /* ---- The recording as it was ---- */
