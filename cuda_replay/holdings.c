@@ -268,6 +268,13 @@ static void fill_course(const struct wo_holdings *holdings, struct wo_course *co
   course->moment_at.bytes = course->peak[WO_COURSE_ALLOCATED].bytes;
 }
 
+static bool knows_requested(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->blocks.count; i++) {
+    if (trace->blocks.items[i].state != WO_BLOCK_FREE && trace->blocks.items[i].requested_bytes > 0) return true;
+  }
+  return false;
+}
+
 /* A request that was refused as the last thing that happened is what the state is of. */
 static void note_oom(const struct wo_trace *trace, struct wo_holdings *holdings) {
   for (size_t i = trace->entries.count; i > 0; i--) {
@@ -291,6 +298,7 @@ enum wo_status wo_holdings_make(const struct wo_recording *recording, const stru
   if (is_whole) {
     holdings.segment_count = course.map.segments.count;
     holdings.block_count = holdings.pattern.instances.count;
+    holdings.knows_requested = knows_requested(trace);
     note_oom(trace, &holdings);
     fill_course(&holdings, &course);
   } else {

@@ -29,6 +29,7 @@ struct wo_holdings {
   struct wo_pattern pattern; /* one instance for each block in use, none of which is born or dies */
   uint64_t segment_count;
   uint64_t block_count;        /* in use */
+  bool knows_requested;        /* blocks say what was asked for: torch 2.0 and later */
   uint64_t releasable_bytes;   /* what torch.cuda.empty_cache() gives back: free units outside of private pools */
   uint64_t private_idle_bytes; /* free units of private pools: kept for as long as their graph or pool lives */
   bool has_oom;                /* the snapshot was taken right behind a refused request */

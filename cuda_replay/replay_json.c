@@ -371,7 +371,7 @@ static void put_holders(struct writer *w, cJSON *root) {
 static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use *use, uint64_t block_bytes) {
   wo_json_put_count(&w->json, object, "reserved_bytes", use->reserved_bytes);
   wo_json_put_count(&w->json, object, "in_use_bytes", block_bytes);
-  wo_json_put_count(&w->json, object, "requested_bytes", use->live_bytes);
+  put_maybe(w, object, "requested_bytes", w->report->holdings.knows_requested, use->live_bytes);
   wo_json_put_count(&w->json, object, "pending_bytes", use->pending_bytes);
   wo_json_put_count(&w->json, object, "idle_bytes", use->pinned_free_bytes + use->releasable_bytes);
   wo_json_put_count(&w->json, object, "kept_idle_bytes", use->pinned_free_bytes);

@@ -27,8 +27,8 @@ static void write_sums(struct wo_replay_writer *w) {
   wo__replay_count(&w->line, report->holdings.segment_count, "segment", "segments");
   wo_text_add(&w->line, " of %s, ", wo__replay_size(use->reserved_bytes, text[0]));
   wo__replay_count(&w->line, report->holdings.block_count, "block", "blocks");
-  wo_text_add(&w->line, " of %s in use (requested %s)", wo__replay_size(in_use, text[0]),
-              wo__replay_size(use->live_bytes, text[1]));
+  wo_text_add(&w->line, " of %s in use", wo__replay_size(in_use, text[0]));
+  if (report->holdings.knows_requested) wo_text_add(&w->line, " (requested %s)", wo__replay_size(use->live_bytes, text[1]));
   if (use->pending_bytes > 0)
     wo_text_add(&w->line, ", of these %s freed and waiting for other streams", wo__replay_size(use->pending_bytes, text[0]));
   wo__replay_put(w, 2, 4);

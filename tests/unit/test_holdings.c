@@ -49,6 +49,7 @@ static void sums_are_by_stream_and_pool(void **state) {
   assert_int_equal(holdings.segment_count, 9);
   assert_int_equal(holdings.block_count, 8);
   assert_false(holdings.has_oom);
+  assert_true(holdings.knows_requested);
   assert_true(course.moment == WO_MOMENT_STATE && course.bin_count == 0 && course.map.reserved_bytes == 324 * MIB);
   wo_course_done(&course);
   wo_holdings_done(&holdings);
@@ -88,6 +89,24 @@ static void a_refused_request_is_told(void **state) {
   assert_non_null(recording);
   assert_int_equal(wo_holdings_make(recording, &recording->traces.items[1], &holdings, &course), WO_OK);
   assert_true(holdings.has_oom && holdings.oom_bytes == 3072 * MIB && holdings.oom_free_bytes == 1024 * MIB);
+  wo_course_done(&course);
+  wo_holdings_done(&holdings);
+  wo_recording_free(recording);
+}
+
+/* Snapshots before 2.0 give a block's size alone. */
+static void what_was_asked_may_not_be_known(void **state) {
+  struct wo_recording *recording = NULL;
+  struct wo_holdings holdings;
+  struct wo_course course;
+  struct wo_err err = {0};
+  (void)state;
+  const struct wo_view lines =
+      WO_VIEW("{\"whyoom_trace\":1}\n{\"segment\":2097152,\"addr\":2097152,\"small\":true}\n"
+              "{\"block\":512,\"state\":\"allocated\",\"requested\":0}\n{\"block\":2096640,\"state\":\"free\"}\n");
+  assert_int_equal(wo_sample_read(wo_trace_lines_read, lines, 0, &recording, &err), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+  assert_false(holdings.knows_requested);
   wo_course_done(&course);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
@@ -162,7 +181,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_by_stream_and_pool), cmocka_unit_test(classes_come_from_stacks),
       cmocka_unit_test(a_refused_request_is_told),   cmocka_unit_test(a_lack_has_its_reason),
-      cmocka_unit_test(published_snapshots_add_up),
+      cmocka_unit_test(published_snapshots_add_up),  cmocka_unit_test(what_was_asked_may_not_be_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
