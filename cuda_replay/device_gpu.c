@@ -398,12 +398,13 @@ static enum wo_status look(struct wo_device_gpu *gpu, struct wo_err *err) {
 
 enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, int ordinal, uint64_t wanted_bytes,
                                         uint64_t reserve_bytes, struct wo_err *err) {
-  return wo_err_set(
-      err, WO_E_LIMIT,
-      "GPU %d (%s) has %.2f GiB free of %.2f, and the replay wants %.2f beside a reserve of %.2f: wait, or use another "
-      "--on gpu:N, a smaller --capacity or --reserve",
-      ordinal, info->name, (double)info->free_before_bytes / (1 << 30), (double)info->total_bytes / (1 << 30),
-      (double)wanted_bytes / (1 << 30), (double)reserve_bytes / (1 << 30));
+  char beside[64] = "";
+  if (reserve_bytes > 0) snprintf(beside, sizeof beside, " beside a reserve of %.2f", (double)reserve_bytes / (1 << 30));
+  return wo_err_set(err, WO_E_LIMIT,
+                    "GPU %d (%s) has %.2f GiB free of %.2f, and the replay wants %.2f%s: wait, or use another --on gpu:N, a "
+                    "smaller --capacity%s",
+                    ordinal, info->name, (double)info->free_before_bytes / (1 << 30), (double)info->total_bytes / (1 << 30),
+                    (double)wanted_bytes / (1 << 30), beside, reserve_bytes > 0 ? " or --reserve" : "");
 }
 
 /* A card that others use is left alone: what is free must hold cap and reserve. */

@@ -241,6 +241,21 @@ enum wo_status wo_replay_gpu_run(struct wo_replay_gpu *gpu, const struct wo_repl
   return WO_OK;
 }
 
+/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
+void wo_replay_gpu_tell_difference(const struct wo_replay_gpu *gpu, char *buf, size_t cap) {
+  const struct wo_device_gpu_info *const info = &gpu->info;
+  assert(gpu->has_run && !gpu->agrees);
+  if (info->refusals == 0) {
+    snprintf(buf, cap, "the GPU and the model of it part at %s", gpu->difference);
+    return;
+  }
+  snprintf(
+      buf, cap,
+      "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
+      (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
+      (double)info->free_at_refusal_bytes / WO_GIB);
+}
+
 void wo_replay_gpu_done(struct wo_replay_gpu *gpu) {
   if (!gpu || !gpu->session) return;
   wo_nvml_close(&gpu->session->nvml);

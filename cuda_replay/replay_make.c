@@ -220,20 +220,6 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
-/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
-static void tell_gpu(const struct wo_replay_report *report, char *buf, size_t cap) {
-  const struct wo_device_gpu_info *const info = &report->gpu.info;
-  if (info->refusals == 0) {
-    snprintf(buf, cap, "the GPU and the model of it part at %s", report->gpu.difference);
-    return;
-  }
-  snprintf(
-      buf, cap,
-      "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
-      (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
-      (double)info->free_at_refusal_bytes / WO_GIB);
-}
-
 /* The one place where the verdict is drawn. */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
@@ -249,7 +235,7 @@ static enum wo_status conclude(struct maker *maker) {
   }
   if (report->gpu.has_run && !report->gpu.agrees) {
     report->verdict = WO_REPLAY_GPU_DIFFERS;
-    tell_gpu(report, text, sizeof text);
+    wo_replay_gpu_tell_difference(&report->gpu, text, sizeof text);
     return keep(maker, text, &report->why);
   }
   report->verdict = report->is_check ? WO_REPLAY_REPRODUCED : judge(maker, subject);

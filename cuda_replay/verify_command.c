@@ -15,7 +15,7 @@ enum { RECORDINGS_MAX = 64, SUBJECTS_MAX = 256, SHOWN_BYTES = 1024 };
 
 struct call {
   const struct wo_verify_call *wanted;
-  struct wo_replay_args args; /* capacity, torch */
+  struct wo_replay_args args; /* capacity, torch, and where it runs */
   bool accepts_reconstructed;
   struct wo_view traces[RECORDINGS_MAX];
   size_t trace_count;
@@ -55,12 +55,11 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
     call->traces[call->trace_count++] = option.value;
     return WO_OK;
   }
-  const bool is_replay = wo_view_is(option.name, "capacity") || wo_view_is(option.name, "torch") || wo_view_is(option.name, "on");
-  if (!is_replay) return WO_OK;
-  const enum wo_status status = wo_replay_args_apply(&call->args, option, err);
-  if (status == WO_OK && call->args.has_gpu)
-    return wo_err_set(err, WO_E_USAGE, "verify runs on the model only: `whyoom replay --on gpu` replays a recording on a GPU");
-  return status;
+  static const char *const of_replay[] = {"capacity", "torch", "on", "touch", "reserve", "no-times"};
+  for (size_t i = 0; i < sizeof of_replay / sizeof of_replay[0]; i++) {
+    if (wo_view_is(option.name, of_replay[i])) return wo_replay_args_apply(&call->args, option, err);
+  }
+  return WO_OK;
 }
 
 /* ---- Subjects ---- */
@@ -147,6 +146,7 @@ static enum wo_replay_exit exit_of(const struct call *call, enum wo_verify_verdi
   case WO_VERIFY_NOT_SHOWN:
   case WO_VERIFY_NO_PATTERN:
   case WO_VERIFY_NO_FAILURE:
+  case WO_VERIFY_UNCONFIRMED:
   case WO_VERIFY_VERDICT_COUNT_:
     break;
   }
@@ -159,7 +159,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
     answer->proofs[i] = (struct wo_proof){.is_tried = false};
     if (!row || row->result.fit == WO_VERIFY_UNTRIED) continue;
     answer->proofs[i] = (struct wo_proof){.is_tried = true,
-                                          .on = "model",
+                                          .on = row->result.is_on_gpu ? "gpu" : "model",
                                           .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
                                           .fits = row->result.fit == WO_VERIFY_YES,
                                           .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
@@ -179,7 +179,8 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
                                             .is_reconstructed = call->trace_count == 0,
                                             .accepts_reconstructed = call->accepts_reconstructed,
                                             .lacks_activations = call->lacks_activations,
-                                            .refusal = wo_view_of(call->refusal.message)};
+                                            .refusal = wo_view_of(call->refusal.message),
+                                            .gpu = call->args.has_gpu ? &call->args : NULL};
   if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(call, (struct wo_view){0}, &err);
   if (call->wanted->is_json) {
     wo_verify_json(&verify, call->out);
@@ -187,7 +188,9 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
     wo_verify_text(&verify, call->wanted->style, call->out);
   }
   fill_proofs(&verify, answer);
-  const enum wo_replay_exit code = exit_of(call, verify.verdict);
+  enum wo_replay_exit code = exit_of(call, verify.verdict);
+  /* A GPU that was asked for and could not be had is no answer, as for a replay; what the model says is reported all the same. */
+  if (verify.gpu.error.code != WO_OK) code = fail(call, (struct wo_view){0}, &verify.gpu.error);
   wo_verify_done(&verify);
   return code;
 }
@@ -210,6 +213,8 @@ enum wo_replay_exit wo_verify_command(const struct wo_verify_call *wanted, struc
   *call = (struct call){.wanted = wanted, .out = out, .errors = errors};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < wanted->option_count && status == WO_OK; i++) status = read_option(call, wanted->options[i], &err);
+  if (status == WO_OK) status = wo_replay_args_check(&call->args, &err);
+  call->args.hooks = wanted->hooks;
   if (status != WO_OK) {
     fail(call, (struct wo_view){0}, &err);
   } else if (!wanted->job->has_gpu_oom || (call->trace_count > 0 ? open_traces(call) : reconstruct(call))) {

@@ -169,7 +169,8 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   return status;
 }
 
-/* The one place that runs a pattern: on the model. A GPU would take the same pattern, settings and capacity. */
+/* The one place that runs a pattern on the model. A GPU takes the same pattern, settings and capacity (wo_verify_high_end_make).
+ */
 static enum wo_status run(const struct trial *trial, const struct wo_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
   const struct wo_whatif_options options = {
@@ -253,6 +254,15 @@ static enum wo_status run_ends(const struct trial *trial, struct wo_verify_resul
   return status;
 }
 
+/* What all runs of a trial share; the basis is released with wo_program_change_basis_done after WO_OK only. */
+static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
+  const struct wo_verify_subject *const subject = trial->subject;
+  trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
+  const enum wo_status status = choose_settings(trial, err);
+  if (status != WO_OK || !trial->is_changed) return status;
+  return wo_program_change_prepare(&trial->change->change, &subject->pattern, &subject->classes, NULL, &trial->basis, err);
+}
+
 /* What the recording cannot be put through is an answer. */
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
@@ -260,10 +270,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
   assert(subject && ret_result && err);
-  trial.is_changed = change && !wo_program_change_is_none(&change->change);
-  enum wo_status status = choose_settings(&trial, &reason);
-  if (status == WO_OK && trial.is_changed)
-    status = wo_program_change_prepare(&change->change, &subject->pattern, &subject->classes, NULL, &trial.basis, &reason);
+  enum wo_status status = prepare(&trial, &reason);
   if (status == WO_OK) {
     status = run_ends(&trial, &result, &reason);
     wo_program_change_basis_done(&trial.basis);
@@ -275,6 +282,28 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
   }
   *ret_result = result;
   return WO_OK;
+}
+
+/* ---- For other places ---- */
+
+uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
+
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                       struct wo_verify_high_end *ret_end, struct wo_err *err) {
+  struct trial trial = {.subject = subject, .change = change};
+  assert(subject && ret_end && err);
+  enum wo_status status = prepare(&trial, err);
+  if (status != WO_OK) return status;
+  *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
+  status = make_end(&trial, WO_BOUND_HIGH, &ret_end->pattern, err);
+  wo_program_change_basis_done(&trial.basis);
+  return status;
+}
+
+void wo_verify_high_end_done(struct wo_verify_high_end *end) {
+  if (end) wo_pattern_done(&end->pattern);
 }
 
 /* The order of the enumerators is that of the news, but that nothing is worse than no answer. */

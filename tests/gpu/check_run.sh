@@ -29,6 +29,7 @@ grep -q '^trainings: left out: /nonexistent/python3 has no torch' "$parts" || fa
 for report in fragmented made-touched a-million-events; do
   grep -q '"model_agrees": true' "$folder"/out/stand-in-card-1-*-replays/$report.json || fail "no report of $report"
 done
+grep -q '^verify: done' "$parts" || fail "the sample was not verified"
 [ ! -e "$folder/out/scratch" ] || fail "the scratch folder is still there"
 
 # A card that is lost in the middle: every part is tried, and all of it is written.

@@ -8,7 +8,7 @@
  *   STAND_IN_TOTAL   bytes of each card (24 GiB)         STAND_IN_OTHER  bytes that other processes hold (0)
  *   STAND_IN_CARDS   how many there are (1)              STAND_IN_MODE   compute mode (0)
  *   STAND_IN_LOG     file for the calls                  STAND_IN_SLOW_US  what each call takes
- *   STAND_IN_FAIL    SYMBOL:N:RESULT, the N-th call of SYMBOL and no other gives RESULT
+ *   STAND_IN_FAIL    SYMBOL:N:RESULT, the N-th call of SYMBOL and no other gives RESULT; SYMBOL:N+:RESULT, also each later one
  *   STAND_IN_LOST    N: from the N-th call on every call gives 719, as a card that fell off the bus
  *   STAND_IN_LATER   N:BYTES, from the N-th call on other processes hold BYTES more
  *   STAND_IN_DOWN    1: addresses fall instead of rising
@@ -58,6 +58,7 @@ static struct {
   uint64_t next_address, next_handle;
   int cards, mode;
   long slow_us, lost_at, calls, fail_at, fail_result;
+  bool fails_on;
   char fail_symbol[64];
   FILE *log;
   long later_at;
@@ -95,6 +96,8 @@ static void read_fault(void) {
   memcpy(card.fail_symbol, text, (size_t)(at - text));
   at++;
   card.fail_at = (long)digits(&at);
+  card.fails_on = *at == '+';
+  if (*at == '+') at++;
   if (*at == ':') at++;
   card.fail_result = (long)digits(&at);
 }
@@ -137,7 +140,11 @@ static int begin(const char *symbol) {
   if (card.slow_us > 0) nanosleep(&(struct timespec){card.slow_us / 1000000, card.slow_us % 1000000 * 1000}, NULL);
   if (card.later_at > 0 && card.calls == card.later_at) card.other_bytes += card.later_bytes;
   if (card.lost_at > 0 && card.calls >= card.lost_at) return LOST;
-  if (card.fail_at > 0 && strcmp(symbol, card.fail_symbol) == 0 && --card.fail_at == 0) return (int)card.fail_result;
+  if (card.fail_at > 0 && strcmp(symbol, card.fail_symbol) == 0) {
+    const bool is_due = card.fail_at == 1;
+    if (!is_due || !card.fails_on) card.fail_at--;
+    if (is_due) return (int)card.fail_result;
+  }
   return card.is_started || strcmp(symbol, "cuInit") == 0 || strcmp(symbol, "cuDriverGetVersion") == 0 ? WO_CUDA_SUCCESS
                                                                                                        : NOT_INITIALIZED;
 }
