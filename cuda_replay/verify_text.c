@@ -154,6 +154,19 @@ static void add_table(const struct wo_verify *verify, size_t width, struct wo_te
 
 /* ---- What was replayed, and where ---- */
 
+/* The run that bounds a reconstructed pattern. */
+static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line) {
+  char peak[32], path[PATH_BYTES];
+  if (!sizes || sizes->measured.micro_batch < 1) return;
+  wo_text_add(line, "; held to a run that was measured: %s at micro-batch %.0f",
+              wo_units_bytes_text(sizes->measured.peak_bytes, peak, sizeof peak), sizes->measured.micro_batch);
+  if (sizes->measured.seq_len > 0) wo_text_add(line, ", length %.0f", sizes->measured.seq_len);
+  if (sizes->measured_path.len == 0) return;
+  wo_text_add(line, " (");
+  wo_text_add_view(line, wo_clean_utf8(sizes->measured_path, path, sizeof path));
+  wo_text_add(line, ")");
+}
+
 static void add_subjects(const struct wo_verify *verify, size_t width, struct wo_text *out) {
   const struct wo_verify_request *const asked = &verify->asked;
   for (size_t i = 0; i < asked->subject_count; i++) {
@@ -171,6 +184,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
       wo_text_add(&line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
                   wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
+    add_measured(subject->sizes, &line);
     if (!asked->is_reconstructed && subject->ends_at_oom)
       wo_text_add(&line, "; the recording ends at the refused request: what the step does after it is not in it");
     if (line.is_failed) out->is_failed = true;

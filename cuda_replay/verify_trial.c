@@ -8,6 +8,7 @@
 
 #include "cuda_replay/check.h"
 #include "cuda_replay/repeat.h"
+#include "cuda_replay/verify_measured.h"
 #include "cuda_replay/whatif.h"
 #include "parsers/base/units.h"
 
@@ -107,6 +108,7 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   struct wo_verify_subject subject = {.recording = recording, .trace = trace, .path = path, .torch = torch};
   if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
   if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
+  if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
   enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
@@ -280,6 +282,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
   }
+  wo_verify_heed_measured(subject, change, &result);
   *ret_result = result;
   return WO_OK;
 }

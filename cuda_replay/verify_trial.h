@@ -22,6 +22,7 @@ struct wo_verify_subject {
   struct wo_view path;                  /* for messages; empty when it is reconstructed */
   struct wo_pattern pattern;            /* owned, as recorded */
   struct wo_classes classes;            /* owned */
+  const struct wo_job_sizes *sizes;     /* borrowed; what the pattern was reconstructed from. NULL: it was recorded */
   uint16_t torch;
   uint64_t capacity_bytes;    /* what PyTorch can have of the card; 0 = not known */
   uint64_t uncertainty_bytes; /* how much less it can be in another run */
@@ -49,7 +50,8 @@ struct wo_verify_result {
 
 /* Prepares a subject; the capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else
  * what the recording's own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the
- * recording contradicts itself, WO_E_NOMEM. Released with wo_verify_subject_done after WO_OK only. */
+ * recording contradicts itself, WO_E_NOMEM. `sizes` stays borrowed by a subject of a reconstructed pattern. Released with
+ * wo_verify_subject_done after WO_OK only. */
 enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                                       const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
                                       struct wo_verify_subject *ret_subject, struct wo_err *err);
