@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "analyzer/ladder.h"
 #include "analyzer/names.h"
 #include "analyzer/verify_states.h"
 
@@ -71,6 +72,10 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
   };
   const struct wo_view checkpointing = text_of(report, "config.checkpointing");
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
+  if (report->ladder) {
+    sizes.measured = report->ladder->base.run;
+    sizes.measured_path = report->ladder->path;
+  }
   return sizes;
 }
 
