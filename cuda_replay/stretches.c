@@ -163,11 +163,11 @@ void wo_stretches_done(struct wo_stretches *list) {
 /* ---- Gaps ---- */
 
 static uint64_t round_up(uint64_t value, uint64_t step) {
-  return (value + step - 1) / step * step;
+  return (value + step - 1) & ~(step - 1);
 }
 
 static uint64_t round_down(uint64_t value, uint64_t step) {
-  return value / step * step;
+  return value & ~(step - 1);
 }
 
 /* Looks in front of the stretches of a leaf; *start is where a gap may begin, and at the end the same for the next leaf. */
@@ -182,6 +182,7 @@ static bool find_in_front(const struct wo_stretch_leaf *leaf, const struct wo_ga
 }
 
 uint64_t wo_stretches_lowest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish) {
+  assert((wish->stride_bytes & (wish->stride_bytes - 1)) == 0);
   uint64_t start = wish->space_start;
   for (size_t i = 0; i < list->leaves.count; i++) {
     const struct wo_stretch_leaf *const leaf = leaf_at(list, i);
@@ -208,6 +209,7 @@ static bool find_behind(struct wo_stretch stretch, const struct wo_gap_wish *wis
 
 /* The last stretch of a leaf is looked at in any case: the gap behind it is counted with the next leaf. */
 uint64_t wo_stretches_highest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish) {
+  assert((wish->stride_bytes & (wish->stride_bytes - 1)) == 0);
   uint64_t end = wish->space_end;
   for (size_t i = list->leaves.count; i > 0; i--) {
     const struct wo_stretch_leaf *const leaf = leaf_at(list, i - 1);

@@ -15,7 +15,8 @@ struct wo_stretch {
   uint64_t end;
 };
 
-/* Where a gap may lie, how long it must be, and of what its start is a multiple. The limits are multiples of it, too. */
+/* Where a gap may lie, how long it must be, and of what its start is a multiple: a power of two, of which the limits are
+ * multiples, too. */
 struct wo_gap_wish {
   uint64_t space_start;
   uint64_t space_end;
