@@ -61,8 +61,9 @@ _Static_assert(sizeof sort_names / sizeof sort_names[0] == WO_SORT_FACT, "one na
  * first, so that a reader of the file, too, knows from its first line what it is about. */
 static enum wo_sort sort_of(const cJSON *object) {
   if (!cJSON_IsObject(object) || object->child == NULL) return WO_SORT_NONE;
+  const char *const key = object->child->string;
   for (size_t i = WO_SORT_NONE + 1; i < WO_SORT_FACT; i++) {
-    if (strcmp(object->child->string, sort_names[i]) == 0) return (enum wo_sort)i;
+    if (key[0] == sort_names[i][0] && strcmp(key, sort_names[i]) == 0) return (enum wo_sort)i;
   }
   return WO_SORT_NONE;
 }
@@ -349,8 +350,8 @@ static bool set_alias_literals(struct wo_loader *loader, const struct wo_alias *
  * reports of evidence. */
 static bool add_alias_pattern(struct wo_loader *loader, const struct wo_knob *knob, const struct wo_alias *alias) {
   struct wo_pack *const pack = loader->pack;
-  const struct wo_view id =
-      wo_arena_format(&pack->arena, "setting:%.*s:%.*s", (int)knob->id.len, knob->id.ptr, (int)alias->key.len, alias->key.ptr);
+  const struct wo_view parts[] = {WO_VIEW("setting:"), knob->id, WO_VIEW(":"), alias->key};
+  const struct wo_view id = wo_arena_join(&pack->arena, parts, sizeof parts / sizeof parts[0]);
   if (id.ptr == NULL) return wo__load_fail_nomem(loader);
   struct wo_pattern *const pattern = &pack->patterns[pack->pattern_count++];
   *pattern = (struct wo_pattern){

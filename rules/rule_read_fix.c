@@ -125,6 +125,13 @@ bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------------ */
 
+/* Copies a text, without its end, to buf + at; returns where it ends. */
+static size_t put_text(char *buf, size_t at, const char *text) {
+  const size_t len = strlen(text);
+  memcpy(buf + at, text, len);
+  return at + len;
+}
+
 /* {"printed": "canonical"} -> "printed=canonical,...": the form that the analyzer reads.
  * Checkpointing, say, is a flag in one framework and the word "full" in another. The map is a text
  * and not a table because it is short and seldom searched. */
@@ -145,8 +152,10 @@ static bool read_value_map(struct wo_loader *loader, const cJSON *value, const s
   if (map == NULL) return wo__load_fail_nomem(loader);
   size_t at = 0;
   for (const cJSON *child = value->child; child != NULL; child = child->next) {
-    const int len = snprintf(map + at, total + 1 - at, "%s%s=%s", at == 0 ? "" : ",", child->string, child->valuestring);
-    at += (size_t)len;
+    if (at > 0) map[at++] = ',';
+    at = put_text(map, at, child->string);
+    map[at++] = '=';
+    at = put_text(map, at, child->valuestring);
   }
   assert(at <= total);
   alias->value_map = (struct wo_view){map, at};
