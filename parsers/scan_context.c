@@ -137,27 +137,25 @@ static bool on_around(void *context, const struct wo_pattern *pattern, const str
 }
 
 /* Which pairs of bytes stand in a text, by their hash: most literals are ruled out by one of theirs. */
-enum { PAIR_BITS = 1024 };
+enum { PAIR_HASHES = 512 };
 struct byte_pairs {
-  uint64_t bits[PAIR_BITS / 64];
+  bool is_there[PAIR_HASHES];
 };
 
-static size_t pair_bit(const char *at) {
-  return ((unsigned char)at[0] * 37u + (unsigned char)at[1]) % PAIR_BITS;
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIR_HASHES;
 }
 
 static struct byte_pairs pairs_of(struct wo_view text) {
-  struct byte_pairs pairs = {{0}};
-  for (size_t i = 0; i + 1 < text.len; i++) pairs.bits[pair_bit(text.ptr + i) / 64] |= UINT64_C(1) << pair_bit(text.ptr + i) % 64;
+  struct byte_pairs pairs = {{false}};
+  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
   return pairs;
 }
 
 /* False only when the literal cannot stand in the text: its first or its last two bytes do not. */
 static bool may_hold(const struct byte_pairs *pairs, struct wo_view literal) {
   if (literal.len < 2) return true;
-  const size_t first = pair_bit(literal.ptr);
-  const size_t last = pair_bit(literal.ptr + literal.len - 2);
-  return (pairs->bits[first / 64] >> first % 64 & pairs->bits[last / 64] >> last % 64 & 1) != 0;
+  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
 }
 
 /* A line that is looked at for progress or success. It is cleaned when a literal stands in it: most hold none. */

@@ -2,12 +2,13 @@
  *
  *   wo_embed FOLDER OUTPUT.c
  *
- * Every file goes in twice: as written, for linting and messages, and as a parsed tree without the parts that a diagnosis never
- * reads. The tree is what cJSON would build at run time, as initialised data: parsing was most of the program's start.
- * Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
+ * Every file goes in twice: as written, for linting and messages, and as a tree (rules/tree.h) without the parts that a diagnosis
+ * never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the program's
+ * start. Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "parsers/base/limits.h"
 #include "rules/rule_comments.h"
+#include "rules/tree.h"
 
 enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
 
@@ -51,17 +53,21 @@ static int write_byte(FILE *out, char c) {
   return fprintf(out, "\\%03o", (unsigned)(unsigned char)c);
 }
 
-/* Writes an array of bytes as short literals, which compile far faster than lists of numbers. The
- * compiler adds a NUL behind them, which the row's size leaves out. */
-static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
-  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+/* Writes bytes as short literals, which compile far faster than lists of numbers, between the quotes that the caller writes. */
+static void write_text(FILE *out, const char *text, size_t len) {
   int column = 0;
   for (size_t i = 0; i < len; i++) {
-    column += write_byte(embed->out, text[i]);
+    column += write_byte(out, text[i]);
     if (column < LINE_BYTES || i + 1 == len) continue;
-    fprintf(embed->out, "\"\n    \"");
+    fprintf(out, "\"\n    \"");
     column = 0;
   }
+}
+
+/* Writes an array of bytes. The compiler adds a NUL behind them, which the row's size leaves out. */
+static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
+  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+  write_text(embed->out, text, len);
   fprintf(embed->out, "\";\n");
 }
 
@@ -71,7 +77,7 @@ static bool add_row(struct embed *embed, int which, const char *name) {
   char *const at = embed->table[which] + embed->table_len[which];
   const size_t room = sizeof embed->table[which] - embed->table_len[which];
   const size_t n = embed->count;
-  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu},\n", name, n)
+  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu.nodes},\n", name, n)
                              : snprintf(at, room, "    {\"%s\", full_%zu, sizeof full_%zu - 1, 0, NULL},\n", name, n, n);
   if (len < 0 || (size_t)len >= room) return complain(name, "too many files");
   embed->table_len[which] += (size_t)len;
@@ -118,60 +124,26 @@ static size_t line_of(const char *text, const char *at) {
 
 /* ---- trees out -------------------------------------------------------------------------------------------------------- */
 
-/* Nodes of a tree, itself included. Counted anew at every level of writing: packs are shallow, and
- * this runs on the machine that builds. */
-static size_t count_nodes(const cJSON *node) {
-  size_t count = 1;
-  for (const cJSON *child = node->child; child != NULL; child = child->next) count += count_nodes(child);
-  return count;
-}
-
-/* A pointer to node `index` of the tree being written, or NULL. */
-static void write_link(const struct embed *embed, bool is_there, size_t index) {
-  if (is_there) {
-    fprintf(embed->out, "&tree_%zu[%zu], ", embed->count, index);
-  } else {
-    fprintf(embed->out, "0, ");
+static void write_nodes(FILE *out, const struct wo_tree *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_tree *const node = &nodes[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32, node->type, node->count, node->next, node->key);
+    if (node->type == WO_TREE_NUMBER) {
+      fprintf(out, ", {.number = %.17g}},\n", node->as.number); /* as many digits as bring a double back unchanged */
+    } else {
+      fprintf(out, ", {%" PRIu64 "}},\n", node->as.text);
+    }
   }
 }
 
-/* A string, or NULL. */
-static void write_string(FILE *out, const char *text) {
-  if (text == NULL) {
-    fprintf(out, "0");
-    return;
-  }
-  fputc('"', out);
-  for (const char *c = text; *c != '\0'; c++) write_byte(out, *c);
-  fputc('"', out);
-}
-
-/* Nodes in pre-order: the first child stands behind its parent, the next sibling behind all of its
- * elder's nodes. `prev` is only needed for changing a tree, which nobody does. The fields come in
- * the order of struct cJSON, and numbers with as many digits as bring a double back unchanged. */
-static void write_nodes(const struct embed *embed, const cJSON *node, size_t index) {
-  fprintf(embed->out, "    {");
-  write_link(embed, node->next != NULL, index + count_nodes(node));
-  fprintf(embed->out, "0, ");
-  write_link(embed, node->child != NULL, index + 1);
-  fprintf(embed->out, "%d, ", node->type);
-  write_string(embed->out, node->valuestring);
-  fprintf(embed->out, ", %d, %.17g, ", node->valueint, node->valuedouble);
-  write_string(embed->out, node->string);
-  fprintf(embed->out, "},\n");
-  size_t at = index + 1;
-  for (const cJSON *child = node->child; child != NULL; child = child->next) {
-    write_nodes(embed, child, at);
-    at += count_nodes(child);
-  }
-}
-
-/* A tree as one array; its root is the first element. Not const, as cJSON's functions take pointers
- * to what they could change; cJSON_Delete must never see it. */
-static void write_tree(const struct embed *embed, const cJSON *root) {
-  fprintf(embed->out, "static struct cJSON tree_%zu[%zu] = {\n", embed->count, count_nodes(root));
-  write_nodes(embed, root, 0);
-  fprintf(embed->out, "};\n");
+/* A tree as constant data: what lies in memory here is written as it lies. */
+static void write_tree(const struct embed *embed, const struct wo_tree *tree, size_t nodes, size_t text_bytes) {
+  fprintf(embed->out, "static const struct {\n  struct wo_tree nodes[%zu];\n  char text[%zu];\n} tree_%zu = {\n  {\n", nodes,
+          text_bytes + 1, embed->count);
+  write_nodes(embed->out, tree, nodes);
+  fprintf(embed->out, "  },\n    \"");
+  write_text(embed->out, (const char *)(tree + nodes), text_bytes);
+  fprintf(embed->out, "\",\n};\n");
 }
 
 /* ---- one file --------------------------------------------------------------------------------------------------------- */
@@ -187,9 +159,13 @@ static bool write_short(struct embed *embed, const char *path, char *text, size_
     return false;
   }
   cJSON *const array = shorten(root);
-  if (array != NULL) write_tree(embed, array);
+  size_t nodes = 0;
+  size_t text_bytes = 0;
+  struct wo_tree *const tree = array == NULL ? NULL : wo_tree_of(array, &nodes, &text_bytes);
+  if (tree != NULL) write_tree(embed, tree, nodes, text_bytes);
   cJSON_Delete(array);
-  return array != NULL || complain(path, "out of memory");
+  free(tree);
+  return tree != NULL || complain(path, "out of memory");
 }
 
 /* ---- files in --------------------------------------------------------------------------------------------------------- */
@@ -290,7 +266,7 @@ int main(int argc, char **argv) {
   embed->out = out;
   embed->root_len = strlen(argv[1]);
   fprintf(out,
-          "/* Written by rules/embed.c from the rule packs. */\n#include <cjson/cJSON.h>\n#include \"rules/embedded.h\"\n\n");
+          "/* Written by rules/embed.c from the rule packs. */\n#include \"rules/embedded.h\"\n#include \"rules/tree.h\"\n\n");
   bool is_done = embed_folder(embed, argv[1], 0);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;

@@ -221,7 +221,7 @@ struct wo_pack {
   size_t off_count;
 };
 
-struct cJSON;
+struct wo_tree;
 
 /* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
 struct wo_rule_file {
@@ -229,7 +229,7 @@ struct wo_rule_file {
   const char *data;
   size_t size;
   bool is_user;             /* from --rules: may replace a rule without a complaint */
-  const struct cJSON *tree; /* compiled-in rules: parsed when the program was built; data is then NULL */
+  const struct wo_tree *tree; /* compiled-in rules: made when the program was built; data is then NULL */
 };
 
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
