@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "parsers/base/limits.h"
+#include "rules/rule.h"
 #include "rules/rule_comments.h"
 #include "rules/tree.h"
 
@@ -26,12 +27,15 @@ enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
  * diagnosis would miss it. */
 static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since", "source"};
 
+enum { FILES_MAX = 1024 };
+
 /* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
 struct embed {
   FILE *out;
   size_t root_len; /* of the packs folder's path: names are relative to it */
   size_t count;
-  char table[2][1 << 16]; /* rows of the two arrays, collected while the bytes are written */
+  struct wo_rule_file files[FILES_MAX]; /* as written; name and data are owned */
+  char table[2][1 << 16];               /* rows of the two arrays, collected while the bytes are written */
   size_t table_len[2];
 };
 
@@ -185,6 +189,20 @@ static bool read_file(const char *path, char *text, size_t *ret_len) {
   return true;
 }
 
+/* Keeps a file as written, for the load that the prefilter is made of. */
+static bool keep_file(struct embed *embed, const char *name, const char *text, size_t len) {
+  char *const data = malloc(len + 1);
+  char *const own_name = strdup(name);
+  if (data == NULL || own_name == NULL || embed->count == FILES_MAX) {
+    free(data);
+    free(own_name);
+    return complain(name, "too many files, or out of memory");
+  }
+  memcpy(data, text, len);
+  embed->files[embed->count] = (struct wo_rule_file){.name = own_name, .data = data, .size = len};
+  return true;
+}
+
 /* Both forms of one file. Its name becomes part of a string literal, and of messages, so names that
  * would need escapes are refused rather than escaped. */
 static bool embed_file(struct embed *embed, const char *path) {
@@ -194,12 +212,12 @@ static bool embed_file(struct embed *embed, const char *path) {
   char *const text = malloc(WO_LIMIT_RULE_FILE_BYTES + 2);
   if (text == NULL) return complain(path, "out of memory");
   size_t len = 0;
-  bool is_done = read_file(path, text, &len);
+  bool is_done = read_file(path, text, &len) && keep_file(embed, name, text, len);
   if (is_done) write_array(embed, "full", text, len);
   is_done = is_done && write_short(embed, path, text, len);
   is_done = is_done && add_row(embed, 0, name) && add_row(embed, 1, name);
   free(text);
-  embed->count++;
+  if (is_done) embed->count++;
   return is_done;
 }
 
@@ -238,6 +256,67 @@ static bool embed_folder(struct embed *embed, const char *folder, int depth) {
   return is_done;
 }
 
+/* ---- the prefilter ---------------------------------------------------------------------------------------------------- */
+
+static void write_places(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_place places[] = {\n");
+  for (size_t i = 0; i < tables->place_count; i++) {
+    const struct wo_prefilter_place place = tables->places[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},\n", place.window, place.literal, place.offset,
+            place.next);
+  }
+  fprintf(out, "};\n");
+}
+
+/* Few slots are taken, so only those are written. */
+static void write_slots(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_slot slots[%zu] = {\n", tables->slot_count);
+  for (size_t i = 0; i < tables->slot_count; i++) {
+    const struct wo_prefilter_slot slot = tables->slots[i];
+    if (slot.head > 0) fprintf(out, "    [%zu] = {%" PRIu32 ", %" PRIu32 "},\n", i, slot.window, slot.head);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_bitmap(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const uint32_t bitmap[%zu] = {\n", tables->bitmap_words);
+  for (size_t i = 0; i < tables->bitmap_words; i++) {
+    if (tables->bitmap[i] != 0) fprintf(out, "    [%zu] = %" PRIu32 ",\n", i, tables->bitmap[i]);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_tables_of(FILE *out, const struct wo_prefilter_tables *tables) {
+  write_places(out, tables);
+  write_slots(out, tables);
+  write_bitmap(out, tables);
+  fprintf(out, "\nconst struct wo_prefilter_tables wo_embedded_prefilter = {\n    .made_of = UINT64_C(%" PRIu64 "),\n",
+          tables->made_of);
+  fprintf(out, "    .bitmap = bitmap,\n    .places = places,\n    .slots = slots,\n    .bitmap_words = %zu,\n",
+          tables->bitmap_words);
+  fprintf(out, "    .place_count = %zu,\n    .slot_count = %zu,\n};\n", tables->place_count, tables->slot_count);
+}
+
+/* Loads what was embedded, as the program will, and writes the prefilter's tables for its patterns. So a mistake in a pack that a
+ * load finds ends the build, too. */
+static bool write_prefilter(const struct embed *embed) {
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(embed->files, embed->count, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) != WO_OK) {
+    fprintf(stderr, "%s:%" PRIu64 ":%" PRIu32 ": %s\n", err.file, err.line, err.column, err.message);
+    return false;
+  }
+  struct wo_pattern_set *set = NULL;
+  const bool is_made = wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK;
+  if (is_made) {
+    const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
+    write_tables_of(embed->out, &tables);
+  }
+  wo_pattern_set_free(set);
+  wo_pack_free(pack);
+  return is_made || complain("prefilter", "out of memory");
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
 /* An empty row at the end keeps an empty array legal C. */
@@ -247,6 +326,13 @@ static void write_tables(struct embed *embed) {
     fprintf(embed->out, "\nconst struct wo_rule_file wo_embedded_%s[] = {\n%.*s    {\"\", \"\", 0, 0, NULL},\n};\n", names[i],
             (int)embed->table_len[i], embed->table[i]);
     fprintf(embed->out, "const size_t wo_embedded_%s_count = %zu;\n", names[i], embed->count);
+  }
+}
+
+static void forget_files(struct embed *embed) {
+  for (size_t i = 0; i < embed->count; i++) {
+    free((void *)(uintptr_t)embed->files[i].name);
+    free((void *)(uintptr_t)embed->files[i].data);
   }
 }
 
@@ -267,12 +353,13 @@ int main(int argc, char **argv) {
   embed->root_len = strlen(argv[1]);
   fprintf(out,
           "/* Written by rules/embed.c from the rule packs. */\n#include \"rules/embedded.h\"\n#include \"rules/tree.h\"\n\n");
-  bool is_done = embed_folder(embed, argv[1], 0);
+  bool is_done = embed_folder(embed, argv[1], 0) && write_prefilter(embed);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;
   is_done = fclose(out) == 0 && is_done;
   /* A half-written file must not look finished to the next build. */
   if (!is_done) remove(argv[2]);
+  forget_files(embed);
   free(embed);
   return is_done ? 0 : 1;
 }

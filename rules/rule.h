@@ -240,6 +240,9 @@ enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
 /* The compiled-in packs at that depth. */
 const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count);
 
+/* The prefilter's tables for the patterns of the compiled-in packs alone, to be tried on any pack. */
+const struct wo_prefilter_tables *wo_rule_prefilter(void);
+
 /* Loads rule files. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN with file, line and column in *err when a file is wrong; nothing is
  * loaded then. Unknown keys are errors. *ret_pack must be released with wo_pack_free. */
 enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
