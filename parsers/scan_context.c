@@ -101,19 +101,57 @@ size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, si
 /* Lines before one without a time that are looked at for the time of its writer. */
 #define STAMP_LINES 200
 
-struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+/* Whether the last search was for a line of this writer. */
+static bool knows_source(const struct wo_stamp_memo *memo, struct wo_view source) {
+  return memo->is_set && wo_view_equal((struct wo_view){memo->source, memo->source_len}, source);
+}
+
+/* What a search finds that has passed `lines` lines and comes to the line of the last one, of the same writer: the same, unless
+ * that lies too far back by now. */
+static void take_over(const struct wo_stamp_memo *last, const struct backwards *walk, int lines, struct wo_stamp_memo *memo) {
+  const uint64_t floor = walk->base + walk->floor;
+  const bool is_in_reach = last->offset > floor || floor == 0;
+  if (last->stamp.clock == WO_CLOCK_NONE || !is_in_reach || lines + 1 + last->lines >= STAMP_LINES) return;
+  memo->stamp = last->stamp;
+  memo->offset = last->offset;
+  memo->lines = lines + 1 + last->lines;
+}
+
+/* Looks for the nearest time of a writer; *memo gets what is found. */
+static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct wo_stamp_memo *memo) {
+  const struct wo_stamp_memo *const last = &scan->stamp_memo;
+  const bool is_known = knows_source(last, line->prefix.source);
   struct backwards walk = walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   char buf[STAMP_BYTES];
   for (int lines = 0; lines < STAMP_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    if (is_known && offset == last->from) {
+      take_over(last, &walk, lines, memo);
+      return;
+    }
     const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
     if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
-    struct wo_stamp stamp = prefix.stamp;
-    stamp.is_inherited = true;
-    return stamp;
+    memo->stamp = prefix.stamp;
+    memo->stamp.is_inherited = true;
+    memo->offset = offset;
+    memo->lines = lines;
+    return;
   }
-  return (struct wo_stamp){.clock = WO_CLOCK_NONE};
+}
+
+/* Only lines without a time of their own get here, so that the line of the last search has none to give. */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+  const struct wo_view source = line->prefix.source;
+  struct wo_stamp_memo memo = {.from = scan->buf_offset + scan->line_start, .stamp = {.clock = WO_CLOCK_NONE}};
+  assert(line->prefix.stamp.clock == WO_CLOCK_NONE);
+  if (knows_source(&scan->stamp_memo, source) && scan->stamp_memo.from == memo.from) return scan->stamp_memo.stamp;
+  find_stamp(scan, line, &memo);
+  memo.is_set = source.len <= sizeof memo.source;
+  if (memo.is_set && source.len > 0) memcpy(memo.source, source.ptr, source.len);
+  memo.source_len = source.len;
+  scan->stamp_memo = memo;
+  return memo.stamp;
 }
 
 /* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
