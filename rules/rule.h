@@ -266,6 +266,9 @@ const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 
+/* The place of a fact among those of rules/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there has. */
+size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
+
 /* The names of families, in the order of docs/rules.md; NULL behind the last one. */
 const char *wo_rule_family(size_t at);
 
