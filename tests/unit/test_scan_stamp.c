@@ -21,7 +21,7 @@ static void put_line(struct sample_log *log, uint64_t *seed, size_t number, size
   if (rank > 0) snprintf(label, sizeof label, "[rank%zu]: ", rank);
   char stamp[32] = "";
   if (has_stamp) snprintf(stamp, sizeof stamp, "2025-01-06 15:%02zu:%02zu ", number / 60, number % 60);
-  char text[LINE_BYTES + 1];
+  char text[LINE_BYTES];
   snprintf(text, sizeof text, "%s%s%s %zu", label, stamp, has_mark ? "FAILMARK" : "nothing", number);
   if (sample_below(seed, 9) == 0) text[0] = '\0';
   snprintf(line, sizeof line, "%-63s\n", text);
