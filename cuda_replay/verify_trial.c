@@ -8,6 +8,7 @@
 
 #include "cuda_replay/check.h"
 #include "cuda_replay/repeat.h"
+#include "cuda_replay/verify_measured.h"
 #include "cuda_replay/whatif.h"
 #include "parsers/base/units.h"
 
@@ -83,7 +84,10 @@ static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_er
   const struct wo_check_options options = {.settings = NULL}; /* as recorded */
   const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
   if (status == WO_E_NOMEM) return status;
-  if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
+  if (status == WO_OK && check.verdict == WO_CHECK_REFUSED)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
+  else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
   return WO_OK;
 }
@@ -104,6 +108,7 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   struct wo_verify_subject subject = {.recording = recording, .trace = trace, .path = path, .torch = torch};
   if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
   if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
+  if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
   enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
@@ -166,7 +171,8 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   return status;
 }
 
-/* The one place that runs a pattern: on the model. A GPU would take the same pattern, settings and capacity. */
+/* The one place that runs a pattern on the model. A GPU takes the same pattern, settings and capacity (wo_verify_high_end_make).
+ */
 static enum wo_status run(const struct trial *trial, const struct wo_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
   const struct wo_whatif_options options = {
@@ -250,6 +256,15 @@ static enum wo_status run_ends(const struct trial *trial, struct wo_verify_resul
   return status;
 }
 
+/* What all runs of a trial share; the basis is released with wo_program_change_basis_done after WO_OK only. */
+static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
+  const struct wo_verify_subject *const subject = trial->subject;
+  trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
+  const enum wo_status status = choose_settings(trial, err);
+  if (status != WO_OK || !trial->is_changed) return status;
+  return wo_program_change_prepare(&trial->change->change, &subject->pattern, &subject->classes, NULL, &trial->basis, err);
+}
+
 /* What the recording cannot be put through is an answer. */
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
@@ -257,10 +272,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
   assert(subject && ret_result && err);
-  trial.is_changed = change && !wo_program_change_is_none(&change->change);
-  enum wo_status status = choose_settings(&trial, &reason);
-  if (status == WO_OK && trial.is_changed)
-    status = wo_program_change_prepare(&change->change, &subject->pattern, &subject->classes, NULL, &trial.basis, &reason);
+  enum wo_status status = prepare(&trial, &reason);
   if (status == WO_OK) {
     status = run_ends(&trial, &result, &reason);
     wo_program_change_basis_done(&trial.basis);
@@ -270,8 +282,31 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
   }
+  wo_verify_heed_measured(subject, change, &result);
   *ret_result = result;
   return WO_OK;
+}
+
+/* ---- For other places ---- */
+
+uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
+
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                       struct wo_verify_high_end *ret_end, struct wo_err *err) {
+  struct trial trial = {.subject = subject, .change = change};
+  assert(subject && ret_end && err);
+  enum wo_status status = prepare(&trial, err);
+  if (status != WO_OK) return status;
+  *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
+  status = make_end(&trial, WO_BOUND_HIGH, &ret_end->pattern, err);
+  wo_program_change_basis_done(&trial.basis);
+  return status;
+}
+
+void wo_verify_high_end_done(struct wo_verify_high_end *end) {
+  if (end) wo_pattern_done(&end->pattern);
 }
 
 /* The order of the enumerators is that of the news, but that nothing is worse than no answer. */
