@@ -114,9 +114,9 @@ struct wo_fix {
   size_t command_count;
   const struct wo_clause *notes; /* what the user should know before doing it */
   size_t note_count;
-  struct wo_view explain;    /* long text */
+  struct wo_view explain;               /* long text */
   const struct wo_template *replays_as; /* the change as options of `whyoom replay`; NULL: it cannot be replayed */
-  const struct wo_off *off;  /* NULL: in force */
+  const struct wo_off *off;             /* NULL: in force */
   struct wo_rule_place place;
 };
 
@@ -228,7 +228,7 @@ struct wo_rule_file {
   const char *name; /* for messages: "causes/fragmentation.json" */
   const char *data;
   size_t size;
-  bool is_user;             /* from --rules: may replace a rule without a complaint */
+  bool is_user;               /* from --rules: may replace a rule without a complaint */
   const struct wo_tree *tree; /* compiled-in rules: made when the program was built; data is then NULL */
 };
 
