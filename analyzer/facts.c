@@ -28,15 +28,19 @@ static const struct fact_row fact_table[] = {
 /* Steps from which a failure no longer counts as one of the first. */
 #define FIRST_STEPS 3
 
+/* The row of a name, or NULL. */
+static struct wo_fact_row *find_row(const struct wo_facts *facts, struct wo_view name) {
+  const size_t at = wo_fact_place(facts->pack, name);
+  assert(at >= facts->row_count || wo_view_equal(facts->rows[at].name, name));
+  return at < facts->row_count ? &facts->rows[at] : NULL;
+}
+
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence) {
-  for (size_t i = 0; i < facts->row_count; i++) {
-    if (!wo_view_is(facts->rows[i].name, name)) continue;
-    assert(facts->rows[i].unit == value.unit);
-    value.evidence = evidence;
-    facts->rows[i].value = value;
-    return;
-  }
-  assert(false && "fact is missing in rules/facts.def");
+  struct wo_fact_row *const row = find_row(facts, wo_view_of(name));
+  assert(row != NULL && row->unit == value.unit && "fact is missing in rules/facts.def");
+  if (row == NULL) return;
+  value.evidence = evidence;
+  row->value = value;
 }
 
 static void set_number(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
@@ -538,10 +542,8 @@ struct wo_value wo_facts_get(const struct wo_facts *facts, struct wo_view name) 
     const enum wo_kind kind = wo_kind_find(wo_view_skip(name, 6));
     return wo_value_exact(WO_UNIT_NUMBER, (double)facts->counts[kind]);
   }
-  for (size_t i = 0; i < facts->row_count; i++) {
-    if (wo_view_equal(facts->rows[i].name, name)) return facts->rows[i].value;
-  }
-  return wo_facts_get_event_fact(facts, name);
+  const struct wo_fact_row *const row = find_row(facts, name);
+  return row != NULL ? row->value : wo_facts_get_event_fact(facts, name);
 }
 
 static struct wo_value get_from_source(void *context, struct wo_view name) {

@@ -12,15 +12,16 @@ struct item {
   uint32_t block;
 };
 
-struct wo_order_leaf {
+union wo_order_leaf {
   struct item items[LEAF_MAX];
-  uint32_t count;
   uint32_t next_spare; /* of an unused leaf */
 };
 
+/* What is known of a leaf without reading it: whether to look into it, and whether it is to be joined with its neighbour. */
 struct wo_order_entry {
   struct wo_block_key first;
   uint32_t leaf;
+  uint32_t count; /* entries of the leaf */
 };
 
 /* One comparison of 128 bits, which compiles without a branch: the outcome of a comparison in a search cannot be predicted. */
@@ -39,7 +40,7 @@ static bool is_equal(struct wo_block_key a, struct wo_block_key b) {
   return a.size_bytes == b.size_bytes && a.tie == b.tie;
 }
 
-static struct wo_order_leaf *leaf_of(const struct wo_block_order *order, size_t entry) {
+static union wo_order_leaf *leaf_of(const struct wo_block_order *order, size_t entry) {
   assert(entry < order->leaf_count);
   return &order->leaves[order->directory[entry].leaf];
 }
@@ -56,13 +57,12 @@ bool wo_block_order_reserve(struct wo_block_order *order, size_t blocks) {
   struct wo_order_entry *const directory = realloc(order->directory, needed * sizeof *directory);
   if (directory == NULL) return false;
   order->directory = directory;
-  struct wo_order_leaf *const leaves = realloc(order->leaves, needed * sizeof *leaves);
+  union wo_order_leaf *const leaves = realloc(order->leaves, needed * sizeof *leaves);
   if (leaves == NULL) return false;
   order->leaves = leaves;
   if (order->room == 0) order->spare_leaf = WO_ORDER_NONE;
   for (size_t i = needed; i > order->leaf_capacity; i--) {
     leaves[i - 1].next_spare = order->spare_leaf;
-    leaves[i - 1].count = 0;
     order->spare_leaf = (uint32_t)(i - 1);
   }
   order->leaf_capacity = needed;
@@ -90,10 +90,11 @@ static size_t find_leaf(const struct wo_block_order *order, struct wo_block_key 
 }
 
 /* The number of keys of a leaf that are below `key`. */
-static size_t find_in_leaf(const struct wo_order_leaf *leaf, struct wo_block_key key) {
-  assert(leaf->count > 0);
+static size_t find_in_leaf(const struct wo_block_order *order, size_t entry, struct wo_block_key key) {
+  const union wo_order_leaf *const leaf = leaf_of(order, entry);
+  assert(order->directory[entry].count > 0);
   const struct item *base = leaf->items;
-  for (size_t left = leaf->count; left > 1;) {
+  for (size_t left = order->directory[entry].count; left > 1;) {
     const size_t half = left / 2;
     base += half & all_ones(is_below(base[half - 1].key, key));
     left -= half;
@@ -104,18 +105,16 @@ static size_t find_in_leaf(const struct wo_order_leaf *leaf, struct wo_block_key
 /* The place of the first key that is at least `key`, or the one behind the last entry of a leaf. */
 static struct wo_block_place find(const struct wo_block_order *order, struct wo_block_key key) {
   const size_t entry = find_leaf(order, key);
-  return (struct wo_block_place){entry, find_in_leaf(leaf_of(order, entry), key)};
+  return (struct wo_block_place){entry, find_in_leaf(order, entry, key)};
 }
 
 /* The block at a place, or the first behind it, whose place it becomes. */
 static uint32_t block_at(const struct wo_block_order *order, struct wo_block_place *place) {
-  const struct wo_order_leaf *leaf = leaf_of(order, place->leaf);
-  if (place->at == leaf->count) {
+  if (place->at == order->directory[place->leaf].count) {
     if (place->leaf + 1 == order->leaf_count) return WO_ORDER_NONE;
     *place = (struct wo_block_place){place->leaf + 1, 0};
-    leaf = leaf_of(order, place->leaf);
   }
-  return leaf->items[place->at].block;
+  return leaf_of(order, place->leaf)->items[place->at].block;
 }
 
 uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_block_key key, struct wo_block_place *ret_place) {
@@ -129,8 +128,8 @@ uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_b
 uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key) {
   if (order->count == 0) return WO_ORDER_NONE;
   struct wo_block_place place = find(order, key);
-  const struct wo_order_leaf *const leaf = leaf_of(order, place.leaf);
-  if (place.at < leaf->count && is_equal(leaf->items[place.at].key, key)) place.at++;
+  const bool is_inside = place.at < order->directory[place.leaf].count;
+  if (is_inside && is_equal(leaf_of(order, place.leaf)->items[place.at].key, key)) place.at++;
   return block_at(order, &place);
 }
 
@@ -139,57 +138,53 @@ uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_bloc
   const struct wo_block_place place = find(order, key);
   if (place.at > 0) return leaf_of(order, place.leaf)->items[place.at - 1].block;
   if (place.leaf == 0) return WO_ORDER_NONE;
-  const struct wo_order_leaf *const before = leaf_of(order, place.leaf - 1);
-  return before->items[before->count - 1].block;
+  return leaf_of(order, place.leaf - 1)->items[order->directory[place.leaf - 1].count - 1].block;
 }
 
 /* ---- Changing ---- */
 
 /* Adds a leaf without entries at directory[entry]. */
-static struct wo_order_leaf *open_leaf(struct wo_block_order *order, size_t entry) {
+static void open_leaf(struct wo_block_order *order, size_t entry) {
   assert(order->spare_leaf != WO_ORDER_NONE && entry <= order->leaf_count);
   const uint32_t leaf = order->spare_leaf;
   order->spare_leaf = order->leaves[leaf].next_spare;
   struct wo_order_entry *const at = &order->directory[entry];
   memmove(at + 1, at, (order->leaf_count - entry) * sizeof *at);
   at->leaf = leaf;
+  at->count = 0;
   order->leaf_count++;
-  return &order->leaves[leaf];
 }
 
 static void close_leaf(struct wo_block_order *order, size_t entry) {
   struct wo_order_entry *const at = &order->directory[entry];
-  order->leaves[at->leaf].count = 0;
   order->leaves[at->leaf].next_spare = order->spare_leaf;
   order->spare_leaf = at->leaf;
   order->leaf_count--;
   memmove(at, at + 1, (order->leaf_count - entry) * sizeof *at);
 }
 
-/* Puts the entries of leaf `from` from `start` on behind those of leaf `to`. */
-static void append(struct wo_order_leaf *to, const struct wo_order_leaf *from, size_t start) {
-  const size_t count = from->count - start;
-  memcpy(&to->items[to->count], &from->items[start], count * sizeof to->items[0]);
-  to->count += (uint32_t)count;
+/* Moves the entries of one leaf from `start` on behind those of another. */
+static void move_entries(struct wo_block_order *order, size_t from, size_t start, size_t to) {
+  const size_t count = order->directory[from].count - start;
+  memcpy(&leaf_of(order, to)->items[order->directory[to].count], &leaf_of(order, from)->items[start],
+         count * sizeof(struct item));
+  order->directory[to].count += (uint32_t)count;
+  order->directory[from].count = (uint32_t)start;
 }
 
 /* Makes one of leaf `entry` and the one behind it when both are small. */
 static void join(struct wo_block_order *order, size_t entry) {
   if (entry + 1 >= order->leaf_count) return;
-  struct wo_order_leaf *const left = leaf_of(order, entry);
-  const struct wo_order_leaf *const right = leaf_of(order, entry + 1);
-  if (left->count + right->count > MERGE_MAX) return;
-  append(left, right, 0);
+  if (order->directory[entry].count + order->directory[entry + 1].count > MERGE_MAX) return;
+  move_entries(order, entry + 1, 0, entry);
   close_leaf(order, entry + 1);
 }
 
 /* Cuts a full leaf into halves; its neighbours may now be small enough to take one. */
 static void cut(struct wo_block_order *order, size_t entry) {
-  struct wo_order_leaf *const right = open_leaf(order, entry + 1);
-  struct wo_order_leaf *const left = leaf_of(order, entry);
-  append(right, left, LEAF_MAX / 2);
-  left->count = LEAF_MAX / 2;
-  order->directory[entry + 1].first = right->items[0].key;
+  open_leaf(order, entry + 1);
+  move_entries(order, entry, LEAF_MAX / 2, entry + 1);
+  order->directory[entry + 1].first = leaf_of(order, entry + 1)->items[0].key;
   join(order, entry + 1);
   if (entry > 0) join(order, entry - 1);
 }
@@ -198,32 +193,32 @@ void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key
   assert(order->count < order->room);
   if (order->leaf_count == 0) open_leaf(order, 0);
   size_t entry = find_leaf(order, key);
-  if (leaf_of(order, entry)->count == LEAF_MAX) {
+  if (order->directory[entry].count == LEAF_MAX) {
     cut(order, entry);
     entry = find_leaf(order, key);
   }
-  struct wo_order_leaf *const leaf = leaf_of(order, entry);
-  const size_t at = leaf->count == 0 ? 0 : find_in_leaf(leaf, key);
-  struct item *const item = &leaf->items[at];
+  struct wo_order_entry *const leaf = &order->directory[entry];
+  const size_t at = leaf->count == 0 ? 0 : find_in_leaf(order, entry, key);
+  struct item *const item = &leaf_of(order, entry)->items[at];
   assert(at == leaf->count || !is_equal(item->key, key));
   memmove(item + 1, item, (leaf->count - at) * sizeof *item);
   *item = (struct item){key, block};
   leaf->count++;
   order->count++;
-  if (at == 0) order->directory[entry].first = key;
+  if (at == 0) leaf->first = key;
 }
 
 void wo_block_order_take(struct wo_block_order *order, struct wo_block_place place) {
-  struct wo_order_leaf *const leaf = leaf_of(order, place.leaf);
+  struct wo_order_entry *const leaf = &order->directory[place.leaf];
   assert(place.at < leaf->count);
-  struct item *const item = &leaf->items[place.at];
+  struct item *const item = &leaf_of(order, place.leaf)->items[place.at];
   leaf->count--;
   order->count--;
   memmove(item, item + 1, (leaf->count - place.at) * sizeof *item);
   if (leaf->count == 0) {
     close_leaf(order, place.leaf);
   } else {
-    if (place.at == 0) order->directory[place.leaf].first = leaf->items[0].key;
+    if (place.at == 0) leaf->first = leaf_of(order, place.leaf)->items[0].key;
     join(order, place.leaf);
   }
   if (place.leaf > 0) join(order, place.leaf - 1);
@@ -242,14 +237,15 @@ bool wo_block_order_is_valid(const struct wo_block_order *order) {
   size_t count = 0;
   const struct wo_block_key *last = NULL;
   for (size_t i = 0; i < order->leaf_count; i++) {
-    const struct wo_order_leaf *const leaf = leaf_of(order, i);
-    if (leaf->count == 0 || leaf->count > LEAF_MAX || !is_equal(leaf->items[0].key, order->directory[i].first)) return false;
-    if (i > 0 && leaf->count + leaf_of(order, i - 1)->count <= MERGE_MAX) return false;
-    for (size_t k = 0; k < leaf->count; k++) {
+    const union wo_order_leaf *const leaf = leaf_of(order, i);
+    const size_t in_leaf = order->directory[i].count;
+    if (in_leaf == 0 || in_leaf > LEAF_MAX || !is_equal(leaf->items[0].key, order->directory[i].first)) return false;
+    if (i > 0 && in_leaf + order->directory[i - 1].count <= MERGE_MAX) return false;
+    for (size_t k = 0; k < in_leaf; k++) {
       if (last != NULL && !is_below(*last, leaf->items[k].key)) return false;
       last = &leaf->items[k].key;
     }
-    count += leaf->count;
+    count += in_leaf;
   }
   return count == order->count && count <= order->room;
 }

@@ -24,12 +24,12 @@ struct wo_block_place {
   size_t at;
 };
 
-struct wo_order_leaf;
+union wo_order_leaf;
 struct wo_order_entry;
 
 /* {0} is an order without room. Members are for block_order.c. */
 struct wo_block_order {
-  struct wo_order_leaf *leaves;
+  union wo_order_leaf *leaves;
   struct wo_order_entry *directory; /* by key; leaf_count of them */
   size_t leaf_count;
   size_t leaf_capacity;

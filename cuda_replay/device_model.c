@@ -1,9 +1,9 @@
-/* The device that is not there: counts pages, and keeps a sorted list of the address ranges that are taken. */
+/* The device that is not there: counts pages, and keeps the address ranges that are taken. */
 #include "cuda_replay/device_model.h"
 
 #include <assert.h>
 
-#include "parsers/base/vec.h"
+#include "cuda_replay/stretches.h"
 
 #define PAGE_DEFAULT_BYTES (UINT64_C(2) << 20)
 #define TOTAL_DEFAULT_BYTES (UINT64_C(80) << 30)
@@ -19,92 +19,28 @@
 /* Tries of the shuffled policy before it takes the lowest gap. */
 enum { SHUFFLE_TRIES = 64 };
 
-struct stretch {
-  uint64_t start;
-  uint64_t end;
-};
-
 struct wo_device_model {
   struct wo_device_model_options options;
   uint64_t used_bytes;
   uint64_t peak_bytes;
   uint64_t random;
   const char *message;
-  struct {
-    struct stretch *items; /* by address, without overlaps */
-    size_t count, capacity;
-  } taken;
+  struct wo_stretches taken;
 };
 
 /* ---- Taken addresses ---- */
 
-/* Index of the first stretch that ends above `address`. */
-static size_t stretch_at(const struct wo_device_model *model, uint64_t address) {
-  size_t start = 0;
-  for (size_t end = model->taken.count; start < end;) {
-    const size_t middle = start + (end - start) / 2;
-    if (model->taken.items[middle].end <= address) {
-      start = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return start;
-}
-
 static bool is_taken(const struct wo_device_model *model, uint64_t start, uint64_t end) {
-  const size_t at = stretch_at(model, start);
-  return at < model->taken.count && model->taken.items[at].start < end;
+  struct wo_stretch stretch;
+  return wo_stretches_above(&model->taken, start, &stretch) && stretch.start < end;
 }
 
 static enum wo_status add_stretch(struct wo_device_model *model, uint64_t start, uint64_t end) {
   assert(start < end && !is_taken(model, start, end));
-  if (!WO_VEC_RESERVE(&model->taken, 1, SIZE_MAX)) return WO_E_NOMEM;
-  struct stretch *const at = &model->taken.items[stretch_at(model, start)];
-  memmove(at + 1, at, (model->taken.count - (size_t)(at - model->taken.items)) * sizeof *at);
-  *at = (struct stretch){start, end};
-  model->taken.count++;
-  return WO_OK;
-}
-
-/* Removes the stretch that begins at `start`. False when there is none. */
-static bool remove_stretch(struct wo_device_model *model, uint64_t start) {
-  const size_t index = stretch_at(model, start);
-  if (index == model->taken.count || model->taken.items[index].start != start) return false;
-  struct stretch *const at = &model->taken.items[index];
-  model->taken.count--;
-  memmove(at, at + 1, (model->taken.count - index) * sizeof *at);
-  return true;
+  return wo_stretches_add(&model->taken, (struct wo_stretch){start, end}) ? WO_OK : WO_E_NOMEM;
 }
 
 /* ---- Policies: each returns a start in [SPACE_START, SPACE_END - size], or 0 when there is no gap ---- */
-
-static uint64_t round_up(uint64_t value, uint64_t step) {
-  return (value + step - 1) / step * step;
-}
-
-/* The lowest gap. */
-static uint64_t find_ascending(const struct wo_device_model *model, uint64_t size_bytes, uint64_t stride_bytes) {
-  uint64_t start = SPACE_START;
-  for (size_t i = stretch_at(model, SPACE_START); i < model->taken.count; i++) {
-    if (model->taken.items[i].start >= start && model->taken.items[i].start - start >= size_bytes) return start;
-    start = round_up(model->taken.items[i].end, stride_bytes);
-  }
-  return start < SPACE_END && SPACE_END - start >= size_bytes ? start : 0;
-}
-
-/* The highest gap. */
-static uint64_t find_descending(const struct wo_device_model *model, uint64_t size_bytes, uint64_t stride_bytes) {
-  uint64_t end = SPACE_END;
-  for (size_t i = model->taken.count; i > 0; i--) {
-    const struct stretch *const stretch = &model->taken.items[i - 1];
-    if (stretch->start >= end) continue;
-    const uint64_t start = end >= size_bytes ? (end - size_bytes) / stride_bytes * stride_bytes : 0;
-    if (start >= stretch->end) return start;
-    end = stretch->start;
-  }
-  return end >= SPACE_START + size_bytes + stride_bytes ? (end - size_bytes) / stride_bytes * stride_bytes : 0;
-}
 
 /* xorshift64*: a fixed sequence for each seed. */
 static uint64_t next_random(struct wo_device_model *model) {
@@ -114,32 +50,37 @@ static uint64_t next_random(struct wo_device_model *model) {
   return model->random * UINT64_C(2685821657736338717);
 }
 
-static uint64_t find_shuffled(struct wo_device_model *model, uint64_t size_bytes, uint64_t stride_bytes) {
-  const uint64_t places = (SPACE_END - SPACE_START - size_bytes) / stride_bytes;
+static uint64_t find_shuffled(struct wo_device_model *model, const struct wo_gap_wish *wish) {
+  const uint64_t places = (SPACE_END - SPACE_START - wish->size_bytes) / wish->stride_bytes;
   for (int i = 0; i < SHUFFLE_TRIES && places > 0; i++) {
-    const uint64_t start = SPACE_START + next_random(model) % places * stride_bytes;
-    if (!is_taken(model, start, start + size_bytes)) return start;
+    const uint64_t start = SPACE_START + next_random(model) % places * wish->stride_bytes;
+    if (!is_taken(model, start, start + wish->size_bytes)) return start;
   }
-  return find_ascending(model, size_bytes, stride_bytes);
+  return wo_stretches_lowest_gap(&model->taken, wish);
+}
+
+static uint64_t find_addresses(struct wo_device_model *model, const struct wo_gap_wish *wish) {
+  switch (model->options.policy) {
+  case WO_ADDRESS_DESCENDING:
+    return wo_stretches_highest_gap(&model->taken, wish);
+  case WO_ADDRESS_SHUFFLED:
+    return find_shuffled(model, wish);
+  case WO_ADDRESS_ASCENDING:
+  default:
+    return wo_stretches_lowest_gap(&model->taken, wish);
+  }
 }
 
 /* Finds addresses and takes them. WO_E_LIMIT when there are none. */
 static enum wo_status take_addresses(struct wo_device_model *model, uint64_t size_bytes, uint64_t *ret_address) {
   if (size_bytes == 0 || size_bytes > SPACE_END - SPACE_START) return WO_E_LIMIT;
-  const uint64_t stride_bytes = size_bytes >= LARGE_BYTES ? LARGE_STRIDE_BYTES : PAGE_DEFAULT_BYTES;
-  uint64_t address = 0;
-  switch (model->options.policy) {
-  case WO_ADDRESS_DESCENDING:
-    address = find_descending(model, size_bytes, stride_bytes);
-    break;
-  case WO_ADDRESS_SHUFFLED:
-    address = find_shuffled(model, size_bytes, stride_bytes);
-    break;
-  case WO_ADDRESS_ASCENDING:
-  default:
-    address = find_ascending(model, size_bytes, stride_bytes);
-    break;
-  }
+  const struct wo_gap_wish wish = {
+      .space_start = SPACE_START,
+      .space_end = SPACE_END,
+      .size_bytes = size_bytes,
+      .stride_bytes = size_bytes >= LARGE_BYTES ? LARGE_STRIDE_BYTES : PAGE_DEFAULT_BYTES,
+  };
+  const uint64_t address = find_addresses(model, &wish);
   if (address == 0) return WO_E_LIMIT;
   *ret_address = address;
   return add_stretch(model, address, address + size_bytes);
@@ -149,7 +90,8 @@ static enum wo_status take_addresses(struct wo_device_model *model, uint64_t siz
 
 /* Bytes that a piece takes, in whole pages. */
 static uint64_t pages_of(const struct wo_device_model *model, uint64_t size_bytes) {
-  return size_bytes > UINT64_C(1) << 62 ? size_bytes : round_up(size_bytes, model->options.page_bytes);
+  const uint64_t page_bytes = model->options.page_bytes;
+  return size_bytes > UINT64_C(1) << 62 ? size_bytes : (size_bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 static bool has_room(const struct wo_device_model *model, uint64_t size_bytes) {
@@ -184,7 +126,8 @@ static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *
 
 static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_device_model *const model = state;
-  if (!remove_stretch(model, address)) return fail(model, WO_E_RANGE, "a segment was freed that the device does not know");
+  if (!wo_stretches_remove(&model->taken, address))
+    return fail(model, WO_E_RANGE, "a segment was freed that the device does not know");
   unuse(model, pages_of(model, size_bytes));
   return WO_OK;
 }
@@ -199,7 +142,8 @@ static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *
 static enum wo_status range_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_device_model *const model = state;
   (void)size_bytes;
-  return remove_stretch(model, address) ? WO_OK : fail(model, WO_E_RANGE, "a range was freed that the device does not know");
+  return wo_stretches_remove(&model->taken, address) ? WO_OK
+                                                     : fail(model, WO_E_RANGE, "a range was freed that the device does not know");
 }
 
 /* Which addresses are mapped is the allocator's business: a range was reserved as a whole. */
@@ -264,7 +208,7 @@ struct wo_device_model *wo_device_model_new(const struct wo_device_model_options
 
 struct wo_device_model *wo_device_model_free(struct wo_device_model *model) {
   if (model == NULL) return NULL;
-  WO_VEC_DONE(&model->taken);
+  wo_stretches_done(&model->taken);
   free(model);
   return NULL;
 }
@@ -280,9 +224,11 @@ uint64_t wo_device_model_peak(const struct wo_device_model *model) {
 enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes) {
   uint64_t end = 0;
   if (address == 0 || size_bytes == 0 || __builtin_add_overflow(address, size_bytes, &end)) return WO_E_RANGE;
-  const size_t at = stretch_at(model, address);
-  if (at < model->taken.count && model->taken.items[at].start <= address && end <= model->taken.items[at].end) return WO_OK;
-  if (is_taken(model, address, end)) return WO_E_RANGE;
+  struct wo_stretch stretch;
+  if (wo_stretches_above(&model->taken, address, &stretch)) {
+    if (stretch.start <= address && end <= stretch.end) return WO_OK;
+    if (stretch.start < end) return WO_E_RANGE;
+  }
   return add_stretch(model, address, end);
 }
 

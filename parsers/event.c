@@ -19,13 +19,14 @@ enum { FIELD_CAPACITY_FIRST = 4 };
 
 /* One row per kind, in the order of the enumeration, whatever the order of the lines in the .def file. */
 struct kind_row {
-  const char *name;
+  struct wo_view name;
   const char *meaning;
   enum wo_class class;
 };
 
 static const struct kind_row kinds[] = {
-#define WO_KIND(code, label, kind_class, text) [code] = {.name = (label), .meaning = (text), .class = WO_CLASS_##kind_class},
+#define WO_KIND(code, label, kind_class, text)                                                                                   \
+  [code] = {.name = {(label), sizeof(label) - 1}, .meaning = (text), .class = WO_CLASS_##kind_class},
 #include "parsers/event_kinds.def"
 #undef WO_KIND
 };
@@ -54,7 +55,7 @@ static const struct kind_row *kind_row(enum wo_kind kind) {
 /* The names and meanings below are static and in the words of event_kinds.def, which `explain` and
  * the JSON report show. Values outside the list have those of the unknown kind. */
 const char *wo_kind_name(enum wo_kind kind) {
-  return kind_row(kind)->name;
+  return kind_row(kind)->name.ptr;
 }
 
 const char *wo_kind_meaning(enum wo_kind kind) {
@@ -68,7 +69,7 @@ enum wo_class wo_kind_class(enum wo_kind kind) {
 /* Linear: asked for by rule files while they are loaded, never per line. */
 enum wo_kind wo_kind_find(struct wo_view name) {
   for (size_t i = 0; i < WO_KIND_COUNT_; i++) {
-    if (wo_view_is(name, kinds[i].name)) return (enum wo_kind)i;
+    if (wo_view_equal(name, kinds[i].name)) return (enum wo_kind)i;
   }
   return WO_KIND_UNKNOWN;
 }

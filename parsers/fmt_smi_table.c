@@ -82,10 +82,12 @@ static bool read_figures(const struct cells *cells, struct wo_monitor_sample *sa
 static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
   enum { DATE_ABOVE = 2 }; /* lines above the banner, over the frame */
-  char buf[64];
+  char buf[DATE_ABOVE][64];
+  struct wo_view above[DATE_ABOVE] = {{0}};
   (void)match;
+  wo_scan_lines_before(scan, line, DATE_ABOVE, above, buf[0], sizeof buf[0]);
   open->numbers[GPU] = -1;
-  open->numbers[TIME_S] = (int64_t)wo_monitor_date(wo_scan_line_before(scan, line, DATE_ABOVE, buf, sizeof buf));
+  open->numbers[TIME_S] = (int64_t)wo_monitor_date(above[DATE_ABOVE - 1]);
   return WO_MORE_YES;
 }
 

@@ -298,7 +298,8 @@ static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line
                                 struct wo_open *open) {
   /* What stands before tells the device of a message whose first words were wrapped away. */
   char before[1024];
-  const struct wo_view previous = wo_scan_line_before(scan, line, 1, before, sizeof before);
+  struct wo_view previous = {0};
+  wo_scan_lines_before(scan, line, 1, &previous, before, sizeof before);
   const struct wo_view end = wo_view_skip(previous, previous.len > 200 ? previous.len - 200 : 0);
   snprintf(open->texts[0], sizeof open->texts[0], "%.*s", (int)end.len, end.ptr ? end.ptr : "");
   const size_t near = wo_match_start(match) > LEAD_BYTES ? wo_match_start(match) - LEAD_BYTES : 0;

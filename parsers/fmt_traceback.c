@@ -130,14 +130,16 @@ static size_t read_exception_class(struct wo_view text) {
 /* Python prints one of two sentences and an empty line between tracebacks that belong together, and "Exception ignored in:
  * <function ...>" right above one that it swallowed. */
 static void note_what_went_before(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  char buf[512];
-  for (size_t n = 1; n <= 3; n++) {
-    const struct wo_view before = wo_view_trim(wo_scan_line_before(scan, line, n, buf, sizeof buf));
-    if (wo_view_has(before, "During handling of the above exception") || wo_view_has(before, "direct cause of the following")) {
+  char buf[3][512];
+  struct wo_view before[3];
+  const size_t count = wo_scan_lines_before(scan, line, 3, before, buf[0], sizeof buf[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_has(before[i], "During handling of the above exception") ||
+        wo_view_has(before[i], "direct cause of the following")) {
       open->numbers[IS_CHAINED] = 1;
     }
-    if (n == 1 && wo_view_has(before, "Exception ignored in")) open->numbers[IS_IGNORED] = 1;
   }
+  if (count > 0 && wo_view_has(before[0], "Exception ignored in")) open->numbers[IS_IGNORED] = 1;
 }
 
 /* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */

@@ -93,9 +93,11 @@ void wo_open_append(struct wo_open *open, struct wo_view text);
 /* The collected message. */
 struct wo_view wo_open_message(const struct wo_open *open);
 
-/* The n-th line before the one being read (1 = the one just before), cleaned and without prefix; only lines of the same writer
- * are counted. Empty when it lies further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the text (cap bytes at most). */
-struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap);
+/* The n lines before the one being read, the nearest first, cleaned and without prefix; only lines of the same writer are
+ * counted. Returns how many of them do not lie further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the texts (cap bytes at
+ * most of each, n * cap in all), which may also be parts of the input, valid during the call of the reader. */
+size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, size_t n, struct wo_view *ret_texts, char *buf,
+                            size_t cap);
 
 /* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
 bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);

@@ -126,7 +126,7 @@ static bool is_usable_literal(struct wo_view literal) {
 /* Builds the prefilter over the literals of all patterns that look at every line. Patterns for the
  * lines before a failure and for the tail of a file are tried on those few lines one by one, so
  * their literals may be short. False when memory is out. */
-static bool prepare_prefilter(struct wo_pattern_set *set) {
+static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefilter_tables *ready) {
   const size_t total = count_line_literals(set->patterns, set->count);
   struct wo_prefilter_literal *const literals = calloc(total == 0 ? 1 : total, sizeof *literals);
   if (literals == NULL) return false;
@@ -139,7 +139,7 @@ static bool prepare_prefilter(struct wo_pattern_set *set) {
     }
   }
   assert(used <= total);
-  const enum wo_status status = wo_prefilter_new(literals, used, &set->prefilter);
+  const enum wo_status status = wo_prefilter_new_ready(literals, used, ready, &set->prefilter);
   free(literals);
   assert(status != WO_E_RANGE);
   return status == WO_OK;
@@ -147,19 +147,24 @@ static bool prepare_prefilter(struct wo_pattern_set *set) {
 
 /* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
  * the others, and the lint names the bad one. */
-enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set) {
+enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
+                                        struct wo_pattern_set **ret_set) {
   assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
   struct wo_pattern_set *const set = calloc(1, sizeof *set);
   if (set == NULL) return WO_E_NOMEM;
   set->patterns = patterns;
   set->count = count;
   set->items = calloc(count == 0 ? 1 : count, sizeof *set->items);
-  if (set->items == NULL || !prepare_matching(set) || !prepare_prefilter(set)) {
+  if (set->items == NULL || !prepare_matching(set) || !prepare_prefilter(set, ready)) {
     wo_pattern_set_free(set);
     return WO_E_NOMEM;
   }
   *ret_set = set;
   return WO_OK;
+}
+
+enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set) {
+  return wo_pattern_set_new_ready(patterns, count, NULL, ret_set);
 }
 
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set) {

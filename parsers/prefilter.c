@@ -41,28 +41,15 @@ struct needle {
   bool is_line_end;
 };
 
-/* One window of one literal: the literal starts `offset` bytes before the window. */
-struct place {
-  uint32_t window;
-  uint32_t needle;
-  uint32_t offset;
-  uint32_t next; /* index + 1 of the next place with the same window; 0 at the end */
-};
-
-/* The places of one window; head 0 marks a free slot. */
-struct slot {
-  uint32_t window;
-  uint32_t head; /* index + 1 of the first place */
-};
-
 struct wo_prefilter {
-  uint32_t bitmap[BITMAP_WORDS];
+  struct wo_prefilter_tables tables;
   struct needle *needles;
   size_t needle_count;
-  struct place *places;
-  size_t place_count;
-  struct slot *slots; /* open addressing, linear probing, at most half full */
   uint32_t slot_mask;
+  /* Where `tables` was made here. */
+  uint32_t *own_bitmap;
+  struct wo_prefilter_place *own_places;
+  struct wo_prefilter_slot *own_slots;
 };
 
 /* ---- Windows and hashes ---- */
@@ -97,10 +84,11 @@ static void add_to_bitmap(uint32_t *bitmap, uint32_t window) {
 /* The slot of a window, or the free slot where it belongs. Its bits of the hash are others than
  * those of the bitmap, at least in part, so a collision there need not be one here; the window
  * itself is compared in any case. */
-static const struct slot *find_slot(const struct wo_prefilter *filter, uint32_t window) {
+static const struct wo_prefilter_slot *find_slot(const struct wo_prefilter *filter, uint32_t window) {
+  const struct wo_prefilter_slot *const slots = filter->tables.slots;
   uint32_t at = hash_window(window) >> 8 & filter->slot_mask;
-  while (filter->slots[at].head > 0 && filter->slots[at].window != window) at = (at + 1) & filter->slot_mask;
-  return &filter->slots[at];
+  while (slots[at].head > 0 && slots[at].window != window) at = (at + 1) & filter->slot_mask;
+  return &slots[at];
 }
 
 /* ---- What is ordinary: a sample of the text that logs are mostly made of, to rank windows by ---- */
@@ -286,8 +274,8 @@ static void add_place(struct wo_prefilter *filter, size_t index, size_t offset) 
   for (size_t i = 0; i < (has_variants ? VARIANTS_MAX : 1); i++) {
     char window[WINDOW_BYTES];
     copy_window(needle, offset, line_ends[i], window);
-    filter->places[filter->place_count++] =
-        (struct place){.window = load_window(window), .needle = (uint32_t)index, .offset = (uint32_t)offset};
+    filter->own_places[filter->tables.place_count++] =
+        (struct wo_prefilter_place){.window = load_window(window), .literal = (uint32_t)index, .offset = (uint32_t)offset};
   }
 }
 
@@ -295,9 +283,9 @@ static void add_place(struct wo_prefilter *filter, size_t index, size_t offset) 
  * one the scan will meet. False when memory is out. */
 static bool choose_places(struct wo_prefilter *filter) {
   const size_t most = filter->needle_count * WINDOW_BYTES * VARIANTS_MAX;
-  filter->places = calloc(most == 0 ? 1 : most, sizeof *filter->places);
+  filter->tables.places = filter->own_places = calloc(most == 0 ? 1 : most, sizeof *filter->own_places);
   struct frequencies *const seen = new_frequencies();
-  if (filter->places == NULL || seen == NULL) {
+  if (filter->own_places == NULL || seen == NULL) {
     free(seen);
     return false;
   }
@@ -309,7 +297,7 @@ static bool choose_places(struct wo_prefilter *filter) {
     }
   }
   free(seen);
-  assert(filter->place_count <= most);
+  assert(filter->tables.place_count <= most);
   return true;
 }
 
@@ -317,20 +305,40 @@ static bool choose_places(struct wo_prefilter *filter) {
  * stay free, so a search for a window that is not there ends soon. Places of equal windows are
  * chained, later literals first; no answer depends on their order. */
 static bool fill_slots(struct wo_prefilter *filter) {
-  size_t capacity = 16;
-  while (capacity < 2 * filter->place_count) capacity *= 2;
-  filter->slots = calloc(capacity, sizeof *filter->slots);
-  if (filter->slots == NULL) return false;
-  filter->slot_mask = (uint32_t)(capacity - 1);
-  for (size_t i = 0; i < filter->place_count; i++) {
-    struct place *const place = &filter->places[i];
-    struct slot *const slot = &filter->slots[find_slot(filter, place->window) - filter->slots];
+  struct wo_prefilter_tables *const tables = &filter->tables;
+  tables->slot_count = 16;
+  while (tables->slot_count < 2 * tables->place_count) tables->slot_count *= 2;
+  tables->bitmap_words = BITMAP_WORDS;
+  tables->slots = filter->own_slots = calloc(tables->slot_count, sizeof *filter->own_slots);
+  tables->bitmap = filter->own_bitmap = calloc(BITMAP_WORDS, sizeof *filter->own_bitmap);
+  if (filter->own_slots == NULL || filter->own_bitmap == NULL) return false;
+  filter->slot_mask = (uint32_t)(tables->slot_count - 1);
+  for (size_t i = 0; i < tables->place_count; i++) {
+    struct wo_prefilter_place *const place = &filter->own_places[i];
+    struct wo_prefilter_slot *const slot = &filter->own_slots[find_slot(filter, place->window) - filter->own_slots];
     slot->window = place->window;
     place->next = slot->head;
     slot->head = (uint32_t)i + 1;
-    add_to_bitmap(filter->bitmap, place->window);
+    add_to_bitmap(filter->own_bitmap, place->window);
   }
   return true;
+}
+
+/* Of the literals, in order, with the ends of their lines. Their texts are one stream in which each is followed by its length, so
+ * that two lists are taken for one by accident only, once in 2^64. Owners are not part of the tables. */
+static uint64_t hash_literals(const struct wo_prefilter_literal *literals, size_t count) {
+  uint64_t hash = load_window("\1\2\3\4");
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view text = literals[i].text;
+    for (size_t at = 0; at < text.len; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      memcpy(&word, text.ptr + at, text.len - at < sizeof word ? text.len - at : sizeof word);
+      hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+      hash ^= hash >> 29;
+    }
+    hash = (hash ^ text.len) * UINT64_C(0xd6e8feb86659fd93);
+  }
+  return hash;
 }
 
 /* Takes the literals over, cutting the line feeds that stand for the end of a line. The bytes stay
@@ -349,7 +357,8 @@ static bool copy_needles(struct wo_prefilter *filter, const struct wo_prefilter_
 }
 
 /* Lengths and counts are checked first, so that 32 bits hold every index from here on. */
-enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter) {
+enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
+                                      const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter) {
   assert((literals != NULL || count == 0) && ret_filter != NULL);
   for (size_t i = 0; i < count; i++) {
     if (literals[i].text.len < WO_PATTERN_LITERAL_MIN || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
@@ -357,21 +366,36 @@ enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, siz
   if (count > UINT32_MAX / WINDOW_BYTES / VARIANTS_MAX / 2) return WO_E_RANGE;
   struct wo_prefilter *const filter = calloc(1, sizeof *filter);
   if (filter == NULL) return WO_E_NOMEM;
-  if (!copy_needles(filter, literals, count) || !choose_places(filter) || !fill_slots(filter)) {
+  filter->tables.made_of = hash_literals(literals, count);
+  const bool is_ready = ready != NULL && ready->made_of == filter->tables.made_of;
+  if (!copy_needles(filter, literals, count) || (!is_ready && !(choose_places(filter) && fill_slots(filter)))) {
     wo_prefilter_free(filter);
     return WO_E_NOMEM;
+  }
+  if (is_ready) {
+    filter->tables = *ready;
+    filter->slot_mask = (uint32_t)(ready->slot_count - 1);
   }
   *ret_filter = filter;
   return WO_OK;
 }
 
+enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter) {
+  return wo_prefilter_new_ready(literals, count, NULL, ret_filter);
+}
+
 struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter) {
   if (filter == NULL) return NULL;
   free(filter->needles);
-  free(filter->places);
-  free(filter->slots);
+  free(filter->own_places);
+  free(filter->own_slots);
+  free(filter->own_bitmap);
   free(filter);
   return NULL;
+}
+
+struct wo_prefilter_tables wo_prefilter_tables(const struct wo_prefilter *filter) {
+  return filter->tables;
 }
 
 /* ---- Comparing ---- */
@@ -403,7 +427,7 @@ static uint32_t window_at(struct wo_view text, size_t at) {
  * This loop is where the time goes: four windows for one branch. The single bars are on purpose:
  * all four tests are made, and none is jumped over. */
 static size_t next_hit(const struct wo_prefilter *filter, struct wo_view text, size_t at) {
-  const uint32_t *const bitmap = filter->bitmap;
+  const uint32_t *const bitmap = filter->tables.bitmap;
   const size_t stride = (size_t)4 * WINDOW_BYTES;
   while (at < text.len && text.len - at >= stride) {
     const char *const ptr = text.ptr + at;
@@ -423,10 +447,10 @@ static size_t next_hit(const struct wo_prefilter *filter, struct wo_view text, s
 /* Whether the literal of this place stands around the window at `at`, starting at `from` or later.
  * A literal that began before `from` was reported by an earlier search, or lies in a line that is
  * done with. */
-static bool stands_around(const struct wo_prefilter *filter, const struct place *place, struct wo_view text, size_t from,
-                          size_t at) {
+static bool stands_around(const struct wo_prefilter *filter, const struct wo_prefilter_place *place, struct wo_view text,
+                          size_t from, size_t at) {
   if (at < place->offset || at - place->offset < from) return false;
-  return stands_at(&filter->needles[place->needle], text, at - place->offset);
+  return stands_at(&filter->needles[place->literal], text, at - place->offset);
 }
 
 /* The first window that is hit need not belong to the first literal of its line, but a literal of
@@ -436,9 +460,9 @@ size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text,
   assert(filter != NULL);
   if (filter->needle_count == 0) return WO_NOT_FOUND;
   for (size_t at = next_hit(filter, text, from); at != WO_NOT_FOUND; at = next_hit(filter, text, at + WINDOW_BYTES)) {
-    const struct slot *const slot = find_slot(filter, window_at(text, at));
-    for (uint32_t i = slot->head; i > 0; i = filter->places[i - 1].next) {
-      const struct place *const place = &filter->places[i - 1];
+    const struct wo_prefilter_slot *const slot = find_slot(filter, window_at(text, at));
+    for (uint32_t i = slot->head; i > 0; i = filter->tables.places[i - 1].next) {
+      const struct wo_prefilter_place *const place = &filter->tables.places[i - 1];
       if (stands_around(filter, place, text, from, at)) return at - place->offset;
     }
   }
@@ -461,11 +485,11 @@ size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text,
   size_t marked = 0;
   if (filter->needle_count == 0) return 0;
   for (size_t at = next_hit(filter, text, 0); at != WO_NOT_FOUND; at = next_hit(filter, text, at + WINDOW_BYTES)) {
-    const struct slot *const slot = find_slot(filter, window_at(text, at));
-    for (uint32_t i = slot->head; i > 0; i = filter->places[i - 1].next) {
-      const struct place *const place = &filter->places[i - 1];
+    const struct wo_prefilter_slot *const slot = find_slot(filter, window_at(text, at));
+    for (uint32_t i = slot->head; i > 0; i = filter->tables.places[i - 1].next) {
+      const struct wo_prefilter_place *const place = &filter->tables.places[i - 1];
       if (!stands_around(filter, place, text, 0, at)) continue;
-      marked += mark_owner(owners, words, filter->needles[place->needle].owner) ? 1 : 0;
+      marked += mark_owner(owners, words, filter->needles[place->literal].owner) ? 1 : 0;
     }
   }
   return marked;

@@ -23,9 +23,43 @@ struct wo_prefilter_literal {
   uint32_t owner;
 };
 
+/* One window of one literal: the literal starts `offset` bytes before the window. */
+struct wo_prefilter_place {
+  uint32_t window;
+  uint32_t literal; /* its index */
+  uint32_t offset;
+  uint32_t next; /* index + 1 of the next place with the same window; 0 at the end */
+};
+
+/* The places of one window; head 0 marks a free slot. */
+struct wo_prefilter_slot {
+  uint32_t window;
+  uint32_t head; /* index + 1 of the first place */
+};
+
+/* What a filter works out of its literals. It holds no address, so that it can be made when the program is built (rules/embed.c):
+ * choosing windows for more than a thousand literals takes as long as looking through a small log. */
+struct wo_prefilter_tables {
+  uint64_t made_of; /* hash of the literals, and of the machine's byte order */
+  const uint32_t *bitmap;
+  const struct wo_prefilter_place *places;
+  const struct wo_prefilter_slot *slots; /* open addressing, linear probing, at most half full */
+  size_t bitmap_words;
+  size_t place_count;
+  size_t slot_count;
+};
+
 /* Compiles a filter; the literals' bytes must outlive it. WO_E_NOMEM; WO_E_RANGE when a literal is too short. Read-only
  * afterwards: any number of threads may search with it. */
 enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter);
+
+/* As wo_prefilter_new, with tables that were made before (NULL: none): they are used when they are of these very literals, and
+ * must then outlive the filter. */
+enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
+                                      const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter);
+
+/* The tables of a filter, valid as long as it is. */
+struct wo_prefilter_tables wo_prefilter_tables(const struct wo_prefilter *filter);
 
 /* Frees a filter; NULL allowed; returns NULL. */
 struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);

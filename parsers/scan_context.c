@@ -39,21 +39,26 @@ static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t nu
   return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
 }
 
-/* Whether one of the eight bytes of `word` is `c`. */
-static bool has_byte(uint64_t word, char c) {
+/* Whether one of the eight bytes of `word` is a line end; also true for most that are below it, tabs among them. */
+static bool may_hold_line_end(uint64_t word) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
-  const uint64_t differs = word ^ (ones * (unsigned char)c);
-  return ((differs - ones) & ~differs & (ones << 7)) != 0;
+  return ((word - ones * ('\r' + 1)) & ~word & (ones << 7)) != 0;
 }
 
 /* Where the line begins that ends at `end`: behind the last line end at or after floor, or at floor. Walks pass hundreds of lines
  * for one failure, so whole words are looked at first. */
 static size_t line_start(const char *buf, size_t floor, size_t end) {
-  for (uint64_t word = 0; end - floor >= sizeof word; end -= sizeof word) {
-    memcpy(&word, buf + end - sizeof word, sizeof word);
-    if (has_byte(word, '\n') || has_byte(word, '\r')) break;
+  while (end > floor) {
+    uint64_t word = 0;
+    for (; end - floor >= sizeof word; end -= sizeof word) {
+      memcpy(&word, buf + end - sizeof word, sizeof word);
+      if (may_hold_line_end(word)) break;
+    }
+    const size_t stop = end - floor < sizeof word ? floor : end - sizeof word;
+    for (; end > stop; end--) {
+      if (is_line_end(buf[end - 1])) return end;
+    }
   }
-  while (end > floor && !is_line_end(buf[end - 1])) end--;
   return end;
 }
 
@@ -78,35 +83,75 @@ static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint6
 }
 
 /* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
-struct wo_view wo_scan_line_before(struct wo_scan *scan, const struct wo_line *line, size_t n, char *buf, size_t cap) {
+size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, size_t n, struct wo_view *ret_texts, char *buf,
+                            size_t cap) {
   struct backwards walk = walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
-  while (previous_line(&walk, &raw, &offset) && !walk.is_cut) {
-    const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf, cap);
+  size_t found = 0;
+  while (found < n && previous_line(&walk, &raw, &offset) && !walk.is_cut) {
+    const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf + found * cap, cap);
     const struct wo_prefix prefix = wo_prefix_read(full);
     if (!wo_view_equal(prefix.source, line->prefix.source)) continue;
-    if (--n == 0) return wo_view_skip(full, prefix.length);
+    ret_texts[found++] = wo_view_skip(full, prefix.length);
   }
-  return (struct wo_view){0};
+  return found;
 }
 
 /* Lines before one without a time that are looked at for the time of its writer. */
 #define STAMP_LINES 200
 
-struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+/* Whether the last search was for a line of this writer. */
+static bool knows_source(const struct wo_stamp_memo *memo, struct wo_view source) {
+  return memo->is_set && wo_view_equal((struct wo_view){memo->source, memo->source_len}, source);
+}
+
+/* What a search finds that has passed `lines` lines and comes to the line of the last one, of the same writer: the same, unless
+ * that lies too far back by now. */
+static void take_over(const struct wo_stamp_memo *last, const struct backwards *walk, int lines, struct wo_stamp_memo *memo) {
+  const uint64_t floor = walk->base + walk->floor;
+  const bool is_in_reach = last->offset > floor || floor == 0;
+  if (last->stamp.clock == WO_CLOCK_NONE || !is_in_reach || lines + 1 + last->lines >= STAMP_LINES) return;
+  memo->stamp = last->stamp;
+  memo->offset = last->offset;
+  memo->lines = lines + 1 + last->lines;
+}
+
+/* Looks for the nearest time of a writer; *memo gets what is found. */
+static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct wo_stamp_memo *memo) {
+  const struct wo_stamp_memo *const last = &scan->stamp_memo;
+  const bool is_known = knows_source(last, line->prefix.source);
   struct backwards walk = walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   char buf[STAMP_BYTES];
   for (int lines = 0; lines < STAMP_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    if (is_known && offset == last->from) {
+      take_over(last, &walk, lines, memo);
+      return;
+    }
     const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
     if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
-    struct wo_stamp stamp = prefix.stamp;
-    stamp.is_inherited = true;
-    return stamp;
+    memo->stamp = prefix.stamp;
+    memo->stamp.is_inherited = true;
+    memo->offset = offset;
+    memo->lines = lines;
+    return;
   }
-  return (struct wo_stamp){.clock = WO_CLOCK_NONE};
+}
+
+/* Only lines without a time of their own get here, so that the line of the last search has none to give. */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+  const struct wo_view source = line->prefix.source;
+  struct wo_stamp_memo memo = {.from = scan->buf_offset + scan->line_start, .stamp = {.clock = WO_CLOCK_NONE}};
+  assert(line->prefix.stamp.clock == WO_CLOCK_NONE);
+  if (knows_source(&scan->stamp_memo, source) && scan->stamp_memo.from == memo.from) return scan->stamp_memo.stamp;
+  find_stamp(scan, line, &memo);
+  memo.is_set = source.len <= sizeof memo.source;
+  if (memo.is_set && source.len > 0) memcpy(memo.source, source.ptr, source.len);
+  memo.source_len = source.len;
+  scan->stamp_memo = memo;
+  return memo.stamp;
 }
 
 /* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
@@ -129,29 +174,77 @@ static bool on_around(void *context, const struct wo_pattern *pattern, const str
   return false;
 }
 
+/* Which pairs of bytes stand in a text, by their hash: most literals are ruled out by one of theirs. */
+enum { PAIR_HASHES = 512 };
+struct byte_pairs {
+  bool is_there[PAIR_HASHES];
+};
+
+static size_t hash_pair(const char *at) {
+  return ((unsigned char)at[0] * 7u + (unsigned char)at[1]) % PAIR_HASHES;
+}
+
+static struct byte_pairs pairs_of(struct wo_view text) {
+  struct byte_pairs pairs = {{false}};
+  for (size_t i = 0; i + 1 < text.len; i++) pairs.is_there[hash_pair(text.ptr + i)] = true;
+  return pairs;
+}
+
+/* False only when the literal cannot stand in the text: its first or its last two bytes do not. */
+static bool may_hold(const struct byte_pairs *pairs, struct wo_view literal) {
+  if (literal.len < 2) return true;
+  return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
+}
+
+/* A line that is looked at for progress or success. It is cleaned when a literal stands in it: most hold none. */
+struct candidate {
+  struct wo_view raw;
+  uint64_t number;
+  uint64_t offset;
+  const struct wo_line *line; /* NULL: not made yet */
+  struct wo_line made;
+  struct byte_pairs pairs;
+};
+
+/* Of a line that was read for other ends. */
+static struct candidate candidate_of(const struct wo_line *line) {
+  return (struct candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
+}
+
+/* The end of a line. Cuts in the middle of a character are mended by the cleaning. */
+static struct candidate candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
+  const size_t skip = raw.len > AROUND_BYTES ? raw.len - AROUND_BYTES : 0;
+  const struct wo_view end = wo_view_skip(raw, skip);
+  return (struct candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
+}
+
+static const struct wo_line *line_of(struct wo_scan *scan, struct candidate *candidate) {
+  if (candidate->line == NULL) {
+    wo__scan_make_line(scan, candidate->raw, candidate->number, candidate->offset, &candidate->made);
+    candidate->line = &candidate->made;
+  }
+  return candidate->line;
+}
+
 /* Whether one of the pattern's literals stands in the line; true without literals. These patterns are few and their lines are
  * few, so their literals may be short and need no prefilter. */
-static bool has_literal(const struct wo_pattern *pattern, struct wo_view raw) {
+static bool has_literal(const struct wo_pattern *pattern, const struct candidate *candidate) {
   for (size_t i = 0; i < pattern->literal_count; i++) {
-    if (wo_view_find(raw, pattern->literals[i], 0) != WO_NOT_FOUND) return true;
+    const struct wo_view literal = pattern->literals[i];
+    if (may_hold(&candidate->pairs, literal) && wo_view_find(candidate->raw, literal, 0) != WO_NOT_FOUND) return true;
   }
   return pattern->literal_count == 0;
 }
 
 /* Tries patterns in order on one line until one matches. */
-static bool match_first(struct wo_scan *scan, const size_t *indices, size_t count, const struct wo_line *line, wo_event_id of) {
-  struct around_context context = {.scan = scan, .line = line, .of = of};
+static bool match_first(struct wo_scan *scan, const size_t *indices, size_t count, struct candidate *candidate, wo_event_id of) {
+  struct around_context context = {.scan = scan, .of = of};
   for (size_t i = 0; i < count && !context.is_found; i++) {
-    if (!has_literal(wo_pattern_at(scan->set, indices[i]), line->raw)) continue;
-    wo_pattern_match(scan->set, indices[i], line->full, on_around, &context);
+    if (!has_literal(wo_pattern_at(scan->set, indices[i]), candidate)) continue;
+    context.line = line_of(scan, candidate);
+    wo_pattern_match(scan->set, indices[i], context.line->full, on_around, &context);
   }
   return context.is_found;
-}
-
-/* Cuts in the middle of a character are mended by the cleaning. */
-static void make_end_of_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
-  const size_t skip = raw.len > AROUND_BYTES ? raw.len - AROUND_BYTES : 0;
-  wo__scan_make_line(scan, wo_view_skip(raw, skip), number, offset + skip, line);
 }
 
 /* The scanner's own buffer for clean text still holds the failing line, so the walk brings one of its own. */
@@ -161,13 +254,13 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   uint64_t offset = 0;
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
-  if (is_own && match_first(scan, scan->around, scan->around_count, line, failure)) return;
+  struct candidate own = candidate_of(line);
+  if (is_own && match_first(scan, scan->around, scan->around_count, &own, failure)) return;
   char *const clean = scan->clean;
   char buf[AROUND_BYTES];
   scan->clean = buf;
   for (int lines = 0; lines < 200 && previous_line(&walk, &raw, &offset); lines++) {
-    struct wo_line before;
-    make_end_of_line(scan, raw, walk.number, offset, &before);
+    struct candidate before = candidate_at(raw, walk.number, offset);
     if (match_first(scan, scan->around, scan->around_count, &before, failure)) break;
   }
   scan->clean = clean;
@@ -176,8 +269,9 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
 /* texts[0] is unused; numbers[0] counts progress lines seen. The newest progress is kept as an event of its own. */
 static enum wo_more feed_aftermath(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
-  if (open->numbers[0] < 3 && match_first(scan, scan->around, scan->around_count, line, (wo_event_id)open->numbers[1])) {
-    open->numbers[0]++;
+  if (open->numbers[0] < 3) {
+    struct candidate candidate = candidate_of(line);
+    open->numbers[0] += match_first(scan, scan->around, scan->around_count, &candidate, (wo_event_id)open->numbers[1]);
   }
   return WO_MORE_YES;
 }
@@ -217,8 +311,7 @@ void wo__scan_tail(struct wo_scan *scan) {
   bool has_success = false;
   bool has_progress = false;
   for (int lines = 0; lines < TAIL_LINES && previous_line(&walk, &raw, &offset); lines++) {
-    struct wo_line line;
-    make_end_of_line(scan, raw, walk.number, offset, &line);
+    struct candidate line = candidate_at(raw, walk.number, offset);
     if (!has_success) has_success = match_first(scan, scan->tail, scan->tail_count, &line, WO_EVENT_NONE);
     if (!has_progress) has_progress = match_first(scan, scan->around, scan->around_count, &line, WO_EVENT_NONE);
   }

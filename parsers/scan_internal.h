@@ -31,6 +31,20 @@ struct wo_seen_setting {
 /* Lines at the start of an input that WO_WHERE_HEAD patterns look at: a shell may have echoed a few words before. */
 #define WO_SCAN_HEAD_LINES 5
 
+/* Writers whose last search for a time is remembered have names of at most this many bytes. */
+#define WO_SCAN_SOURCE_BYTES 64
+
+/* What the last search for the time of a line found: most searches begin a few lines further on and go over the same lines. */
+struct wo_stamp_memo {
+  bool is_set;
+  uint64_t from; /* offset in the input of the line that the time was for */
+  size_t source_len;
+  char source[WO_SCAN_SOURCE_BYTES]; /* of its writer */
+  struct wo_stamp stamp;             /* clock NONE: there is none */
+  uint64_t offset;                   /* of the line that has it */
+  int lines;                         /* lines between the two */
+};
+
 struct wo_scan {
   struct wo_pattern_set *set;
   const struct wo_prefilter *prefilter;
@@ -74,6 +88,7 @@ struct wo_scan {
   struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
   size_t process_count;
   size_t line_start; /* in buf: the line being read, for lines before it */
+  struct wo_stamp_memo stamp_memo;
 };
 
 /* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */

@@ -2,12 +2,13 @@
  *
  *   wo_embed FOLDER OUTPUT.c
  *
- * Every file goes in twice: as written, for linting and messages, and as a parsed tree without the parts that a diagnosis never
- * reads. The tree is what cJSON would build at run time, as initialised data: parsing was most of the program's start.
- * Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
+ * Every file goes in twice: as written, for linting and messages, and as a tree (rules/tree.h) without the parts that a diagnosis
+ * never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the program's
+ * start. Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include <sys/stat.h>
 
 #include "parsers/base/limits.h"
+#include "rules/rule.h"
 #include "rules/rule_comments.h"
+#include "rules/tree.h"
 
 enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
 
@@ -24,12 +27,15 @@ enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
  * diagnosis would miss it. */
 static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since", "source"};
 
+enum { FILES_MAX = 1024 };
+
 /* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
 struct embed {
   FILE *out;
   size_t root_len; /* of the packs folder's path: names are relative to it */
   size_t count;
-  char table[2][1 << 16]; /* rows of the two arrays, collected while the bytes are written */
+  struct wo_rule_file files[FILES_MAX]; /* as written; name and data are owned */
+  char table[2][1 << 16];               /* rows of the two arrays, collected while the bytes are written */
   size_t table_len[2];
 };
 
@@ -51,17 +57,21 @@ static int write_byte(FILE *out, char c) {
   return fprintf(out, "\\%03o", (unsigned)(unsigned char)c);
 }
 
-/* Writes an array of bytes as short literals, which compile far faster than lists of numbers. The
- * compiler adds a NUL behind them, which the row's size leaves out. */
-static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
-  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+/* Writes bytes as short literals, which compile far faster than lists of numbers, between the quotes that the caller writes. */
+static void write_text(FILE *out, const char *text, size_t len) {
   int column = 0;
   for (size_t i = 0; i < len; i++) {
-    column += write_byte(embed->out, text[i]);
+    column += write_byte(out, text[i]);
     if (column < LINE_BYTES || i + 1 == len) continue;
-    fprintf(embed->out, "\"\n    \"");
+    fprintf(out, "\"\n    \"");
     column = 0;
   }
+}
+
+/* Writes an array of bytes. The compiler adds a NUL behind them, which the row's size leaves out. */
+static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
+  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+  write_text(embed->out, text, len);
   fprintf(embed->out, "\";\n");
 }
 
@@ -71,7 +81,7 @@ static bool add_row(struct embed *embed, int which, const char *name) {
   char *const at = embed->table[which] + embed->table_len[which];
   const size_t room = sizeof embed->table[which] - embed->table_len[which];
   const size_t n = embed->count;
-  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu},\n", name, n)
+  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu.nodes},\n", name, n)
                              : snprintf(at, room, "    {\"%s\", full_%zu, sizeof full_%zu - 1, 0, NULL},\n", name, n, n);
   if (len < 0 || (size_t)len >= room) return complain(name, "too many files");
   embed->table_len[which] += (size_t)len;
@@ -118,60 +128,26 @@ static size_t line_of(const char *text, const char *at) {
 
 /* ---- trees out -------------------------------------------------------------------------------------------------------- */
 
-/* Nodes of a tree, itself included. Counted anew at every level of writing: packs are shallow, and
- * this runs on the machine that builds. */
-static size_t count_nodes(const cJSON *node) {
-  size_t count = 1;
-  for (const cJSON *child = node->child; child != NULL; child = child->next) count += count_nodes(child);
-  return count;
-}
-
-/* A pointer to node `index` of the tree being written, or NULL. */
-static void write_link(const struct embed *embed, bool is_there, size_t index) {
-  if (is_there) {
-    fprintf(embed->out, "&tree_%zu[%zu], ", embed->count, index);
-  } else {
-    fprintf(embed->out, "0, ");
+static void write_nodes(FILE *out, const struct wo_tree *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_tree *const node = &nodes[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32, node->type, node->count, node->next, node->key);
+    if (node->type == WO_TREE_NUMBER) {
+      fprintf(out, ", {.number = %.17g}},\n", node->as.number); /* as many digits as bring a double back unchanged */
+    } else {
+      fprintf(out, ", {%" PRIu64 "}},\n", node->as.text);
+    }
   }
 }
 
-/* A string, or NULL. */
-static void write_string(FILE *out, const char *text) {
-  if (text == NULL) {
-    fprintf(out, "0");
-    return;
-  }
-  fputc('"', out);
-  for (const char *c = text; *c != '\0'; c++) write_byte(out, *c);
-  fputc('"', out);
-}
-
-/* Nodes in pre-order: the first child stands behind its parent, the next sibling behind all of its
- * elder's nodes. `prev` is only needed for changing a tree, which nobody does. The fields come in
- * the order of struct cJSON, and numbers with as many digits as bring a double back unchanged. */
-static void write_nodes(const struct embed *embed, const cJSON *node, size_t index) {
-  fprintf(embed->out, "    {");
-  write_link(embed, node->next != NULL, index + count_nodes(node));
-  fprintf(embed->out, "0, ");
-  write_link(embed, node->child != NULL, index + 1);
-  fprintf(embed->out, "%d, ", node->type);
-  write_string(embed->out, node->valuestring);
-  fprintf(embed->out, ", %d, %.17g, ", node->valueint, node->valuedouble);
-  write_string(embed->out, node->string);
-  fprintf(embed->out, "},\n");
-  size_t at = index + 1;
-  for (const cJSON *child = node->child; child != NULL; child = child->next) {
-    write_nodes(embed, child, at);
-    at += count_nodes(child);
-  }
-}
-
-/* A tree as one array; its root is the first element. Not const, as cJSON's functions take pointers
- * to what they could change; cJSON_Delete must never see it. */
-static void write_tree(const struct embed *embed, const cJSON *root) {
-  fprintf(embed->out, "static struct cJSON tree_%zu[%zu] = {\n", embed->count, count_nodes(root));
-  write_nodes(embed, root, 0);
-  fprintf(embed->out, "};\n");
+/* A tree as constant data: what lies in memory here is written as it lies. */
+static void write_tree(const struct embed *embed, const struct wo_tree *tree, size_t nodes, size_t text_bytes) {
+  fprintf(embed->out, "static const struct {\n  struct wo_tree nodes[%zu];\n  char text[%zu];\n} tree_%zu = {\n  {\n", nodes,
+          text_bytes + 1, embed->count);
+  write_nodes(embed->out, tree, nodes);
+  fprintf(embed->out, "  },\n    \"");
+  write_text(embed->out, (const char *)(tree + nodes), text_bytes);
+  fprintf(embed->out, "\",\n};\n");
 }
 
 /* ---- one file --------------------------------------------------------------------------------------------------------- */
@@ -187,9 +163,13 @@ static bool write_short(struct embed *embed, const char *path, char *text, size_
     return false;
   }
   cJSON *const array = shorten(root);
-  if (array != NULL) write_tree(embed, array);
+  size_t nodes = 0;
+  size_t text_bytes = 0;
+  struct wo_tree *const tree = array == NULL ? NULL : wo_tree_of(array, &nodes, &text_bytes);
+  if (tree != NULL) write_tree(embed, tree, nodes, text_bytes);
   cJSON_Delete(array);
-  return array != NULL || complain(path, "out of memory");
+  free(tree);
+  return tree != NULL || complain(path, "out of memory");
 }
 
 /* ---- files in --------------------------------------------------------------------------------------------------------- */
@@ -209,6 +189,20 @@ static bool read_file(const char *path, char *text, size_t *ret_len) {
   return true;
 }
 
+/* Keeps a file as written, for the load that the prefilter is made of. */
+static bool keep_file(struct embed *embed, const char *name, const char *text, size_t len) {
+  char *const data = malloc(len + 1);
+  char *const own_name = strdup(name);
+  if (data == NULL || own_name == NULL || embed->count == FILES_MAX) {
+    free(data);
+    free(own_name);
+    return complain(name, "too many files, or out of memory");
+  }
+  memcpy(data, text, len);
+  embed->files[embed->count] = (struct wo_rule_file){.name = own_name, .data = data, .size = len};
+  return true;
+}
+
 /* Both forms of one file. Its name becomes part of a string literal, and of messages, so names that
  * would need escapes are refused rather than escaped. */
 static bool embed_file(struct embed *embed, const char *path) {
@@ -218,12 +212,12 @@ static bool embed_file(struct embed *embed, const char *path) {
   char *const text = malloc(WO_LIMIT_RULE_FILE_BYTES + 2);
   if (text == NULL) return complain(path, "out of memory");
   size_t len = 0;
-  bool is_done = read_file(path, text, &len);
+  bool is_done = read_file(path, text, &len) && keep_file(embed, name, text, len);
   if (is_done) write_array(embed, "full", text, len);
   is_done = is_done && write_short(embed, path, text, len);
   is_done = is_done && add_row(embed, 0, name) && add_row(embed, 1, name);
   free(text);
-  embed->count++;
+  if (is_done) embed->count++;
   return is_done;
 }
 
@@ -262,6 +256,67 @@ static bool embed_folder(struct embed *embed, const char *folder, int depth) {
   return is_done;
 }
 
+/* ---- the prefilter ---------------------------------------------------------------------------------------------------- */
+
+static void write_places(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_place places[] = {\n");
+  for (size_t i = 0; i < tables->place_count; i++) {
+    const struct wo_prefilter_place place = tables->places[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},\n", place.window, place.literal, place.offset,
+            place.next);
+  }
+  fprintf(out, "};\n");
+}
+
+/* Few slots are taken, so only those are written. */
+static void write_slots(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_slot slots[%zu] = {\n", tables->slot_count);
+  for (size_t i = 0; i < tables->slot_count; i++) {
+    const struct wo_prefilter_slot slot = tables->slots[i];
+    if (slot.head > 0) fprintf(out, "    [%zu] = {%" PRIu32 ", %" PRIu32 "},\n", i, slot.window, slot.head);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_bitmap(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const uint32_t bitmap[%zu] = {\n", tables->bitmap_words);
+  for (size_t i = 0; i < tables->bitmap_words; i++) {
+    if (tables->bitmap[i] != 0) fprintf(out, "    [%zu] = %" PRIu32 ",\n", i, tables->bitmap[i]);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_tables_of(FILE *out, const struct wo_prefilter_tables *tables) {
+  write_places(out, tables);
+  write_slots(out, tables);
+  write_bitmap(out, tables);
+  fprintf(out, "\nconst struct wo_prefilter_tables wo_embedded_prefilter = {\n    .made_of = UINT64_C(%" PRIu64 "),\n",
+          tables->made_of);
+  fprintf(out, "    .bitmap = bitmap,\n    .places = places,\n    .slots = slots,\n    .bitmap_words = %zu,\n",
+          tables->bitmap_words);
+  fprintf(out, "    .place_count = %zu,\n    .slot_count = %zu,\n};\n", tables->place_count, tables->slot_count);
+}
+
+/* Loads what was embedded, as the program will, and writes the prefilter's tables for its patterns. So a mistake in a pack that a
+ * load finds ends the build, too. */
+static bool write_prefilter(const struct embed *embed) {
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(embed->files, embed->count, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) != WO_OK) {
+    fprintf(stderr, "%s:%" PRIu64 ":%" PRIu32 ": %s\n", err.file, err.line, err.column, err.message);
+    return false;
+  }
+  struct wo_pattern_set *set = NULL;
+  const bool is_made = wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK;
+  if (is_made) {
+    const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
+    write_tables_of(embed->out, &tables);
+  }
+  wo_pattern_set_free(set);
+  wo_pack_free(pack);
+  return is_made || complain("prefilter", "out of memory");
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
 /* An empty row at the end keeps an empty array legal C. */
@@ -271,6 +326,13 @@ static void write_tables(struct embed *embed) {
     fprintf(embed->out, "\nconst struct wo_rule_file wo_embedded_%s[] = {\n%.*s    {\"\", \"\", 0, 0, NULL},\n};\n", names[i],
             (int)embed->table_len[i], embed->table[i]);
     fprintf(embed->out, "const size_t wo_embedded_%s_count = %zu;\n", names[i], embed->count);
+  }
+}
+
+static void forget_files(struct embed *embed) {
+  for (size_t i = 0; i < embed->count; i++) {
+    free((void *)(uintptr_t)embed->files[i].name);
+    free((void *)(uintptr_t)embed->files[i].data);
   }
 }
 
@@ -290,13 +352,14 @@ int main(int argc, char **argv) {
   embed->out = out;
   embed->root_len = strlen(argv[1]);
   fprintf(out,
-          "/* Written by rules/embed.c from the rule packs. */\n#include <cjson/cJSON.h>\n#include \"rules/embedded.h\"\n\n");
-  bool is_done = embed_folder(embed, argv[1], 0);
+          "/* Written by rules/embed.c from the rule packs. */\n#include \"rules/embedded.h\"\n#include \"rules/tree.h\"\n\n");
+  bool is_done = embed_folder(embed, argv[1], 0) && write_prefilter(embed);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;
   is_done = fclose(out) == 0 && is_done;
   /* A half-written file must not look finished to the next build. */
   if (!is_done) remove(argv[2]);
+  forget_files(embed);
   free(embed);
   return is_done ? 0 : 1;
 }

@@ -350,9 +350,8 @@ static void *fail_unknown_name(struct parser *p, size_t start, struct wo_view na
 /* true, false, a call, a definition, or a fact: in that order, so that none of the former can be
  * hidden by a fact. A name is taken for a call by its parenthesis alone, so a misspelt function is
  * reported as one and not as an unknown fact. The loader keeps a "let" from having the name of a
- * fact. */
-static const struct wo_node *read_name(struct parser *p) {
-  const struct wo_view name = peek_name(p);
+ * fact. `name` is what comes next. */
+static const struct wo_node *read_name(struct parser *p, struct wo_view name) {
   const size_t start = p->at;
   p->at += name.len;
   /* The lengths tell the two words apart. */
@@ -452,6 +451,7 @@ static const struct wo_node *read_primary(struct parser *p) {
   const char c = peek(p);
   if (p->depth >= WO_LIMIT_EXPR_DEPTH) return fail(p, p->at, WO_E_LIMIT, "nested more than %d deep", WO_LIMIT_EXPR_DEPTH);
   const struct wo_node *node = NULL;
+  const struct wo_view name = peek_name(p);
   p->depth++;
   if (wo_is_digit(c)) {
     node = read_number(p);
@@ -459,8 +459,8 @@ static const struct wo_node *read_primary(struct parser *p) {
     node = read_text(p);
   } else if (accept(p, '(')) {
     node = read_group(p);
-  } else if (wo_is_alpha(c) && !is_keyword(peek_name(p))) {
-    node = read_name(p);
+  } else if (name.len > 0 && !is_keyword(name)) {
+    node = read_name(p, name);
   } else {
     node = fail_unexpected(p, "a value");
   }

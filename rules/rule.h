@@ -222,15 +222,15 @@ struct wo_pack {
   size_t off_count;
 };
 
-struct cJSON;
+struct wo_tree;
 
 /* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
 struct wo_rule_file {
   const char *name; /* for messages: "causes/fragmentation.json" */
   const char *data;
   size_t size;
-  bool is_user;             /* from --rules: may replace a rule without a complaint */
-  const struct cJSON *tree; /* compiled-in rules: parsed when the program was built; data is then NULL */
+  bool is_user;               /* from --rules: may replace a rule without a complaint */
+  const struct wo_tree *tree; /* compiled-in rules: made when the program was built; data is then NULL */
 };
 
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
@@ -240,6 +240,9 @@ enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
 
 /* The compiled-in packs at that depth. */
 const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count);
+
+/* The prefilter's tables for the patterns of the compiled-in packs alone, to be tried on any pack. */
+const struct wo_prefilter_tables *wo_rule_prefilter(void);
 
 /* Loads rule files. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN with file, line and column in *err when a file is wrong; nothing is
  * loaded then. Unknown keys are errors. *ret_pack must be released with wo_pack_free. */
@@ -263,6 +266,9 @@ const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id
 
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
+
+/* The place of a fact among those of rules/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there has. */
+size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
 
 /* The names of families, in the order of docs/rules.md; NULL behind the last one. */
 const char *wo_rule_family(size_t at);

@@ -1,11 +1,12 @@
 /* Parsing of rule files with cJSON, and places for messages.
  *
- * cJSON does the parsing; this file does what it leaves out. It checks before parsing what cJSON
- * would let pass, and finds out after parsing where a value stands, for messages only. A tree that
- * was compiled in has no text: its messages name the file and no line. */
+ * cJSON does the parsing, and a table (tree.h) is made of what it gives; this file does what cJSON leaves out. It checks before
+ * parsing what cJSON would let pass, and finds out after parsing where a value stands, for messages only. A tree that was
+ * compiled in has no text: its messages name the file and no line. */
 #include "rules/rule_json.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "parsers/base/vec.h"
 #include "rules/rule_comments.h"
 
-/* Nesting of a rule file. Rules need far less; cJSON and the search below recurse this far, and
+/* Nesting of a rule file. Rules need far less; cJSON and the making of the table recurse this far, and
  * cJSON's own limit would allow a stack many times as tall. */
 enum { JSON_DEPTH_MAX = 32 };
 
@@ -54,7 +55,7 @@ static bool is_key_end(struct wo_view text, size_t at) {
 }
 
 /* Moves to the next value; false at the end. A container counts as a value at its opening bracket,
- * and its members follow: the same order in which count_to below numbers the nodes of the tree.
+ * and its members follow: the same order in which the nodes of the tree stand.
  * Closing brackets, commas and colons are passed over like blanks. */
 static bool next_value(struct walk *walk) {
   const struct wo_view text = walk->text;
@@ -153,6 +154,23 @@ static enum wo_status scan(struct wo_json *json, struct wo_err *err) {
 
 /* ---- public ----------------------------------------------------------------------------------------------------------- */
 
+/* Parses the text of a file that holds no surprises. */
+static enum wo_status parse_text(struct wo_json *json, const char *text, struct wo_err *err) {
+  const char *end = text;
+  cJSON *const root = cJSON_ParseWithLengthOpts(text, json->text.len + 1, &end, true);
+  if (root == NULL) {
+    /* cJSON's place may be missing, or lie behind the text. */
+    const size_t offset = end == NULL || end < text ? 0 : (size_t)(end - text);
+    return fail_at(json, offset < json->text.len ? offset : json->text.len, WO_E_SYNTAX, "malformed JSON", err);
+  }
+  size_t nodes = 0;
+  size_t text_bytes = 0;
+  json->owned_root = wo_tree_of(root, &nodes, &text_bytes);
+  json->root = json->owned_root;
+  cJSON_Delete(root);
+  return json->root != NULL ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+}
+
 /* The NUL behind the copy is part of what cJSON is given, so that it refuses anything after the
  * value. The copy exists because comments are blanked in place, and because places are looked up in
  * it for as long as the file is being read. */
@@ -173,32 +191,15 @@ enum wo_status wo_json_parse(const struct wo_rule_file *file, struct wo_json *re
   ret_json->text = (struct wo_view){copy, file->size};
   const enum wo_status status = scan(ret_json, err);
   if (status != WO_OK) return status;
-  const char *end = copy;
-  ret_json->owned_root = cJSON_ParseWithLengthOpts(copy, file->size + 1, &end, true);
-  ret_json->root = ret_json->owned_root;
-  if (ret_json->root != NULL) return WO_OK;
-  /* cJSON's place may be missing, or lie behind the text. */
-  const size_t offset = end == NULL || end < copy ? 0 : (size_t)(end - copy);
-  return fail_at(ret_json, offset < file->size ? offset : file->size, WO_E_SYNTAX, "malformed JSON", err);
+  return parse_text(ret_json, copy, err);
 }
 
 void wo_json_done(struct wo_json *json) {
   if (json == NULL) return;
-  cJSON_Delete(json->owned_root);
+  free(json->owned_root);
   free((void *)(uintptr_t)json->text.ptr);
   WO_VEC_DONE(&json->lines);
   *json = (struct wo_json){0};
-}
-
-/* Counts values in order until `wanted`; *index is its number then, the root being number 0.
- * Recursion is bounded by JSON_DEPTH_MAX. */
-static bool count_to(const cJSON *node, const cJSON *wanted, size_t *index) {
-  if (node == wanted) return true;
-  for (const cJSON *child = node->child; child != NULL; child = child->next) {
-    ++*index;
-    if (count_to(child, wanted, index)) return true;
-  }
-  return false;
 }
 
 /* The bytes of text that one written character (or escape) at the front of a string stands for;
@@ -231,17 +232,16 @@ static size_t place_in_string(struct wo_view text, size_t start, uint32_t column
   return at < text.len ? at : text.len;
 }
 
-/* Walks tree and text side by side; the key of a value is the last one before it. A tree without
+/* Walks nodes and text side by side; the key of a value is the last one before it. A tree without
  * text finds nothing, and the error then names the file alone. */
-void wo_json_place(const struct wo_json *json, const cJSON *node, enum wo_json_part part, uint32_t text_column,
+void wo_json_place(const struct wo_json *json, const struct wo_tree *node, enum wo_json_part part, uint32_t text_column,
                    struct wo_err *err) {
   assert(json != NULL && json->root != NULL && node != NULL);
-  size_t index = 0;
   struct walk walk = {.text = json->text, .key = WO_NOT_FOUND};
   /* A byte order mark is no value. */
   if (wo_view_starts(json->text, "\xef\xbb\xbf")) walk.at = 3;
-  bool is_found = count_to(json->root, node, &index) && next_value(&walk);
-  for (; is_found && index > 0; index--) is_found = next_value(&walk);
+  bool is_found = next_value(&walk);
+  for (const struct wo_tree *at = json->root; is_found && at < node; at++) is_found = next_value(&walk);
   if (!is_found) {
     wo_err_place(err, json->name, 0, 0, 0);
     return;

@@ -10,7 +10,7 @@
 /* A rule whose rest is not read yet; object NULL: it has all its parts. */
 struct unread {
   const struct wo_json *json;
-  const cJSON *object;
+  const struct wo_tree *object;
 };
 
 struct wo_late {
@@ -34,7 +34,8 @@ static struct unread *unread_of(struct wo_late *late, enum wo_sort sort, size_t 
   return sort == WO_SORT_CAUSE ? &late->causes[slot] : &late->fixes[slot];
 }
 
-void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json, const cJSON *object) {
+void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json,
+                      const struct wo_tree *object) {
   *unread_of(late, sort, slot) = (struct unread){.json = json, .object = object};
 }
 

@@ -59,23 +59,24 @@ _Static_assert(sizeof sort_names / sizeof sort_names[0] == WO_SORT_FACT, "one na
 
 /* The sort of a rule object, by its first key; WO_SORT_NONE when that names none. The key must come
  * first, so that a reader of the file, too, knows from its first line what it is about. */
-static enum wo_sort sort_of(const cJSON *object) {
-  if (!cJSON_IsObject(object) || object->child == NULL) return WO_SORT_NONE;
+static enum wo_sort sort_of(const struct wo_tree *object) {
+  if (!wo_tree_is(object, WO_TREE_OBJECT) || wo_tree_child(object) == NULL) return WO_SORT_NONE;
+  const char *const key = wo_tree_key(wo_tree_child(object));
   for (size_t i = WO_SORT_NONE + 1; i < WO_SORT_FACT; i++) {
-    if (strcmp(object->child->string, sort_names[i]) == 0) return (enum wo_sort)i;
+    if (key[0] == sort_names[i][0] && strcmp(key, sort_names[i]) == 0) return (enum wo_sort)i;
   }
   return WO_SORT_NONE;
 }
 
 /* The rule objects of a file: the root itself, or the elements of the root array. NULL for an empty
  * array, which is a file without rules. */
-static const cJSON *first_object(const struct wo_json *json) {
-  return cJSON_IsArray(json->root) ? json->root->child : json->root;
+static const struct wo_tree *first_object(const struct wo_json *json) {
+  return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_child(json->root) : json->root;
 }
 
 /* The object behind another one. A root has siblings of no kind, and its `next` is not to be asked. */
-static const cJSON *next_object(const struct wo_json *json, const cJSON *object) {
-  return cJSON_IsArray(json->root) ? object->next : NULL;
+static const struct wo_tree *next_object(const struct wo_json *json, const struct wo_tree *object) {
+  return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_next(object) : NULL;
 }
 
 /* What is counted before the pack's arrays are made. A rule that replaces another is counted like
@@ -88,7 +89,7 @@ struct counts {
 
 /* Counts what a file holds, and refuses what is no rule before anything is read. */
 static bool count_file(struct wo_loader *loader, struct counts *counts) {
-  for (const cJSON *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
+  for (const struct wo_tree *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
       return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX,
@@ -97,8 +98,8 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
     counts->of[sort]++;
     counts->total++;
     if (sort == WO_SORT_KNOB) {
-      const cJSON *const aliases = cJSON_GetObjectItemCaseSensitive(object, "aliases");
-      if (cJSON_IsArray(aliases)) counts->aliases += (size_t)cJSON_GetArraySize(aliases);
+      const struct wo_tree *const aliases = wo_tree_get(object, "aliases");
+      if (wo_tree_is(aliases, WO_TREE_ARRAY)) counts->aliases += aliases->count;
     }
   }
   return true;
@@ -145,10 +146,11 @@ static bool is_id(struct wo_view id) {
 }
 
 /* The value of the first key. */
-static bool read_id(struct wo_loader *loader, const cJSON *object, struct wo_view *ret_id) {
-  const char *const text = wo__load_string(loader, object->child);
+static bool read_id(struct wo_loader *loader, const struct wo_tree *object, struct wo_view *ret_id) {
+  const char *const text = wo__load_string(loader, wo_tree_child(object));
   if (text == NULL) return false;
-  if (!is_id(wo_view_of(text))) return wo__load_fail(loader, object->child, WO_JSON_VALUE, WO_E_SYNTAX, "'%s' is no id", text);
+  if (!is_id(wo_view_of(text)))
+    return wo__load_fail(loader, wo_tree_child(object), WO_JSON_VALUE, WO_E_SYNTAX, "'%s' is no id", text);
   return wo__load_copy(loader, wo_view_of(text), ret_id);
 }
 
@@ -219,8 +221,8 @@ static size_t slot_for(struct wo_loader *loader, enum wo_sort sort, struct wo_vi
 }
 
 /* A pattern goes into two arrays of the same order: what matching needs, and what the lint needs. */
-static bool read_pattern_rule(struct wo_loader *loader, const cJSON *object, struct wo_view id, struct wo_rule_place place,
-                              size_t slot) {
+static bool read_pattern_rule(struct wo_loader *loader, const struct wo_tree *object, struct wo_view id,
+                              struct wo_rule_place place, size_t slot) {
   struct wo_pack *const pack = loader->pack;
   pack->patterns[slot] = (struct wo_pattern){.id = id};
   pack->samples[slot] = (struct wo_pattern_samples){.pattern = slot, .place = place};
@@ -228,7 +230,7 @@ static bool read_pattern_rule(struct wo_loader *loader, const cJSON *object, str
 }
 
 /* Whether the rest of a built-in rule is put off; takes note of the rule, or that one of the user's has taken its place. */
-static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot, const cJSON *object, bool is_user) {
+static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot, const struct wo_tree *object, bool is_user) {
   struct wo_late *const late = loader->pack->late;
   if (late == NULL) return false;
   wo__late_put_off(late, sort, slot, loader->json, is_user ? NULL : object);
@@ -236,7 +238,7 @@ static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot,
 }
 
 /* The conditions of a cause are needed at once: they tell whether the rest is. */
-static bool read_cause_rule(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause, bool is_head) {
+static bool read_cause_rule(struct wo_loader *loader, const struct wo_tree *object, struct wo_cause *cause, bool is_head) {
   loader->part = is_head ? WO_PART_HEAD : WO_PART_ALL;
   const bool is_read = wo__load_cause(loader, object, cause);
   loader->part = WO_PART_ALL;
@@ -245,7 +247,7 @@ static bool read_cause_rule(struct wo_loader *loader, const cJSON *object, struc
 
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a
  * user's rule is read as it stands in the user's file and not merged with ours. */
-static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t line, bool is_user) {
+static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
   struct wo_pack *const pack = loader->pack;
   const enum wo_sort sort = sort_of(object);
   struct wo_view id = {0};
@@ -271,7 +273,7 @@ static bool read_rule(struct wo_loader *loader, const cJSON *object, uint64_t li
   case WO_SORT_DEFINE:
     pack->defines[slot] = (struct wo_define){.id = id, .place = place};
     loader->pending[slot] = (struct wo_pending){.json = loader->json, .object = object};
-    return wo__load_is_name(id) || wo__load_fail(loader, object->child, WO_JSON_VALUE, WO_E_SYNTAX,
+    return wo__load_is_name(id) || wo__load_fail(loader, wo_tree_child(object), WO_JSON_VALUE, WO_E_SYNTAX,
                                                  "'%.*s' is no name (letters, digits and '_')", (int)id.len, id.ptr);
   case WO_SORT_OFF:
     pack->offs[slot] = (struct wo_off){.id = id, .place = place};
@@ -298,7 +300,8 @@ static enum pass pass_of(enum wo_sort sort) {
  * compiled in have no lines; the place of their rules is the file alone. */
 static bool read_file(struct wo_loader *loader, bool is_user, enum pass pass) {
   size_t index = 0;
-  for (const cJSON *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object), index++) {
+  for (const struct wo_tree *object = first_object(loader->json); object != NULL;
+       object = next_object(loader->json, object), index++) {
     const enum wo_sort sort = sort_of(object);
     if (pass_of(sort) != pass) continue;
     if (sort == WO_SORT_TERM && loader->depth != WO_LOAD_ALL) continue;
@@ -349,8 +352,8 @@ static bool set_alias_literals(struct wo_loader *loader, const struct wo_alias *
  * reports of evidence. */
 static bool add_alias_pattern(struct wo_loader *loader, const struct wo_knob *knob, const struct wo_alias *alias) {
   struct wo_pack *const pack = loader->pack;
-  const struct wo_view id =
-      wo_arena_format(&pack->arena, "setting:%.*s:%.*s", (int)knob->id.len, knob->id.ptr, (int)alias->key.len, alias->key.ptr);
+  const struct wo_view parts[] = {WO_VIEW("setting:"), knob->id, WO_VIEW(":"), alias->key};
+  const struct wo_view id = wo_arena_join(&pack->arena, parts, sizeof parts / sizeof parts[0]);
   if (id.ptr == NULL) return wo__load_fail_nomem(loader);
   struct wo_pattern *const pattern = &pack->patterns[pack->pattern_count++];
   *pattern = (struct wo_pattern){

@@ -61,6 +61,10 @@ const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_vie
   return i == WO_NOT_FOUND ? NULL : &pack->defines[i];
 }
 
+size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name) {
+  return wo_pack_index_find(pack->index, WO_SORT_FACT, name);
+}
+
 /* Names with a prefix belong to knobs and kinds; all others are in facts.def. "config.micro_batch"
  * has the unit of that knob; "count.cuda_oom" is how many events of that kind there are, and so a
  * number. */
@@ -74,7 +78,7 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
   if (wo_view_starts(name, count.ptr)) {
     return wo_kind_find(wo_view_skip(name, count.len)) == WO_KIND_UNKNOWN ? WO_UNIT_NONE : WO_UNIT_NUMBER;
   }
-  const size_t i = wo_pack_index_find(pack->index, WO_SORT_FACT, name);
+  const size_t i = wo_fact_place(pack, name);
   return i == WO_NOT_FOUND ? WO_UNIT_NONE : facts[i].unit;
 }
 

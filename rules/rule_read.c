@@ -16,8 +16,8 @@
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
 /* The status is kept in the loader besides: err may be NULL, and a load must fail all the same. */
-bool wo__load_fail(struct wo_loader *loader, const cJSON *node, enum wo_json_part part, enum wo_status code, const char *format,
-                   ...) {
+bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_json_part part, enum wo_status code,
+                   const char *format, ...) {
   assert(code != WO_OK && loader->status == WO_OK);
   char message[sizeof loader->err->message];
   va_list args;
@@ -36,13 +36,13 @@ bool wo__load_fail_nomem(struct wo_loader *loader) {
 
 /* The value has another JSON type than its key asks for. Only what was expected is named; what
  * stands there, the author sees. */
-static bool fail_type(struct wo_loader *loader, const cJSON *value, const char *expected) {
+static bool fail_type(struct wo_loader *loader, const struct wo_tree *value, const char *expected) {
   return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected %s", expected);
 }
 
 /* Turns an error inside a string (an expression, a template) into one inside the file. Its column
  * becomes a place behind the string's opening quote. Memory that is out has no place. */
-static bool fail_inside(struct wo_loader *loader, const cJSON *value, enum wo_status code) {
+static bool fail_inside(struct wo_loader *loader, const struct wo_tree *value, enum wo_status code) {
   assert(code != WO_OK);
   loader->status = code;
   const uint32_t column = loader->err == NULL ? 0 : loader->err->column;
@@ -62,25 +62,26 @@ static size_t find_member(const struct wo_member *members, size_t count, const c
 }
 
 /* Names the closest key that may stand there. */
-static bool fail_unknown_key(struct wo_loader *loader, const cJSON *child, const struct wo_member *members, size_t count) {
-  struct wo_nearest nearest = {.want = wo_view_of(child->string)};
+static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members,
+                             size_t count) {
+  struct wo_nearest nearest = {.want = wo_view_of(wo_tree_key(child))};
   for (size_t i = 0; i < count; i++) wo_nearest_offer(&nearest, wo_view_of(members[i].key));
   char hint[WO_NEAREST_BYTES];
-  return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", child->string,
+  return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child),
                        wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
 /* One bit for each row tells keys that come twice, which cJSON lets pass and of which one would be
  * lost. Keys that are skipped at this depth are still checked for their names. */
-bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struct wo_member *members, size_t count,
+bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, const struct wo_member *members, size_t count,
                       void *target) {
   assert(count <= 64);
-  if (!cJSON_IsObject(object)) return fail_type(loader, object, "an object");
+  if (!wo_tree_is(object, WO_TREE_OBJECT)) return fail_type(loader, object, "an object");
   uint64_t seen = 0;
-  for (const cJSON *child = object->child; child != NULL; child = child->next) {
-    const size_t i = find_member(members, count, child->string);
+  for (const struct wo_tree *child = wo_tree_child(object); child != NULL; child = wo_tree_next(child)) {
+    const size_t i = find_member(members, count, wo_tree_key(child));
     if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count);
-    if (seen >> i & 1) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "key '%s' comes twice", child->string);
+    if (seen >> i & 1) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
     seen |= UINT64_C(1) << i;
     /* Not an error in a diagnosis, which never asks for it. */
     if (members[i].is_deep && loader->depth != WO_LOAD_ALL) continue;
@@ -101,22 +102,22 @@ static void set_count(const struct wo_member *member, void *target, size_t count
 }
 
 /* For keys that somebody else reads: the id, the lets, and what needs another value first. */
-bool wo__load_skip(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_skip(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)loader, (void)value, (void)member, (void)target;
   return true;
 }
 
 /* ---- texts ------------------------------------------------------------------------------------------------------------ */
 
-/* The string stays cJSON's: valid until the file is done with. */
-const char *wo__load_string(struct wo_loader *loader, const cJSON *value) {
-  if (cJSON_IsString(value) && value->valuestring != NULL) return value->valuestring;
+/* The string stays the tree's: valid until the file is done with. */
+const char *wo__load_string(struct wo_loader *loader, const struct wo_tree *value) {
+  if (wo_tree_is(value, WO_TREE_STRING) && wo_tree_text(value) != NULL) return wo_tree_text(value);
   fail_type(loader, value, "a string");
   return NULL;
 }
 
-size_t wo__load_array_len(struct wo_loader *loader, const cJSON *value) {
-  if (cJSON_IsArray(value)) return (size_t)cJSON_GetArraySize(value);
+size_t wo__load_array_len(struct wo_loader *loader, const struct wo_tree *value) {
+  if (wo_tree_is(value, WO_TREE_ARRAY)) return value->count;
   fail_type(loader, value, "an array");
   return WO_NOT_FOUND;
 }
@@ -130,23 +131,23 @@ bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view
 }
 
 /* A JSON string into the arena. */
-static bool copy_string(struct wo_loader *loader, const cJSON *value, struct wo_view *ret_text) {
+static bool copy_string(struct wo_loader *loader, const struct wo_tree *value, struct wo_view *ret_text) {
   const char *const text = wo__load_string(loader, value);
   return text != NULL && wo__load_copy(loader, wo_view_of(text), ret_text);
 }
 
-bool wo__load_text(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_text(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   return copy_string(loader, value, field_of(member, target));
 }
 
 /* An array of strings. Nothing is stored before all have been read. */
-bool wo__load_texts(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_texts(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   const size_t count = wo__load_array_len(loader, value);
   if (count == WO_NOT_FOUND) return false;
   struct wo_view *const texts = wo_arena_array(&loader->pack->arena, count, sizeof *texts);
   if (texts == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     if (!copy_string(loader, child, &texts[i++])) return false;
   }
   assert(i == count);
@@ -159,10 +160,10 @@ bool wo__load_texts(struct wo_loader *loader, const cJSON *value, const struct w
 /* An array of strings as one text with line ends between them: how examples hold logs. One line of
  * the log is one line of the file, and diffs stay readable. Measured first, then copied; the last
  * line has no line feed, as in a log that was cut off. */
-bool wo__load_lines(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_lines(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   if (wo__load_array_len(loader, value) == WO_NOT_FOUND) return false;
   size_t total = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     const char *const line = wo__load_string(loader, child);
     if (line == NULL) return false;
     total += strlen(line) + 1;
@@ -170,20 +171,20 @@ bool wo__load_lines(struct wo_loader *loader, const cJSON *value, const struct w
   char *const text = wo_arena_alloc(&loader->pack->arena, total + 1);
   if (text == NULL) return wo__load_fail_nomem(loader);
   size_t at = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
-    const size_t len = strlen(child->valuestring);
-    memcpy(text + at, child->valuestring, len);
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
+    const size_t len = strlen(wo_tree_text(child));
+    memcpy(text + at, wo_tree_text(child), len);
     at += len;
-    if (child->next != NULL) text[at++] = '\n';
+    if (wo_tree_next(child) != NULL) text[at++] = '\n';
   }
   assert(at <= total);
   *(struct wo_view *)field_of(member, target) = (struct wo_view){text, at};
   return true;
 }
 
-bool wo__load_bool(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
-  if (!cJSON_IsBool(value)) return fail_type(loader, value, "true or false");
-  *(bool *)field_of(member, target) = cJSON_IsTrue(value);
+bool wo__load_bool(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  if (!wo_tree_is_bool(value)) return fail_type(loader, value, "true or false");
+  *(bool *)field_of(member, target) = wo_tree_is(value, WO_TREE_TRUE);
   return true;
 }
 
@@ -191,7 +192,7 @@ bool wo__load_bool(struct wo_loader *loader, const cJSON *value, const struct wo
 
 /* Parses a template with the names of the rule being read. A wrong name in a sentence is found at
  * loading, not when the sentence is first said. */
-static bool read_template(struct wo_loader *loader, const cJSON *value, const struct wo_template **ret_template) {
+static bool read_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_template **ret_template) {
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;
   const enum wo_status status =
@@ -199,13 +200,13 @@ static bool read_template(struct wo_loader *loader, const cJSON *value, const st
   return status == WO_OK || fail_inside(loader, value, status);
 }
 
-bool wo__load_template(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   return read_template(loader, value, field_of(member, target));
 }
 
 /* A unit that is wrong as a whole is reported at the string; one that is wrong inside, at its place
  * in it. */
-bool wo__load_expr_of(struct wo_loader *loader, const cJSON *value, enum wo_unit unit, const struct wo_expr **ret_expr) {
+bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enum wo_unit unit, const struct wo_expr **ret_expr) {
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;
   const struct wo_expr *expr = NULL;
@@ -219,7 +220,7 @@ bool wo__load_expr_of(struct wo_loader *loader, const cJSON *value, enum wo_unit
   return true;
 }
 
-bool wo__load_expr(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_expr(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   return wo__load_expr_of(loader, value, (enum wo_unit)member->extra, field_of(member, target));
 }
 
@@ -230,7 +231,7 @@ static const char *const weight_names[] = {
 #undef WEIGHT_NAME
 };
 
-bool wo__load_weight(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_weight(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
   for (size_t i = 0; i < WO_WEIGHT_COUNT_; i++) {
@@ -258,10 +259,12 @@ static const struct wo_member question_members[] = {
 /* One clause. Where a weight is allowed it is medium by default; where it is not, it is an unknown
  * key. A remark may be a bare string, which is said always; a condition without a text, or a text
  * without its condition, is taken for a slip. */
-static bool read_clause(struct wo_loader *loader, const cJSON *value, enum wo_clause_form form, struct wo_clause *clause) {
+static bool read_clause(struct wo_loader *loader, const struct wo_tree *value, enum wo_clause_form form,
+                        struct wo_clause *clause) {
   clause->weight = form == WO_CLAUSE_ARGUMENT ? WO_WEIGHT_MEDIUM : WO_WEIGHT_NONE;
   const bool is_question = form == WO_CLAUSE_QUESTION;
-  if ((form == WO_CLAUSE_REMARK || is_question) && cJSON_IsString(value)) return read_template(loader, value, &clause->say);
+  if ((form == WO_CLAUSE_REMARK || is_question) && wo_tree_is(value, WO_TREE_STRING))
+    return read_template(loader, value, &clause->say);
   const struct wo_member *const members = is_question ? question_members : clause_members;
   const size_t count = is_question || form == WO_CLAUSE_ARGUMENT ? 3 : 2;
   if (!wo__load_members(loader, value, members, count, clause)) return false;
@@ -273,13 +276,13 @@ static bool read_clause(struct wo_loader *loader, const cJSON *value, enum wo_cl
 }
 
 /* An array of clauses of one form. The order is kept: it is that in which they are said. */
-bool wo__load_clauses(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+bool wo__load_clauses(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   const size_t count = wo__load_array_len(loader, value);
   if (count == WO_NOT_FOUND) return false;
   struct wo_clause *const clauses = wo_arena_array(&loader->pack->arena, count, sizeof *clauses);
   if (clauses == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     if (!read_clause(loader, child, (enum wo_clause_form)member->extra, &clauses[i++])) return false;
   }
   const struct wo_clause *const field = clauses;
@@ -308,9 +311,10 @@ static bool has_let(const struct wo_loader *loader, struct wo_view name) {
 }
 
 /* The names alone. What a built-in rule may call them was checked when it was read whole, by the lint. */
-static void note_lets(struct wo_loader *loader, const cJSON *lets) {
-  for (const cJSON *child = lets->child; child != NULL && loader->let_count < WO_LIMIT_LETS; child = child->next) {
-    loader->lets[loader->let_count++] = (struct wo_let){.name = wo_view_of(child->string), .value = child};
+static void note_lets(struct wo_loader *loader, const struct wo_tree *lets) {
+  for (const struct wo_tree *child = wo_tree_child(lets); child != NULL && loader->let_count < WO_LIMIT_LETS;
+       child = wo_tree_next(child)) {
+    loader->lets[loader->let_count++] = (struct wo_let){.name = wo_view_of(wo_tree_key(child)), .value = child};
   }
 }
 
@@ -331,23 +335,23 @@ const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name
 /* Reads the named expressions one after another, so that each sees those before it and none sees
  * itself. Circles cannot be written down that way. The name of a fact is refused, or a rule could
  * silently mean something else by it. */
-bool wo__load_lets(struct wo_loader *loader, const cJSON *lets) {
+bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets) {
   loader->let_count = 0;
   if (lets == NULL) return true;
   if (loader->part == WO_PART_HEAD) {
     note_lets(loader, lets);
     return true;
   }
-  if (!cJSON_IsObject(lets)) return fail_type(loader, lets, "an object");
-  for (const cJSON *child = lets->child; child != NULL; child = child->next) {
-    struct wo_let let = {.name = wo_view_of(child->string)};
+  if (!wo_tree_is(lets, WO_TREE_OBJECT)) return fail_type(loader, lets, "an object");
+  for (const struct wo_tree *child = wo_tree_child(lets); child != NULL; child = wo_tree_next(child)) {
+    struct wo_let let = {.name = wo_view_of(wo_tree_key(child))};
     if (loader->let_count == WO_LIMIT_LETS) {
       return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
     }
     if (!wo__load_is_name(let.name))
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'%s' is no name", child->string);
+      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
     if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE) {
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "the name '%s' is taken", child->string);
+      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
     }
     if (!wo__load_copy(loader, let.name, &let.name)) return false;
     if (!wo__load_expr_of(loader, child, WO_UNIT_NONE, &let.expr)) return false;

@@ -11,7 +11,7 @@
 /* An object that is looked at again later: a definition, which needs those that it speaks of before it, or an "off". */
 struct wo_pending {
   const struct wo_json *json;
-  const cJSON *object;
+  const struct wo_tree *object;
   bool is_being_read;
   bool is_read;
 };
@@ -20,7 +20,7 @@ struct wo_pending {
 struct wo_let {
   struct wo_view name;
   const struct wo_expr *expr; /* NULL: not parsed yet */
-  const cJSON *value;
+  const struct wo_tree *value;
 };
 
 /* How far a rule is read. */
@@ -42,7 +42,7 @@ struct wo_loader {
 };
 
 struct wo_member;
-typedef bool (*wo_read_fn)(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);
+typedef bool (*wo_read_fn)(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target);
 
 /* One key of an object. `offset` is where in the target struct the value goes, `count_offset` where the length of an array goes,
  * `extra` what the reader makes of it. is_deep: read at WO_LOAD_ALL only; is_head: also when only the head of a rule is read. */
@@ -57,25 +57,35 @@ struct wo_member {
 };
 
 /* Records an error about a value or its key; false, so that `return wo__load_fail(...)` reads well. */
-bool wo__load_fail(struct wo_loader *loader, const cJSON *node, enum wo_json_part part, enum wo_status code, const char *format,
-                   ...) __attribute__((format(printf, 5, 6)));
+bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_json_part part, enum wo_status code,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Records that memory is out. */
 bool wo__load_fail_nomem(struct wo_loader *loader);
 
 /* Reads the members of an object. Unknown keys, and keys that come twice, are errors. `first` members are skipped (the sort). */
-bool wo__load_members(struct wo_loader *loader, const cJSON *object, const struct wo_member *members, size_t count, void *target);
+bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, const struct wo_member *members, size_t count,
+                      void *target);
 
 /* Readers. The comment says what stands at the offset. */
-bool wo__load_text(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);     /* view */
-bool wo__load_texts(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* views */
-bool wo__load_lines(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* view */
-bool wo__load_bool(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);     /* bool */
-bool wo__load_template(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* template */
-bool wo__load_expr(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* unit: extra */
-bool wo__load_weight(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);  /* weight */
-bool wo__load_clauses(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target); /* clauses */
-bool wo__load_skip(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target);    /* nothing */
+bool wo__load_text(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                   void *target); /* view */
+bool wo__load_texts(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                    void *target); /* views */
+bool wo__load_lines(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                    void *target); /* view */
+bool wo__load_bool(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                   void *target); /* bool */
+bool wo__load_template(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                       void *target); /* template */
+bool wo__load_expr(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                   void *target); /* unit: extra */
+bool wo__load_weight(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                     void *target); /* weight */
+bool wo__load_clauses(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                      void *target); /* clauses */
+bool wo__load_skip(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                   void *target); /* nothing */
 
 /* What the clauses of an array look like: the `extra` of wo__load_clauses. */
 enum wo_clause_form {
@@ -86,7 +96,7 @@ enum wo_clause_form {
 };
 
 /* Parses an expression and checks its unit (WO_UNIT_NONE: any). */
-bool wo__load_expr_of(struct wo_loader *loader, const cJSON *value, enum wo_unit unit, const struct wo_expr **ret_expr);
+bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enum wo_unit unit, const struct wo_expr **ret_expr);
 
 /* Whether a text can name an expression: a letter, then letters, digits and '_'. */
 bool wo__load_is_name(struct wo_view name);
@@ -98,13 +108,14 @@ bool wo__load_defines(struct wo_loader *loader);
 bool wo__load_apply_offs(struct wo_loader *loader);
 
 /* Forgets the lets of the rule before; reads those of a rule (NULL: none). */
-bool wo__load_lets(struct wo_loader *loader, const cJSON *lets);
+bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets);
 
 /* The expression that a let of the rule stands for, or NULL. Parses it where that was put off. */
 const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name);
 
 /* Puts a rule off: what is not read of the cause or fix at `slot` is read when it is asked for. */
-void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json, const cJSON *object);
+void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json,
+                      const struct wo_tree *object);
 
 /* Makes the books of a load for one job, with a place for each cause and fix; NULL when memory is out. */
 struct wo_late *wo__late_new(struct wo_arena *arena, size_t causes, size_t fixes);
@@ -117,23 +128,23 @@ void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_jso
 void wo__late_done(struct wo_late *late);
 
 /* The string, or NULL after a complaint. The length of an array, or WO_NOT_FOUND after a complaint. */
-const char *wo__load_string(struct wo_loader *loader, const cJSON *value);
-size_t wo__load_array_len(struct wo_loader *loader, const cJSON *value);
+const char *wo__load_string(struct wo_loader *loader, const struct wo_tree *value);
+size_t wo__load_array_len(struct wo_loader *loader, const struct wo_tree *value);
 
 /* A copy of a string in the pack's arena. */
 bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view *ret_copy);
 
 /* Readers of whole rules (rule_read_cause.c, rule_read_fix.c, rule_read_pattern.c, rule_read_model.c). They fill a zeroed struct;
  * its id is set. */
-bool wo__load_pattern(struct wo_loader *loader, const cJSON *object, struct wo_pattern *pattern,
+bool wo__load_pattern(struct wo_loader *loader, const struct wo_tree *object, struct wo_pattern *pattern,
                       struct wo_pattern_samples *samples);
-bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause);
-bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *fix);
-bool wo__load_knob(struct wo_loader *loader, const cJSON *object, struct wo_knob *knob);
-bool wo__load_phase(struct wo_loader *loader, const cJSON *object, struct wo_phase_hint *phase);
-bool wo__load_define(struct wo_loader *loader, const cJSON *object, struct wo_define *define);
-bool wo__load_off(struct wo_loader *loader, const cJSON *object, struct wo_off *off);
-bool wo__load_term(struct wo_loader *loader, const cJSON *object, struct wo_term *term);
-bool wo__load_model(struct wo_loader *loader, const cJSON *object, struct wo_model_shape *shape);
+bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, struct wo_cause *cause);
+bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, struct wo_fix *fix);
+bool wo__load_knob(struct wo_loader *loader, const struct wo_tree *object, struct wo_knob *knob);
+bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, struct wo_phase_hint *phase);
+bool wo__load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define);
+bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, struct wo_off *off);
+bool wo__load_term(struct wo_loader *loader, const struct wo_tree *object, struct wo_term *term);
+bool wo__load_model(struct wo_loader *loader, const struct wo_tree *object, struct wo_model_shape *shape);
 
 #endif

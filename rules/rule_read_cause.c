@@ -13,7 +13,7 @@
 
 /* The most that a cause may be called, however much speaks for it. For causes that rest on absence
  * ("nothing else explains it"): adding up signs would end in a certainty that nobody can have. */
-static bool read_confidence(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_confidence(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   static const char *const names[] = {
       [WO_CONFIDENCE_POSSIBLE] = "possible", [WO_CONFIDENCE_LIKELY] = "likely", [WO_CONFIDENCE_CERTAIN] = "certain"};
@@ -38,9 +38,9 @@ static const struct wo_member example_members[] = {
 };
 
 /* One example. Whether it is meant to give the cause must be said, because false is no safe default. */
-static bool read_example(struct wo_loader *loader, const cJSON *value, struct wo_example *example) {
+static bool read_example(struct wo_loader *loader, const struct wo_tree *value, struct wo_example *example) {
   if (!wo__load_members(loader, value, example_members, COUNT_OF(example_members), example)) return false;
-  if (cJSON_GetObjectItemCaseSensitive(value, "gives") == NULL) {
+  if (wo_tree_get(value, "gives") == NULL) {
     return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'gives'");
   }
   if (example->log.ptr == NULL) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'log'");
@@ -48,7 +48,7 @@ static bool read_example(struct wo_loader *loader, const cJSON *value, struct wo
 }
 
 /* All examples of a cause, in their order, by which `rules test` numbers them. */
-static bool read_examples(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_examples(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_cause *const cause = target;
   const size_t count = wo__load_array_len(loader, value);
@@ -56,7 +56,7 @@ static bool read_examples(struct wo_loader *loader, const cJSON *value, const st
   struct wo_example *const examples = wo_arena_array(&loader->pack->arena, count, sizeof *examples);
   if (examples == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     if (!read_example(loader, child, &examples[i++])) return false;
   }
   assert(i == count);
@@ -104,12 +104,12 @@ static const struct wo_member cause_members[] = {
 };
 
 /* The condition is the one part without which a cause cannot be weighed; the lint asks for the rest. */
-bool wo__load_cause(struct wo_loader *loader, const cJSON *object, struct wo_cause *cause) {
+bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, struct wo_cause *cause) {
   assert(cause->id.len > 0);
   cause->prior = WO_WEIGHT_MEDIUM;
   cause->at_most = WO_CONFIDENCE_CERTAIN;
   cause->is_failure = true;
-  if (!wo__load_lets(loader, cJSON_GetObjectItemCaseSensitive(object, "let"))) return false;
+  if (!wo__load_lets(loader, wo_tree_get(object, "let"))) return false;
   if (!wo__load_members(loader, object, cause_members, COUNT_OF(cause_members), cause)) return false;
   return cause->when != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'when'");
 }
@@ -125,7 +125,7 @@ static const struct wo_member phase_members[] = {
 };
 
 /* A phase; that it lists something is the lint's business. */
-bool wo__load_phase(struct wo_loader *loader, const cJSON *object, struct wo_phase_hint *phase) {
+bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, struct wo_phase_hint *phase) {
   return wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), phase);
 }
 
@@ -137,6 +137,6 @@ static const struct wo_member term_members[] = {
 };
 
 /* A term for `explain`. Never read for a diagnosis, so nothing here needs to be marked as deep. */
-bool wo__load_term(struct wo_loader *loader, const cJSON *object, struct wo_term *term) {
+bool wo__load_term(struct wo_loader *loader, const struct wo_tree *object, struct wo_term *term) {
   return wo__load_members(loader, object, term_members, COUNT_OF(term_members), term);
 }

@@ -19,7 +19,7 @@ static const struct wo_member define_members[] = {
 };
 
 /* The lint asks for what it means. */
-bool wo__load_define(struct wo_loader *loader, const cJSON *object, struct wo_define *define) {
+bool wo__load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define) {
   if (!wo__load_members(loader, object, define_members, COUNT_OF(define_members), define)) return false;
   return define->expr != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'expr'");
 }
@@ -38,7 +38,7 @@ static size_t find_name(struct wo_view text, size_t from) {
 }
 
 /* The place of an error inside the expression is given as one of the parser's would be. */
-static bool fail_circle(struct wo_loader *loader, const cJSON *expr, size_t at, struct wo_view name) {
+static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, size_t at, struct wo_view name) {
   wo__load_fail(loader, expr, WO_JSON_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
                 (int)name.len, name.ptr);
   wo_json_place(loader->json, expr, WO_JSON_VALUE, (uint32_t)at + 1, loader->err);
@@ -46,10 +46,10 @@ static bool fail_circle(struct wo_loader *loader, const cJSON *expr, size_t at, 
 }
 
 /* Reads what an expression speaks of. Names that do not exist are left to its parser. */
-static bool read_needed(struct wo_loader *loader, const cJSON *expr) {
-  if (!cJSON_IsString(expr)) return true;
+static bool read_needed(struct wo_loader *loader, const struct wo_tree *expr) {
+  if (!wo_tree_is(expr, WO_TREE_STRING)) return true;
   const struct wo_json *const json = loader->json;
-  const struct wo_view text = wo_view_of(expr->valuestring);
+  const struct wo_view text = wo_view_of(wo_tree_text(expr));
   for (size_t at = find_name(text, 0); at != WO_NOT_FOUND; at = find_name(text, at + 4)) {
     size_t end = at + 4;
     while (end < text.len && wo_is_word(text.ptr[end])) end++;
@@ -69,7 +69,7 @@ static bool read_define(struct wo_loader *loader, size_t index) {
   pending->is_being_read = true;
   loader->json = pending->json;
   loader->let_count = 0;
-  if (!read_needed(loader, cJSON_GetObjectItemCaseSensitive(pending->object, "expr"))) return false;
+  if (!read_needed(loader, wo_tree_get(pending->object, "expr"))) return false;
   if (!wo__load_define(loader, pending->object, &loader->pack->defines[index])) return false;
   pending->is_being_read = false;
   pending->is_read = true;
@@ -97,7 +97,7 @@ static const struct wo_member off_members[] = {
 };
 
 /* The why is for whoever wonders, a year later, where a cause has gone. */
-bool wo__load_off(struct wo_loader *loader, const cJSON *object, struct wo_off *off) {
+bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, struct wo_off *off) {
   if (!wo__load_members(loader, object, off_members, COUNT_OF(off_members), off)) return false;
   return off->why.len > 0 || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'why'");
 }
@@ -127,8 +127,9 @@ static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending,
   for (size_t i = 0; i < pack->pattern_count; i++) wo_nearest_offer(&nearest, pack->patterns[i].id);
   char hint[WO_NEAREST_BYTES];
   loader->json = pending->json;
-  return wo__load_fail(loader, pending->object->child, WO_JSON_VALUE, WO_E_UNKNOWN, "no cause, fix or pattern is called '%.*s'%s",
-                       (int)id.len, id.ptr, wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+  return wo__load_fail(loader, wo_tree_child(pending->object), WO_JSON_VALUE, WO_E_UNKNOWN,
+                       "no cause, fix or pattern is called '%.*s'%s", (int)id.len, id.ptr,
+                       wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
 bool wo__load_apply_offs(struct wo_loader *loader) {

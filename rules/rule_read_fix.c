@@ -25,9 +25,9 @@ static const struct wo_member change_members[] = {
 
 /* One changed knob. The new value must have the knob's unit, so that a size is never proposed for a
  * count; whether the value makes sense is left to the rule's author. */
-static bool read_change(struct wo_loader *loader, const cJSON *value, struct wo_change *change) {
+static bool read_change(struct wo_loader *loader, const struct wo_tree *value, struct wo_change *change) {
   if (!wo__load_members(loader, value, change_members, COUNT_OF(change_members), change)) return false;
-  const cJSON *const to = cJSON_GetObjectItemCaseSensitive(value, "to");
+  const struct wo_tree *const to = wo_tree_get(value, "to");
   if (to == NULL || change->knob.len == 0) {
     return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key '%s'", to == NULL ? "to" : "knob");
   }
@@ -37,7 +37,7 @@ static bool read_change(struct wo_loader *loader, const cJSON *value, struct wo_
 }
 
 /* All changes of a fix, in the order in which they are pasted. */
-static bool read_changes(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_changes(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_fix *const fix = target;
   const size_t count = wo__load_array_len(loader, value);
@@ -45,7 +45,7 @@ static bool read_changes(struct wo_loader *loader, const cJSON *value, const str
   struct wo_change *const changes = wo_arena_array(&loader->pack->arena, count, sizeof *changes);
   if (changes == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     if (!read_change(loader, child, &changes[i++])) return false;
   }
   fix->changes = changes;
@@ -65,7 +65,7 @@ static const struct wo_member saves_members[] = {
 
 /* What the fix saves: both bounds or none. One bound alone would be printed as if the other were
  * known. */
-static bool read_saves(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_saves(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const struct wo_fix *const fix = target;
   if (!wo__load_members(loader, value, saves_members, COUNT_OF(saves_members), target)) return false;
@@ -74,8 +74,8 @@ static bool read_saves(struct wo_loader *loader, const cJSON *value, const struc
 }
 
 /* The place of a fix among others that promise as much. A whole number, because half a rank would compare nothing. */
-static bool read_rank(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
-  const double rank = cJSON_IsNumber(value) ? value->valuedouble : 0;
+static bool read_rank(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  const double rank = wo_tree_is(value, WO_TREE_NUMBER) ? value->as.number : 0;
   if (rank < 1 || rank > WO_COST_RANK_MAX || rank != (double)(unsigned)rank) {
     return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "expected a whole number from 1 to %d", WO_COST_RANK_MAX);
   }
@@ -92,7 +92,7 @@ static const struct wo_member cost_members[] = {
 
 /* The three prices of a fix, and its rank among others. `target` is the fix itself, as the tables of both levels count from
  * its start. */
-static bool read_cost(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_cost(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   return wo__load_members(loader, value, cost_members, COUNT_OF(cost_members), target);
 }
@@ -118,36 +118,45 @@ static const struct wo_member fix_members[] = {
 };
 
 /* Nothing is required here; the lint asks for a title and for the cost. */
-bool wo__load_fix(struct wo_loader *loader, const cJSON *object, struct wo_fix *fix) {
+bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, struct wo_fix *fix) {
   assert(fix->id.len > 0);
-  if (!wo__load_lets(loader, cJSON_GetObjectItemCaseSensitive(object, "let"))) return false;
+  if (!wo__load_lets(loader, wo_tree_get(object, "let"))) return false;
   return wo__load_members(loader, object, fix_members, COUNT_OF(fix_members), fix);
 }
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------------ */
 
+/* Copies a text, without its end, to buf + at; returns where it ends. */
+static size_t put_text(char *buf, size_t at, const char *text) {
+  const size_t len = strlen(text);
+  memcpy(buf + at, text, len);
+  return at + len;
+}
+
 /* {"printed": "canonical"} -> "printed=canonical,...": the form that the analyzer reads.
  * Checkpointing, say, is a flag in one framework and the word "full" in another. The map is a text
  * and not a table because it is short and seldom searched. */
-static bool read_value_map(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_value_map(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_alias *const alias = target;
-  if (!cJSON_IsObject(value)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected an object");
+  if (!wo_tree_is(value, WO_TREE_OBJECT)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected an object");
   size_t total = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     const char *const text = wo__load_string(loader, child);
     if (text == NULL) return false;
-    if (strpbrk(child->string, "=,") != NULL || strpbrk(text, "=,") != NULL) {
+    if (strpbrk(wo_tree_key(child), "=,") != NULL || strpbrk(text, "=,") != NULL) {
       return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'=' and ',' cannot stand in values");
     }
-    total += strlen(child->string) + strlen(text) + 2;
+    total += strlen(wo_tree_key(child)) + strlen(text) + 2;
   }
   char *const map = wo_arena_alloc(&loader->pack->arena, total + 1);
   if (map == NULL) return wo__load_fail_nomem(loader);
   size_t at = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
-    const int len = snprintf(map + at, total + 1 - at, "%s%s=%s", at == 0 ? "" : ",", child->string, child->valuestring);
-    at += (size_t)len;
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
+    if (at > 0) map[at++] = ',';
+    at = put_text(map, at, wo_tree_key(child));
+    map[at++] = '=';
+    at = put_text(map, at, wo_tree_text(child));
   }
   assert(at <= total);
   alias->value_map = (struct wo_view){map, at};
@@ -178,9 +187,9 @@ static const struct wo_member alias_members[] = {
 /* One spelling of a knob: a key, or an object that says more. Either way there is something to look
  * for that the prefilter takes: short keys ("bs") stand in every other line, so they need literals
  * with more around them. */
-static bool read_alias(struct wo_loader *loader, const cJSON *value, struct wo_alias *alias) {
-  if (cJSON_IsString(value)) {
-    if (!wo__load_copy(loader, wo_view_of(value->valuestring), &alias->key)) return false;
+static bool read_alias(struct wo_loader *loader, const struct wo_tree *value, struct wo_alias *alias) {
+  if (wo_tree_is(value, WO_TREE_STRING)) {
+    if (!wo__load_copy(loader, wo_view_of(wo_tree_text(value)), &alias->key)) return false;
   } else if (!wo__load_members(loader, value, alias_members, COUNT_OF(alias_members), alias)) {
     return false;
   }
@@ -200,7 +209,7 @@ static bool read_alias(struct wo_loader *loader, const cJSON *value, struct wo_a
 
 /* All spellings of a knob; the first one is the default, in which a change is written when the log
  * does not show which framework reads it. */
-static bool read_aliases(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_aliases(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_knob *const knob = target;
   const size_t count = wo__load_array_len(loader, value);
@@ -208,7 +217,7 @@ static bool read_aliases(struct wo_loader *loader, const cJSON *value, const str
   struct wo_alias *const aliases = wo_arena_array(&loader->pack->arena, count, sizeof *aliases);
   if (aliases == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next) {
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     if (!read_alias(loader, child, &aliases[i++])) return false;
   }
   knob->aliases = aliases;
@@ -218,7 +227,7 @@ static bool read_aliases(struct wo_loader *loader, const cJSON *value, const str
 
 /* The unit of a knob's values. It types both "config.<knob>" in conditions and what a fix may set
  * the knob to. */
-static bool read_unit(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_unit(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
@@ -237,7 +246,7 @@ static const struct wo_member knob_members[] = {
 };
 
 /* A knob without a unit could not be compared, one without spellings not be found. */
-bool wo__load_knob(struct wo_loader *loader, const cJSON *object, struct wo_knob *knob) {
+bool wo__load_knob(struct wo_loader *loader, const struct wo_tree *object, struct wo_knob *knob) {
   if (!wo__load_members(loader, object, knob_members, COUNT_OF(knob_members), knob)) return false;
   if (knob->unit == WO_UNIT_NONE) return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'unit'");
   return knob->alias_count > 0 || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'aliases'");

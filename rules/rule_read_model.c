@@ -12,9 +12,9 @@
 #define COUNT_MAX 1e13
 
 /* A whole number above zero. */
-static bool read_count(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
-  if (!cJSON_IsNumber(value)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected a number");
-  const double count = value->valuedouble;
+static bool read_count(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  if (!wo_tree_is(value, WO_TREE_NUMBER)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected a number");
+  const double count = value->as.number;
   if (!(count >= 1 && count <= COUNT_MAX) || count != floor(count)) {
     return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "expected a whole number above zero");
   }
@@ -42,7 +42,7 @@ static const struct wo_member model_members[] = {
 
 /* A shape with a hole in it would be read as one with a part of size zero. A vocabulary and a table of positions may be missing:
  * there are models without. */
-bool wo__load_model(struct wo_loader *loader, const cJSON *object, struct wo_model_shape *shape) {
+bool wo__load_model(struct wo_loader *loader, const struct wo_tree *object, struct wo_model_shape *shape) {
   assert(shape->id.len > 0);
   if (!wo__load_members(loader, object, model_members, COUNT_OF(model_members), shape)) return false;
   static const struct {

@@ -20,7 +20,7 @@ struct target {
 
 /* The kind of evidence that a match is. Names are those of event_kinds.def, which is also what
  * conditions count ("count.cuda_oom"). */
-static bool read_kind(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_kind(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
@@ -39,7 +39,7 @@ static bool read_kind(struct wo_loader *loader, const cJSON *value, const struct
 
 /* Which lines are looked at. All of them unless the file says otherwise, and only for all of them
  * does the prefilter do the search. */
-static bool read_where(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_where(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   static const char *const names[] = {
       [WO_WHERE_LINE] = "line", [WO_WHERE_BEFORE] = "before", [WO_WHERE_TAIL] = "tail", [WO_WHERE_HEAD] = "head"};
@@ -56,7 +56,7 @@ static bool read_where(struct wo_loader *loader, const cJSON *value, const struc
 /* The unit of sizes that are printed without one: bytes for ONNX Runtime and TensorRT, MiB for the
  * cells of nvidia-smi, kB for the kernel. It belongs to the pattern, as nothing in the number
  * itself tells. */
-static bool read_bare_unit(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_bare_unit(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   static const struct {
     const char *name;
@@ -75,18 +75,18 @@ static bool read_bare_unit(struct wo_loader *loader, const cJSON *value, const s
 /* Fixed field values, for what a line means without saying it. They are texts here and become
  * numbers, where the field is one, at the match; a named group of the same name, which comes first
  * there, wins. */
-static bool read_set(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_set(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_pattern *const pattern = &((struct target *)target)->pattern;
-  if (!cJSON_IsObject(value)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected an object");
-  const size_t count = (size_t)cJSON_GetArraySize(value);
+  if (!wo_tree_is(value, WO_TREE_OBJECT)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected an object");
+  const size_t count = value->count;
   struct wo_pattern_set_field *const sets = wo_arena_array(&loader->pack->arena, count, sizeof *sets);
   if (sets == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
-  for (const cJSON *child = value->child; child != NULL; child = child->next, i++) {
-    sets[i].id = wo_field_find(wo_view_of(child->string));
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child), i++) {
+    sets[i].id = wo_field_find(wo_view_of(wo_tree_key(child)));
     if (sets[i].id == WO_FIELD_COUNT_) {
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown field '%s'", child->string);
+      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown field '%s'", wo_tree_key(child));
     }
     const char *const text = wo__load_string(loader, child);
     if (text == NULL || !wo__load_copy(loader, wo_view_of(text), &sets[i].value)) return false;
@@ -131,24 +131,24 @@ static const struct wo_member pattern_members[] = {
 
 /* A pattern for lines is found by its literals alone, and the prefilter takes none that is short.
  * Refused at loading and not only by the lint, since such a pattern could never match. */
-static bool check_literals(struct wo_loader *loader, const cJSON *object, const struct wo_pattern *pattern) {
+static bool check_literals(struct wo_loader *loader, const struct wo_tree *object, const struct wo_pattern *pattern) {
   if (pattern->where != WO_WHERE_LINE) return true;
-  const cJSON *const literals = cJSON_GetObjectItemCaseSensitive(object, "literals");
+  const struct wo_tree *const literals = wo_tree_get(object, "literals");
   if (pattern->literal_count == 0) {
     return wo__load_fail(loader, literals == NULL ? object : literals, WO_JSON_VALUE, WO_E_SYNTAX,
                          "a pattern for lines needs literals");
   }
   for (size_t i = 0; i < pattern->literal_count; i++) {
     if (pattern->literals[i].len >= WO_PATTERN_LITERAL_MIN) continue;
-    return wo__load_fail(loader, cJSON_GetArrayItem(literals, (int)i), WO_JSON_VALUE, WO_E_RANGE,
-                         "the literal '%s' is shorter than %d bytes", pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
+    return wo__load_fail(loader, wo_tree_at(literals, i), WO_JSON_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
+                         pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
   }
   return true;
 }
 
 /* A pattern without a kind would be evidence of nothing. Both structs are filled only when all is
  * well. */
-bool wo__load_pattern(struct wo_loader *loader, const cJSON *object, struct wo_pattern *pattern,
+bool wo__load_pattern(struct wo_loader *loader, const struct wo_tree *object, struct wo_pattern *pattern,
                       struct wo_pattern_samples *samples) {
   assert(pattern->id.len > 0);
   struct target target = {.pattern = *pattern, .samples = *samples};

@@ -156,6 +156,21 @@ struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view) {
   return (struct wo_view){copy, view.len};
 }
 
+struct wo_view wo_arena_join(struct wo_arena *arena, const struct wo_view *parts, size_t count) {
+  size_t len = 0;
+  bool is_too_long = false;
+  for (size_t i = 0; i < count; i++) is_too_long |= __builtin_add_overflow(len, parts[i].len, &len);
+  if (is_too_long || len == SIZE_MAX) return (struct wo_view){give_up(arena), 0};
+  char *const text = wo_arena_alloc(arena, len + 1);
+  if (text == NULL) return (struct wo_view){NULL, 0};
+  size_t at = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (parts[i].len > 0) memcpy(text + at, parts[i].ptr, parts[i].len);
+    at += parts[i].len;
+  }
+  return (struct wo_view){text, len};
+}
+
 struct wo_view wo_arena_format(struct wo_arena *arena, const char *format, ...) {
   assert(format != NULL);
   /* Printed twice: once to measure, once into place. */

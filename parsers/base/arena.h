@@ -35,6 +35,9 @@ void *wo_arena_array(struct wo_arena *arena, size_t count, size_t size);
 /* A copy of view that lives as long as the arena; a NUL byte stands behind it (not counted). On failure {NULL, 0}. */
 struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view);
 
+/* The parts one behind the other, as one text in the arena with a NUL behind it (not counted). On failure {NULL, 0}. */
+struct wo_view wo_arena_join(struct wo_arena *arena, const struct wo_view *parts, size_t count);
+
 /* A printf-formatted string in the arena, or an empty view on failure. */
 struct wo_view wo_arena_format(struct wo_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -176,11 +176,26 @@ static struct wo_view shown_character(struct wo_view rest, size_t *ret_read) {
   return wo_view_sub(rest, 0, length);
 }
 
+/* Offset of the first byte at or after `at` that may be no printable ASCII, found eight bytes at a time: some such bytes may
+ * stand before it in the last word. */
+static size_t printable_until(struct wo_view raw, size_t at) {
+  uint64_t word = 0;
+  for (; raw.len - at >= sizeof word; at += sizeof word) {
+    memcpy(&word, raw.ptr + at, sizeof word);
+    if (may_hold_control(word) || (word & UINT64_C(0x8080808080808080)) != 0) break;
+  }
+  return at;
+}
+
 struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap) {
   assert(buf != NULL || cap == 0);
   size_t len = 0;
   size_t at = 0;
   while (at < raw.len) {
+    const size_t end = printable_until(raw, at);
+    append(buf, cap, &len, raw.ptr + at, end - at);
+    at = end;
+    if (at == raw.len) break;
     size_t read = 0;
     const struct wo_view shown = shown_character(wo_view_skip(raw, at), &read);
     if (shown.len > cap - len) break;

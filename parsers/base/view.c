@@ -5,6 +5,7 @@
 #include "parsers/base/view.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 /* memcmp and memchr may not be given NULL even for no bytes, and an empty view may have that
@@ -41,8 +42,11 @@ bool wo_is_alnum(char c) {
   return wo_is_alpha(c) || wo_is_digit(c);
 }
 
+/* Each bit of the two words says it of one ASCII character: names are read character by character. */
 bool wo_is_word(char c) {
-  return wo_is_alnum(c) || c == '_';
+  static const uint64_t words[2] = {UINT64_C(0x03ff000000000000), UINT64_C(0x07fffffe87fffffe)};
+  const unsigned char byte = (unsigned char)c;
+  return byte < 128 && (words[byte / 64] >> byte % 64 & 1) != 0;
 }
 
 char wo_lower(char c) {
@@ -100,11 +104,18 @@ bool wo_view_equal(struct wo_view a, struct wo_view b) {
   return a.len == b.len && bytes_equal(a.ptr, b.ptr, a.len);
 }
 
+/* Whether a view can begin like a text, by the first byte of both: tables of words are searched from front to back, and this
+ * rules most rows out before their length is measured. */
+static bool may_begin(struct wo_view view, const char *text) {
+  return text == NULL || text[0] == '\0' || (view.len > 0 && view.ptr[0] == text[0]);
+}
+
 bool wo_view_is(struct wo_view view, const char *text) {
-  return wo_view_equal(view, wo_view_of(text));
+  return may_begin(view, text) && wo_view_equal(view, wo_view_of(text));
 }
 
 bool wo_view_starts(struct wo_view view, const char *prefix) {
+  if (!may_begin(view, prefix)) return false;
   const struct wo_view want = wo_view_of(prefix);
   return view.len >= want.len && bytes_equal(view.ptr, want.ptr, want.len);
 }
@@ -140,14 +151,15 @@ size_t wo_view_find_char(struct wo_view view, char c, size_t from) {
   return hit == NULL ? WO_NOT_FOUND : (size_t)(hit - view.ptr);
 }
 
-/* Jumps from one occurrence of the needle's first byte to the next. The worst case is length times needle, which is bounded
- * because needles are literals of our own. */
+/* Jumps from one occurrence of the needle's first byte to the next, and looks at its last byte before it compares. The worst case
+ * is length times needle, which is bounded because needles are literals of our own. */
 size_t wo_view_find(struct wo_view view, struct wo_view needle, size_t from) {
   if (from > view.len || needle.len > view.len - from) return WO_NOT_FOUND;
   if (needle.len == 0) return from;
   const struct wo_view starts = wo_view_sub(view, 0, view.len - needle.len + 1);
+  const size_t last = needle.len - 1;
   size_t at = wo_view_find_char(starts, needle.ptr[0], from);
-  while (at != WO_NOT_FOUND && memcmp(view.ptr + at, needle.ptr, needle.len) != 0) {
+  while (at != WO_NOT_FOUND && (view.ptr[at + last] != needle.ptr[last] || memcmp(view.ptr + at, needle.ptr, needle.len) != 0)) {
     at = wo_view_find_char(starts, needle.ptr[0], at + 1);
   }
   assert(at == WO_NOT_FOUND || at + needle.len <= view.len);

@@ -111,6 +111,26 @@ static void copies_end_with_nul(void **state) {
   wo_arena_done(&arena);
 }
 
+static void joins_parts(void **state) {
+  (void)state;
+  struct wo_arena arena;
+  wo_arena_init(&arena, CAP_BYTES);
+  const struct wo_view parts[] = {WO_VIEW("ran"), {NULL, 0}, WO_VIEW("k\0"), WO_VIEW("7")};
+  const struct wo_view joined = wo_arena_join(&arena, parts, 4);
+  assert_int_equal(joined.len, 6);
+  assert_memory_equal(joined.ptr,
+                      "rank\0"
+                      "7",
+                      7);
+  const struct wo_view empty = wo_arena_join(&arena, NULL, 0);
+  assert_true(empty.ptr != NULL && empty.len == 0 && empty.ptr[0] == '\0');
+  const struct wo_view huge[] = {{"", SIZE_MAX - 1}, {"", 2}};
+  assert_null(wo_arena_join(&arena, huge, 2).ptr);
+  assert_true(wo_arena_is_exhausted(&arena));
+  assert_null(wo_arena_join(&arena, huge, 1).ptr);
+  wo_arena_done(&arena);
+}
+
 static void formats(void **state) {
   (void)state;
   struct wo_arena arena;
@@ -178,6 +198,7 @@ int main(void) {
       cmocka_unit_test(cap_is_hard),
       cmocka_unit_test(sizes_that_overflow),
       cmocka_unit_test(copies_end_with_nul),
+      cmocka_unit_test(joins_parts),
       cmocka_unit_test(formats),
       cmocka_unit_test(done_accepts_anything),
       cmocka_unit_test(out_of_memory_is_remembered),

@@ -228,6 +228,7 @@ static void test_all_facts(void **state) {
              "[rank1]: step 3: loss 1\n[rank1]: " OOM_ON("1") "srun: error: gpu09: task 1: Exited with exit code 1\n");
   for (size_t i = 0; i < sample.facts.row_count; i++) {
     const struct wo_fact_row *row = &sample.facts.rows[i];
+    assert_int_equal(wo_fact_place(*state, row->name), i);
     assert_int_equal(row->unit, wo_fact_unit(*state, row->name));
     assert_int_equal(row->value.unit, row->unit);
     if (row->value.evidence != WO_EVENT_NONE) assert_non_null(wo_event_get(&sample.job->events, row->value.evidence));

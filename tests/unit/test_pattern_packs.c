@@ -298,11 +298,34 @@ static void test_cut_anywhere(void **state) {
   for_each(state, false, expect_sane_cut);
 }
 
+/* The compiled-in tables are those that would be made now, and are used for the packs at any depth. */
+static void test_ready_tables(void **state) {
+  const struct sample_patterns *const patterns = *state;
+  const struct wo_prefilter_tables *const ready = wo_rule_prefilter();
+  const struct wo_prefilter_tables made = wo_prefilter_tables(wo_pattern_set_prefilter(patterns->set));
+  assert_true(made.places != ready->places && made.made_of == ready->made_of);
+  assert_true(made.place_count == ready->place_count && made.slot_count == ready->slot_count);
+  assert_int_equal(made.bitmap_words, ready->bitmap_words);
+  assert_memory_equal(made.places, ready->places, made.place_count * sizeof *made.places);
+  assert_memory_equal(made.slots, ready->slots, made.slot_count * sizeof *made.slots);
+  assert_memory_equal(made.bitmap, ready->bitmap, made.bitmap_words * sizeof *made.bitmap);
+  for (int depth = WO_LOAD_FOR_ONE_JOB; depth <= WO_LOAD_ALL; depth++) {
+    struct wo_pack *pack = NULL;
+    struct wo_pattern_set *set = NULL;
+    assert_int_equal(wo_pack_load_all(NULL, (enum wo_load_depth)depth, &pack, NULL), WO_OK);
+    assert_int_equal(wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, ready, &set), WO_OK);
+    assert_ptr_equal(wo_prefilter_tables(wo_pattern_set_prefilter(set)).places, ready->places);
+    wo_pattern_set_free(set);
+    wo_pack_free(pack);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_samples),         cmocka_unit_test(test_not),        cmocka_unit_test(test_stable),
       cmocka_unit_test(test_all_at_once),     cmocka_unit_test(test_srun_label), cmocka_unit_test(test_time),
       cmocka_unit_test(test_torchrun_prefix), cmocka_unit_test(test_fields),     cmocka_unit_test(test_cut_anywhere),
+      cmocka_unit_test(test_ready_tables),
   };
   return cmocka_run_group_tests(tests, setup, sample_teardown);
 }

@@ -234,6 +234,39 @@ static void test_all_lines(void **state) {
   wo_prefilter_free(filter);
 }
 
+/* Tables of the same literals are taken, whoever owns them; those of others are not, and the filter finds the same either way. */
+static void test_ready_tables(void **state) {
+  (void)state;
+  struct wo_prefilter *const first = make_filter();
+  const struct wo_prefilter_tables tables = wo_prefilter_tables(first);
+  struct wo_prefilter_literal other[LITERAL_COUNT];
+  memcpy(other, literals, sizeof literals);
+  struct wo_prefilter *filter = NULL;
+  assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+  assert_ptr_equal(wo_prefilter_tables(filter).places, tables.places);
+  check_text(filter, WO_VIEW("CUDA out of memory\nKilled\n"), 0);
+  wo_prefilter_free(filter);
+  other[3].owner = 4;
+  assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+  assert_ptr_equal(wo_prefilter_tables(filter).places, tables.places);
+  uint64_t owners[WORDS] = {0};
+  assert_int_equal(wo_prefilter_mark(filter, WO_VIEW("an oom-kill event"), owners, WORDS), 1);
+  assert_int_equal(owners[0], 1 << 4);
+  wo_prefilter_free(filter);
+  const struct wo_view changes[] = {WO_VIEW("oom-kilL"), WO_VIEW("oom-kill\n"), WO_VIEW("oom-kill\0"), WO_VIEW("oom-kil")};
+  for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    other[3].text = changes[i];
+    assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+    assert_ptr_not_equal(wo_prefilter_tables(filter).places, tables.places);
+    check_text(filter, WO_VIEW("an oom-kill, an oom-kilL\nand an oom-kill\n"), 0);
+    wo_prefilter_free(filter);
+  }
+  assert_int_equal(wo_prefilter_new_ready(literals, LITERAL_COUNT - 1, &tables, &filter), WO_OK);
+  assert_ptr_not_equal(wo_prefilter_tables(filter).places, tables.places);
+  wo_prefilter_free(filter);
+  wo_prefilter_free(first);
+}
+
 static void test_every_failing_allocation(void **state) {
   (void)state;
   bool was_hit = true;
@@ -261,6 +294,7 @@ int main(void) {
       cmocka_unit_test(test_short_literal),
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_all_lines),
+      cmocka_unit_test(test_ready_tables),
       cmocka_unit_test(test_every_failing_allocation),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,10 @@ static void test_fact_units(void **state) {
   assert_int_equal(wo_fact_unit(pack, WO_VIEW("count.nothing")), WO_UNIT_NONE);
   assert_int_equal(wo_fact_unit(pack, WO_VIEW("config.nothing")), WO_UNIT_NONE);
   assert_int_equal(wo_fact_unit(pack, WO_VIEW("oom")), WO_UNIT_NONE);
+  const size_t place = wo_fact_place(pack, WO_VIEW("oom.tried"));
+  assert_true(place < 1000 && wo_fact_place(pack, WO_VIEW("oom.kind")) != place);
+  assert_int_equal(wo_fact_place(pack, WO_VIEW("config.micro_batch")), WO_NOT_FOUND);
+  assert_int_equal(wo_fact_place(pack, WO_VIEW("oom")), WO_NOT_FOUND);
   assert_int_equal(wo_fact_unit(pack, WO_VIEW("")), WO_UNIT_NONE);
   wo_pack_free(pack);
 }
