@@ -164,7 +164,7 @@ static bool read_value_map(struct wo_loader *loader, const struct wo_tree *value
 }
 
 /* The first release of PyTorch that reads a spelling, "2.10". */
-static bool read_torch_since(struct wo_loader *loader, const cJSON *value, const struct wo_member *member, void *target) {
+static bool read_torch_since(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;
