@@ -49,15 +49,16 @@ static const char number_first[] = "0123456789";
 static const char number_second[] = "0123456789. GMK"; /* of "9.3", "12", "9 GiB" and "9G" */
 _Static_assert((sizeof number_first - 1) * (sizeof number_second - 1) <= NUMBERS_MAX, "room for all variants");
 
-/* One window of one literal: the literal starts `offset` bytes before the window. Its last bytes stand here too: most literals
- * that share a window do not share them, and are refused without a look at the literal. */
+/* One window of one literal: the literal starts `offset` bytes before the window. Its first and last bytes stand here too: most
+ * literals that share a window do not share them, and are refused without a look at the literal. */
 struct place {
   uint32_t window;
   uint32_t needle;
   uint32_t offset;
   uint32_t next; /* index + 1 of the next place with the same window; 0 at the end */
   uint32_t len;  /* of the literal's body */
-  uint32_t tail; /* the last window of the body */
+  uint32_t head; /* the first and the last window of the body */
+  uint32_t tail;
 };
 
 /* The places of one window; head 0 marks a free slot. */
@@ -294,6 +295,7 @@ static void add_variant(struct wo_prefilter *filter, size_t index, size_t offset
                                                          .needle = (uint32_t)index,
                                                          .offset = (uint32_t)offset,
                                                          .len = (uint32_t)body.len,
+                                                         .head = load_window(body.ptr),
                                                          .tail = load_window(body.ptr + body.len - WINDOW_BYTES)};
 }
 
@@ -491,7 +493,8 @@ static inline bool stands_around(const struct wo_prefilter *filter, const struct
                                  size_t at) {
   if (at < place->offset || at - place->offset < from) return false;
   const size_t start = at - place->offset;
-  if (text.len - start < place->len || load_window(text.ptr + start + place->len - WINDOW_BYTES) != place->tail) return false;
+  if (text.len - start < place->len || load_window(text.ptr + start) != place->head) return false;
+  if (load_window(text.ptr + start + place->len - WINDOW_BYTES) != place->tail) return false;
   return stands_at(&filter->needles[place->needle], text, start);
 }
 
