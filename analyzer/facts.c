@@ -6,6 +6,7 @@
 #include "analyzer/facts_ending.h"
 #include "analyzer/model.h"
 #include "analyzer/monitors.h"
+#include "analyzer/step_memory.h"
 #include "analyzer/sizes.h"
 #include "analyzer/story.h"
 #include "parsers/base/units.h"
@@ -527,7 +528,8 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
   wo_facts_read_ranks(facts);
   wo_facts_read_restarts(facts);
   wo_facts_read_sizes(facts);
-  status = wo_facts_read_rows(facts);
+  status = wo_facts_read_steps(facts);
+  if (status == WO_OK) status = wo_facts_read_rows(facts);
   if (status != WO_OK) return status;
   return wo_arena_is_exhausted(arena) ? WO_E_NOMEM : WO_OK;
 }

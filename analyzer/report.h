@@ -129,6 +129,37 @@ struct wo_report_monitor {
   wo_event_id evidence;
 };
 
+/* What the program printed of the card's memory beside its steps: one figure of one rank, over all its prints. */
+struct wo_report_steps {
+  uint32_t file;         /* index of the input */
+  struct wo_view figure; /* allocated, reserved, used (the line does not tell which), free, peak_allocated, peak_reserved */
+  int32_t rank;          /* -1 when the lines do not tell it */
+  bool is_counted;       /* of the run that the diagnosis is about */
+  uint64_t samples;
+  struct wo_view step_unit;           /* "step" or "epoch"; empty when the lines tell no step */
+  struct wo_report_figure step_first; /* numbers of steps, where told */
+  struct wo_report_figure step_last;
+  struct wo_report_figure step_peak;
+  struct wo_report_slope first_bytes; /* with the interval of the values that print so */
+  struct wo_report_slope last_bytes;
+  struct wo_report_slope peak_bytes;
+  struct wo_report_slope lowest_bytes;
+  struct wo_report_slope slope_bytes_per_step; /* per print where no step is told */
+  struct wo_report_figure late_rise_bytes;     /* by how much it rose at least in the second half */
+  struct wo_report_figure spread_bytes;        /* highest less lowest, behind the first prints */
+  struct wo_report_figure jump_bytes;          /* largest rise between two prints, behind the first ones */
+  struct wo_report_figure jump_from_bytes;
+  struct wo_report_figure jump_step;
+  uint64_t jump_line;
+  struct wo_report_figure fall_bytes; /* largest fall between two prints */
+  uint64_t falls;                     /* by more than a twentieth of the highest */
+  uint64_t restarts;                  /* runs before this one in the same file */
+  uint64_t wraps;                     /* how often the step began anew, at each epoch */
+  uint64_t line_first;
+  uint64_t line_last;
+  wo_event_id evidence; /* the last print */
+};
+
 /* What the monitoring traces of one file show of one process. */
 struct wo_report_process {
   uint32_t file;       /* index of the input */
@@ -186,6 +217,8 @@ struct wo_report {
   size_t monitor_count;
   const struct wo_report_process *processes; /* by file, then the largest first */
   size_t process_count;
+  const struct wo_report_steps *steps; /* in the order of the evidence */
+  size_t step_row_count;
   const struct wo_report_fold *folds;
   size_t fold_count;
   const struct wo_rank *ranks; /* by number */

@@ -546,6 +546,43 @@ static void put_process(struct writer *w, cJSON *array, const struct wo_report_p
   wo_json_put(&w->json, object, "evidence", id_item(process->evidence));
 }
 
+static void put_steps_row(struct writer *w, cJSON *array, const struct wo_report_steps *row) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->file].path));
+  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, row->figure));
+  wo_json_put(&w->json, object, "rank", row->rank >= 0 ? cJSON_CreateNumber(row->rank) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "is_of_last_run", cJSON_CreateBool(row->is_counted));
+  wo_json_put_count(&w->json, object, "prints", row->samples);
+  wo_json_put(&w->json, object, "step_unit",
+              row->step_unit.len > 0 ? wo_json_text(&w->json, row->step_unit) : cJSON_CreateNull());
+  put_figure(w, object, "first_step", row->step_first);
+  put_figure(w, object, "last_step", row->step_last);
+  put_figure(w, object, "peak_step", row->step_peak);
+  put_figure_bytes(w, object, "first_bytes", (struct wo_report_figure){row->first_bytes.is_known, row->first_bytes.value.mid});
+  put_figure_bytes(w, object, "last_bytes", (struct wo_report_figure){row->last_bytes.is_known, row->last_bytes.value.mid});
+  put_figure_bytes(w, object, "peak_bytes", (struct wo_report_figure){row->peak_bytes.is_known, row->peak_bytes.value.mid});
+  put_figure_bytes(w, object, "lowest_bytes", (struct wo_report_figure){row->lowest_bytes.is_known, row->lowest_bytes.value.mid});
+  put_slope(w, object, "slope_bytes_per_step", &row->slope_bytes_per_step);
+  put_figure_bytes(w, object, "late_rise_bytes", row->late_rise_bytes);
+  put_figure_bytes(w, object, "jump_bytes", row->jump_bytes);
+  put_figure_bytes(w, object, "jump_from_bytes", row->jump_from_bytes);
+  put_figure(w, object, "jump_step", row->jump_step);
+  wo_json_put(&w->json, object, "jump_line",
+              row->jump_line > 0 ? cJSON_CreateNumber((double)row->jump_line) : cJSON_CreateNull());
+  put_figure_bytes(w, object, "fall_bytes", row->fall_bytes);
+  wo_json_put_count(&w->json, object, "falls", row->falls);
+  wo_json_put_count(&w->json, object, "restarts", row->restarts);
+  wo_json_put_count(&w->json, object, "wraps", row->wraps);
+  wo_json_put_count(&w->json, object, "first_line", row->line_first);
+  wo_json_put_count(&w->json, object, "last_line", row->line_last);
+  wo_json_put(&w->json, object, "evidence", id_item(row->evidence));
+}
+
+static void put_steps(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "steps");
+  for (size_t i = 0; i < w->report->step_row_count; i++) put_steps_row(w, array, &w->report->steps[i]);
+}
+
 static void put_monitors(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "monitors");
   for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
@@ -595,6 +632,7 @@ static void put_report(struct writer *w, cJSON *root) {
   put_shortage(w, root);
   put_request(w, root);
   put_monitors(w, root);
+  put_steps(w, root);
   if (report->ladder != NULL) {
     wo_ladder_json(&w->json, root, "ladder", report->ladder);
   } else {

@@ -4,6 +4,7 @@
 #include "analyzer/diagnose.h"
 #include "analyzer/ladder.h"
 #include "analyzer/monitors.h"
+#include "analyzer/step_memory.h"
 #include "analyzer/sizes.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
@@ -247,6 +248,7 @@ static enum wo_status fill(struct wo_report *report, const struct wo_job *job, c
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
   if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = wo_step_memory_make(job, &report->arena, &report->steps, &report->step_row_count);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
   if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
   if (status == WO_OK) status = make_request(&diagnosis, report);

@@ -325,7 +325,7 @@ static bool has_rest(const struct wo__writer *w) {
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
   for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
-  has_some = has_some || report->process_count > 0 || report->ladder != NULL;
+  has_some = has_some || report->process_count > 0 || report->step_row_count > 0 || report->ladder != NULL;
   return has_some || wo__has_ranks_or_runs(w);
 }
 
@@ -340,6 +340,7 @@ static void write_rest(struct wo__writer *w) {
   write_recovered(w);
   if (w->page.style.is_verbose) write_events(w, WO_ROLE_RECOVERED);
   wo__write_monitors(w);
+  wo__write_steps(w);
   wo__write_ladder(w);
   wo__write_settings(w);
   write_resubmit(w);

@@ -98,6 +98,9 @@ bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_mon
 /* Writes what the traces show of each card, and of the processes. */
 void wo__write_monitors(struct wo__writer *w);
 
+/* Writes what the program printed of memory beside its steps: one line. */
+void wo__write_steps(struct wo__writer *w);
+
 /* Writes the steps up from a run that fits; nothing when none is known. */
 void wo__write_ladder(struct wo__writer *w);
 

@@ -118,9 +118,9 @@ static size_t count_line_literals(const struct wo_pattern *patterns, size_t coun
   return total;
 }
 
-/* Whether the prefilter takes this literal. One that is too short is left out: wo_pattern_check tells its author. */
-static bool is_usable_literal(struct wo_view literal) {
-  return literal.len >= WO_PATTERN_LITERAL_MIN;
+/* One that is too short is left out: wo_pattern_check tells its author. */
+bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_view literal) {
+  return literal.len + (pattern->is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0) >= WO_PATTERN_LITERAL_MIN;
 }
 
 /* Builds the prefilter over the literals of all patterns that look at every line. Patterns for the
@@ -134,8 +134,9 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
   for (size_t i = 0; i < set->count; i++) {
     const struct wo_pattern *const pattern = &set->patterns[i];
     for (size_t k = 0; pattern->where == WO_WHERE_LINE && k < pattern->literal_count; k++) {
-      if (!is_usable_literal(pattern->literals[k])) continue;
-      literals[used++] = (struct wo_prefilter_literal){.text = pattern->literals[k], .owner = (uint32_t)i};
+      if (!wo_pattern_is_usable_literal(pattern, pattern->literals[k])) continue;
+      literals[used++] = (struct wo_prefilter_literal){
+          .text = pattern->literals[k], .owner = (uint32_t)i, .is_before_number = pattern->is_before_number};
     }
   }
   assert(used <= total);
@@ -545,7 +546,7 @@ static enum wo_status check_literals(const struct wo_pattern *pattern, struct wo
   }
   for (size_t i = 0; i < pattern->literal_count; i++) {
     const bool is_unfiltered = pattern->where != WO_WHERE_LINE && pattern->literals[i].len > 0;
-    if (is_unfiltered || is_usable_literal(pattern->literals[i])) continue;
+    if (is_unfiltered || wo_pattern_is_usable_literal(pattern, pattern->literals[i])) continue;
     const int len = (int)pattern->literals[i].len;
     return wo_err_set(err, WO_E_SYNTAX, "the literal \"%.*s\" is shorter than %d bytes", len,
                       len == 0 ? "" : pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);

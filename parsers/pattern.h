@@ -35,6 +35,7 @@ struct wo_pattern {
   const struct wo_view
       *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */
   size_t literal_count;
+  bool is_before_number;   /* a number stands right behind each literal (parsers/prefilter.h) */
   struct wo_view regex;    /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
   struct wo_view unless;   /* PCRE2: a line that matches this too is not evidence; may be empty */
   struct wo_view reader;   /* name of the multi-line reader that takes over (parsers/format.h); may be empty */
@@ -63,6 +64,9 @@ struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set);
 
 /* The set's prefilter over all literals of its WO_WHERE_LINE patterns; owners are pattern indices. */
 const struct wo_prefilter *wo_pattern_set_prefilter(const struct wo_pattern_set *set);
+
+/* Whether the prefilter takes a literal of that length of the pattern. */
+bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_view literal);
 
 /* The number of patterns, and the pattern at an index. */
 size_t wo_pattern_count(const struct wo_pattern_set *set);

@@ -28,8 +28,10 @@ enum {
   WINDOW_BYTES = 4,
   BITMAP_BITS_LOG2 = 18, /* 32 KiB */
   BITMAP_WORDS = (1 << BITMAP_BITS_LOG2) / 32,
-  VARIANTS_MAX = 2, /* of a window that reaches the end of a line */
+  VARIANTS_MAX = 2,  /* of a window that reaches the end of a line */
+  NUMBERS_MAX = 150, /* variants of a window that reaches them */
 };
+_Static_assert(WO_PATTERN_LITERAL_MIN - WO_PREFILTER_NUMBER_BYTES >= WINDOW_BYTES, "every literal's body holds a window");
 _Static_assert(WO_PATTERN_LITERAL_MIN == 2 * WINDOW_BYTES - 1, "every alignment has a window inside the shortest literal");
 
 /* ---- Types ---- */
@@ -39,7 +41,13 @@ struct needle {
   struct wo_view body;
   uint32_t owner;
   bool is_line_end;
+  bool is_before_number;
 };
+
+/* What may stand behind a literal before a number. */
+static const char number_first[] = "0123456789";
+static const char number_second[] = "0123456789. GMK"; /* of "9.3", "12", "9 GiB" and "9G" */
+_Static_assert((sizeof number_first - 1) * (sizeof number_second - 1) <= NUMBERS_MAX, "room for all variants");
 
 struct wo_prefilter {
   struct wo_prefilter_tables tables;
@@ -228,10 +236,10 @@ static double window_frequency(const struct frequencies *seen, const struct rank
 
 /* ---- Building ---- */
 
-/* Bytes of a literal that windows may cover: the end of a line counts as one. It may be all that
- * makes a literal long enough. */
+/* Bytes of a literal that windows may cover: the end of a line counts as one, the number behind it as
+ * two. They may be all that makes a literal long enough. */
 static size_t covered_len(const struct needle *needle) {
-  return needle->body.len + (needle->is_line_end ? 1 : 0);
+  return needle->body.len + (needle->is_line_end ? 1 : 0) + (needle->is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0);
 }
 
 /* The bytes of the window at `offset`, with `line_end` in the place of the end of the line. */
@@ -246,7 +254,7 @@ static void rank_literal(const struct needle *needle, const struct frequencies *
   ret->len = covered_len(needle) < RANKED_BYTES ? covered_len(needle) : RANKED_BYTES;
   const size_t own = needle->body.len < ret->len ? needle->body.len : ret->len;
   memcpy(ret->text, needle->body.ptr, own);
-  if (own < ret->len) ret->text[own] = '\n';
+  for (size_t i = own; i < ret->len; i++) ret->text[i] = needle->is_line_end ? '\n' : i == own ? '1' : '.';
   for (size_t i = 0; i + 1 < ret->len; i++) ret->pairs[i] = pair_frequency(seen, &ret->text[i]);
 }
 
@@ -265,24 +273,63 @@ static size_t rarest_offset(const struct ranking *ranking, size_t alignment, con
   return best;
 }
 
+static void add_variant(struct wo_prefilter *filter, size_t index, size_t offset, const char window[WINDOW_BYTES]) {
+  const struct wo_view body = filter->needles[index].body;
+  filter->own_places[filter->tables.place_count++] =
+      (struct wo_prefilter_place){.window = load_window(window),
+                                  .literal = (uint32_t)index,
+                                  .offset = (uint32_t)offset,
+                                  .len = (uint32_t)body.len,
+                                  .head = load_window(body.ptr),
+                                  .tail = load_window(body.ptr + body.len - WINDOW_BYTES)};
+}
+
+/* The windows of a literal before a number that reach the number: one for each of its beginnings. */
+static void add_number_places(struct wo_prefilter *filter, size_t index, size_t offset) {
+  const struct needle *const needle = &filter->needles[index];
+  const size_t own = needle->body.len - offset;
+  const bool has_second = own + WO_PREFILTER_NUMBER_BYTES <= WINDOW_BYTES;
+  char window[WINDOW_BYTES];
+  memcpy(window, needle->body.ptr + offset, own);
+  for (const char *first = number_first; *first; first++) {
+    window[own] = *first;
+    if (!has_second) add_variant(filter, index, offset, window);
+    for (const char *second = number_second; has_second && *second; second++) {
+      window[own + 1] = *second;
+      add_variant(filter, index, offset, window);
+    }
+  }
+}
+
 /* Adds the window of a literal at `offset` to the places, in both variants when it reaches the end
  * of a line. Room for both was made by the caller. */
 static void add_place(struct wo_prefilter *filter, size_t index, size_t offset) {
   const struct needle *const needle = &filter->needles[index];
   const bool has_variants = offset + WINDOW_BYTES > needle->body.len;
   const char line_ends[VARIANTS_MAX] = {'\n', '\r'};
+  if (needle->is_before_number && has_variants) {
+    add_number_places(filter, index, offset);
+    return;
+  }
   for (size_t i = 0; i < (has_variants ? VARIANTS_MAX : 1); i++) {
     char window[WINDOW_BYTES];
     copy_window(needle, offset, line_ends[i], window);
-    filter->own_places[filter->tables.place_count++] =
-        (struct wo_prefilter_place){.window = load_window(window), .literal = (uint32_t)index, .offset = (uint32_t)offset};
+    add_variant(filter, index, offset, window);
   }
+}
+
+/* The most places that the literals can have. */
+static size_t count_places(const struct wo_prefilter *filter) {
+  size_t most = 0;
+  for (size_t i = 0; i < filter->needle_count; i++)
+    most += (size_t)WINDOW_BYTES * (filter->needles[i].is_before_number ? NUMBERS_MAX : VARIANTS_MAX);
+  return most;
 }
 
 /* Chooses the windows of all literals, one for each alignment, since it depends on the text which
  * one the scan will meet. False when memory is out. */
 static bool choose_places(struct wo_prefilter *filter) {
-  const size_t most = filter->needle_count * WINDOW_BYTES * VARIANTS_MAX;
+  const size_t most = count_places(filter);
   filter->tables.places = filter->own_places = calloc(most == 0 ? 1 : most, sizeof *filter->own_places);
   struct frequencies *const seen = new_frequencies();
   if (filter->own_places == NULL || seen == NULL) {
@@ -324,7 +371,7 @@ static bool fill_slots(struct wo_prefilter *filter) {
   return true;
 }
 
-/* Of the literals, in order, with the ends of their lines. Their texts are one stream in which each is followed by its length, so
+/* Of the literals, in order, with what must follow them. Their texts are one stream in which each is followed by its length, so
  * that two lists are taken for one by accident only, once in 2^64. Owners are not part of the tables. */
 static uint64_t hash_literals(const struct wo_prefilter_literal *literals, size_t count) {
   uint64_t hash = load_window("\1\2\3\4");
@@ -336,7 +383,7 @@ static uint64_t hash_literals(const struct wo_prefilter_literal *literals, size_
       hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
       hash ^= hash >> 29;
     }
-    hash = (hash ^ text.len) * UINT64_C(0xd6e8feb86659fd93);
+    hash = (hash ^ (text.len << 1 | (literals[i].is_before_number ? 1 : 0))) * UINT64_C(0xd6e8feb86659fd93);
   }
   return hash;
 }
@@ -351,7 +398,10 @@ static bool copy_needles(struct wo_prefilter *filter, const struct wo_prefilter_
     struct wo_view body = literals[i].text;
     const bool is_line_end = body.ptr[body.len - 1] == '\n';
     if (is_line_end) body.len--;
-    filter->needles[i] = (struct needle){.body = body, .owner = literals[i].owner, .is_line_end = is_line_end};
+    filter->needles[i] = (struct needle){.body = body,
+                                         .owner = literals[i].owner,
+                                         .is_line_end = is_line_end,
+                                         .is_before_number = literals[i].is_before_number && !is_line_end};
   }
   return true;
 }
@@ -361,9 +411,10 @@ enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literal
                                       const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter) {
   assert((literals != NULL || count == 0) && ret_filter != NULL);
   for (size_t i = 0; i < count; i++) {
-    if (literals[i].text.len < WO_PATTERN_LITERAL_MIN || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
+    const size_t extra = literals[i].is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0;
+    if (literals[i].text.len + extra < WO_PATTERN_LITERAL_MIN || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
   }
-  if (count > UINT32_MAX / WINDOW_BYTES / VARIANTS_MAX / 2) return WO_E_RANGE;
+  if (count > UINT32_MAX / WINDOW_BYTES / NUMBERS_MAX / 2) return WO_E_RANGE;
   struct wo_prefilter *const filter = calloc(1, sizeof *filter);
   if (filter == NULL) return WO_E_NOMEM;
   filter->tables.made_of = hash_literals(literals, count);
@@ -400,13 +451,25 @@ struct wo_prefilter_tables wo_prefilter_tables(const struct wo_prefilter *filter
 
 /* ---- Comparing ---- */
 
+static inline bool is_digit(char c) {
+  return (unsigned char)(c - '0') < 10;
+}
+
+/* Whether a number of at least two bytes begins at `at`: as number_first and number_second say, without a search in them. */
+static inline bool is_number_start(struct wo_view text, size_t at) {
+  if (at >= text.len || text.len - at < WO_PREFILTER_NUMBER_BYTES || !is_digit(text.ptr[at])) return false;
+  const char c = text.ptr[at + 1];
+  return is_digit(c) || c == '.' || c == ' ' || c == 'G' || c == 'M' || c == 'K';
+}
+
 /* Whether the literal stands in text at `at`: the definition of an occurrence, shared by both ways
  * of searching. That the fast way misses none is then all there is to test. */
-static bool stands_at(const struct needle *needle, struct wo_view text, size_t at) {
+static inline bool stands_at(const struct needle *needle, struct wo_view text, size_t at) {
   const struct wo_view body = needle->body;
   if (at > text.len || body.len > text.len - at) return false;
   if (memcmp(text.ptr + at, body.ptr, body.len) != 0) return false;
   const size_t end = at + body.len;
+  if (needle->is_before_number) return is_number_start(text, end);
   return !needle->is_line_end || end == text.len || text.ptr[end] == '\n' || text.ptr[end] == '\r';
 }
 
@@ -447,26 +510,41 @@ static size_t next_hit(const struct wo_prefilter *filter, struct wo_view text, s
 /* Whether the literal of this place stands around the window at `at`, starting at `from` or later.
  * A literal that began before `from` was reported by an earlier search, or lies in a line that is
  * done with. */
-static bool stands_around(const struct wo_prefilter *filter, const struct wo_prefilter_place *place, struct wo_view text,
-                          size_t from, size_t at) {
+static inline bool stands_around(const struct wo_prefilter *filter, const struct wo_prefilter_place *place, struct wo_view text,
+                                 size_t from, size_t at) {
   if (at < place->offset || at - place->offset < from) return false;
-  return stands_at(&filter->needles[place->literal], text, at - place->offset);
+  const size_t start = at - place->offset;
+  if (text.len - start < place->len || load_window(text.ptr + start) != place->head) return false;
+  if (load_window(text.ptr + start + place->len - WINDOW_BYTES) != place->tail) return false;
+  return stands_at(&filter->needles[place->literal], text, start);
+}
+
+bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, struct wo_prefilter_cursor *cursor,
+                       struct wo_prefilter_hit *ret_hit) {
+  assert(filter != NULL);
+  if (filter->needle_count == 0) return false;
+  for (;;) {
+    while (cursor->next > 0) {
+      const struct wo_prefilter_place *const place = &filter->tables.places[cursor->next - 1];
+      cursor->next = place->next;
+      if (!stands_around(filter, place, text, cursor->from, cursor->window)) continue;
+      *ret_hit = (struct wo_prefilter_hit){cursor->window - place->offset, filter->needles[place->literal].owner};
+      return true;
+    }
+    cursor->window = next_hit(filter, text, cursor->at);
+    if (cursor->window == WO_NOT_FOUND) return false;
+    cursor->at = cursor->window + WINDOW_BYTES;
+    cursor->next = find_slot(filter, window_at(text, cursor->window))->head;
+  }
 }
 
 /* The first window that is hit need not belong to the first literal of its line, but a literal of
  * an earlier line would have been hit before: windows are met in order, and a literal without its
  * line feed lies within one line. That is what the header promises. */
 size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
-  assert(filter != NULL);
-  if (filter->needle_count == 0) return WO_NOT_FOUND;
-  for (size_t at = next_hit(filter, text, from); at != WO_NOT_FOUND; at = next_hit(filter, text, at + WINDOW_BYTES)) {
-    const struct wo_prefilter_slot *const slot = find_slot(filter, window_at(text, at));
-    for (uint32_t i = slot->head; i > 0; i = filter->tables.places[i - 1].next) {
-      const struct wo_prefilter_place *const place = &filter->tables.places[i - 1];
-      if (stands_around(filter, place, text, from, at)) return at - place->offset;
-    }
-  }
-  return WO_NOT_FOUND;
+  struct wo_prefilter_cursor cursor = {.from = from, .at = from};
+  struct wo_prefilter_hit hit;
+  return wo_prefilter_walk(filter, text, &cursor, &hit) ? hit.start : WO_NOT_FOUND;
 }
 
 /* Sets the owner's bit; true when it was not set before. Owners beyond the bits are not recorded. */

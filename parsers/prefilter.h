@@ -6,6 +6,7 @@
 #ifndef WO_PREFILTER_H
 #define WO_PREFILTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,20 +16,43 @@
 /* Shortest literal: one aligned window of four bytes in four is looked at, so seven bytes always hold one. */
 #define WO_PATTERN_LITERAL_MIN 7
 
+/* Bytes of the number behind a literal that are looked at: they count towards that length. */
+#define WO_PREFILTER_NUMBER_BYTES 2
+
 struct wo_prefilter;
 
 /* One literal and the number that is reported for it. Equal literals with different owners are allowed. */
 struct wo_prefilter_literal {
   struct wo_view text; /* at least WO_PATTERN_LITERAL_MIN bytes; "\n" at the end stands for the end of a line or of the text */
   uint32_t owner;
+  bool is_before_number; /* a number must stand right behind it: a digit, and a digit, '.', blank or the letter of a unit (G, M,
+                            K) */
 };
 
-/* One window of one literal: the literal starts `offset` bytes before the window. */
+/* An occurrence of a literal. */
+struct wo_prefilter_hit {
+  size_t start; /* of its first byte */
+  uint32_t owner;
+};
+
+/* Where a walk over a text stands. `from` and `at` are set to the place from which on literals may start; the rest is 0. */
+struct wo_prefilter_cursor {
+  size_t from;
+  size_t at;     /* of the next window */
+  size_t window; /* of the last hit */
+  uint32_t next; /* further literals with that window */
+};
+
+/* One window of one literal: the literal starts `offset` bytes before the window. Its first and last bytes stand here too: most
+ * literals that share a window do not share them, and are refused without a look at the literal. */
 struct wo_prefilter_place {
   uint32_t window;
   uint32_t literal; /* its index */
   uint32_t offset;
   uint32_t next; /* index + 1 of the next place with the same window; 0 at the end */
+  uint32_t len;  /* of the literal's body, which has no line feed */
+  uint32_t head; /* the first and the last window of the body */
+  uint32_t tail;
 };
 
 /* The places of one window; head 0 marks a free slot. */
@@ -67,6 +91,11 @@ struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
 /* Finds an occurrence that starts at or after `from`: returns the offset of the FIRST byte of some occurrence such that no
  * occurrence lies wholly in a line before its line, or WO_NOT_FOUND. Lines end at '\n' or '\r'. */
 size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from);
+
+/* Finds the next occurrence behind the ones that this cursor has found; every occurrence that starts at or after cursor->from is
+ * found once, and those of one line before those of the next (lines end at '\n' or '\r'). False at the end. */
+bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, struct wo_prefilter_cursor *cursor,
+                       struct wo_prefilter_hit *ret_hit);
 
 /* Marks in `owners` (bit owner % 64 of word owner / 64, `words` words, set to zero by the caller) the owners of all literals
  * that occur in text. Returns the number of bits newly set. */

@@ -17,12 +17,20 @@ static bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
 
-/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines. */
+/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
+ * go on for megabytes without a line feed. */
 static size_t find_line_end(const char *buf, size_t from, size_t to) {
-  const char *feed = memchr(buf + from, '\n', to - from);
-  const size_t end = feed ? (size_t)(feed - buf) : to;
-  const char *back = memchr(buf + from, '\r', end - from);
-  return back ? (size_t)(back - buf) : end;
+  enum { BLOCK = 1024 };
+  while (from < to) {
+    const size_t stop = to - from < BLOCK ? to : from + BLOCK;
+    const char *feed = memchr(buf + from, '\n', stop - from);
+    const size_t end = feed ? (size_t)(feed - buf) : stop;
+    const char *back = memchr(buf + from, '\r', end - from);
+    if (back) return (size_t)(back - buf);
+    if (feed) return end;
+    from = stop;
+  }
+  return to;
 }
 
 /* Start of the line that `at` stands in, not before `from`. */
@@ -127,11 +135,66 @@ static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
   return start;
 }
 
-/* Without the prefilter every line is a hit: the slow way, against which tests compare. */
-static size_t next_hit(const struct wo_scan *scan, size_t end) {
-  const struct wo_view text = {scan->buf, end};
-  if (scan->options.no_prefilter) return scan->pos < end ? scan->pos : WO_NOT_FOUND;
-  return wo_prefilter_next(scan->prefilter, text, scan->pos);
+/* The line that was handed to the reader of training steps last, as a place in buf. Nothing when all is 0. */
+struct taken {
+  size_t start;
+  size_t end; /* of its bytes; behind it stands its line end */
+};
+
+static void note_out(struct wo_scan *scan, bool is_out) {
+  if (is_out) scan->store->is_out_of_memory = true;
+}
+
+/* Takes the line behind the last one that was taken, when that is the one of `hit` and like it: most of a log may be such lines,
+ * and so neither their ends are looked for nor their line feeds counted. pos moves to it as by `advance`. */
+static bool take_next(struct wo_scan *scan, struct wo_view text, size_t hit, size_t pattern, struct taken *taken) {
+  const size_t start = taken->end + 1;
+  bool is_out = false;
+  if (scan->steps == NULL || taken->end == 0 || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
+  const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n');
+  const size_t len = wo_steps_take_like(scan->steps, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), number,
+                                        scan->buf_offset + start, &is_out);
+  if (len == 0) return false;
+  note_out(scan, is_out);
+  scan->line_number = number;
+  scan->open_start = scan->buf_offset + start;
+  scan->pos = start;
+  *taken = (struct taken){start, start + len};
+  return hit < taken->end;
+}
+
+/* Hands the line at `start` to the reader of training steps. pos stays at it: other literals may stand in it. */
+static void take_steps(struct wo_scan *scan, size_t start, size_t pattern, struct taken *taken) {
+  advance(scan, start);
+  const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
+  const size_t end = find_line_end(scan->buf, start, reach);
+  const struct wo_view line = {scan->buf + start, end - start};
+  note_out(scan,
+           !wo_steps_take(&scan->steps, wo_pattern_at(scan->set, pattern), line, scan->line_number, scan->buf_offset + start));
+  *taken = end < reach ? (struct taken){start, end} : (struct taken){0, 0};
+}
+
+/* Moves pos to the next line that is to be read: the next one with a literal. False when no such line is complete. Without the
+ * prefilter every line is to be read: the slow way, against which tests compare. */
+static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
+  if (scan->options.no_prefilter) return scan->pos < ready->end;
+  const struct wo_view text = {scan->buf, ready->end};
+  struct wo_prefilter_cursor cursor = {.from = scan->pos, .at = scan->pos};
+  struct wo_prefilter_hit hit;
+  struct taken taken = {0, 0};
+  while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
+    const bool is_steps = scan->ways[hit.owner] == WO_SCAN_WAY_STEPS;
+    if (is_steps ? hit.start >= taken.start && hit.start < taken.end : wo__scan_is_flooded(scan, hit.owner)) continue;
+    if (is_steps && take_next(scan, text, hit.start, hit.owner, &taken)) continue;
+    const size_t start = find_piece_start(scan, hit.start);
+    if (start >= ready->next) return false;
+    if (!is_steps) {
+      advance(scan, start);
+      return true;
+    }
+    take_steps(scan, start, hit.owner, &taken);
+  }
+  return false;
 }
 
 /* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
@@ -139,13 +202,8 @@ static size_t next_hit(const struct wo_scan *scan, size_t end) {
 static void process(struct wo_scan *scan) {
   const struct ready ready = find_ready(scan);
   while (scan->pos < ready.next) {
-    if (scan->open_count == 0 && scan->line_number > WO_SCAN_HEAD_LINES) {
-      const size_t hit = next_hit(scan, ready.end);
-      if (hit == WO_NOT_FOUND) break;
-      const size_t start = find_piece_start(scan, hit);
-      if (start >= ready.next) break;
-      advance(scan, start);
-    }
+    const bool is_searched = scan->open_count == 0 && !wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+    if (is_searched && !find_next_line(scan, &ready)) break;
     read_line_at_pos(scan);
   }
   if (scan->pos < ready.next) advance(scan, ready.next);
@@ -173,6 +231,18 @@ static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **re
   return true;
 }
 
+/* How lines of each pattern are treated. False without memory. */
+static bool find_ways(struct wo_scan *scan) {
+  const size_t total = wo_pattern_count(scan->set);
+  scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
+  for (size_t i = 0; scan->ways && i < total; i++) {
+    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
+    if (pattern->kind == WO_KIND_MEMORY_USE && pattern->reader.len == 0) scan->ways[i] = WO_SCAN_WAY_FLOOD;
+    if (wo_steps_is_pattern(pattern)) scan->ways[i] = WO_SCAN_WAY_STEPS;
+  }
+  return scan->ways != NULL;
+}
+
 enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
                            struct wo_scan **ret_scan) {
   assert(set && store && ret_scan);
@@ -189,7 +259,7 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *st
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = wo_pattern_count(set) / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
-  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners &&
+  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners && find_ways(scan) &&
                         collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
                         collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
                         collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
@@ -221,6 +291,7 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
   process(scan);
   wo__scan_close_all(scan);
   wo__monitor_emit(scan);
+  wo__steps_emit(scan);
   wo__scan_tail(scan);
   wo__scan_close_all(scan);
   const uint64_t bytes = scan->buf_offset + scan->buf_len;
@@ -243,6 +314,8 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->around);
   free(scan->head);
   free(scan->tail);
+  free(scan->ways);
+  wo_steps_free(scan->steps);
   free(scan);
   return NULL;
 }

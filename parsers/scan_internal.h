@@ -7,6 +7,7 @@
 #include "parsers/format.h"
 #include "parsers/monitor.h"
 #include "parsers/scan.h"
+#include "parsers/steps.h"
 
 /* From the start of a piece of an over-long line to the start of the next one. */
 #define WO_SCAN_PIECE_STRIDE (WO_LIMIT_LINE_BYTES - WO_LIMIT_LINE_OVERLAP_BYTES)
@@ -43,6 +44,16 @@ struct wo_stamp_memo {
   struct wo_stamp stamp;             /* clock NONE: there is none */
   uint64_t offset;                   /* of the line that has it */
   int lines;                         /* lines between the two */
+};
+
+/* Bytes at the start of an input that those lines may have: a progress bar goes on for megabytes without a line feed. */
+#define WO_SCAN_HEAD_BYTES WO_LIMIT_LINE_BYTES
+
+/* How the scanner treats lines in which a pattern's literal stands. */
+enum wo_scan_way {
+  WO_SCAN_WAY_READ,  /* as lines are read */
+  WO_SCAN_WAY_STEPS, /* a line of a training step, handed to parsers/steps.h */
+  WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept: some programs print them at each step */
 };
 
 struct wo_scan {
@@ -87,12 +98,17 @@ struct wo_scan {
   size_t monitor_count;
   struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
   size_t process_count;
-  size_t line_start; /* in buf: the line being read, for lines before it */
+  struct wo_steps *steps; /* memory beside training steps; NULL before the first line with it */
+  unsigned char *ways;    /* enum wo_scan_way of each pattern */
+  size_t line_start;      /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
 };
 
 /* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
 void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece);
+
+/* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
+bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
 
 /* Closes open constructs: all of them. */
 void wo__scan_close_all(struct wo_scan *scan);
@@ -107,6 +123,11 @@ struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line
 
 /* Looks at the last lines of the input: how far it came, whether it says that it finished. */
 void wo__scan_tail(struct wo_scan *scan);
+
+/* Whether the place in the input, on that line, is one that WO_WHERE_HEAD patterns look at. */
+static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {
+  return line <= WO_SCAN_HEAD_LINES && offset < WO_SCAN_HEAD_BYTES;
+}
 
 /* Turns what the traces showed into evidence, one event for each card. Call once, at the end. */
 void wo__monitor_emit(struct wo_scan *scan);

@@ -236,6 +236,11 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   return false;
 }
 
+bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
+  return scan->ways[pattern] == WO_SCAN_WAY_FLOOD &&
+         scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
+}
+
 /* Files of numbers have no word to look for: their form is looked at where they begin. */
 static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
   struct match_context context = {.scan = scan, .line = line};
@@ -249,7 +254,7 @@ static void match_head(struct wo_scan *scan, const struct wo_line *line, const s
 /* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
  * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  if (line->number <= WO_SCAN_HEAD_LINES) match_head(scan, line, takers);
+  if (wo__scan_is_head(line->number, line->offset)) match_head(scan, line, takers);
   memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
   const size_t found = scan->options.no_prefilter
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
@@ -260,6 +265,7 @@ static void match_patterns(struct wo_scan *scan, const struct wo_line *line, con
     for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
       const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
       const struct wo_pattern *pattern = wo_pattern_at(scan->set, index);
+      if (wo__scan_is_flooded(scan, index)) continue;
       if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
       wo_pattern_match(scan->set, index, line->full, on_match, &context);
     }

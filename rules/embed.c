@@ -262,8 +262,8 @@ static void write_places(FILE *out, const struct wo_prefilter_tables *tables) {
   fprintf(out, "static const struct wo_prefilter_place places[] = {\n");
   for (size_t i = 0; i < tables->place_count; i++) {
     const struct wo_prefilter_place place = tables->places[i];
-    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},\n", place.window, place.literal, place.offset,
-            place.next);
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},\n",
+            place.window, place.literal, place.offset, place.next, place.len, place.head, place.tail);
   }
   fprintf(out, "};\n");
 }

@@ -110,6 +110,7 @@ static const struct wo_member pattern_members[] = {
      .read = wo__load_texts,
      IN_PATTERN(literals),
      .count_offset = offsetof(struct target, pattern.literal_count)},
+    {.key = "before_number", .read = wo__load_bool, IN_PATTERN(is_before_number)},
     {.key = "regex", .read = wo__load_text, IN_PATTERN(regex)},
     {.key = "unless", .read = wo__load_text, IN_PATTERN(unless)},
     {.key = "reader", .read = wo__load_text, IN_PATTERN(reader)},
@@ -139,7 +140,7 @@ static bool check_literals(struct wo_loader *loader, const struct wo_tree *objec
                          "a pattern for lines needs literals");
   }
   for (size_t i = 0; i < pattern->literal_count; i++) {
-    if (pattern->literals[i].len >= WO_PATTERN_LITERAL_MIN) continue;
+    if (wo_pattern_is_usable_literal(pattern, pattern->literals[i])) continue;
     return wo__load_fail(loader, wo_tree_at(literals, i), WO_JSON_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
                          pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
   }

@@ -223,6 +223,28 @@
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
 
+/* ---- Memory printed beside training steps (parsers/steps.h) ---- */
+
+/* Longest line that is read for it, and numbers in one line: protect memory. Longer lines are left out. */
+#ifndef WO_LIMIT_STEPS_LINE_BYTES
+#define WO_LIMIT_STEPS_LINE_BYTES ((size_t)8192)
+#endif
+#ifndef WO_LIMIT_STEPS_NUMBERS
+#define WO_LIMIT_STEPS_NUMBERS ((size_t)192)
+#endif
+
+/* Forms of such lines that are remembered at a time: protects memory. The one that was not met for longest is forgotten, and
+ * found again when it is met. */
+#ifndef WO_LIMIT_STEPS_FORMS
+#define WO_LIMIT_STEPS_FORMS ((size_t)12)
+#endif
+
+/* Figures that are followed in one input, one for each rank and meaning (about 10 KB each): protects memory. Further ones are
+ * counted as dropped. */
+#ifndef WO_LIMIT_STEPS_SERIES
+#define WO_LIMIT_STEPS_SERIES ((size_t)128)
+#endif
+
 /* ---- Recordings of the allocator (cuda_replay) ---- */
 
 /* Entries of one device, 32 bytes each: protects memory. Later ones are left out and noted. */

@@ -41,7 +41,7 @@ static size_t read_literals(char *text, size_t len, struct wo_prefilter_literal 
       line_len--;
     }
     if (line_len < WO_PATTERN_LITERAL_MIN) continue;
-    literals[count] = (struct wo_prefilter_literal){{line, line_len}, (uint32_t)count};
+    literals[count] = (struct wo_prefilter_literal){{line, line_len}, (uint32_t)count, false};
     count++;
   }
   return count;

@@ -18,11 +18,11 @@ static void require(bool holds) {
 static size_t read_literals(struct wo_view *rest, struct wo_prefilter_literal *literals) {
   static const struct wo_view fixed[FIXED_COUNT] = {{"out of memory", 13}, {"Killed\n", 7}, {"oom-kill", 8}, {"aaaaaaa", 7}};
   size_t count = 0;
-  for (; count < FIXED_COUNT; count++) literals[count] = (struct wo_prefilter_literal){fixed[count], (uint32_t)count};
+  for (; count < FIXED_COUNT; count++) literals[count] = (struct wo_prefilter_literal){fixed[count], (uint32_t)count, false};
   while (count < LITERALS_MAX && rest->len > 0) {
     const size_t len = (size_t)(unsigned char)rest->ptr[0] % 16 + WO_PATTERN_LITERAL_MIN;
     if (rest->len < 1 + len) break;
-    literals[count] = (struct wo_prefilter_literal){wo_view_sub(*rest, 1, 1 + len), (uint32_t)count};
+    literals[count] = (struct wo_prefilter_literal){wo_view_sub(*rest, 1, 1 + len), (uint32_t)count, (len & 1) != 0};
     *rest = wo_view_skip(*rest, 1 + len);
     count++;
   }

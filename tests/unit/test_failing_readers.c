@@ -73,6 +73,11 @@ static void test_slurm(void **state) {
   fail_table(state, WO_SOURCE_DIR "/tests/table/slurm.txt");
 }
 
+/* Forms and series are made while lines are read. */
+static void test_steps(void **state) {
+  fail_table(state, WO_SOURCE_DIR "/tests/table/steps.txt");
+}
+
 static void test_host(void **state) {
   fail_table(state, WO_SOURCE_DIR "/tests/table/host.txt");
 }
@@ -80,6 +85,7 @@ static void test_host(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_monitors),
+      cmocka_unit_test(test_steps),
       cmocka_unit_test(test_accounting),
       cmocka_unit_test(test_slurm),
       cmocka_unit_test(test_host),

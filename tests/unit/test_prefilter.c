@@ -10,7 +10,7 @@
 #include "tests/support/failing_alloc.h"
 
 #define LITERAL(text, number)                                                                                                    \
-  { WO_VIEW(text), (number) }
+  { WO_VIEW(text), (number), false }
 
 static const struct wo_prefilter_literal literals[] = {
     LITERAL("out of memory", 0),
@@ -163,7 +163,7 @@ static void test_short_literal(void **state) {
   (void)state;
   struct wo_prefilter *filter = NULL;
   const struct wo_prefilter_literal six = LITERAL("sixsix", 0);
-  const struct wo_prefilter_literal empty = {{NULL, 0}, 0};
+  const struct wo_prefilter_literal empty = {{NULL, 0}, 0, false};
   assert_int_equal(wo_prefilter_new(&six, 1, &filter), WO_E_RANGE);
   assert_int_equal(wo_prefilter_new(&empty, 1, &filter), WO_E_RANGE);
   assert_null(filter);
