@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_replay/continuation_work.h"
 #include "cuda_replay/iterations.h"
@@ -88,7 +89,7 @@ static bool births_make(const struct wo__continuing *work, uint32_t first, uint3
   return true;
 }
 
-/* ---- One whole step against the failed one ---- */
+/* ---- Alignment ---- */
 
 /* A few allocations may be missing on either side (a cache that was filled, another kernel): a tenth, and some. */
 enum { STRAY_FEW = 8, STRAY_PART = 10 };
@@ -107,6 +108,23 @@ static bool find_refused_in(const struct wo__continuing *work, const struct birt
     if (donor->symbols[at] == symbol) return true;
   }
   return false;
+}
+
+/* Before the first step of a recording may stand what the program built: the step begins where its allocations look most like the
+ * beginning of the one that failed. */
+static size_t find_beginning(const struct births *step, const struct births *donor) {
+  enum { ALIKE_MAX = 32 };
+  size_t best = 0, most = 0;
+  for (size_t at = 0; at < donor->count && most < ALIKE_MAX; at++) {
+    size_t alike = 0;
+    while (alike < ALIKE_MAX && alike < step->count && at + alike < donor->count &&
+           step->symbols[alike] == donor->symbols[at + alike])
+      alike++;
+    if (alike <= most) continue;
+    most = alike;
+    best = at;
+  }
+  return best;
 }
 
 /* Enters the pairs; those of the whole step are its beginning only. */
@@ -149,42 +167,6 @@ static bool has_refused(const struct wo_pattern *pattern, struct wo_iteration it
   return false;
 }
 
-static enum wo_status try_donor(struct wo__continuing *work, const struct births *step, struct wo_iteration donor,
-                                bool *ret_fits) {
-  struct births births = {0};
-  work->donor_first = donor.first;
-  work->donor_end = donor.end;
-  const enum wo_status status =
-      births_make(work, donor.first, donor.end, &births) ? align(work, step, &births, ret_fits) : WO_E_NOMEM;
-  births_done(&births);
-  return status;
-}
-
-/* The latest whole step that fits. What another refusal cut short is none. */
-static enum wo_status find_donor(struct wo__continuing *work, const struct wo_iterations *iterations,
-                                 struct wo_continuation *continuation) {
-  const char *why = "no whole step stands before it in the recording";
-  struct births step = {0};
-  unsigned tried = 0;
-  enum wo_status status = births_make(work, work->step_first, work->refused, &step) ? WO_OK : WO_E_NOMEM;
-  for (size_t i = iterations->list.count; i-- > 0 && status == WO_OK && tried < DONORS_MAX && !continuation->is_made;) {
-    struct wo_iteration donor = iterations->list.items[i];
-    if (donor.end > iterations->tail) donor.end = iterations->tail;
-    if (donor.first >= donor.end) continue;
-    tried++;
-    if (has_refused(work->pattern, donor)) {
-      why = "the step before it was refused a request as well";
-      continue;
-    }
-    work->donor_before = i == 0 ? donor.first : iterations->list.items[i - 1].first;
-    status = try_donor(work, &step, donor, &continuation->is_made);
-    if (!continuation->is_made) why = "the whole step before it makes other allocations than it does up to the refused request";
-  }
-  if (status == WO_OK && !continuation->is_made) snprintf(continuation->why, sizeof continuation->why, "%s", why);
-  births_done(&step);
-  return status;
-}
-
 /* ---- The pass ---- */
 
 bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool *was_backward) {
@@ -206,6 +188,85 @@ static void find_pass(struct wo__continuing *work) {
     const struct wo_request *request = &work->pattern->requests.items[r];
     if (request->kind == WO_REQUEST_ALLOC && wo__begins_pass(work, request->subject, &was_backward)) work->pass_first = r;
   }
+}
+
+/* ---- The whole step ---- */
+
+/* A whole step, or the rest of one from a pass on, and where the whole step before it begins (`first` when none does). */
+struct stretch {
+  uint32_t before, first, end;
+};
+
+static enum wo_status try_stretch(struct wo__continuing *work, const struct births *step, struct stretch donor, bool *ret_fits) {
+  struct births births = {0};
+  enum wo_status status = WO_E_NOMEM;
+  work->donor_first = donor.first;
+  work->donor_before = donor.before;
+  work->donor_end = donor.end;
+  if (births_make(work, donor.first, donor.end, &births)) {
+    const size_t skipped = donor.before == donor.first ? find_beginning(step, &births) : 0;
+    const struct births rest = {births.symbols + skipped, births.instances + skipped, births.count - skipped};
+    if (skipped > 0) work->donor_first = work->donor_before = work->pattern->instances.items[rest.instances[0]].birth;
+    status = align(work, step, &rest, ret_fits);
+  }
+  births_done(&births);
+  return status;
+}
+
+/* The passes of a whole step, the latest first: a step that failed in another pass than this one has goes on as this pass did.
+ * What a first pass leaves (gradients) is there already in the later ones, so these are the better witnesses. */
+static enum wo_status try_passes(struct wo__continuing *work, const struct births *pass, struct stretch donor, bool *ret_fits) {
+  enum { PASSES_MAX = 8 };
+  uint32_t begins[PASSES_MAX] = {donor.first};
+  size_t count = 1;
+  bool was_backward = false;
+  for (uint32_t r = donor.first; r < donor.end; r++) {
+    const struct wo_request *request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || !wo__begins_pass(work, request->subject, &was_backward)) continue;
+    if (count == PASSES_MAX) memmove(begins, begins + 1, --count * sizeof begins[0]);
+    begins[count++] = r;
+  }
+  enum wo_status status = WO_OK;
+  while (count-- > 0 && status == WO_OK && !*ret_fits)
+    status = try_stretch(work, pass, (struct stretch){begins[count], begins[count], donor.end}, ret_fits);
+  return status;
+}
+
+/* The latest whole step that fits, from its beginning, or from one of its passes. What another refusal cut short is none. */
+static enum wo_status try_all(struct wo__continuing *work, const struct wo_iterations *iterations, const struct births *step,
+                              bool is_pass, struct wo_continuation *continuation) {
+  const char *why = "no whole step stands before it";
+  enum wo_status status = WO_OK;
+  unsigned tried = 0;
+  for (size_t i = iterations->list.count; i-- > 0 && status == WO_OK && tried < DONORS_MAX && !continuation->is_made;) {
+    struct wo_iteration whole = iterations->list.items[i];
+    if (whole.end > iterations->tail) whole.end = iterations->tail;
+    if (whole.first >= whole.end) continue;
+    tried++;
+    if (has_refused(work->pattern, whole)) {
+      why = "the step before it was refused a request as well";
+      continue;
+    }
+    const struct stretch donor = {i == 0 ? whole.first : iterations->list.items[i - 1].first, whole.first, whole.end};
+    status =
+        is_pass ? try_passes(work, step, donor, &continuation->is_made) : try_stretch(work, step, donor, &continuation->is_made);
+    if (!continuation->is_made) why = "the step before it makes other allocations";
+  }
+  snprintf(continuation->why, sizeof continuation->why, "%s", continuation->is_made ? "" : why);
+  return status;
+}
+
+static enum wo_status find_donor(struct wo__continuing *work, const struct wo_iterations *iterations,
+                                 struct wo_continuation *continuation) {
+  enum wo_status status = WO_OK;
+  for (int is_pass = 0; is_pass <= 1 && status == WO_OK && !continuation->is_made; is_pass++) {
+    struct births step = {0};
+    const uint32_t first = is_pass != 0 ? work->pass_first : work->step_first;
+    status = births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass != 0, continuation)
+                                                            : WO_E_NOMEM;
+    births_done(&step);
+  }
+  return status;
 }
 
 /* ---- All together ---- */
@@ -236,9 +297,9 @@ static void find_step(struct wo__continuing *work, struct wo_iterations *iterati
 static enum wo_status complete(struct wo__continuing *work, struct wo_iterations *iterations, const struct wo_trace *trace,
                                struct wo_continuation *continuation) {
   find_step(work, iterations);
+  find_pass(work);
   enum wo_status status = find_donor(work, iterations, continuation);
   if (status != WO_OK || !continuation->is_made) return status;
-  find_pass(work);
   status = wo__sizes_learn(work);
   if (status == WO_OK) {
     continuation->whole_count = count_births(work->pattern, work->donor_first, work->donor_end);

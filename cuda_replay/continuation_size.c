@@ -138,12 +138,23 @@ static void tally_ratios(struct wo__size_map *sizes, bool is_telling) {
   }
 }
 
+/* Gradients that are added to others are temporaries of their size, and no class tells them. */
+static bool gather_lasting(struct wo__continuing *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *const instance = &work->pattern->instances.items[i];
+    const bool is_lasting = instance->class_ == WO_CLASS_PARAMETER || instance->class_ == WO_CLASS_GRADIENT;
+    if (is_lasting && !wo_size_counts_add(&work->sizes.lasting, instance->size_bytes)) return false;
+  }
+  wo_size_counts_sort(&work->sizes.lasting);
+  return true;
+}
+
 enum wo_status wo__sizes_learn(struct wo__continuing *work) {
   struct wo__size_map *const sizes = &work->sizes;
   const size_t most = work->refused - work->step_first + 1;
   sizes->pairs = calloc(most, sizeof sizes->pairs[0]);
   sizes->stacks = calloc(most, sizeof sizes->stacks[0]);
-  if (!sizes->pairs || !sizes->stacks) return WO_E_NOMEM;
+  if (!sizes->pairs || !sizes->stacks || !gather_lasting(work)) return WO_E_NOMEM;
   gather_pairs(work);
   assert(sizes->count <= most && sizes->stack_count <= sizes->count);
   /* Weighed before they become one row for each size. */
@@ -161,6 +172,7 @@ enum wo_status wo__sizes_learn(struct wo__continuing *work) {
 void wo__sizes_done(struct wo__size_map *sizes) {
   free(sizes->pairs);
   free(sizes->stacks);
+  wo_size_counts_done(&sizes->lasting);
   *sizes = (struct wo__size_map){0};
 }
 
@@ -264,10 +276,25 @@ static bool by_stack(const struct wo__continuing *work, uint32_t instance, struc
   return true;
 }
 
-/* Nothing tells: as it was, or by any of the ratios. */
+/* Nothing tells: as it was, by any of the ratios, or by the square of the least: scores of an attention that the aligned part has
+ * not come to. */
 static void by_ratios(const struct wo__size_map *sizes, uint64_t from, struct wo__size_span *span) {
+  double least = 1, least_shrunk = 1;
   widen(span, (double)from);
-  for (size_t i = 0; i < sizes->ratio_count; i++) widen(span, (double)from * sizes->ratios[i].ratio);
+  for (size_t i = 0; i < sizes->ratio_count; i++) {
+    const double ratio = sizes->ratios[i].ratio;
+    widen(span, (double)from * ratio);
+    if (ratio > 1.001 && (least <= 1 || ratio < least)) least = ratio;
+    if (ratio < 0.999 && (least_shrunk >= 1 || ratio > least_shrunk)) least_shrunk = ratio;
+  }
+  widen(span, (double)from * least * least);
+  widen(span, (double)from * least_shrunk * least_shrunk);
+}
+
+/* As large as a gradient, or as its product before the cast. */
+static bool may_be_gradient(const struct wo__size_map *sizes, uint64_t from) {
+  if (sizes->lasting.count == 0) return false;
+  return wo_size_counts_of(&sizes->lasting, from) > 0 || wo_size_counts_of(&sizes->lasting, 2 * from) > 0;
 }
 
 struct wo__size_span wo__size_of(const struct wo__continuing *work, uint32_t instance, bool is_later) {
@@ -276,7 +303,9 @@ struct wo__size_span wo__size_of(const struct wo__continuing *work, uint32_t ins
   struct wo__size_span span = {UINT64_MAX, 0};
   if (from == 0 || sizes->is_equal || is_fixed(work, instance)) return (struct wo__size_span){from, from};
   if (is_later) widen(&span, (double)from);
-  if (by_size(sizes, from, true, &span) || by_type(sizes, from, &span) || by_stack(work, instance, &span)) return span;
+  if (by_size(sizes, from, true, &span)) return span;
+  if (may_be_gradient(sizes, from)) widen(&span, (double)from);
+  if (by_type(sizes, from, &span) || by_stack(work, instance, &span)) return span;
   /* A pass of the same step before it is no witness of this one's length: it only adds to what is possible. */
   by_size(sizes, from, false, &span);
   by_ratios(sizes, from, &span);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/continuation.h"
+#include "cuda_replay/size_counts.h"
 
 #define WO__NOBODY UINT32_MAX
 
@@ -37,7 +38,8 @@ struct wo__size_map {
   size_t stack_count;
   struct wo__size_ratio ratios[WO__RATIOS_MAX]; /* of the pass that failed */
   size_t ratio_count;
-  bool is_equal; /* all sizes of that pass are those of the whole step */
+  struct wo_size_counts lasting; /* sizes of parameters, gradients and states: what is as large may be a gradient */
+  bool is_equal;                 /* all sizes of that pass are those of the whole step */
 };
 
 /* Both ends of a size. */
