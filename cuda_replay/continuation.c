@@ -143,14 +143,14 @@ static enum wo_status align(struct wo__continuing *work, const struct births *st
   uint32_t *matches = malloc((step->count + 1) * sizeof matches[0]);
   size_t used = 0, matched = 0, at = 0;
   *ret_fits = false;
+  const size_t strays_max = STRAY_FEW + step->count / STRAY_PART;
   if (!matches) return WO_E_NOMEM;
   const enum wo_status status =
-      wo_sequence_match_beginning(step->symbols, step->count, donor->symbols, donor->count, matches, &used);
+      wo_sequence_match_beginning(step->symbols, step->count, donor->symbols, donor->count, strays_max, matches, &used);
   if (status == WO_OK) {
     for (size_t i = 0; i < step->count; i++) matched += matches[i] != WO_NO_MATCH;
     const size_t strays = (step->count - matched) + (used - matched);
-    *ret_fits = strays <= STRAY_FEW + step->count / STRAY_PART && (step->count == 0 || matched > 0) &&
-                find_refused_in(work, donor, used, &at);
+    *ret_fits = strays <= strays_max && (step->count == 0 || matched > 0) && find_refused_in(work, donor, used, &at);
   }
   if (*ret_fits) {
     enter_partners(work, step, donor, matches);

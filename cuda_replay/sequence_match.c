@@ -101,14 +101,14 @@ static bool run_window(struct matcher *matcher) {
   return is_done(matcher, matcher->first_at, matcher->second_at);
 }
 
-static enum wo_status run(struct matcher *matcher) {
+static enum wo_status run(struct matcher *matcher, size_t windows_max) {
   assert(matcher->first_count < INT32_MAX / 2 && matcher->second_count < INT32_MAX / 2);
   size_t both = matcher->first_count + matcher->second_count, most = both < EDITS_MAX ? both : EDITS_MAX;
   matcher->edits_max = (int)most;
   matcher->reach = malloc((most + 1) * (2 * most + 3) * sizeof matcher->reach[0]);
   if (matcher->reach == NULL) return WO_E_NOMEM;
   for (size_t i = 0; i < matcher->first_count; i++) matcher->matches[i] = WO_NO_MATCH;
-  while (!run_window(matcher)) continue;
+  while (windows_max > 0 && !run_window(matcher)) windows_max--;
   free(matcher->reach);
   return WO_OK;
 }
@@ -117,18 +117,18 @@ enum wo_status wo_sequence_match(const uint64_t *first, size_t first_count, cons
                                  uint32_t *matches) {
   struct matcher matcher = {
       .first = first, .second = second, .first_count = first_count, .second_count = second_count, .matches = matches};
-  return run(&matcher);
+  return run(&matcher, SIZE_MAX);
 }
 
 enum wo_status wo_sequence_match_beginning(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
-                                           uint32_t *matches, size_t *ret_used) {
+                                           size_t edits_max, uint32_t *matches, size_t *ret_used) {
   struct matcher matcher = {.first = first,
                             .second = second,
                             .first_count = first_count,
                             .second_count = second_count,
                             .is_beginning = true,
                             .matches = matches};
-  const enum wo_status status = run(&matcher);
+  const enum wo_status status = run(&matcher, edits_max / EDITS_MAX + 2);
   if (status == WO_OK) *ret_used = matcher.second_at;
   return status;
 }

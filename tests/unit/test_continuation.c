@@ -269,10 +269,6 @@ static void a_caught_failure_is_completed_too(void **state) {
   assert_true(completed.continuation.is_made && completed.continuation.goes_on);
   assert_int_equal(completed.continuation.refused, at);
   assert_true(wo_cut_peaks_of(&completed.continuation.high).allocated_bytes == wo_cut_peaks_of(&truth).allocated_bytes);
-  /* A second refusal: the step before it is whole again, but holds the first one. */
-  struct wo_pattern twice = wo_cut_before(&completed.cut, (uint32_t)completed.cut.requests.count);
-  (void)twice;
-  wo_pattern_done(&twice);
   done(&completed);
   wo_pattern_done(&truth);
   wo_made_step_done(&step);

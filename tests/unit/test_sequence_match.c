@@ -77,7 +77,7 @@ static void beginnings_are_optimal(void **state) {
     size_t used = SIZE_MAX, matched = 0;
     for (size_t i = 0; i < a_count; i++) a[i] = random_next(&seed) % letters;
     for (size_t i = 0; i < b_count; i++) b[i] = random_next(&seed) % letters;
-    assert_int_equal(wo_sequence_match_beginning(a, a_count, b, b_count, matches, &used), WO_OK);
+    assert_int_equal(wo_sequence_match_beginning(a, a_count, b, b_count, SIZE_MAX, matches, &used), WO_OK);
     assert_true(used <= b_count);
     for (size_t i = 0; i < a_count; i++) {
       if (matches[i] == WO_NO_MATCH) continue;
@@ -95,9 +95,24 @@ static void an_equal_beginning_is_taken_as_it_is(void **state) {
   static uint32_t matches[LONGEST];
   size_t used;
   for (size_t i = 0; i < LONGEST; i++) layers[i] = i % 7;
-  assert_int_equal(wo_sequence_match_beginning(layers, 700, layers, LONGEST, matches, &used), WO_OK);
+  assert_int_equal(wo_sequence_match_beginning(layers, 700, layers, LONGEST, 0, matches, &used), WO_OK);
   assert_int_equal(used, 700);
   for (size_t i = 0; i < 700; i++) assert_int_equal(matches[i], i);
+}
+
+/* Nothing in common: all of the first is without a match, and little time is spent on it. */
+static void what_does_not_fit_is_given_up(void **state) {
+  (void)state;
+  static uint64_t a[LONGEST], b[LONGEST];
+  static uint32_t matches[LONGEST];
+  size_t used;
+  for (size_t i = 0; i < LONGEST; i++) {
+    a[i] = 2 * i;
+    b[i] = 2 * i + 1;
+  }
+  assert_int_equal(wo_sequence_match_beginning(a, LONGEST, b, LONGEST, 10, matches, &used), WO_OK);
+  assert_true(used < LONGEST);
+  for (size_t i = 0; i < LONGEST; i++) assert_int_equal(matches[i], WO_NO_MATCH);
 }
 
 static void far_apart_is_still_an_alignment(void **state) {
@@ -128,8 +143,11 @@ static void memory_out_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(beginnings_are_optimal), cmocka_unit_test(an_equal_beginning_is_taken_as_it_is),
-      cmocka_unit_test(small_ones_are_optimal), cmocka_unit_test(far_apart_is_still_an_alignment),
+      cmocka_unit_test(beginnings_are_optimal),
+      cmocka_unit_test(what_does_not_fit_is_given_up),
+      cmocka_unit_test(an_equal_beginning_is_taken_as_it_is),
+      cmocka_unit_test(small_ones_are_optimal),
+      cmocka_unit_test(far_apart_is_still_an_alignment),
       cmocka_unit_test(memory_out_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
