@@ -95,13 +95,11 @@ static const struct {
   const char *name;
   enum wo_cli_takes takes;
 } verify_options[] = {
-    {"trace", WO_CLI_TAKES_VALUE},
-    {"capacity", WO_CLI_TAKES_VALUE},
-    {"torch", WO_CLI_TAKES_VALUE},
-    {"on", WO_CLI_TAKES_VALUE},
-    {"accept-reconstructed", WO_CLI_TAKES_NOTHING},
-    {"patch", WO_CLI_TAKES_NOTHING},
-    {"write", WO_CLI_TAKES_NOTHING},
+    {"trace", WO_CLI_TAKES_VALUE},      {"capacity", WO_CLI_TAKES_VALUE},
+    {"torch", WO_CLI_TAKES_VALUE},      {"on", WO_CLI_TAKES_VALUE},
+    {"touch", WO_CLI_TAKES_NOTHING},    {"reserve", WO_CLI_TAKES_VALUE},
+    {"no-times", WO_CLI_TAKES_NOTHING}, {"accept-reconstructed", WO_CLI_TAKES_NOTHING},
+    {"patch", WO_CLI_TAKES_NOTHING},    {"write", WO_CLI_TAKES_NOTHING},
 };
 
 enum wo_cli_takes wo_cli_verify_option(struct wo_view name) {
@@ -267,13 +265,18 @@ static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--tr
                                   "  --capacity SIZE      what PyTorch can have of the card; without it what the\n"
                                   "                       message or the recording shows\n"
                                   "  --torch VERSION      follow the rules of that version: 2.6\n"
-                                  "  --on model           where it runs; the model is the only place so far\n"
+                                  "  --on model|gpu[:N]   where it runs: on the model alone (the default), or what\n"
+                                  "                       fits there also on GPU N, which must confirm it\n"
+                                  "  --touch              write every byte on the GPU\n"
+                                  "  --reserve SIZE       what stays free on the GPU beside the capacity\n"
+                                  "  --no-times           leave out how long the GPU took\n"
                                   "  --patch              the chosen fix as a unified diff of your own files\n"
                                   "  --write              with --patch: change the files as well\n"
                                   "\n"
                                   "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
-                                  "usage, or some input could not be read; 3 not proven: only reconstructed, or a\n"
-                                  "margin below the uncertainty. --exit-zero turns 1 into 0\n";
+                                  "usage, some input could not be read, or the GPU could not be had; 3 not proven:\n"
+                                  "only reconstructed, a margin below the uncertainty, or the GPU does not confirm\n"
+                                  "it. --exit-zero turns 1 into 0\n";
 
 static const char help_record[] = "usage: whyoom record [OPTION...] [--] COMMAND [ARGUMENT...]\n"
                                   "\n"

@@ -1,12 +1,5 @@
-/* What a larger batch would take at the peak, as an interval that holds whatever the program is like:
- *
- *   upper = fixed + (peak - fixed) x factor       everything but the states grows with the tokens
- *   lower = max(peak, fixed + tokens x least)      nothing of the peak need grow, since it may lie in the optimizer's step or in
- * the allocator's cache; but what one pass surely holds at once must be there
- *
- * fixed: weights, gradients and optimizer states, where the parameter count is known. least: the 16-bit input of every layer,
- * which even full checkpointing keeps, and 16-bit logits where they were seen. With a longer sequence everything may grow with
- * the square unless attention is fused. */
+/* From a measured run upwards. fixed: weights, gradients and optimizer states, where the parameter count is known. least: the
+ * 16-bit input of every layer, which even full checkpointing keeps, and 16-bit logits where they were seen. */
 #include "analyzer/ladder.h"
 
 #include <math.h>
@@ -43,16 +36,6 @@ static bool is_true(const struct wo_diagnosis *diagnosis, const char *name) {
 
 /* ---- Rungs ---- */
 
-static struct wo_interval predict(const struct wo_ladder_base *base, double micro_batch, double seq_len) {
-  const double length_factor = base->seq_len > 0 ? seq_len / base->seq_len : 1;
-  const double factor = micro_batch / base->micro_batch * length_factor * (base->is_attention_fused ? 1 : length_factor);
-  const double hi = base->fixed_bytes + (base->peak_bytes - base->fixed_bytes) * factor;
-  const double least = base->fixed_bytes + micro_batch * seq_len * base->least_bytes_per_token;
-  double lo = base->peak_bytes > least ? base->peak_bytes : least;
-  if (lo > hi) lo = hi;
-  return (struct wo_interval){lo, (lo + hi) / 2, hi};
-}
-
 /* Accumulation is a whole number, so the global batch is met as nearly as it goes. */
 static void keep_global_batch(const struct wo_ladder_base *base, struct wo_ladder_rung *rung) {
   if (base->global_batch <= 0 || base->cards <= 0) return;
@@ -76,8 +59,8 @@ static bool add_rung(struct wo_ladder *ladder, double micro_batch, double seq_le
   if (micro_batch > SETTING_MAX || seq_len > SETTING_MAX) return false;
   struct wo_ladder_rung *const rung = &ladder->rungs[ladder->rung_count++];
   *rung = (struct wo_ladder_rung){.micro_batch = micro_batch, .seq_len = seq_len};
-  rung->token_factor = micro_batch / base->micro_batch * (base->seq_len > 0 ? seq_len / base->seq_len : 1);
-  rung->peak_bytes = predict(base, micro_batch, seq_len);
+  rung->token_factor = micro_batch / base->run.micro_batch * (base->run.seq_len > 0 ? seq_len / base->run.seq_len : 1);
+  rung->peak_bytes = wo_measured_run_predict(&base->run, micro_batch, seq_len);
   keep_global_batch(base, rung);
   rung->verdict = judge(ladder, rung);
   return rung->verdict != WO_LADDER_NO;
@@ -89,20 +72,21 @@ void wo_ladder_climb(const struct wo_ladder_base *base, struct wo_ladder *ladder
   ladder->base = *base;
   ladder->margin_bytes = base->capacity_bytes * MARGIN_SHARE;
   ladder->rung_count = 0;
-  if (ladder->base.fixed_bytes > base->peak_bytes) ladder->base.fixed_bytes = 0; /* then it is not the model of this run */
-  if (base->peak_bytes > base->capacity_bytes - ladder->margin_bytes) return;
-  double last = base->micro_batch;
+  if (ladder->base.run.fixed_bytes > base->run.peak_bytes)
+    ladder->base.run.fixed_bytes = 0; /* then it is not the model of this run */
+  if (base->run.peak_bytes > base->capacity_bytes - ladder->margin_bytes) return;
+  double last = base->run.micro_batch;
   bool goes_on = true;
   for (size_t i = 0; i < sizeof factors / sizeof factors[0] && goes_on; i++) {
     /* Small batches go up by ones, large ones by quarters. */
-    const double next = base->micro_batch <= SMALL_BATCH ? last + 1 : floor(base->micro_batch * factors[i]);
-    if (next > SMALL_BATCH + base->micro_batch && base->micro_batch <= SMALL_BATCH) break;
+    const double next = base->run.micro_batch <= SMALL_BATCH ? last + 1 : floor(base->run.micro_batch * factors[i]);
+    if (next > SMALL_BATCH + base->run.micro_batch && base->run.micro_batch <= SMALL_BATCH) break;
     last = next;
-    goes_on = add_rung(ladder, next, base->seq_len);
+    goes_on = add_rung(ladder, next, base->run.seq_len);
   }
-  goes_on = base->seq_len > 0;
+  goes_on = base->run.seq_len > 0;
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0] && goes_on; i++) {
-    goes_on = add_rung(ladder, base->micro_batch, floor(base->seq_len * lengths[i]));
+    goes_on = add_rung(ladder, base->run.micro_batch, floor(base->run.seq_len * lengths[i]));
   }
 }
 
@@ -183,8 +167,8 @@ static const struct wo_report_monitor *find_trace(const struct wo_diagnosis *dia
     const bool is_other = is_hint && own_micro > 0 && micro * (seq > 0 ? seq : 1) < own_micro * (own_seq > 0 ? own_seq : 1);
     if (micro < 1 || !(is_own_fitting || is_other)) continue;
     best = monitor;
-    base->micro_batch = micro;
-    base->seq_len = seq;
+    base->run.micro_batch = micro;
+    base->run.seq_len = seq;
     base->failed_micro_batch = is_own_fitting ? 0 : own_micro;
     base->failed_seq_len = is_own_fitting ? 0 : own_seq;
     ladder->is_hint = is_hint;
@@ -197,10 +181,10 @@ static const struct wo_report_monitor *find_trace(const struct wo_diagnosis *dia
 static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, struct wo_ladder *ladder) {
   const struct wo_value reserved = fact(diagnosis, "summary.reserved_peak");
   const struct wo_value peak = reserved.is_known ? reserved : fact(diagnosis, "summary.allocated_peak");
-  base->micro_batch = number(diagnosis, "config.micro_batch");
-  base->seq_len = number(diagnosis, "config.seq_len");
-  if (!is_fitting_run(diagnosis) || !peak.is_known || base->micro_batch < 1) return false;
-  base->peak_bytes = peak.number.mid;
+  base->run.micro_batch = number(diagnosis, "config.micro_batch");
+  base->run.seq_len = number(diagnosis, "config.seq_len");
+  if (!is_fitting_run(diagnosis) || !peak.is_known || base->run.micro_batch < 1) return false;
+  base->run.peak_bytes = peak.number.mid;
   ladder->evidence = peak.evidence;
   return true;
 }
@@ -248,9 +232,10 @@ static void read_job(const struct wo_diagnosis *diagnosis, struct wo_ladder_base
   if (base->global_batch <= 0) {
     base->global_batch = number(diagnosis, "config.micro_batch") * number(diagnosis, "config.grad_accum") * base->cards;
   }
-  base->fixed_bytes = fixed_bytes(diagnosis, base->cards, is_trace);
-  base->least_bytes_per_token = least_bytes_per_token(diagnosis);
-  base->is_attention_fused = attention.is_known && (wo_view_has(attention.text, "flash") || wo_view_is(attention.text, "sdpa"));
+  base->run.fixed_bytes = fixed_bytes(diagnosis, base->cards, is_trace);
+  base->run.least_bytes_per_token = least_bytes_per_token(diagnosis);
+  base->run.is_attention_fused =
+      attention.is_known && (wo_view_has(attention.text, "flash") || wo_view_is(attention.text, "sdpa"));
 }
 
 bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report *report, struct wo_ladder *ret_ladder) {
@@ -259,14 +244,14 @@ bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report
   if (is_true(diagnosis, "oom.is_serving")) return false;
   const struct wo_report_monitor *const trace = find_trace(diagnosis, report, &base, ret_ladder);
   if (trace != NULL) {
-    base.peak_bytes = trace->fb_peak_bytes.value;
+    base.run.peak_bytes = trace->fb_peak_bytes.value;
     ret_ladder->evidence = trace->evidence;
     ret_ladder->is_trace = true;
   } else if (!find_statistics(diagnosis, &base, ret_ladder)) {
     return false;
   }
   read_job(diagnosis, &base, trace != NULL);
-  if (base.peak_bytes <= 0 || base.capacity_bytes <= 0) return false;
+  if (base.run.peak_bytes <= 0 || base.capacity_bytes <= 0) return false;
   wo_ladder_climb(&base, ret_ladder);
   return ret_ladder->rung_count > 0;
 }

@@ -4,6 +4,7 @@
 
 #include "analyzer/diagnose.h"
 #include "parsers/base/json_out.h"
+#include "parsers/base/measured_run.h"
 
 enum { WO_LADDER_RUNGS_MAX = 8 };
 
@@ -14,14 +15,9 @@ enum wo_ladder_verdict { WO_LADDER_SAFE, WO_LADDER_TIGHT, WO_LADDER_NO };
 /* What is known of the run that fits and of the card. Bytes on the card with the highest peak; 0 = not known unless said
  * otherwise. */
 struct wo_ladder_base {
-  double micro_batch; /* at least 1 */
-  double seq_len;
-  double peak_bytes; /* more than 0 */
+  struct wo_measured_run run;
   double capacity_bytes;
-  double fixed_bytes;           /* of the peak: certainly does not grow with the tokens */
-  double least_bytes_per_token; /* of one pass: certainly on the card at once, beside fixed_bytes */
-  bool is_attention_fused;      /* nothing grows with the square of the length */
-  double global_batch;          /* samples of one update, to be kept */
+  double global_batch; /* samples of one update, to be kept */
   double cards;
   double failed_micro_batch; /* a larger run that failed; 0: none */
   double failed_seq_len;

@@ -181,6 +181,8 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
                                struct wo_text *errors) {
   struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
   struct wo_verify_plan plan;
+  struct gpu_watch watch = {0};
+  const struct wo_replay_hooks hooks = make_hooks(&watch);
   struct wo_text proved = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_verify_plan_read(cli, &plan, errors)) {
@@ -190,7 +192,8 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
                                         .option_count = cli->option_count,
                                         .is_json = cli->format == WO_OUT_JSON,
                                         .exit_zero = cli->exit_zero,
-                                        .style = wo_command_style(cli, terminal)};
+                                        .style = wo_command_style(cli, terminal),
+                                        .hooks = &hooks};
     struct wo_verify_answer answer = {.proofs = plan.proofs};
     code = (enum wo_exit)wo_verify_command(&call, &answer, &proved, errors);
     const struct wo_view text = {proved.ptr, proved.len};

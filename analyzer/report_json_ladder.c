@@ -32,19 +32,19 @@ static void put_rung(struct wo_json_out *out, cJSON *array, const struct wo_ladd
 
 /* Tokens of the failed run over those of the one that fits; 0 without a failed run. */
 static double failed_factor(const struct wo_ladder_base *base) {
-  const bool has_lengths = base->failed_seq_len > 0 && base->seq_len > 0;
-  return base->failed_micro_batch / base->micro_batch * (has_lengths ? base->failed_seq_len / base->seq_len : 1);
+  const bool has_lengths = base->failed_seq_len > 0 && base->run.seq_len > 0;
+  return base->failed_micro_batch / base->run.micro_batch * (has_lengths ? base->failed_seq_len / base->run.seq_len : 1);
 }
 
 static void put_base(struct wo_json_out *out, cJSON *object, const struct wo_ladder *ladder) {
   const struct wo_ladder_base *const base = &ladder->base;
-  put_positive(out, object, "micro_batch", base->micro_batch);
-  put_positive(out, object, "seq_len", base->seq_len);
+  put_positive(out, object, "micro_batch", base->run.micro_batch);
+  put_positive(out, object, "seq_len", base->run.seq_len);
   put_positive(out, object, "global_batch", base->global_batch);
-  wo_json_put_bytes(out, object, "peak_bytes", base->peak_bytes);
+  wo_json_put_bytes(out, object, "peak_bytes", base->run.peak_bytes);
   wo_json_put_bytes(out, object, "capacity_bytes", base->capacity_bytes);
   wo_json_put_bytes(out, object, "margin_bytes", ladder->margin_bytes);
-  wo_json_put_bytes(out, object, "fixed_bytes", base->fixed_bytes);
+  wo_json_put_bytes(out, object, "fixed_bytes", base->run.fixed_bytes);
   wo_json_put(out, object, "source", cJSON_CreateString(ladder->is_trace ? "trace" : "statistics"));
   wo_json_put_bool(out, object, "settings_by_name", ladder->is_hint);
   wo_json_put(out, object, "evidence", id_item(ladder->evidence));

@@ -15,8 +15,8 @@ static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
   char peak[32], capacity[32];
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, "a run with ");
-  add_settings(text, base->micro_batch, base->seq_len);
-  wo_text_add(text, " fits: peak %s of %s", wo_units_bytes_text(base->peak_bytes, peak, sizeof peak),
+  add_settings(text, base->run.micro_batch, base->run.seq_len);
+  wo_text_add(text, " fits: peak %s of %s", wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak),
               wo_units_bytes_text(base->capacity_bytes, capacity, sizeof capacity));
   if (ladder->is_hint) {
     wo_text_add(text, " (settings by the name of ");
@@ -35,12 +35,13 @@ static void put_further(struct wo__writer *w, struct wo_view text) {
 
 /* "16 times as many tokens in one pass as the run that fits: 8 x 2048 = 16384, not 1 x 1024 = 1024". */
 static void write_failed(struct wo__writer *w, const struct wo_ladder_base *base) {
-  if (base->failed_micro_batch <= 0 || base->seq_len <= 0 || base->failed_seq_len <= 0) return;
-  const double own = base->micro_batch * base->seq_len;
+  if (base->failed_micro_batch <= 0 || base->run.seq_len <= 0 || base->failed_seq_len <= 0) return;
+  const double own = base->run.micro_batch * base->run.seq_len;
   const double failed = base->failed_micro_batch * base->failed_seq_len;
   wo_text_add(wo__writer_start(w),
               "the run that failed has %.3g times the tokens in one pass: %.0f x %.0f = %.0f, not %.0f x %.0f = %.0f",
-              failed / own, base->failed_micro_batch, base->failed_seq_len, failed, base->micro_batch, base->seq_len, own);
+              failed / own, base->failed_micro_batch, base->failed_seq_len, failed, base->run.micro_batch, base->run.seq_len,
+              own);
   put_further(w, wo__writer_scratch(w));
 }
 
@@ -63,13 +64,14 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   const struct wo_ladder_base *const base = &ladder->base;
   char fixed[32], peak[32], margin[32];
   struct wo_text *const text = wo__writer_start(w);
-  wo_units_bytes_text(base->fixed_bytes, fixed, sizeof fixed);
-  wo_units_bytes_text(base->peak_bytes, peak, sizeof peak);
-  wo_text_add(
-      text, "upper end: %s + (%s - %s) x tokens%s, all but the states grows; lower end: the peak of now", fixed, peak, fixed,
-      base->is_attention_fused || base->seq_len <= 0 ? ""
-                                                     : " (with the square of the length: attention is not known to be fused)");
-  if (base->least_bytes_per_token > 0) wo_text_add(text, ", or what one pass surely holds");
+  wo_units_bytes_text(base->run.fixed_bytes, fixed, sizeof fixed);
+  wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak);
+  wo_text_add(text, "upper end: %s + (%s - %s) x tokens%s, all but the states grows; lower end: the peak of now", fixed, peak,
+              fixed,
+              base->run.is_attention_fused || base->run.seq_len <= 0
+                  ? ""
+                  : " (with the square of the length: attention is not known to be fused)");
+  if (base->run.least_bytes_per_token > 0) wo_text_add(text, ", or what one pass surely holds");
   wo_text_add(text, "; safe leaves %s free. One short run with the next step narrows it",
               wo_units_bytes_text(ladder->margin_bytes, margin, sizeof margin));
   put_further(w, wo__writer_scratch(w));

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "analyzer/ladder.h"
 #include "analyzer/names.h"
 
 /* Findings whose fixes are tried, and fixes of all together. */
@@ -96,6 +97,10 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report) {
   const struct wo_view checkpointing = text_of(report, "config.checkpointing");
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
   read_states(report, &sizes);
+  if (report->ladder) {
+    sizes.measured = report->ladder->base.run;
+    sizes.measured_path = report->ladder->path;
+  }
   return sizes;
 }
 

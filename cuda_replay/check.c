@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "cuda_replay/holdings.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/release.h"
 #include "cuda_replay/settle.h"
@@ -122,15 +123,9 @@ static const char *refusal(const struct checker *checker) {
   }
   if (!trace->has_segments) return "the file holds no segments, so the state at the start and at the end is not known";
   if (is_made_up(trace)) return "the segments have sizes that no allocator makes: a snapshot made from a profiler run";
-  if (checker->check->allocations > 0) return NULL;
-  if (trace->entries.count == 0) {
-    return "the snapshot holds segments and no trace: recording was off (torch.cuda.memory._record_memory_history)";
-  }
-  if (trace->entries.count == 1) {
-    return "the trace holds one entry: it was recorded with a ring of one entry (the old form _record_memory_history(True), or "
-           "enabled='state'), which keeps the last event only; record with max_entries=100000 or more";
-  }
-  return "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
+  const char *const lack = wo_holdings_lack(recording, trace);
+  if (lack) return lack;
+  return checker->check->allocations > 0 ? NULL : "the trace holds no allocation";
 }
 
 /* ---- Settings and versions ---- */

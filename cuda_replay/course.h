@@ -53,8 +53,9 @@ struct wo_course_place {
   int64_t time_us;  /* or WO_NO_TIME */
 };
 
-/* Which moment the segment map shows: the first request that failed, else the peak of allocated bytes. */
-enum wo_course_moment { WO_MOMENT_NONE, WO_MOMENT_OOM, WO_MOMENT_PEAK };
+/* Which moment the segment map shows: the first request that failed, else the peak of allocated bytes. STATE: that of the
+ * snapshot itself, in a course without steps (holdings.h). */
+enum wo_course_moment { WO_MOMENT_NONE, WO_MOMENT_OOM, WO_MOMENT_PEAK, WO_MOMENT_STATE };
 
 struct wo_course {
   struct wo_course_bin *bins; /* without gaps, each bin_requests long, the last one perhaps shorter */

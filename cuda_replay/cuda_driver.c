@@ -47,7 +47,8 @@ static enum wo_status start(struct wo_cuda_driver *driver, struct wo_err *err) {
   const int result = driver->init(0);
   if (result == WO_CUDA_NO_DEVICE) {
     return wo_err_set(err, WO_E_IO,
-                      "the CUDA driver shows no GPU to this process: run this where the job will run, or use --on model");
+                      "the CUDA driver shows no GPU to this process (none is here, or CUDA_VISIBLE_DEVICES hides all): run this "
+                      "where the job will run, or use --on model");
   }
   if (result != WO_CUDA_SUCCESS) {
     return wo_err_set(err, WO_E_IO, "the CUDA driver does not start: %s", wo_cuda_words(driver, result, words, sizeof words));

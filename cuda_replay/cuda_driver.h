@@ -22,7 +22,12 @@ enum wo_cuda_result {
 };
 
 /* CUdevice_attribute: those that are asked. */
-enum wo_cuda_attribute { WO_CUDA_COMPUTE_MODE = 20, WO_CUDA_HAS_VIRTUAL_MEMORY = 102 };
+enum wo_cuda_attribute {
+  WO_CUDA_IS_INTEGRATED = 18, /* its memory is the host's */
+  WO_CUDA_COMPUTE_MODE = 20,
+  WO_CUDA_HAS_VIRTUAL_MEMORY = 102,
+  WO_CUDA_HAS_RDMA = 110 /* GPUDirect RDMA of mapped memory */
+};
 
 /* CUcomputemode. */
 enum wo_cuda_mode { WO_CUDA_MODE_DEFAULT = 0, WO_CUDA_MODE_PROHIBITED = 2, WO_CUDA_MODE_EXCLUSIVE = 3 };
@@ -39,10 +44,10 @@ struct wo_cuda_location {
 };
 struct wo_cuda_memory_kind {
   int type;         /* 1 = pinned */
-  int handle_types; /* 0 = not to be shared */
+  int handle_types; /* 0 = not to be shared, 1 = as a POSIX file descriptor */
   struct wo_cuda_location location;
   void *win32_meta_data;
-  unsigned char flags[8];
+  unsigned char flags[8]; /* [1]: usable by GPUDirect RDMA */
 };
 struct wo_cuda_access {
   struct wo_cuda_location location;
@@ -70,7 +75,8 @@ void wo_cuda_close(struct wo_cuda_driver *driver);
  * buf. */
 const char *wo_cuda_words(const struct wo_cuda_driver *driver, int result, char *buf, size_t cap);
 
-/* Whether the driver can reserve addresses and map memory: expandable segments need it. */
+/* Whether the driver has the functions that reserve addresses and map memory, which expandable segments need. Whether a card can
+ * do it is an attribute (a virtual GPU may not). */
 bool wo_cuda_has_virtual_memory(const struct wo_cuda_driver *driver);
 
 #endif

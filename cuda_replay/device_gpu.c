@@ -13,7 +13,13 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-enum { MEMORY_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_READ_WRITE = 3 };
+enum { MEMORY_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_READ_WRITE = 3, HANDLE_FILE_DESCRIPTOR = 1, GRANULARITY_MINIMUM = 0 };
+
+/* The place of gpuDirectRDMACapable in CUmemAllocationProp.allocFlags. */
+enum { FLAG_RDMA = 1 };
+
+/* The first version of torch that makes handles of expandable segments to be shared between processes. */
+enum { TORCH_SHARES = 206 };
 
 /* What every page is written with: no value that fresh memory has. */
 enum { TOUCH_BYTE = 0xA5 };
@@ -39,7 +45,10 @@ struct wo_device_gpu {
   struct wo_device_gpu_info info;
   int device;
   bool has_context;
-  uint64_t asked_at_bytes; /* the peak at which the driver was last asked what is free */
+  bool has_virtual_memory;
+  struct wo_cuda_memory_kind kind; /* of handles */
+  size_t granularity_bytes;        /* of mapped memory; 0: not asked yet */
+  uint64_t asked_at_bytes;         /* the peak at which the driver was last asked what is free */
   struct {
     struct holding *items;
     size_t count, capacity;
@@ -193,15 +202,30 @@ static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_
 
 /* ---- Expandable segments ---- */
 
+/* PyTorch takes it for granted that pages of 2 MiB are right. */
+static enum wo_status ask_granularity(struct wo_device_gpu *gpu) {
+  if (!gpu->has_virtual_memory) {
+    snprintf(gpu->message, sizeof gpu->message,
+             "GPU %d: the driver cannot map memory on this card, which expandable segments need (a virtual GPU?)",
+             gpu->options.ordinal);
+    return WO_E_IO;
+  }
+  if (gpu->granularity_bytes > 0) return WO_OK;
+  const int result = gpu->driver->granularity(&gpu->granularity_bytes, &gpu->kind, GRANULARITY_MINIMUM);
+  if (result == WO_CUDA_SUCCESS && PAGE_BYTES % gpu->granularity_bytes == 0) return WO_OK;
+  if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemGetAllocationGranularity", result);
+  snprintf(gpu->message, sizeof gpu->message,
+           "GPU %d: the driver maps memory in pages of %zu bytes, and PyTorch in such of 2 MiB: expandable segments fail here",
+           gpu->options.ordinal, gpu->granularity_bytes);
+  return WO_E_IO;
+}
+
 static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_gpu *const gpu = state;
   uint64_t address = 0;
   enum wo_status status = begin_call(gpu);
+  if (status == WO_OK) status = ask_granularity(gpu);
   if (status != WO_OK) return status;
-  if (!wo_cuda_has_virtual_memory(gpu->driver)) {
-    snprintf(gpu->message, sizeof gpu->message, "the driver cannot map memory, which expandable segments need");
-    return WO_E_IO;
-  }
   if (!reserve_holding(gpu, 1)) return fail_memory(gpu);
   const int result = gpu->driver->address_reserve(&address, size_bytes, 0, 0, 0);
   if (result != WO_CUDA_SUCCESS) return fail(gpu, "cuMemAddressReserve", result);
@@ -232,10 +256,9 @@ static struct wo_cuda_location location_of(const struct wo_device_gpu *gpu) {
 
 /* Makes `count` handles for [address, ...); all or none. They are noted with the addresses that they will lie at. */
 static enum wo_status create_handles(struct wo_device_gpu *gpu, uint64_t address, uint64_t handle_bytes, size_t count) {
-  const struct wo_cuda_memory_kind kind = {.type = MEMORY_PINNED, .location = location_of(gpu)};
   for (size_t i = 0; i < count; i++) {
     uint64_t handle = 0;
-    const int result = gpu->driver->handle_create(&handle, handle_bytes, &kind, 0);
+    const int result = gpu->driver->handle_create(&handle, handle_bytes, &gpu->kind, 0);
     const struct holding holding = {
         .address = address + i * handle_bytes, .size_bytes = handle_bytes, .handle = handle, .kind = KIND_HANDLE};
     if (result == WO_CUDA_SUCCESS && hold(gpu, holding) == WO_OK) continue;
@@ -277,6 +300,7 @@ static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, ui
   return result == WO_CUDA_SUCCESS ? touch(gpu, address, size_bytes) : fail(gpu, "cuMemSetAccess", result);
 }
 
+/* PyTorch waits for the stream first, as unmapping does not. Nothing runs here: what was written is waited for at once. */
 static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
   struct wo_device_gpu *const gpu = state;
   const enum wo_status status = begin_call(gpu);
@@ -323,12 +347,31 @@ const struct wo_device_gpu_info *wo_device_gpu_info(const struct wo_device_gpu *
 static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, const char *call, int result) {
   const enum wo_status status = fail(gpu, call, result);
   int mode = WO_CUDA_MODE_DEFAULT;
+  if (result == WO_CUDA_OUT_OF_MEMORY) return wo_err_set(err, WO_E_LIMIT, "%s: not even a context has room on it", gpu->message);
   if (result != WO_CUDA_UNAVAILABLE) return wo_err_set(err, status, "%s", gpu->message);
   if (gpu->driver->device_attribute(&mode, WO_CUDA_COMPUTE_MODE, gpu->device) != WO_CUDA_SUCCESS) mode = WO_CUDA_MODE_DEFAULT;
   if (mode == WO_CUDA_MODE_PROHIBITED)
     return wo_err_set(err, status, "%s (the card is in prohibited mode: no process may compute on it)", gpu->message);
   return wo_err_set(err, WO_E_LIMIT, "%s (%sanother process holds it)", gpu->message,
                     mode == WO_CUDA_MODE_EXCLUSIVE ? "the card is in exclusive mode, and " : "");
+}
+
+/* 0 where the driver does not tell. */
+static int attribute(const struct wo_device_gpu *gpu, enum wo_cuda_attribute which) {
+  int value = 0;
+  return gpu->driver->device_attribute(&value, which, gpu->device) == WO_CUDA_SUCCESS ? value : 0;
+}
+
+/* What mapped memory is asked for as: 2.6 and later let other processes and network cards have it. It takes as much either way.
+ */
+static void look_at_mapping(struct wo_device_gpu *gpu) {
+  const bool shares = gpu->options.torch == 0 || gpu->options.torch >= TORCH_SHARES;
+  gpu->info.is_integrated = attribute(gpu, WO_CUDA_IS_INTEGRATED) != 0;
+  gpu->has_virtual_memory = wo_cuda_has_virtual_memory(gpu->driver) && attribute(gpu, WO_CUDA_HAS_VIRTUAL_MEMORY) != 0;
+  gpu->kind = (struct wo_cuda_memory_kind){.type = MEMORY_PINNED, .location = location_of(gpu)};
+  if (!shares) return;
+  gpu->kind.handle_types = HANDLE_FILE_DESCRIPTOR;
+  gpu->kind.flags[FLAG_RDMA] = attribute(gpu, WO_CUDA_HAS_RDMA) != 0;
 }
 
 /* Finds the card and what it is. */
@@ -349,17 +392,19 @@ static enum wo_status look(struct wo_device_gpu *gpu, struct wo_err *err) {
   gpu->info.total_bytes = total_bytes;
   gpu->info.driver_version = driver->version;
   wo_gpu_uuid(driver, gpu->device, gpu->info.uuid);
+  look_at_mapping(gpu);
   return WO_OK;
 }
 
 enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, int ordinal, uint64_t wanted_bytes,
                                         uint64_t reserve_bytes, struct wo_err *err) {
-  return wo_err_set(
-      err, WO_E_LIMIT,
-      "GPU %d (%s) has %.2f GiB free of %.2f, and the replay wants %.2f beside a reserve of %.2f: wait, or use another "
-      "--on gpu:N, a smaller --capacity or --reserve",
-      ordinal, info->name, (double)info->free_before_bytes / (1 << 30), (double)info->total_bytes / (1 << 30),
-      (double)wanted_bytes / (1 << 30), (double)reserve_bytes / (1 << 30));
+  char beside[64] = "";
+  if (reserve_bytes > 0) snprintf(beside, sizeof beside, " beside a reserve of %.2f", (double)reserve_bytes / (1 << 30));
+  return wo_err_set(err, WO_E_LIMIT,
+                    "GPU %d (%s) has %.2f GiB free of %.2f, and the replay wants %.2f%s: wait, or use another --on gpu:N, a "
+                    "smaller --capacity%s",
+                    ordinal, info->name, (double)info->free_before_bytes / (1 << 30), (double)info->total_bytes / (1 << 30),
+                    (double)wanted_bytes / (1 << 30), beside, reserve_bytes > 0 ? " or --reserve" : "");
 }
 
 /* A card that others use is left alone: what is free must hold cap and reserve. */
@@ -438,6 +483,7 @@ static uint64_t give_back(struct wo_device_gpu *gpu) {
 struct wo_device_gpu *wo_device_gpu_close(struct wo_device_gpu *gpu, uint64_t *ret_left) {
   if (!gpu) return NULL;
   const uint64_t left = give_back(gpu);
+  if (gpu->has_context) gpu->driver->context_set(NULL); /* what is current must not outlive its last user */
   if (gpu->has_context && gpu->driver->context_release(gpu->device) != WO_CUDA_SUCCESS) gpu->driver->context_release(gpu->device);
   if (ret_left) *ret_left = left;
   for (int kind = 0; kind < KIND_COUNT_; kind++) wo_address_map_done(&gpu->places[kind]);

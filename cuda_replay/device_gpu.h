@@ -19,6 +19,7 @@ struct wo_device_gpu_options {
   uint64_t capacity_bytes;                   /* the cap: what the allocator may take. 0: all that is free, less the reserve */
   uint64_t reserve_bytes;                    /* stays free on the card beside the cap: for context, NCCL, libraries */
   uint64_t total_bytes;                      /* what the allocator is told the card has, for memory fractions; 0: what it has */
+  uint16_t torch;                            /* whose calls are made (settings.h); 0: the newest */
   bool touches;                              /* every byte is written, so that no page is only promised */
   const volatile sig_atomic_t *is_cancelled; /* looked at before each call; NULL: never */
 };
@@ -28,6 +29,7 @@ struct wo_device_gpu_info {
   char name[96];
   char uuid[WO_GPU_UUID_BYTES]; /* "GPU-...", "MIG-..." for a slice of a card; empty when the driver does not tell */
   int driver_version;
+  bool is_integrated; /* the memory is the host's: what is free there is needed by others, too */
   uint64_t total_bytes;
   uint64_t free_before_bytes; /* with our context, before the first allocation */
   uint64_t free_lowest_bytes; /* when most was taken: as the driver told within the last 64 MiB, less what was taken since */
@@ -44,8 +46,9 @@ struct wo_device_gpu_info {
 struct wo_device_gpu;
 
 /* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (prohibited mode,
- * lost device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures),
- * or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed. *ret_device borrows from the returned state.
+ * lost device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures) or
+ * than a context takes, or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed. *ret_device borrows
+ * from the returned state.
  */
 enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const struct wo_device_gpu_options *options,
                                   struct wo_device_gpu **ret_gpu, struct wo_device *ret_device, struct wo_err *err);

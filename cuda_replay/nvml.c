@@ -98,7 +98,8 @@ static int compare_holders(const void *a, const void *b) {
 
 size_t wo_nvml_holders(const struct wo_nvml *nvml, const char *uuid, struct wo_nvml_holder *rows, size_t cap,
                        bool *ret_is_known) {
-  struct wo_nvml_process processes[WO_NVML_PROCESSES_MAX];
+  /* Room for the longer rows of some drivers, should they be all that there is: they must not write behind the list. */
+  struct wo_nvml_process processes[WO_NVML_PROCESSES_MAX * 4 / 3 + 1];
   struct wo_nvml_holder all[WO_NVML_PROCESSES_MAX];
   unsigned listed = WO_NVML_PROCESSES_MAX;
   size_t count = 0;

@@ -12,7 +12,7 @@
 /* Rows of the process list that are looked at; the names' bytes that are kept. */
 enum { WO_NVML_PROCESSES_MAX = 64, WO_NVML_NAME_BYTES = 48 };
 
-/* nvmlProcessInfo_v2_t, which nvmlProcessInfo_t is too. */
+/* nvmlProcessInfo_v2_t, which nvmlProcessInfo_t is too in most drivers. */
 struct wo_nvml_process {
   unsigned pid;
   unsigned long long used_bytes; /* UINT64_MAX: not told, as in a container or under WDDM */

@@ -117,13 +117,15 @@ static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
   static const struct {
     enum wo_course_series series;
     const char *name;
-  } shown[] = {{WO_COURSE_ALLOCATED, "peak allocated"}, {WO_COURSE_RESERVED, "peak reserved"}};
+  } shown[] = {{WO_COURSE_ALLOCATED, "allocated"}, {WO_COURSE_RESERVED, "reserved"}};
+  const bool is_state = plot->course->moment == WO_MOMENT_STATE;
   char bytes[32];
   char place[80];
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     const struct wo_course_place *const peak = &plot->course->peak[shown[i].series];
     wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
-    wo_text_add(out, "%s%s %s at %s", i > 0 ? "; " : "", shown[i].name, bytes, wo__svg_place_text(peak, place, sizeof place));
+    wo_text_add(out, "%s%s%s %s", i > 0 ? "; " : "", is_state ? "" : "peak ", shown[i].name, bytes);
+    if (!is_state) wo_text_add(out, " at %s", wo__svg_place_text(peak, place, sizeof place));
   }
   if (!wo_plot_has_capacity(plot)) return;
   wo_units_bytes_text((double)plot->capacity_bytes, bytes, sizeof bytes);

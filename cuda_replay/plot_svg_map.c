@@ -380,9 +380,13 @@ static void add_heading(struct wo_svg_page *page, const struct packing *packing)
   char reserved[32];
   char row[32];
   char more[160];
+  const bool is_state = course->moment == WO_MOMENT_STATE;
   wo__svg_place_text(&course->moment_at, place, sizeof place);
   snprintf(heading, sizeof heading, "Segments %s %s",
-           course->moment == WO_MOMENT_OOM ? "when memory ran out, at" : "at the peak,", place);
+           is_state                          ? "when the snapshot was taken"
+           : course->moment == WO_MOMENT_OOM ? "when memory ran out, at"
+                                             : "at the peak,",
+           is_state ? "" : place);
   wo_units_bytes_text((double)packing->map->reserved_bytes, reserved, sizeof reserved);
   const bool is_gib = packing->row_bytes >= UINT64_C(1) << 30; /* a power of two */
   snprintf(row, sizeof row, "%llu %s", (unsigned long long)(packing->row_bytes >> (is_gib ? 30 : 20)), is_gib ? "GiB" : "MiB");

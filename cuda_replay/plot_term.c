@@ -272,9 +272,11 @@ static enum mark mark_of(double used) {
 static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   size_t used = 0;
   char text[96];
-  const bool is_oom = term->plot->course->moment == WO_MOMENT_OOM;
+  const enum wo_course_moment moment = term->plot->course->moment;
   snprintf(text, sizeof text, "%zu segment%s %s", map->segments.count, map->segments.count == 1 ? "" : "s",
-           is_oom ? "at the failure" : "at the peak");
+           moment == WO_MOMENT_OOM     ? "at the failure"
+           : moment == WO_MOMENT_STATE ? "in the snapshot"
+                                       : "at the peak");
   add_piece(term, &used, "", "", text);
   const bool is_utf8 = term->style.use_utf8;
   add_piece(term, &used, marks[MARK_FREE].colour, is_utf8 ? marks[MARK_FREE].utf8 : marks[MARK_FREE].ascii, "free");
@@ -309,7 +311,8 @@ static void add_map(struct term *term) {
 /* Widths outside of what reads well are brought inside; a terminal that lies about its width gets a chart that wraps. */
 void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out) {
   const size_t width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
-  if (plot->course->bin_count == 0) return;
+  const bool has_steps = plot->course->bin_count > 0;
+  if (!has_steps && plot->course->map.segments.count == 0) return;
   struct term *const term = calloc(1, sizeof *term);
   if (!term) {
     out->is_failed = true;
@@ -324,10 +327,12 @@ void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct
   assert(term->gutter < width);
   term->width = width - term->gutter;
   term->column_count = wo_course_columns(plot->course, term->width, term->columns);
-  add_legend(term);
-  add_rows(term);
-  add_base(term);
-  add_fragmentation(term);
+  if (has_steps) {
+    add_legend(term);
+    add_rows(term);
+    add_base(term);
+    add_fragmentation(term);
+  }
   add_map(term);
   free(term);
 }

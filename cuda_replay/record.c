@@ -227,11 +227,13 @@ enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct w
 
 /* ---- The command ---- */
 
-/* Whether the last part of a path names a Python: python, python3, python3.12; not python-config or pythonx. */
+/* Whether the last part of a path names a Python: python, python3, python3.12, python3.13t (without a global lock); not
+ * python-config or pythonx. */
 static bool is_python(const char *word) {
   const char *const slash = strrchr(word, '/');
-  const struct wo_view name = wo_view_of(slash != NULL ? slash + 1 : word);
+  struct wo_view name = wo_view_of(slash != NULL ? slash + 1 : word);
   if (!wo_view_starts(name, "python")) return false;
+  if (name.ptr[name.len - 1] == 't' && name.ptr[name.len - 2] >= '0' && name.ptr[name.len - 2] <= '9') name.len--;
   for (size_t i = strlen("python"); i < name.len; i++) {
     if (name.ptr[i] != '.' && (name.ptr[i] < '0' || name.ptr[i] > '9')) return false;
   }

@@ -73,17 +73,41 @@ class _Names(object):
             pass  # no distributed package, or one in the middle of its own start or end
         return self._first("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "LOCAL_RANK")
 
-    def path(self, reason):
+    def stem(self, reason):
         job = self._first("SLURM_JOB_ID", "WHYOOM_RECORD_JOB") or "pid%d" % os.getpid()
         rank = self._rank()
         who = "rank" + self._clean(rank) if rank else "pid%d" % os.getpid()
         host = os.uname()[1].split(".")[0]
-        stem = "-".join([self._clean(job)] + [who] * (who != job) + [self._clean(host), reason])
-        path = os.path.join(self.folder, stem + ".pickle")
-        # An earlier step of the job, or a second process of the rank, has left a file of that name: both are kept.
-        if path not in self.written and os.path.lexists(path):
-            path = os.path.join(self.folder, "%s-pid%d.pickle" % (stem, os.getpid()))
+        return "-".join([self._clean(job)] + [who] * (who != job) + [self._clean(host), reason])
+
+    def keep(self, unfinished, stem):
+        """Gives a finished file its final name. Where an earlier step of the job or another process of the rank has left one of that
+        name, perhaps in this very moment, both are kept; in containers even the process id may be the same."""
+        import itertools
+
+        for count in itertools.count(1):
+            ends = "" if count == 1 else "-pid%d" % os.getpid() + ("-%d" % (count - 1)) * (count > 2)
+            path = os.path.join(self.folder, stem + ends + ".pickle")
+            if path in self.written or self._link(unfinished, path):
+                break
+        if os.path.lexists(unfinished):
+            os.rename(unfinished, path)
+        self.written.add(path)
         return path
+
+    @staticmethod
+    def _link(unfinished, path):
+        """Whether the name was free: it belongs to the file then, or will once that is renamed."""
+        import errno
+
+        try:
+            os.link(unfinished, path)
+        except (OSError, AttributeError) as error:
+            if getattr(error, "errno", None) == errno.EEXIST:
+                return False
+            return not os.path.lexists(path)  # a file system without links
+        os.unlink(unfinished)
+        return True
 
 
 class _Recorder(object):
@@ -222,7 +246,7 @@ class _Recorder(object):
 
     # ---- Dumps
 
-    def on_oom(self, device, alloc, device_alloc, device_free):
+    def on_oom(self, *figures):
         import time
 
         self.oom_count += 1
@@ -252,16 +276,13 @@ class _Recorder(object):
         if self.armed_pid != os.getpid() or self.is_dumping:
             return
         self.is_dumping = True
-        path = self.names.path(reason + ("-own" if self.is_own else ""))
-        folder, name = os.path.split(path)
-        unfinished = os.path.join(folder, ".%s.%d.tmp" % (name, os.getpid()))
+        stem = self.names.stem(reason + ("-own" if self.is_own else ""))
+        unfinished = os.path.join(self.names.folder, ".%s.%d.tmp" % (stem, os.getpid()))
         try:
             snapshot = self.cuda.memory._snapshot()
             with open(unfinished, "wb") as file:
                 pickle.dump(snapshot, file)
-            os.rename(unfinished, path)
-            self.names.written.add(path)
-            _say("wrote " + path)
+            _say("wrote " + self.names.keep(unfinished, stem))
         finally:
             self.is_dumping = False
             if os.path.lexists(unfinished):

@@ -208,7 +208,7 @@ enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_repla
 
 /* --at looks at the recording as it is; --sweep and --set change it. --check takes --set for recordings that do not tell their
  * settings. */
-static enum wo_status check_together(const struct wo_replay_args *args, struct wo_err *err) {
+enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err) {
   if (args->is_check && args->is_sweep)
     return wo_err_set(err, WO_E_USAGE, "--check compares at one set of settings and --sweep tries many: give one of them");
   if (args->is_sweep && args->set_count > 0)
@@ -236,9 +236,14 @@ enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_
     const enum wo_status status = wo_replay_args_apply(&args, options[i], err);
     if (status != WO_OK) return status;
   }
-  const enum wo_status status = check_together(&args, err);
+  const enum wo_status status = wo_replay_args_check(&args, err);
   if (status == WO_OK) *ret_args = args;
   return status;
+}
+
+bool wo_replay_args_asks(const struct wo_replay_args *args) {
+  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || args->set_count > 0 || args->capacity_bytes > 0 ||
+         !wo_program_change_is_none(&args->change);
 }
 
 void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out) {

@@ -51,9 +51,16 @@ struct wo_replay_args {
  * wants; *args is then unchanged. */
 enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err);
 
-/* Reads all options, then checks what only all of them together show (two that exclude each other). WO_E_USAGE. */
+/* Checks what only all options together show: two that exclude each other, one that lacks another. WO_E_USAGE. */
+enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err);
+
+/* Reads all options, then checks them together. WO_E_USAGE. */
 enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_t count, struct wo_replay_args *ret_args,
                                    struct wo_err *err);
+
+/* Whether more is asked than to look at what was recorded: whether the model agrees, whether something fits, what was after an
+ * entry. */
+bool wo_replay_args_asks(const struct wo_replay_args *args);
 
 /* Adds all --set joined by commas: what PYTORCH_CUDA_ALLOC_CONF would be. */
 void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out);

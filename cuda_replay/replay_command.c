@@ -45,6 +45,8 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
     return WO_REPLAY_EXIT_FINE;
   case WO_REPLAY_NOT_FIT:
     return WO_REPLAY_EXIT_FAILS;
+  case WO_REPLAY_STATE_ONLY:
+    return wo_replay_args_asks(args) ? WO_REPLAY_EXIT_NOT_PROVEN : WO_REPLAY_EXIT_FINE;
   case WO_REPLAY_DIVERGED:
     return asks_more(args) ? WO_REPLAY_EXIT_NOT_PROVEN : WO_REPLAY_EXIT_FAILS;
   case WO_REPLAY_NO_CAPACITY:

@@ -77,6 +77,11 @@ static enum wo_status choose_capacity(struct wo_replay_gpu *gpu, struct wo_capac
   if (capacity->from != WO_CAPACITY_NONE && capacity->bytes <= usable_bytes) return WO_OK;
   if (capacity->from != WO_CAPACITY_NONE && capacity->bytes - usable_bytes > slack_bytes)
     return wo_device_gpu_too_little(&gpu->info, gpu->ordinal, capacity->bytes, gpu->reserve_bytes, err);
+  if (gpu->info.is_integrated)
+    return wo_err_set(err, WO_E_USAGE,
+                      "GPU %d (%s) has no memory of its own: what is free is the host's, and taking all of it would end other "
+                      "processes; give --capacity",
+                      gpu->ordinal, gpu->info.name);
   capacity->from = WO_CAPACITY_GPU;
   capacity->bytes = usable_bytes > LOOK_SLACK_BYTES ? usable_bytes - LOOK_SLACK_BYTES : usable_bytes;
   capacity->uncertainty_bytes = LOOKED_UNCERTAINTY_BYTES;
@@ -171,6 +176,7 @@ static enum wo_status run_on_card(struct wo_replay_gpu *gpu, const struct wo_rep
                                                 .capacity_bytes = wish->capacity_bytes,
                                                 .reserve_bytes = gpu->reserve_bytes,
                                                 .total_bytes = wish->capacity_bytes,
+                                                .torch = wish->torch,
                                                 .touches = gpu->touches,
                                                 .is_cancelled = hooks_of(wish->hooks)->is_cancelled};
   guard(hooks_of(wish->hooks), true);
@@ -233,6 +239,21 @@ enum wo_status wo_replay_gpu_run(struct wo_replay_gpu *gpu, const struct wo_repl
   gpu->has_run = true;
   *operations += gpu->outcome.requests_run + gpu->outcome.segment_events + gpu->model.requests_run + gpu->model.segment_events;
   return WO_OK;
+}
+
+/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
+void wo_replay_gpu_tell_difference(const struct wo_replay_gpu *gpu, char *buf, size_t cap) {
+  const struct wo_device_gpu_info *const info = &gpu->info;
+  assert(gpu->has_run && !gpu->agrees);
+  if (info->refusals == 0) {
+    snprintf(buf, cap, "the GPU and the model of it part at %s", gpu->difference);
+    return;
+  }
+  snprintf(
+      buf, cap,
+      "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
+      (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
+      (double)info->free_at_refusal_bytes / WO_GIB);
 }
 
 void wo_replay_gpu_done(struct wo_replay_gpu *gpu) {

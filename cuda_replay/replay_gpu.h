@@ -62,6 +62,10 @@ struct wo_replay_gpu_wish {
 enum wo_status wo_replay_gpu_run(struct wo_replay_gpu *gpu, const struct wo_replay_gpu_wish *wish, uint64_t *operations,
                                  struct wo_err *err);
 
+/* One clause about what the card did otherwise than the model of it: what it refused, else the first call at which both part. For
+ * a run that does not agree. */
+void wo_replay_gpu_tell_difference(const struct wo_replay_gpu *gpu, char *buf, size_t cap);
+
 /* Closes the libraries; NULL and {0} are allowed. */
 void wo_replay_gpu_done(struct wo_replay_gpu *gpu);
 

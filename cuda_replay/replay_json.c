@@ -343,7 +343,11 @@ static void put_holders(struct writer *w, cJSON *root) {
     return;
   }
   cJSON *const holders = wo_json_put(&w->json, root, "holders", cJSON_CreateObject());
-  wo_json_put_name(&w->json, holders, "at", w->report->course.moment == WO_MOMENT_OOM ? "out_of_memory" : "peak_allocated");
+  static const char *const moments[] = {[WO_MOMENT_NONE] = "peak_allocated",
+                                        [WO_MOMENT_OOM] = "out_of_memory",
+                                        [WO_MOMENT_PEAK] = "peak_allocated",
+                                        [WO_MOMENT_STATE] = "snapshot"};
+  wo_json_put_name(&w->json, holders, "at", moments[w->report->course.moment]);
   put_maybe(w, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY, w->report->course.moment_at.entry);
   cJSON *const classes = wo_json_put(&w->json, holders, "classes", cJSON_CreateArray());
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
@@ -360,6 +364,47 @@ static void put_holders(struct writer *w, cJSON *root) {
     rest -= row->share.block_bytes;
   }
   wo_json_put_count(&w->json, holders, "other_stacks_bytes", rest);
+}
+
+/* ---- What a snapshot holds ---- */
+
+static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use *use, uint64_t block_bytes) {
+  wo_json_put_count(&w->json, object, "reserved_bytes", use->reserved_bytes);
+  wo_json_put_count(&w->json, object, "in_use_bytes", block_bytes);
+  put_maybe(w, object, "requested_bytes", w->report->holdings.knows_requested, use->live_bytes);
+  wo_json_put_count(&w->json, object, "pending_bytes", use->pending_bytes);
+  wo_json_put_count(&w->json, object, "idle_bytes", use->pinned_free_bytes + use->releasable_bytes);
+  wo_json_put_count(&w->json, object, "kept_idle_bytes", use->pinned_free_bytes);
+  wo_json_put_count(&w->json, object, "largest_free_block_bytes", use->largest_free_bytes);
+}
+
+static void put_place(struct writer *w, cJSON *array, const struct wo_holdings_place *place) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put_count(&w->json, object, "stream", place->stream);
+  cJSON *const pool = wo_json_put(&w->json, object, "pool", cJSON_CreateArray());
+  wo_json_push(&w->json, pool, wo_json_count(place->pool.first));
+  wo_json_push(&w->json, pool, wo_json_count(place->pool.second));
+  wo_json_put_count(&w->json, object, "segments", place->segment_count);
+  wo_json_put_count(&w->json, object, "blocks", place->block_count);
+  put_use(w, object, &place->use, place->block_bytes);
+  wo_json_put_count(&w->json, object, "free_segments_bytes", place->use.releasable_bytes);
+}
+
+/* Of a recording that cannot be replayed; the holders of the same moment stand in `holders`. */
+static void put_holdings(struct writer *w, cJSON *root) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_holdings *const holdings = &report->holdings;
+  cJSON *const object = wo_json_put(&w->json, root, "holdings", report->has_holdings ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!report->has_holdings) return;
+  wo_json_put_count(&w->json, object, "segments", holdings->segment_count);
+  wo_json_put_count(&w->json, object, "blocks", holdings->block_count);
+  put_use(w, object, &report->attribution.use, report->attribution.total.block_bytes);
+  wo_json_put_count(&w->json, object, "releasable_bytes", holdings->releasable_bytes);
+  wo_json_put_count(&w->json, object, "private_idle_bytes", holdings->private_idle_bytes);
+  put_maybe(w, object, "refused_bytes", holdings->has_oom, holdings->oom_bytes);
+  put_maybe(w, object, "free_at_refusal_bytes", holdings->has_oom, holdings->oom_free_bytes);
+  cJSON *const places = wo_json_put(&w->json, object, "places", cJSON_CreateArray());
+  for (size_t i = 0; i < holdings->places.count && i < ROWS_MAX; i++) put_place(w, places, &holdings->places.items[i]);
 }
 
 /* ---- Sweep ---- */
@@ -530,6 +575,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
   put_maybe(w, root, "whatif_passes", report->has_whatif, report->whatif_passes);
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
+  put_holdings(w, root);
   put_holders(w, root);
   put_sweep(w, root);
   put_state(w, root);

@@ -96,6 +96,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->recording = maker->recording;
   report->trace = maker->trace;
   report->is_check = maker->args->is_check;
+  report->has_question = wo_replay_args_asks(maker->args);
   report->has_chart = maker->args->has_chart;
   report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
   if (!report->path.ptr) return out_of_memory(maker);
@@ -103,7 +104,8 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   count_entries(maker);
   choose_torch(maker);
   const enum wo_status status = choose_settings(maker);
-  return status == WO_OK && maker->args->has_gpu ? look_at_gpu(maker) : status;
+  const bool needs_gpu = maker->args->has_gpu && !wo_holdings_lack(maker->recording, maker->trace);
+  return status == WO_OK && needs_gpu ? look_at_gpu(maker) : status;
 }
 
 /* ---- The recording as it was ---- */
@@ -140,6 +142,27 @@ static enum wo_status explain_course(struct maker *maker) {
     status =
         wo_pins_find(report->pattern, &report->course.map, report->course.has_oom ? &report->course.oom : NULL, &report->pins);
   return status == WO_OK ? WO_OK : out_of_memory(maker);
+}
+
+/* ---- The state of the snapshot ---- */
+
+/* Who holds what in the segments of a recording that cannot be replayed. */
+static enum wo_status hold_up(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  assert(!report->has_course && !report->has_holdings);
+  if (!maker->trace->has_segments) return WO_OK;
+  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->course) != WO_OK) return out_of_memory(maker);
+  report->has_holdings = report->has_course = true;
+  report->pattern = &report->holdings.pattern;
+  report->start_from = WO_START_APPROXIMATE;
+  return explain_course(maker);
+}
+
+/* A snapshot without a history is no broken recording: it answers other questions. */
+static enum wo_status make_state(struct maker *maker, const char *lack) {
+  maker->report->verdict = WO_REPLAY_STATE_ONLY;
+  const enum wo_status status = keep(maker, lack, &maker->report->why);
+  return status == WO_OK ? hold_up(maker) : status;
 }
 
 /* ---- The state after an entry ---- */
@@ -197,19 +220,6 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
-/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
-static void tell_gpu(const struct wo_replay_report *report, char *buf, size_t cap) {
-  const struct wo_device_gpu_info *const info = &report->gpu.info;
-  if (info->refusals == 0) {
-    snprintf(buf, cap, "the GPU and the model of it part at %s", report->gpu.difference);
-    return;
-  }
-  snprintf(buf, cap,
-           "the GPU refused %.2f MiB that the model allows: %.2f GiB were taken of %.2f, and the driver says that %.2f GiB are free",
-           (double)info->refused_bytes / WO_MIB, (double)info->used_at_refusal_bytes / WO_GIB, (double)info->cap_bytes / WO_GIB,
-           (double)info->free_at_refusal_bytes / WO_GIB);
-}
-
 /* The one place where the verdict is drawn. */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
@@ -225,7 +235,7 @@ static enum wo_status conclude(struct maker *maker) {
   }
   if (report->gpu.has_run && !report->gpu.agrees) {
     report->verdict = WO_REPLAY_GPU_DIFFERS;
-    tell_gpu(report, text, sizeof text);
+    wo_replay_gpu_tell_difference(&report->gpu, text, sizeof text);
     return keep(maker, text, &report->why);
   }
   report->verdict = report->is_check ? WO_REPLAY_REPRODUCED : judge(maker, subject);
@@ -237,8 +247,11 @@ static enum wo_status conclude(struct maker *maker) {
 /* The order of steps; each needs only what those before it left in the report. */
 static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
+  const char *const lack = wo_holdings_lack(maker->recording, maker->trace);
+  if (lack) return make_state(maker, lack);
   enum wo_status status = prepare(maker);
-  if (status != WO_OK || report->verdict == WO_REPLAY_REFUSED) return status;
+  if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return hold_up(maker);
+  if (status != WO_OK) return status;
   /* A file that says only what was asked has nothing to compare and no place to look at: every answer is a what-if. */
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);

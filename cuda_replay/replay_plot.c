@@ -16,7 +16,9 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
   const size_t before = subtitle->len;
   wo_alloc_settings_show(settings, report->torch, subtitle);
   if (subtitle->len == before) wo_text_add(subtitle, "default");
-  wo_text_add(subtitle, report->has_whatif ? ", replayed from an empty allocator" : ", as recorded");
+  wo_text_add(subtitle, report->has_whatif     ? ", replayed from an empty allocator"
+                        : report->has_holdings ? ", a state and no replay"
+                                               : ", as recorded");
   return (struct wo_plot){.pattern = report->pattern,
                           .course = &report->course,
                           .attribution = &report->attribution,

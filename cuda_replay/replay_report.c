@@ -10,7 +10,7 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
       [WO_REPLAY_NOT_FIT] = "does_not_fit",    [WO_REPLAY_DIVERGED] = "diverged",
       [WO_REPLAY_NO_CAPACITY] = "no_capacity", [WO_REPLAY_CLOSE] = "close",
       [WO_REPLAY_APPROXIMATE] = "approximate", [WO_REPLAY_REFUSED] = "refused",
-      [WO_REPLAY_GPU_DIFFERS] = "gpu_differs",
+      [WO_REPLAY_GPU_DIFFERS] = "gpu_differs", [WO_REPLAY_STATE_ONLY] = "state_only",
   };
   assert(verdict < WO_REPLAY_VERDICT_COUNT_);
   return names[verdict];
@@ -66,6 +66,7 @@ void wo_replay_report_done(struct wo_replay_report *report) {
     wo_attribution_done(&report->attribution);
     wo_pins_done(&report->pins);
   }
+  wo_holdings_done(&report->holdings);
   wo_replay_gpu_done(&report->gpu);
   wo_segment_map_done(&report->state);
   wo_pattern_done(&report->recorded_pattern);

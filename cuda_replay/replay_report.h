@@ -15,6 +15,7 @@
 #include "cuda_replay/check.h"
 #include "cuda_replay/course.h"
 #include "cuda_replay/forecast.h"
+#include "cuda_replay/holdings.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/pins.h"
 #include "cuda_replay/replay.h"
@@ -37,6 +38,7 @@ enum wo_replay_verdict {
   WO_REPLAY_APPROXIMATE, /* the recording does not say enough for a proof */
   WO_REPLAY_GPU_DIFFERS, /* the GPU did something else than the model of it */
   WO_REPLAY_REFUSED,     /* the recording contradicts itself or lacks entries: nothing can be replayed */
+  WO_REPLAY_STATE_ONLY,  /* a snapshot without a history: it holds a state, and there is nothing to replay */
   WO_REPLAY_VERDICT_COUNT_
 };
 
@@ -67,11 +69,12 @@ struct wo_replay_report {
   bool is_changed;                            /* --set was given, and is a what-if */
   bool has_chart;                             /* --chart: memory over time in the text */
   bool is_check;                              /* --check: nothing below `check` is of interest */
+  bool has_question;                          /* more was asked than to look at the recording (replay_args.h) */
   struct wo_capacity capacity;
 
   /* What came out. */
   enum wo_replay_verdict verdict;
-  struct wo_view why; /* of a refusal, an approximation: one sentence; else empty */
+  struct wo_view why; /* of a refusal, an approximation, a mere state: one sentence; else empty */
   bool has_check;
   struct wo_check check;
   bool has_recorded; /* the replay at the recorded settings from the recorded start */
@@ -98,6 +101,10 @@ struct wo_replay_report {
   struct wo_course course;
   struct wo_attribution attribution;
   struct wo_pins pins;
+
+  /* Of a recording that cannot be replayed: what its segments hold. `course` has no steps then, and the map of the snapshot. */
+  bool has_holdings;
+  struct wo_holdings holdings;
 
   struct wo_replay_gpu gpu; /* --on gpu; gpu.has_run says whether there is something in it */
   bool is_on_gpu;

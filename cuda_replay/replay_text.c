@@ -206,7 +206,7 @@ static const struct {
     [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
     [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
     [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
-    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_REPLAY_YELLOW},
 };
 
 /* The line that people scroll back for. */
@@ -241,6 +241,7 @@ static void write_verdict(struct wo_replay_writer *w) {
   case WO_REPLAY_APPROXIMATE:
   case WO_REPLAY_GPU_DIFFERS:
   case WO_REPLAY_REFUSED:
+  case WO_REPLAY_STATE_ONLY:
   case WO_REPLAY_VERDICT_COUNT_:
     wo_text_add_view(&w->line, report->why);
     break;
@@ -335,7 +336,7 @@ static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, s
 }
 
 /* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
-static void write_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
+void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
   const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
   const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
   const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
@@ -391,7 +392,7 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   wo__replay_put(w, 2, 4);
   if (!report->has_course) return;
   write_moment(w, subject);
-  write_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
+  wo__replay_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
 
 /* Whether the pieces would have done if they were one, as the message of torch leaves open. What the device has left is out of
@@ -452,9 +453,15 @@ static void write_notes(struct wo_replay_writer *w) {
 /* What to ask next, when the answer so far is only that it failed. */
 static void write_next(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
-  if (report->verdict != WO_REPLAY_NOT_FIT || report->has_whatif || report->has_sweep) return;
+  const bool is_failure = report->verdict == WO_REPLAY_NOT_FIT && !report->has_whatif && !report->has_sweep;
+  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY) return;
   wo_text_add(w->out, "\n");
-  wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");
+  if (is_failure) {
+    wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");
+  } else {
+    wo_text_add(&w->line, "next: whyoom record -- COMMAND leaves a recording that can be replayed; in the program itself, "
+                          "torch.cuda.memory._record_memory_history(max_entries=100000) before the model is made");
+  }
   wo__replay_put(w, 2, 4);
 }
 
@@ -473,7 +480,7 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
   write_title(&w);
   write_verdict(&w);
   write_check(&w);
-  if (report->verdict != WO_REPLAY_REFUSED) write_start(&w);
+  if (report->verdict != WO_REPLAY_REFUSED && !report->has_holdings) write_start(&w);
   wo__replay_text_gpu(&w);
   wo__replay_text_sweep(&w);
   wo__replay_text_state(&w);
@@ -482,6 +489,11 @@ void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style 
     write_peak(&w, subject);
     write_chart(&w);
     wo__replay_text_whatif(&w);
+    wo__replay_text_holders(&w);
+  }
+  if (report->has_holdings) {
+    wo__replay_text_holdings(&w);
+    write_chart(&w);
     wo__replay_text_holders(&w);
   }
   write_next(&w);

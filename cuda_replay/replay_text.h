@@ -38,13 +38,17 @@ void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, cons
 /* A frame as "train.py:88 step" (verbose: with the whole path), cleaned; "(no stack recorded)" for WO_NO_FRAME. */
 void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct wo_text *out);
 
+/* A bar and its legend: in use and idle in segments, of the capacity where it is known, else of what is reserved. */
+void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved);
+
 /* The parts: who holds the memory at the peak and what pins segments / the what-if beside what was recorded / the table of the
- * sweep / the state after an entry / what a GPU did. */
+ * sweep / the state after an entry / what a GPU did / what a snapshot without a usable history holds. */
 void wo__replay_text_holders(struct wo_replay_writer *w);
 void wo__replay_text_whatif(struct wo_replay_writer *w);
 void wo__replay_text_sweep(struct wo_replay_writer *w);
 void wo__replay_text_state(struct wo_replay_writer *w);
 void wo__replay_text_gpu(struct wo_replay_writer *w);
+void wo__replay_text_holdings(struct wo_replay_writer *w);
 
 /* Adds a settings value as people read it: "default" where nothing differs from the version's defaults. */
 void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out);

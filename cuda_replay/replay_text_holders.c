@@ -182,8 +182,11 @@ static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   if (pin->holder.instance != WO_NO_INSTANCE) {
     wo_text_add(&w->line, ": ");
     wo__replay_frame(w, first_frame(&pin->holder.sites), &w->line);
-    wo_text_add(&w->line, "  (%s, ", class_text(pin->holder.class_));
-    add_birth(w, pin->holder.born_at);
+    wo_text_add(&w->line, "  (%s", class_text(pin->holder.class_));
+    if (!w->report->has_holdings) {
+      wo_text_add(&w->line, ", ");
+      add_birth(w, pin->holder.born_at);
+    }
     wo_text_add(&w->line, ")");
   }
   wo_text_add(&w->line, "  0x%" PRIx64, pin->address);

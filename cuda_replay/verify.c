@@ -19,7 +19,8 @@ const char *wo_verify_verdict_name(enum wo_verify_verdict verdict) {
                                       [WO_VERIFY_OPEN] = "open",
                                       [WO_VERIFY_NOT_SHOWN] = "failure_not_recorded",
                                       [WO_VERIFY_NO_PATTERN] = "no_pattern",
-                                      [WO_VERIFY_NO_FAILURE] = "no_gpu_failure"};
+                                      [WO_VERIFY_NO_FAILURE] = "no_gpu_failure",
+                                      [WO_VERIFY_UNCONFIRMED] = "not_confirmed"};
   assert(verdict < WO_VERIFY_VERDICT_COUNT_);
   return names[verdict];
 }
@@ -133,6 +134,7 @@ static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *
   if (status != WO_OK) return status;
   weaken(request, &row->result);
   row->change = describe(maker, &found);
+  row->replayed = found;
   row->is_as_proposed = true;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
     row->is_as_proposed = row->is_as_proposed && found.change.scale.axes[axis].to == change->change.scale.axes[axis].to;
@@ -294,16 +296,24 @@ static enum wo_status try_sets(struct maker *maker, size_t singles) {
 
 /* ---- Choice and verdict ---- */
 
-/* The cheapest that fits; of equal ones the one that the diagnosis names first. */
+const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify) {
+  const struct wo_verify_row *found = NULL;
+  for (size_t i = 0; i < verify->row_count; i++) {
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count == 0 || row->result.fit != WO_VERIFY_YES) continue;
+    if (!found || row->cost < found->cost) found = row;
+  }
+  return found;
+}
+
 static void choose(struct wo_verify *verify) {
   for (size_t i = 0; i < verify->row_count; i++) {
     const struct wo_verify_row *const row = &verify->rows[i];
     if (row->choice_count == 0 && row->result.fit == WO_VERIFY_NO) verify->is_batch_refuted = true;
     if (row->result.fit == WO_VERIFY_NO && row->choice_count == 1 && row->choices[0].micro_batch == 1)
       verify->is_batch_refuted = true;
-    if (row->choice_count == 0 || row->result.fit != WO_VERIFY_YES) continue;
-    if (!verify->chosen || row->cost < verify->chosen->cost) verify->chosen = row;
   }
+  verify->chosen = wo_verify_cheapest(verify);
 }
 
 /* Whether some fix that a replay could show is left open. Fixes of another kind (a larger card) never are decided here. */
@@ -391,7 +401,10 @@ enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo
   }
   choose(ret_verify);
   ret_verify->verdict = judge(ret_verify);
-  return WO_OK;
+  if (!request->gpu) return WO_OK;
+  status = wo_verify_confirm(ret_verify, err);
+  if (status != WO_OK) wo_verify_done(ret_verify);
+  return status;
 }
 
 void wo_verify_done(struct wo_verify *verify) {

@@ -1,8 +1,8 @@
 /* The proof: proposals of a diagnosis x recordings of the job -> which of them fits, by what margin, and what to do.
  *
  * Each proposal is tried alone; where it changes the micro-batch or the length, the largest value that fits is searched. Where
- * none fits alone, or only a length below the proposed one does, sets of two and three are tried, the cheapest first. One
- * thread. */
+ * none fits alone, or only a length below the proposed one does, sets of two and three are tried, the cheapest first. The model
+ * searches; a GPU can be asked to confirm what it found (verify_gpu.h). One thread. */
 #ifndef WO_VERIFY_H
 #define WO_VERIFY_H
 
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuda_replay/verify_gpu.h"
 #include "cuda_replay/verify_trial.h"
 #include "parsers/base/arena.h"
 #include "parsers/base/text.h"
@@ -24,6 +25,7 @@ enum wo_verify_verdict {
   WO_VERIFY_NOT_SHOWN,     /* the recording fits as it is: it does not show the failure */
   WO_VERIFY_NO_PATTERN,    /* no recording, and nothing to reconstruct one from */
   WO_VERIFY_NO_FAILURE,    /* the job did not run out of GPU memory */
+  WO_VERIFY_UNCONFIRMED,   /* the GPU that was asked for does not confirm what the model found, or could not run it */
   WO_VERIFY_VERDICT_COUNT_
 };
 
@@ -40,6 +42,7 @@ struct wo_verify_row {
   bool is_searched;      /* a value was searched: the one of `change` is the largest that fits, or the smallest that is tried */
   bool is_as_proposed;   /* the search came to the proposed value */
   bool is_beyond;        /* a length below the proposed one: it drops more of the data, which counts as double the cost */
+  struct wo_replay_args replayed; /* what `change` says, to be run again; its texts are the proposals' */
   struct wo_verify_result result; /* of the rank where it is worst */
 };
 
@@ -49,8 +52,9 @@ struct wo_verify_request {
   size_t subject_count;
   bool is_reconstructed;
   bool accepts_reconstructed;
-  bool lacks_activations; /* the reconstructed pattern holds the model's states alone: what fits there is open */
-  struct wo_view refusal; /* why there is no pattern; empty when there is one */
+  bool lacks_activations;           /* the reconstructed pattern holds the model's states alone: what fits there is open */
+  struct wo_view refusal;           /* why there is no pattern; empty when there is one */
+  const struct wo_replay_args *gpu; /* --on gpu: its number, reserve, touch, hooks; NULL: the model alone */
 };
 
 struct wo_verify {
@@ -64,11 +68,15 @@ struct wo_verify {
   size_t sets_tried;
   bool is_cut; /* there were more sets than are tried */
   enum wo_verify_verdict verdict;
+  struct wo_verify_gpu gpu;
 };
 
 /* Works all of it out. WO_E_NOMEM. Released with wo_verify_done after WO_OK only; what was asked is borrowed until then. */
 enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo_verify *ret_verify, struct wo_err *err);
 void wo_verify_done(struct wo_verify *verify);
+
+/* The row to choose: the cheapest that fits; of equal ones the one that the diagnosis names first. NULL when none does. */
+const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify);
 
 /* The row of a single proposal, or NULL. */
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "cuda_replay/holdings.h"
 #include "cuda_replay/reconstruct.h"
 #include "cuda_replay/trace_open.h"
 #include "cuda_replay/verify.h"
@@ -14,7 +15,7 @@ enum { RECORDINGS_MAX = 64, SUBJECTS_MAX = 256, SHOWN_BYTES = 1024 };
 
 struct call {
   const struct wo_verify_call *wanted;
-  struct wo_replay_args args; /* capacity, torch */
+  struct wo_replay_args args; /* capacity, torch, and where it runs */
   bool accepts_reconstructed;
   struct wo_view traces[RECORDINGS_MAX];
   size_t trace_count;
@@ -54,19 +55,31 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
     call->traces[call->trace_count++] = option.value;
     return WO_OK;
   }
-  const bool is_replay = wo_view_is(option.name, "capacity") || wo_view_is(option.name, "torch") || wo_view_is(option.name, "on");
-  if (!is_replay) return WO_OK;
-  const enum wo_status status = wo_replay_args_apply(&call->args, option, err);
-  if (status == WO_OK && call->args.has_gpu)
-    return wo_err_set(err, WO_E_USAGE, "verify runs on the model only: `whyoom replay --on gpu` replays a recording on a GPU");
-  return status;
+  static const char *const of_replay[] = {"capacity", "torch", "on", "touch", "reserve", "no-times"};
+  for (size_t i = 0; i < sizeof of_replay / sizeof of_replay[0]; i++) {
+    if (wo_view_is(option.name, of_replay[i])) return wo_replay_args_apply(&call->args, option, err);
+  }
+  return WO_OK;
 }
 
 /* ---- Subjects ---- */
 
+/* What is missing and how to get it: one line for each device, since a rank's own card may be the one that lacks it. */
+static void tell_lack(const struct call *call, struct wo_view path, const struct wo_trace *trace, const char *lack) {
+  char text[SHOWN_BYTES];
+  wo_text_add(call->errors, "whyoom: ");
+  wo_text_add_view(call->errors, wo_clean_utf8(path, text, sizeof text));
+  wo_text_add(call->errors,
+              ": device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be "
+              "replayed\n",
+              trace->device, lack);
+}
+
 static enum wo_status add_subjects(struct call *call, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
   for (size_t i = 0; i < recording->traces.count; i++) {
-    if (recording->traces.items[i].entries.count == 0) continue;
+    const char *const lack = wo_holdings_lack(recording, &recording->traces.items[i]);
+    if (lack) tell_lack(call, path, &recording->traces.items[i], lack);
+    if (lack || recording->traces.items[i].entries.count == 0) continue;
     if (call->subject_count == SUBJECTS_MAX)
       return wo_err_set(err, WO_E_LIMIT, "more than %d devices: give the recordings of fewer ranks", SUBJECTS_MAX);
     const enum wo_status status =
@@ -78,7 +91,8 @@ static enum wo_status add_subjects(struct call *call, struct wo_recording *recor
   return WO_OK;
 }
 
-/* Every recording must be read: the one that is left out may be the rank that fails. */
+/* Every recording must be read and have a run: the one that is left out may be the rank that fails. One without a run is a
+ * result, and told in the report. */
 static bool open_traces(struct call *call) {
   for (size_t i = 0; i < call->trace_count; i++) {
     struct wo_recording *recording = NULL;
@@ -87,8 +101,14 @@ static bool open_traces(struct call *call) {
     enum wo_status status = wo_trace_open(call->traces[i].ptr, &recording, &err);
     if (status == WO_OK) call->recordings[call->recording_count++] = recording;
     if (status == WO_OK) status = add_subjects(call, recording, call->traces[i], &err);
-    if (status == WO_OK && call->subject_count == before)
+    if (status == WO_OK && call->subject_count == before && recording->traces.count > 0) {
+      wo_err_set(
+          &call->refusal, WO_E_RANGE,
+          "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
+          "`whyoom record -- COMMAND`");
+    } else if (status == WO_OK && call->subject_count == before) {
       status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: was _record_memory_history() called?");
+    }
     if (status == WO_OK) continue;
     if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));
     fail(call, call->traces[i], &err);
@@ -126,6 +146,7 @@ static enum wo_replay_exit exit_of(const struct call *call, enum wo_verify_verdi
   case WO_VERIFY_NOT_SHOWN:
   case WO_VERIFY_NO_PATTERN:
   case WO_VERIFY_NO_FAILURE:
+  case WO_VERIFY_UNCONFIRMED:
   case WO_VERIFY_VERDICT_COUNT_:
     break;
   }
@@ -138,7 +159,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
     answer->proofs[i] = (struct wo_proof){.is_tried = false};
     if (!row || row->result.fit == WO_VERIFY_UNTRIED) continue;
     answer->proofs[i] = (struct wo_proof){.is_tried = true,
-                                          .on = "model",
+                                          .on = row->result.is_on_gpu ? "gpu" : "model",
                                           .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
                                           .fits = row->result.fit == WO_VERIFY_YES,
                                           .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
@@ -154,11 +175,12 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
   struct wo_err err = {0};
   const struct wo_verify_request request = {.job = call->wanted->job,
                                             .subjects = call->subjects,
-                                            .subject_count = call->subject_count,
+                                            .subject_count = call->refusal.message[0] == '\0' ? call->subject_count : 0,
                                             .is_reconstructed = call->trace_count == 0,
                                             .accepts_reconstructed = call->accepts_reconstructed,
                                             .lacks_activations = call->lacks_activations,
-                                            .refusal = wo_view_of(call->refusal.message)};
+                                            .refusal = wo_view_of(call->refusal.message),
+                                            .gpu = call->args.has_gpu ? &call->args : NULL};
   if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(call, (struct wo_view){0}, &err);
   if (call->wanted->is_json) {
     wo_verify_json(&verify, call->out);
@@ -166,7 +188,9 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
     wo_verify_text(&verify, call->wanted->style, call->out);
   }
   fill_proofs(&verify, answer);
-  const enum wo_replay_exit code = exit_of(call, verify.verdict);
+  enum wo_replay_exit code = exit_of(call, verify.verdict);
+  /* A GPU that was asked for and could not be had is no answer, as for a replay; what the model says is reported all the same. */
+  if (verify.gpu.error.code != WO_OK) code = fail(call, (struct wo_view){0}, &verify.gpu.error);
   wo_verify_done(&verify);
   return code;
 }
@@ -189,6 +213,8 @@ enum wo_replay_exit wo_verify_command(const struct wo_verify_call *wanted, struc
   *call = (struct call){.wanted = wanted, .out = out, .errors = errors};
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < wanted->option_count && status == WO_OK; i++) status = read_option(call, wanted->options[i], &err);
+  if (status == WO_OK) status = wo_replay_args_check(&call->args, &err);
+  call->args.hooks = wanted->hooks;
   if (status != WO_OK) {
     fail(call, (struct wo_view){0}, &err);
   } else if (!wanted->job->has_gpu_oom || (call->trace_count > 0 ? open_traces(call) : reconstruct(call))) {

@@ -7,11 +7,13 @@
 
 struct wo_verify_call {
   const struct wo_diagnosed *job;
-  const struct wo_replay_option *options; /* trace, capacity, torch, on, accept-reconstructed; others are passed over */
+  const struct wo_replay_option *options; /* trace, accept-reconstructed, and those of a replay that stand in docs/verify.md;
+                                             others are passed over */
   size_t option_count;
   bool is_json;   /* one JSON object instead of the text */
   bool exit_zero; /* 1 becomes 0 */
   struct wo_text_style style;
+  const struct wo_replay_hooks *hooks; /* for --on gpu; NULL for none */
 };
 
 /* What the caller may show beside its own report. */

@@ -27,6 +27,7 @@ static void put_result(struct writer *w, cJSON *object, const struct wo_verify_r
               is_tried ? wo_json_count(result->reserved_hi_bytes) : cJSON_CreateNull());
   wo_json_put(&w->json, object, "margin_bytes", has_margin ? wo_json_number((double)result->margin_bytes) : cJSON_CreateNull());
   wo_json_put_text(&w->json, object, "why", wo_view_of(result->why));
+  wo_json_put_text(&w->json, object, "on", wo_view_of(!is_tried ? "" : result->is_on_gpu ? "gpu" : "model"));
 }
 
 static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *row) {
@@ -68,13 +69,53 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
   wo_json_put_text(&w->json, object, "not_completed", wo_view_of(subject->completed.why));
 }
 
+static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_run *run) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  const bool has_entry = run->failed_requests > 0 && run->failed_entry != WO_NO_ENTRY;
+  wo_json_put(&w->json, object, "row", run->row ? wo_json_count((uint64_t)(run->row - w->verify->rows)) : cJSON_CreateNull());
+  wo_json_put_count(&w->json, object, "trace", run->subject);
+  wo_json_put_count(&w->json, object, "capacity_bytes", run->capacity_bytes);
+  wo_json_put_count(&w->json, object, "peak_reserved_bytes", run->reserved_bytes);
+  wo_json_put_count(&w->json, object, "segment_events", run->segment_events);
+  wo_json_put_count(&w->json, object, "calls", run->calls);
+  wo_json_put_count(&w->json, object, "failed_requests", run->failed_requests);
+  wo_json_put(&w->json, object, "failed_entry", has_entry ? wo_json_count(run->failed_entry) : cJSON_CreateNull());
+  wo_json_put_bool(&w->json, object, "model_agrees", run->agrees);
+  wo_json_put_text(&w->json, object, "difference", run->difference);
+}
+
+/* Null where no GPU was asked for; what was not found out about it is null. */
+static void put_gpu(struct writer *w, cJSON *root) {
+  const struct wo_verify_gpu *const gpu = &w->verify->gpu;
+  char driver[32] = "";
+  cJSON *const object = wo_json_put(&w->json, root, "gpu", gpu->is_asked ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (!gpu->is_asked) return;
+  if (gpu->is_found)
+    snprintf(driver, sizeof driver, "CUDA %d.%d", gpu->card.driver_version / 1000, gpu->card.driver_version % 1000 / 10);
+  wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
+  wo_json_put_text(&w->json, object, "visible_devices", gpu->visible_devices);
+  wo_json_put_text(&w->json, object, "name", wo_view_of(gpu->card.name));
+  wo_json_put_text(&w->json, object, "uuid", wo_view_of(gpu->card.uuid));
+  wo_json_put_text(&w->json, object, "driver", wo_view_of(driver));
+  wo_json_put(&w->json, object, "total_bytes", gpu->is_found ? wo_json_count(gpu->card.total_bytes) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "free_before_bytes",
+              gpu->is_found ? wo_json_count(gpu->card.free_before_bytes) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "reserve_bytes", gpu->is_found ? wo_json_count(gpu->reserve_bytes) : cJSON_CreateNull());
+  wo_json_put_bool(&w->json, object, "touched", gpu->touches);
+  cJSON *const runs = wo_json_put_array(&w->json, object, "runs");
+  for (size_t i = 0; i < gpu->run_count; i++) put_run(w, runs, &gpu->runs[i]);
+  wo_json_put_count(&w->json, object, "pieces_left", gpu->left_count);
+  wo_json_put(&w->json, object, "seconds", gpu->is_found && gpu->has_seconds ? wo_json_number(gpu->seconds) : cJSON_CreateNull());
+  wo_json_put_text(&w->json, object, "error", wo_view_of(gpu->error.message));
+}
+
 void wo_verify_json(const struct wo_verify *verify, struct wo_text *out) {
   struct writer w = {.verify = verify};
   assert(verify && out);
   cJSON *const root = cJSON_CreateObject();
   const struct wo_verify_request *const asked = &verify->asked;
   wo_json_put_name(&w.json, root, "verdict", wo_verify_verdict_name(verify->verdict));
-  wo_json_put_name(&w.json, root, "on", "model");
+  wo_json_put_name(&w.json, root, "on", verify->gpu.is_asked ? "gpu" : "model");
   wo_json_put(&w.json, root, "pattern",
               asked->subject_count == 0 ? cJSON_CreateNull()
                                         : cJSON_CreateString(asked->is_reconstructed ? "reconstructed" : "recorded"));
@@ -90,5 +131,6 @@ void wo_verify_json(const struct wo_verify *verify, struct wo_text *out) {
   for (size_t i = 0; i < verify->row_count; i++) put_row(&w, rows, &verify->rows[i]);
   wo_json_put_bool(&w.json, root, "no_batch_size_fits", verify->is_batch_refuted);
   wo_json_put_count(&w.json, root, "sets_tried", verify->sets_tried);
+  put_gpu(&w, root);
   wo_json_finish(&w.json, root, out);
 }

@@ -17,7 +17,21 @@ enum {
   INDENT = 3
 };
 
-enum { OTHER_COLUMNS = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + PROOF_COLUMNS + COST_COLUMNS, PATH_BYTES = 1024 };
+/* Where a GPU was asked for, the proof says who had the last word: "recorded, model", "reconstructed, model". */
+enum { GPU_PROOF_COLUMNS = 17, GPU_RECONSTRUCTED_COLUMNS = 22 };
+
+enum { PATH_BYTES = 1024, SHOWN_BYTES = 240 };
+
+static size_t proof_columns(const struct wo_verify *verify) {
+  if (!verify->gpu.is_asked) return PROOF_COLUMNS;
+  return verify->asked.is_reconstructed ? GPU_RECONSTRUCTED_COLUMNS : GPU_PROOF_COLUMNS;
+}
+
+/* What is left of the width for titles. */
+static size_t title_columns(const struct wo_verify *verify, size_t width) {
+  const size_t others = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + proof_columns(verify) + COST_COLUMNS + INDENT;
+  return width > others + TITLE_MIN ? width - others - 1 : TITLE_MIN;
+}
 
 static const char *fit_text(enum wo_verify_fit fit) {
   static const char *const texts[] = {
@@ -62,14 +76,17 @@ static void margin_text(const struct wo_verify *verify, const struct wo_verify_r
 }
 
 static const char *proof_text(const struct wo_verify *verify, const struct wo_verify_result *result) {
+  const bool is_reconstructed = verify->asked.is_reconstructed;
   if (result->fit == WO_VERIFY_UNTRIED) return "none";
-  return verify->asked.is_reconstructed ? "reconstructed" : "recorded";
+  if (!verify->gpu.is_asked) return is_reconstructed ? "reconstructed" : "recorded";
+  if (result->is_on_gpu) return is_reconstructed ? "reconstructed, GPU" : "recorded, GPU";
+  return is_reconstructed ? "reconstructed, model" : "recorded, model";
 }
 
 /* One row: the title in its column, wrapped below the figures where it is longer. */
 static void add_row(const struct wo_verify *verify, const char *number, struct wo_view title,
                     const struct wo_verify_result *result, unsigned cost, size_t width, struct wo_text *out) {
-  const size_t columns = width > OTHER_COLUMNS + INDENT + TITLE_MIN ? width - OTHER_COLUMNS - INDENT - 1 : TITLE_MIN;
+  const size_t columns = title_columns(verify, width);
   char peak[80], margin[40], cost_text[16] = "";
   peak_text(result, peak, sizeof peak);
   margin_text(verify, result, margin, sizeof margin);
@@ -80,7 +97,7 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
   const size_t taken = wo_text_columns(first);
   wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
   wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1,
-              fit_text(result->fit), PROOF_COLUMNS - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
+              fit_text(result->fit), (int)proof_columns(verify) - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
   add_wrapped(out, title, INDENT, INDENT + columns);
 }
 
@@ -118,9 +135,10 @@ static void add_untried(const struct wo_verify *verify, size_t width, struct wo_
 }
 
 static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  const size_t columns = width > OTHER_COLUMNS + INDENT + TITLE_MIN ? width - OTHER_COLUMNS - INDENT - 1 : TITLE_MIN;
+  const size_t columns = title_columns(verify, width);
   wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "peak reserved",
-              MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", PROOF_COLUMNS - 1, "proof", COST_COLUMNS - 1, "cost");
+              MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", (int)proof_columns(verify) - 1, "proof", COST_COLUMNS - 1,
+              "cost");
   if (verify->asked.subject_count > 0) {
     add_row(verify, "", WO_VIEW("as it was"), &verify->baseline, 0, width, out);
     if (verify->baseline.why[0] != '\0') add_wrapped(out, wo_view_of(verify->baseline.why), INDENT + 2, width);
@@ -153,6 +171,19 @@ static void add_completion(const struct wo_verify_subject *subject, struct wo_te
                 completed->is_made ? ": what it did then is replayed as well" : " and went on with something else");
 }
 
+/* The run that bounds a reconstructed pattern. */
+static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line) {
+  char peak[32], path[PATH_BYTES];
+  if (!sizes || sizes->measured.micro_batch < 1) return;
+  wo_text_add(line, "; held to a run that was measured: %s at micro-batch %.0f",
+              wo_units_bytes_text(sizes->measured.peak_bytes, peak, sizeof peak), sizes->measured.micro_batch);
+  if (sizes->measured.seq_len > 0) wo_text_add(line, ", length %.0f", sizes->measured.seq_len);
+  if (sizes->measured_path.len == 0) return;
+  wo_text_add(line, " (");
+  wo_text_add_view(line, wo_clean_utf8(sizes->measured_path, path, sizeof path));
+  wo_text_add(line, ")");
+}
+
 static void add_subjects(const struct wo_verify *verify, size_t width, struct wo_text *out) {
   const struct wo_verify_request *const asked = &verify->asked;
   for (size_t i = 0; i < asked->subject_count; i++) {
@@ -170,6 +201,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
       wo_text_add(&line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
                   wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
+    add_measured(subject->sizes, &line);
     if (!asked->is_reconstructed) add_completion(subject, &line);
     if (line.is_failed) out->is_failed = true;
     if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
@@ -177,16 +209,123 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
   }
 }
 
-/* ---- The verdict ---- */
+/* ---- What the GPU said ---- */
 
 static size_t number_of(const struct wo_verify *verify, const struct wo_verify_row *row) {
   return (size_t)(row - verify->rows) + 1;
 }
 
+/* One line, and it is empty again. */
+static void end_line(struct wo_text *line, size_t indent, size_t width, struct wo_text *out) {
+  if (line->is_failed) out->is_failed = true;
+  add_wrapped(out, (struct wo_view){line->ptr, line->len}, indent, width);
+  wo_text_done(line);
+}
+
+/* The number is the driver's, so what it counts by belongs to it. */
+static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
+  char text[SHOWN_BYTES], size[32];
+  uint64_t least = UINT64_MAX, most = 0, calls = 0;
+  for (size_t i = 0; i < gpu->run_count; i++) {
+    const struct wo_verify_gpu_run *const run = &gpu->runs[i];
+    if (run->capacity_bytes < least) least = run->capacity_bytes;
+    if (run->capacity_bytes > most) most = run->capacity_bytes;
+    calls += run->calls;
+  }
+  wo_text_add(line, "GPU %d, ", gpu->ordinal);
+  wo_text_add_view(line, wo_clean_utf8(wo_view_of(gpu->card.name), text, sizeof text));
+  wo_text_add(line, " (CUDA %d.%d", gpu->card.driver_version / 1000, gpu->card.driver_version % 1000 / 10);
+  if (gpu->visible_devices.len > 0) {
+    wo_text_add(line, ", counted in CUDA_VISIBLE_DEVICES=");
+    wo_text_add_view(line, wo_clean_utf8(gpu->visible_devices, text, sizeof text));
+  }
+  wo_text_add(line, "): %s free, ", wo_units_bytes_text((double)gpu->card.free_before_bytes, size, sizeof size));
+  if (gpu->run_count == 0) {
+    wo_text_add(line, "no run came to its end");
+    return;
+  }
+  if (least < most) wo_text_add(line, "%s to ", wo_units_bytes_text((double)least, size, sizeof size));
+  wo_text_add(line, "%s for PyTorch, what the job's card is sure to leave; %zu %s",
+              wo_units_bytes_text((double)most, size, sizeof size), gpu->run_count, gpu->run_count == 1 ? "run" : "runs");
+  if (gpu->has_seconds) wo_text_add(line, " in %.1f s", gpu->seconds);
+  wo_text_add(line, ", %" PRIu64 " calls of the driver%s; ", calls, gpu->touches ? ", every byte written" : "");
+  if (gpu->left_count > 0)
+    wo_text_add(line, "the driver did not take back %" PRIu64 " pieces", gpu->left_count);
+  else
+    wo_text_add(line, "everything was given back");
+}
+
+/* What the runs of a row came to, all ranks together: the last one decides, for a row that is not confirmed ends with it, and so
+ * does the job as it was when it failed. */
+static void add_runs(const struct wo_verify *verify, const struct wo_verify_row *row, struct wo_text *line) {
+  const struct wo_verify_gpu_run *last = NULL;
+  uint64_t reserved_bytes = 0;
+  size_t count = 0;
+  char size[32], peak[32];
+  for (size_t i = 0; i < verify->gpu.run_count; i++) {
+    if (verify->gpu.runs[i].row != row) continue;
+    last = &verify->gpu.runs[i];
+    if (last->reserved_bytes > reserved_bytes) reserved_bytes = last->reserved_bytes;
+    count++;
+  }
+  if (!last) return;
+  if (row) wo_text_add(line, "fix %zu: ", number_of(verify, row));
+  if (!row) wo_text_add(line, "as it was: ");
+  if (last->failed_requests > 0)
+    wo_text_add(line, "a request of %s failed", wo_units_bytes_text((double)last->failed_bytes, size, sizeof size));
+  else
+    wo_text_add(line, "every request was served");
+  if (last->failed_requests > 0 && last->failed_entry != WO_NO_ENTRY) wo_text_add(line, " at entry %" PRIu32, last->failed_entry);
+  if (count > 1) wo_text_add(line, last->failed_requests > 0 ? " on the last of %zu ranks" : " on %zu ranks", count);
+  wo_text_add(line, "; reserved %s at most; ", wo_units_bytes_text((double)reserved_bytes, peak, sizeof peak));
+  if (last->agrees) {
+    wo_text_add(line, "the model of that card agrees");
+  } else {
+    wo_text_add(line, "not as on the model: ");
+    wo_text_add_view(line, last->difference);
+  }
+}
+
+/* The card, the job as it was, then each row that was run, in the order of the table. */
+static void add_gpu(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  struct wo_text line = {0};
+  const struct wo_verify_gpu *const gpu = &verify->gpu;
+  if (gpu->is_asked && !gpu->is_found && gpu->error.code == WO_OK) {
+    wo_text_add(&line, "GPU %d: nothing was run, since nothing is left to confirm", gpu->ordinal);
+    end_line(&line, 0, width, out);
+  }
+  if (!gpu->is_found) return;
+  add_card(gpu, &line);
+  end_line(&line, 0, width, out);
+  add_runs(verify, NULL, &line);
+  end_line(&line, 2, width, out);
+  for (size_t i = 0; i < verify->row_count; i++) {
+    add_runs(verify, &verify->rows[i], &line);
+    end_line(&line, 2, width, out);
+  }
+}
+
+/* ---- The verdict ---- */
+
 static void add_chosen(const struct wo_verify *verify, struct wo_text *text) {
   char margin[32];
   wo_text_add(text, " fix %zu fits with %s to spare", number_of(verify, verify->chosen),
               wo_units_bytes_text((double)verify->chosen->result.margin_bytes, margin, sizeof margin));
+  if (verify->chosen->result.is_on_gpu) wo_text_add(text, ", and GPU %d confirms it", verify->gpu.ordinal);
+}
+
+/* What the model found, and what became of it on the card. */
+static void add_unconfirmed(const struct wo_verify *verify, struct wo_text *text) {
+  const struct wo_verify_gpu *const gpu = &verify->gpu;
+  if (gpu->error.code != WO_OK) {
+    wo_text_add(text, "not proven: fix %zu fits on the model, and GPU %d could not confirm it: standard error tells why",
+                number_of(verify, gpu->model_row), gpu->ordinal);
+  } else if (verify->baseline.fit == WO_VERIFY_UNSURE && verify->baseline.is_on_gpu) {
+    wo_text_add(text, "not proven: the failure is not confirmed on GPU %d, so that a fix that fits there shows nothing",
+                gpu->ordinal);
+  } else {
+    wo_text_add(text, "not proven: of the fixes that fit on the model none is confirmed on GPU %d", gpu->ordinal);
+  }
 }
 
 static void add_none(const struct wo_verify *verify, struct wo_text *text) {
@@ -245,11 +384,15 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
     break;
   case WO_VERIFY_NO_PATTERN:
-    wo_text_add(text, "not proven: there is no recording, and none can be reconstructed: ");
+    wo_text_add(text, "not proven: ");
+    if (verify->asked.is_reconstructed) wo_text_add(text, "there is no recording, and none can be reconstructed: ");
     wo_text_add_view(text, verify->asked.refusal);
     break;
   case WO_VERIFY_NO_FAILURE:
     wo_text_add(text, "nothing to prove: the job did not run out of GPU memory");
+    break;
+  case WO_VERIFY_UNCONFIRMED:
+    add_unconfirmed(verify, text);
     break;
   case WO_VERIFY_VERDICT_COUNT_:
     break;
@@ -290,6 +433,7 @@ void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, 
     }
     add_untried(verify, style.width, out);
     add_subjects(verify, style.width, out);
+    add_gpu(verify, style.width, out);
   }
   add_verdict(verify, &verdict);
   if (verdict.is_failed) out->is_failed = true;

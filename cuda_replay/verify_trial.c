@@ -8,6 +8,7 @@
 
 #include "cuda_replay/check.h"
 #include "cuda_replay/repeat.h"
+#include "cuda_replay/verify_measured.h"
 #include "cuda_replay/whatif.h"
 #include "parsers/base/units.h"
 
@@ -83,7 +84,10 @@ static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_er
   const struct wo_check_options options = {.settings = NULL}; /* as recorded */
   const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
   if (status == WO_E_NOMEM) return status;
-  if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
+  if (status == WO_OK && check.verdict == WO_CHECK_REFUSED)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
+  else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
   return WO_OK;
 }
@@ -113,6 +117,7 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
       .recording = recording, .trace = trace, .path = path, .torch = torch, .completed = {.refused = WO_NO_REQUEST}};
   if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
   if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
+  if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
   enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
@@ -189,7 +194,8 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   return status;
 }
 
-/* The one place that runs a pattern: on the model. A GPU would take the same pattern, settings and capacity. */
+/* The one place that runs a pattern on the model. A GPU takes the same pattern, settings and capacity (wo_verify_high_end_make).
+ */
 static enum wo_status run(const struct trial *trial, const struct wo_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
   const struct wo_whatif_options options = {
@@ -285,14 +291,27 @@ static enum wo_status run_ends(const struct trial *trial, struct wo_verify_resul
   return status;
 }
 
-static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
+static void unprepare(struct trial *trial) {
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_program_change_basis_done(&trial->bases[bound]);
+}
+
+static enum wo_status prepare_change(struct trial *trial, struct wo_err *err) {
   const struct part *const part = trial->part;
-  if (!trial->is_changed) return WO_OK;
-  enum wo_status status = wo_program_change_prepare(&trial->change->change, part->patterns[WO_BOUND_HIGH],
-                                                    part->classes[WO_BOUND_HIGH], NULL, &trial->bases[WO_BOUND_HIGH], err);
-  if (status == WO_OK && has_low(part))
-    status = wo_program_change_prepare(&trial->change->change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL,
-                                       &trial->bases[WO_BOUND_LOW], err);
+  const struct wo_program_change *const change = &trial->change->change;
+  const enum wo_status status = wo_program_change_prepare(change, part->patterns[WO_BOUND_HIGH], part->classes[WO_BOUND_HIGH],
+                                                          NULL, &trial->bases[WO_BOUND_HIGH], err);
+  if (status != WO_OK || !has_low(part)) return status;
+  return wo_program_change_prepare(change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL,
+                                   &trial->bases[WO_BOUND_LOW], err);
+}
+
+/* What all runs of a trial share; after WO_OK released with unprepare. */
+static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
+  trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
+  enum wo_status status = choose_settings(trial, err);
+  if (status != WO_OK || !trial->is_changed) return status;
+  status = prepare_change(trial, err);
+  if (status != WO_OK) unprepare(trial);
   return status;
 }
 
@@ -303,11 +322,11 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
   struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
-  trial.is_changed = change && !wo_program_change_is_none(&change->change);
-  enum wo_status status = choose_settings(&trial, &reason);
-  if (status == WO_OK) status = prepare(&trial, &reason);
-  if (status == WO_OK) status = run_ends(&trial, &result, &reason);
-  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_program_change_basis_done(&trial.bases[bound]);
+  enum wo_status status = prepare(&trial, &reason);
+  if (status == WO_OK) {
+    status = run_ends(&trial, &result, &reason);
+    unprepare(&trial);
+  }
   if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
   if (status != WO_OK) {
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
@@ -350,8 +369,33 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     else
       wo_verify_result_join(&result, &one);
   }
+  wo_verify_heed_measured(subject, change, &result);
   *ret_result = result;
   return WO_OK;
+}
+
+/* ---- For other places ---- */
+
+uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
+
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                       struct wo_verify_high_end *ret_end, struct wo_err *err) {
+  struct part parts[2];
+  assert(subject && ret_end && err);
+  list_parts(subject, parts);
+  struct trial trial = {.subject = subject, .part = &parts[0], .change = change};
+  enum wo_status status = prepare(&trial, err);
+  if (status != WO_OK) return status;
+  *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
+  status = make_end(&trial, WO_BOUND_HIGH, &ret_end->pattern, err);
+  unprepare(&trial);
+  return status;
+}
+
+void wo_verify_high_end_done(struct wo_verify_high_end *end) {
+  if (end) wo_pattern_done(&end->pattern);
 }
 
 /* The order of the enumerators is that of the news, but that nothing is worse than no answer. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parsers/base/measured_run.h"
 #include "parsers/base/view.h"
 
 /* One proposed change. */
@@ -47,9 +48,11 @@ struct wo_job_sizes {
   double hidden;
   double vocabulary;
   bool has_checkpointing;
-  struct wo_view alloc_conf; /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */
-  struct wo_view torch;      /* version as printed ("2.6.0+cu124"); may be empty */
-  struct wo_view phase;      /* of the failure: "forward", "backward", "optimizer", ...; may be empty */
+  struct wo_view alloc_conf;       /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */
+  struct wo_view torch;            /* version as printed ("2.6.0+cu124"); may be empty */
+  struct wo_measured_run measured; /* another run of the job that fit; micro_batch 0: none is known */
+  struct wo_view measured_path;    /* the file that shows it; may be empty */
+  struct wo_view phase;            /* of the failure: "forward", "backward", "optimizer", ...; may be empty */
 };
 
 /* A diagnosed job. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/check.h"
+#include "cuda_replay/holdings.h"
 #include "cuda_replay/replay.h"
 #include "tests/fuzz/require.h"
 #include "tests/support/random_program.h"
@@ -157,6 +158,25 @@ static void check_check(const struct wo_recording *recording, const struct wo_tr
   require(check.addresses_equal == check.allocations && check.refusals_equal == check.refusals);
 }
 
+/* What a snapshot holds adds up, whatever its entries are. */
+static void check_holdings(const struct wo_recording *recording, const struct wo_trace *trace) {
+  struct wo_holdings holdings;
+  struct wo_course course;
+  uint64_t reserved = 0, free_units = 0;
+  size_t blocks = 0;
+  if (!trace->has_segments || wo_holdings_make(recording, trace, &holdings, &course) != WO_OK) return;
+  for (size_t i = 0; i < holdings.places.count; i++) {
+    reserved += holdings.places.items[i].use.reserved_bytes;
+    free_units += holdings.places.items[i].use.releasable_bytes;
+    blocks += holdings.places.items[i].block_count;
+  }
+  require(reserved == course.map.reserved_bytes && blocks == holdings.block_count);
+  require(free_units == holdings.releasable_bytes + holdings.private_idle_bytes);
+  require(holdings.pattern.instances.count == holdings.block_count && holdings.pattern.requests.count == 0);
+  wo_course_done(&course);
+  wo_holdings_done(&holdings);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size < HEADER_BYTES || size > HEADER_BYTES + 64 * CHANGE_BYTES) return 0;
   struct wo_recording *const recording = make(data, size);
@@ -178,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(err.message[0] != '\0' && err.offset <= trace->entries.count);
   }
   check_check(recording, trace);
+  check_holdings(recording, trace);
   wo_start_done(&start);
   wo_pattern_done(&pattern);
   wo_recording_free(recording);

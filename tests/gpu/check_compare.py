@@ -49,7 +49,8 @@ def check_page(result):
     page = compare.page(result)
     for line in ("**Made up for a test: no measurement.**", "1 of 3 agree; 2 could not be compared", "1 of 2 agree",
                  "recording a-2: an address", "failed run f-2: counts differ", "call 19: the GPU refuses a segment of 64.00 MiB",
-                 "prediction a-2 -> a-4: -10.00 %, outside of its interval", "Not run: nvidia-smi dmon.", "| a-1 | 3.00 | 78 | 0 | 0.25 | no |"):
+                 "prediction a-2 -> a-4: -10.00 %, outside of its interval", "Not run: nvidia-smi dmon.",
+                 "on the GPU: confirmed, a smaller batch (2 runs, 0.75 s)", "| a-1 | 3.00 | 78 | 0 | 0.25 | no |"):
         expect(f"page has {line}", line in page, True)
 
 
@@ -61,13 +62,36 @@ def check_each_difference():
         expect(f"agreement with {key} changed", compare.compare(raw)["recordings"]["agree"], 0)
 
 
+def check_verify():
+    """Whatever is not as a confirmed proof is takes the confirmation away; an error is no measurement."""
+    expect("verify", compare.compare(sample())["verify"]["confirmed"], True)
+    for change in ({"exit": 3}, {"verdict": "not_confirmed"}, {"fix": "model"}, {"as_it_was": "model"}, {"runs": 1}):
+        raw = sample()
+        report = raw["verify"]["report"]
+        raw["verify"]["exit"] = change.get("exit", 0)
+        report["verdict"] = change.get("verdict", "proven")
+        report["rows"][1]["on"] = change.get("fix", "gpu")
+        report["as_it_was"]["on"] = change.get("as_it_was", "gpu")
+        del report["gpu"]["runs"][change.get("runs", 2):]
+        result = compare.compare(raw)
+        expect(f"verify with {change}", result["verify"]["confirmed"], False)
+        expect(f"page with {change}", "- verify of the sample lora-7b-24g on the GPU: not confirmed" in compare.page(result), True)
+    raw = sample()
+    raw["verify"]["report"]["gpu"]["error"] = "no card"
+    result = compare.compare(raw)
+    expect("verify that failed", result["verify"], {"confirmed": None, "why": "no card"})
+    expect("page", "on the GPU: not run (no card)" in compare.page(result), True)
+    raw["verify"].update(report=None, error="whyoom: it broke")
+    expect("verify without a report", compare.compare(raw)["verify"], {"confirmed": None, "why": "whyoom: it broke"})
+
+
 def check_nothing_measured():
     raw = copy.deepcopy(sample())
-    raw.update(runs=[], predictions=[], replays=[], not_run=["all"])
+    raw.update(runs=[], predictions=[], replays=[], verify=None, not_run=["all"])
     result = compare.compare(raw)
     expect("empty", (counts(result["recordings"]), result["predictions"]["median_off_pct"], result["predictions"]["worst"]),
            ((0, 0, 0), None, None))
-    expect("four lines say so", compare.page(result).count(": not run"), 4)
+    expect("five lines say so", compare.page(result).count(": not run"), 5)
 
 
 def check_program():
@@ -85,6 +109,7 @@ def main():
     check_predictions(result)
     check_page(result)
     check_each_difference()
+    check_verify()
     check_nothing_measured()
     check_program()
     for failure in failures:

@@ -66,6 +66,9 @@ def check_all(folder, failures):
     wrong = [replay for replay in raw["replays"] if replay["error"] or not replay["report"]["gpu"]["model_agrees"]]
     if wrong or len(raw["replays"]) != 3 * 20 + 2:
         failures.append(f"{len(raw['replays'])} replays, wrong: {wrong[:1]}")
+    verify = raw["verify"]
+    if verify is None or verify["exit"] != 0 or verify["report"]["verdict"] != "proven" or len(verify["report"]["gpu"]["runs"]) < 2:
+        failures.append(f"verify: {verify}")
     if len(raw["dmon"]) != 8:
         failures.append(f"dmon: {raw['dmon']}")
     paths = [os.path.join(folder, name) for name in ("raw.json", "result.json", "result.md")]
@@ -73,6 +76,8 @@ def check_all(folder, failures):
     with open(paths[1], encoding="utf-8") as file:
         result = json.load(file)
     # The same recording stands for every run, so all of them agree, and no prediction can.
+    if result["verify"]["confirmed"] is not True:
+        failures.append(f"confirmed: {result['verify']}")
     if result["recordings"]["agree"] != 17 or result["out_of_memory"]["agree"] != 3:
         failures.append(f"agreements: {result['recordings']['agree']}, {result['out_of_memory']['agree']}")
 

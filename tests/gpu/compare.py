@@ -100,6 +100,25 @@ def rows_of_replays(raw):
     return rows
 
 
+def part_of_verify(raw):
+    """(f): whether the card confirms what the model lets fit. None where nothing came of it."""
+    verify = raw.get("verify")
+    if verify is None:
+        return {"confirmed": None, "why": "not run"}
+    report = verify["report"]
+    gpu = (report or {}).get("gpu")
+    if gpu is None or gpu["error"]:
+        return {"confirmed": None, "why": (gpu or {}).get("error") or verify["error"] or "no report"}
+    fixes = [row for row in report["rows"] if row["chosen"]]
+    differences = [run["difference"] for run in gpu["runs"] if not run["model_agrees"]]
+    # Confirmed is what was run on the card and agreed there: the failure first, then the fix.
+    is_confirmed = (verify["exit"] == 0 and report["verdict"] == "proven" and report["as_it_was"]["on"] == "gpu" and len(fixes) == 1 and
+                    fixes[0]["on"] == "gpu" and len(gpu["runs"]) >= 2)
+    return {"confirmed": is_confirmed, "why": None if is_confirmed else "; ".join(differences) or report["verdict"],
+            "verdict": report["verdict"], "exit": verify["exit"], "fix": fixes[0]["title"] if fixes else None, "runs": gpu["runs"],
+            "seconds": verify["seconds"]}
+
+
 def count(rows):
     """Agreements of those that could be compared, and how many could not."""
     known = [row for row in rows if row["agrees"] is not None]
@@ -124,6 +143,7 @@ def compare(raw):
                         "worst_off_pct": abs(worst["off_pct"]) if worst else None,
                         "worst": f"{worst['from']} -> {worst['to']}" if worst else None, "rows": predictions},
         "gpu_replays": {**count(replays), "rows": replays},
+        "verify": part_of_verify(raw),
         "dmon": raw.get("dmon", []),
     }
 
@@ -135,6 +155,8 @@ def disagreements(result):
         for row in result[part]["rows"]:
             if row["agrees"] is False:
                 lines.append(f"{name} {row['run']}: {row['why']}")
+    if result["verify"]["confirmed"] is False:
+        lines.append(f"verify of the sample on the GPU: {result['verify']['why']}")
     rows = [row for row in result["predictions"]["rows"] if row["off_pct"] is not None]
     for row in sorted(rows, key=lambda row: -abs(row["off_pct"])):
         if abs(row["off_pct"]) > 5 or not row["is_within"]:
@@ -150,6 +172,15 @@ def say_count(part, what):
     return f"- {what}: {part['agree']} of {part['compared']} agree{left}"
 
 
+def say_verify(verify):
+    what = "- verify of the sample lora-7b-24g on the GPU"
+    if verify["confirmed"] is None:
+        return f"{what}: not run ({verify['why']})" if verify["why"] != "not run" else f"{what}: not run"
+    if not verify["confirmed"]:
+        return f"{what}: not confirmed"
+    return f"{what}: confirmed, {verify['fix']} ({len(verify['runs'])} runs, {verify['seconds']:.2f} s)"
+
+
 def page(result):
     made_up = "**Made up for a test: no measurement.**\n\n" if result["is_made_up"] else ""
     predictions = result["predictions"]
@@ -157,7 +188,7 @@ def page(result):
              f"{made_up}whyoom {result['whyoom']}, driver {result['driver']}, torch {result['torch']}. Made by `tests/gpu/run`.", "",
              say_count(result["recordings"], "recordings against the model (addresses, segment events, peak reserved)"),
              say_count(result["out_of_memory"], "runs out of memory (the same failing entry)"),
-             say_count(result["gpu_replays"], "replays on the GPU against the model of it")]
+             say_count(result["gpu_replays"], "replays on the GPU against the model of it"), say_verify(result["verify"])]
     if predictions["compared"]:
         lines.append(f"- predicted peak of another size: {predictions['compared']} predictions, off by {predictions['median_off_pct']:.2f} % "
                      f"(median) and {predictions['worst_off_pct']:.2f} % (worst, {predictions['worst']}), "

@@ -13,6 +13,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "samples", "lora-7b-24g")
 COLUMN_SETS = ("p", "u", "c", "v", "m", "e", "t", "pucvmet")
 SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4")
 
@@ -20,7 +21,7 @@ SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2
 class Bench:
     def __init__(self, whyoom, scratch, seconds):
         self.whyoom, self.scratch, self.end = whyoom, scratch, time.monotonic() + seconds
-        self.raw = {"runs": [], "predictions": [], "replays": [], "dmon": [], "not_run": [],
+        self.raw = {"runs": [], "predictions": [], "replays": [], "verify": None, "dmon": [], "not_run": [],
                     "date": datetime.date.today().isoformat()}
 
     def has_time(self, what):
@@ -152,8 +153,25 @@ def replay_many(bench):
     bench.replay_on_gpu("a million events", 8 * 2 ** 30, trace=path)
 
 
+def verify_sample(bench):
+    """(f): the sample job that has a recording; a card of 24 GB is stood in for by a limit."""
+    if not bench.has_time("verify of the sample on the GPU"):
+        return
+    names = ("slurm-90817.err", "slurm-90817.out", "run_lora.sh")
+    begin = time.monotonic()
+    done = subprocess.run([bench.whyoom, "verify", "--on", "gpu", "--format", "json", *(os.path.join(SAMPLE, name) for name in names), "--trace",
+                           os.path.join(SAMPLE, "trace-90817.jsonl")], capture_output=True, text=True, check=False, timeout=300)
+    seconds = time.monotonic() - begin
+    try:
+        verify = json.loads(done.stdout)["verify"]
+    except (ValueError, KeyError):
+        verify = None
+    print(f"verified the sample: exit status {done.returncode}", flush=True)
+    bench.raw["verify"] = {"exit": done.returncode, "error": done.stderr.strip() or None, "seconds": seconds, "report": verify}
+
+
 def watch_card(bench):
-    """(f): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
+    """(g): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
     command = [sys.executable, os.path.join(HERE, "train.py"), "--out", bench.folder("watched"), "--steps", "200"]
     if not bench.has_time("nvidia-smi dmon"):
         return
@@ -173,7 +191,7 @@ def main():
         print("usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]", file=sys.stderr)
         return 2
     bench = Bench(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), float(sys.argv[4]) if len(sys.argv) == 5 else 500)
-    for step in (train_sizes, train_settings, train_into_failure, predict_all, replay_all, replay_many, watch_card):
+    for step in (verify_sample, train_sizes, train_settings, train_into_failure, predict_all, replay_all, replay_many, watch_card):
         step(bench)
     facts = bench.raw["runs"][0]["run"] if bench.raw["runs"] else {}
     version = subprocess.run([bench.whyoom, "version"], capture_output=True, text=True, check=True).stdout.split()

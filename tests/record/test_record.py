@@ -184,6 +184,7 @@ class Recording(Case):
         wanted = [("2.1", [], {"enabled": "all", "context": "all", "stacks": "python", "max_entries": 100000}),
                   ("2.1", ["--stacks=all", "--entries", "7"], {"enabled": "all", "context": "all", "stacks": "all", "max_entries": 7}),
                   ("2.1", ["--no-stacks"], {"enabled": "all", "context": None, "stacks": "python", "max_entries": 100000}),
+                  ("2.15", [], {"enabled": "all", "context": "all", "stacks": "python", "max_entries": 100000}),
                   ("2.0", [], {"enabled": True, "record_context": True, "trace_alloc_max_entries": 100000, "trace_alloc_record_context": True}),
                   ("2.0", ["--no-stacks"], {"enabled": True, "record_context": False, "trace_alloc_max_entries": 100000,
                                             "trace_alloc_record_context": False})]
@@ -193,6 +194,8 @@ class Recording(Case):
                     os.unlink(self.log)
                 done = self.python(OOM, options, env={"FAKE_TORCH_VERSION": form})
                 self.assertEqual((done.returncode, done.stderr, self.calls()), (0, "", [words]))
+                self.assertEqual([reason.split("-")[-1] for reason in self.reasons()].count("oom1"), 1)
+                shutil.rmtree(self.traces)
 
     def test_import_is_not_use(self):
         """A launcher imports torch and uses no card: it leaves nothing, and CUDA is not initialised for it."""
@@ -268,6 +271,35 @@ class Recording(Case):
             self.python(OOM, env={"RANK": "0", "SLURM_JOB_ID": "5"})
         self.assertEqual(len(self.files()), 4)
         self.assertEqual(len([name for name in self.files() if "-pid" in name]), 2)
+
+    def test_names_that_are_taken(self):
+        """Also by a process of the same id, as in a container that was started again: nothing is overwritten."""
+        taken = ("import os, sys, torch\n"
+                 "stem = os.path.join(os.environ['WHYOOM_RECORD_DIR'], '5-rank0-%s-exit' % os.uname()[1].split('.')[0])\n"
+                 "for name in (stem, '%s-pid%d' % (stem, os.getpid())): \n"
+                 "    with open(name + '.pickle', 'w') as file: file.write('theirs')\n"
+                 "torch.allocate(1)\n")
+        done = self.python(taken, env={"RANK": "0", "SLURM_JOB_ID": "5"})
+        self.assertEqual((done.returncode, done.stderr, len(self.files())), (0, "", 3))
+        sizes = [os.path.getsize(os.path.join(self.traces, name)) for name in self.files()]
+        self.assertEqual(sizes.count(len("theirs")), 2)
+        self.assertTrue([name for name in self.files() if name.endswith("-2.pickle")], self.files())
+
+    def test_file_system_without_links(self):
+        text = "import os\ndef link(*names): raise OSError(95, 'not supported')\nos.link = link\n" + OOM
+        for _ in range(2):
+            done = self.python(text, env={"RANK": "0", "SLURM_JOB_ID": "5"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(self.files()), 4)
+
+    def test_full_disk(self):
+        """A file that cannot be written leaves nothing behind, and the program does not notice."""
+        text = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n" + OOM
+        plain = self.run_plain([sys.executable, self.write("plain.py", text)])
+        done = self.python(text)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, plain.stdout, plain.stderr))
+        self.assertEqual(self.files(), [])
+        self.assertIn("File too large", self.python(text, ["-v"]).stderr)
 
     def test_hostile_names(self):
         done = self.python(OOM, env={"RANK": "../../x y", "SLURM_JOB_ID": "/etc/passwd\n"})

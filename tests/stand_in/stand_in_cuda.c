@@ -1,16 +1,19 @@
 /* A CUDA driver that is not there: the functions of cuda_symbols.def over counters and a made-up address space.
  *
  * For tests only (WHYOOM_CUDA_LIBRARY names it). It has a size, counts memory in pages of 2 MiB, checks that it is used as the
- * real one wants (addresses that were given out, handles of the right size, no mapping twice), fails where it is told to, and
+ * real one wants (started, with a context current on the thread, addresses that were given out, whole mappings, access before
+ * writing; stricter than the real one where a handle is released that is still mapped), fails where it is told to, and
  * writes every call to a file, so that a test can hold the calls against what the allocator decided. Environment:
  *
  *   STAND_IN_TOTAL   bytes of each card (24 GiB)         STAND_IN_OTHER  bytes that other processes hold (0)
  *   STAND_IN_CARDS   how many there are (1)              STAND_IN_MODE   compute mode (0)
  *   STAND_IN_LOG     file for the calls                  STAND_IN_SLOW_US  what each call takes
- *   STAND_IN_FAIL    SYMBOL:N:RESULT, the N-th call of SYMBOL and no other gives RESULT
+ *   STAND_IN_FAIL    SYMBOL:N:RESULT, the N-th call of SYMBOL and no other gives RESULT; SYMBOL:N+:RESULT, also each later one
  *   STAND_IN_LOST    N: from the N-th call on every call gives 719, as a card that fell off the bus
  *   STAND_IN_LATER   N:BYTES, from the N-th call on other processes hold BYTES more
  *   STAND_IN_DOWN    1: addresses fall instead of rising
+ *   STAND_IN_CONTEXT bytes that a context takes (0)  STAND_IN_PAGE  granularity of mapped memory (2 MiB)
+ *   STAND_IN_INTEGRATED, STAND_IN_NO_VMM, STAND_IN_NO_RDMA  1: the card is such a one
  *   STAND_IN_NAME    what the cards are called before their number (Stand-in)
  *
  * SYMBOL is the name of the function here, with its version ("cuMemAlloc_v2"). */
@@ -27,6 +30,8 @@
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define LOST 719
 
+enum { NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, CONTEXT_IS_DESTROYED = 709 };
+
 enum { SLOTS = 1 << 20, THINGS_MAX = SLOTS / 4 * 3, RANGES_MAX = 1 << 12 };
 
 /* A segment, a handle, a mapping or a page that is mapped; size 0: an empty slot. */
@@ -34,8 +39,9 @@ struct thing {
   enum { SEGMENT = 1, HANDLE, MAPPING, PAGE } kind;
   uint64_t at; /* address, or the handle */
   uint64_t size_bytes;
-  uint64_t handle; /* of a mapping */
-  bool is_mapped;  /* of a handle */
+  uint64_t handle;    /* of a mapping */
+  bool is_mapped;     /* of a handle */
+  bool is_accessible; /* of a page */
 };
 
 /* Reserved addresses: a few, so that they stand in a list. */
@@ -52,16 +58,24 @@ static struct {
   uint64_t next_address, next_handle;
   int cards, mode;
   long slow_us, lost_at, calls, fail_at, fail_result;
+  bool fails_on;
   char fail_symbol[64];
   FILE *log;
   long later_at;
   uint64_t later_bytes;
+  uint64_t context_bytes, granularity_bytes;
+  bool is_integrated, has_vmm, has_rdma;
+  bool is_started;
+  int retained; /* contexts: how often; one card is used at a time */
   bool is_falling;
   struct thing slots[SLOTS]; /* a hash table by kind and address, searched forward */
   size_t thing_count;
   struct range ranges[RANGES_MAX];
   size_t range_count;
 } card;
+
+/* What is current on this thread. */
+static _Thread_local const void *current;
 
 /* The digits at the front of *text, which moves behind them. */
 static uint64_t digits(const char **text) {
@@ -82,6 +96,8 @@ static void read_fault(void) {
   memcpy(card.fail_symbol, text, (size_t)(at - text));
   at++;
   card.fail_at = (long)digits(&at);
+  card.fails_on = *at == '+';
+  if (*at == '+') at++;
   if (*at == ':') at++;
   card.fail_result = (long)digits(&at);
 }
@@ -105,6 +121,11 @@ static void make_ready(void) {
   card.slow_us = (long)number_of("STAND_IN_SLOW_US", 0);
   card.lost_at = (long)number_of("STAND_IN_LOST", 0);
   card.is_falling = number_of("STAND_IN_DOWN", 0) == 1;
+  card.context_bytes = number_of("STAND_IN_CONTEXT", 0);
+  card.granularity_bytes = number_of("STAND_IN_PAGE", PAGE_BYTES);
+  card.is_integrated = number_of("STAND_IN_INTEGRATED", 0) == 1;
+  card.has_vmm = number_of("STAND_IN_NO_VMM", 0) == 0;
+  card.has_rdma = number_of("STAND_IN_NO_RDMA", 0) == 0;
   card.next_address = UINT64_C(0x7f0000000000);
   card.next_handle = 1;
   card.log = log ? fopen(log, "w") : NULL;
@@ -119,8 +140,20 @@ static int begin(const char *symbol) {
   if (card.slow_us > 0) nanosleep(&(struct timespec){card.slow_us / 1000000, card.slow_us % 1000000 * 1000}, NULL);
   if (card.later_at > 0 && card.calls == card.later_at) card.other_bytes += card.later_bytes;
   if (card.lost_at > 0 && card.calls >= card.lost_at) return LOST;
-  if (card.fail_at > 0 && strcmp(symbol, card.fail_symbol) == 0 && --card.fail_at == 0) return (int)card.fail_result;
-  return WO_CUDA_SUCCESS;
+  if (card.fail_at > 0 && strcmp(symbol, card.fail_symbol) == 0) {
+    const bool is_due = card.fail_at == 1;
+    if (!is_due || !card.fails_on) card.fail_at--;
+    if (is_due) return (int)card.fail_result;
+  }
+  return card.is_started || strcmp(symbol, "cuInit") == 0 || strcmp(symbol, "cuDriverGetVersion") == 0 ? WO_CUDA_SUCCESS
+                                                                                                       : NOT_INITIALIZED;
+}
+
+/* The same for a call that works in the thread's context. */
+static int begin_current(const char *symbol) {
+  const int result = begin(symbol);
+  if (result != WO_CUDA_SUCCESS) return result;
+  return !current ? INVALID_CONTEXT : card.retained == 0 ? CONTEXT_IS_DESTROYED : WO_CUDA_SUCCESS;
 }
 
 /* Writes a call with what it gave. Each line is flushed: a test may kill the program. */
@@ -136,7 +169,7 @@ static uint64_t pages(uint64_t bytes) {
 }
 
 static uint64_t free_bytes(void) {
-  const uint64_t taken = card.used_bytes + card.other_bytes;
+  const uint64_t taken = card.used_bytes + card.other_bytes + (card.retained > 0 ? card.context_bytes : 0);
   return taken < card.total_bytes ? card.total_bytes - taken : 0;
 }
 
@@ -200,6 +233,35 @@ static bool is_mappable(uint64_t at, uint64_t size_bytes) {
   return true;
 }
 
+/* Whether [at, at + size) consists of whole mappings. */
+static bool is_mapped(uint64_t at, uint64_t size_bytes) {
+  const uint64_t end = at + size_bytes;
+  while (at < end) {
+    const struct thing *const mapping = find(MAPPING, at);
+    if (!mapping || mapping->size_bytes > end - at) return false;
+    at += mapping->size_bytes;
+  }
+  return size_bytes > 0;
+}
+
+/* Whether the card may write there: inside of a segment (of which the front is looked at), or on pages with access. */
+static bool is_writable(uint64_t at, uint64_t size_bytes) {
+  const struct thing *const segment = find(SEGMENT, at);
+  if (segment) return size_bytes <= pages(segment->size_bytes);
+  for (uint64_t page = at / PAGE_BYTES * PAGE_BYTES; page < at + size_bytes; page += PAGE_BYTES) {
+    const struct thing *const found = find(PAGE, page);
+    if (!found || !found->is_accessible) return false;
+  }
+  return true;
+}
+
+static bool is_right_kind(const struct wo_cuda_memory_kind *kind) {
+  const bool is_plain = kind->type == 1 && (kind->handle_types == 0 || kind->handle_types == 1) && !kind->win32_meta_data;
+  bool are_flags_right = kind->flags[0] == 0 && kind->flags[1] <= (card.has_rdma ? 1 : 0);
+  for (size_t i = 2; i < sizeof kind->flags; i++) are_flags_right = are_flags_right && kind->flags[i] == 0;
+  return is_plain && are_flags_right && kind->location.type == 1 && kind->location.id >= 0 && kind->location.id < card.cards;
+}
+
 /* ---- The driver ---- */
 
 int cuInit(unsigned flags);
@@ -231,6 +293,8 @@ int cuMemSetAccess(uint64_t address, size_t bytes, const struct wo_cuda_access *
 
 int cuInit(unsigned flags) {
   const int result = begin("cuInit");
+  if (result == WO_CUDA_SUCCESS && flags != 0) return end(WO_CUDA_INVALID_VALUE, "cuInit", flags, 0);
+  card.is_started = result == WO_CUDA_SUCCESS && card.cards > 0;
   return end(result != WO_CUDA_SUCCESS || card.cards > 0 ? result : WO_CUDA_NO_DEVICE, "cuInit", flags, 0);
 }
 
@@ -276,9 +340,24 @@ int cuDeviceTotalMem_v2(size_t *ret_bytes, int device) {
 
 int cuDeviceGetAttribute(int *ret_value, int attribute, int device) {
   const int result = begin("cuDeviceGetAttribute");
-  (void)device;
-  *ret_value = attribute == WO_CUDA_COMPUTE_MODE ? card.mode : attribute == WO_CUDA_HAS_VIRTUAL_MEMORY;
-  return result;
+  if (result != WO_CUDA_SUCCESS) return result;
+  if (device < 0 || device >= card.cards) return WO_CUDA_INVALID_DEVICE;
+  switch (attribute) {
+  case WO_CUDA_COMPUTE_MODE:
+    *ret_value = card.mode;
+    return result;
+  case WO_CUDA_IS_INTEGRATED:
+    *ret_value = card.is_integrated;
+    return result;
+  case WO_CUDA_HAS_VIRTUAL_MEMORY:
+    *ret_value = card.has_vmm;
+    return result;
+  case WO_CUDA_HAS_RDMA:
+    *ret_value = card.has_rdma;
+    return result;
+  default:
+    return WO_CUDA_INVALID_VALUE;
+  }
 }
 
 int cuDeviceGetUuid_v2(struct wo_cuda_uuid *ret_uuid, int device) {
@@ -288,36 +367,43 @@ int cuDeviceGetUuid_v2(struct wo_cuda_uuid *ret_uuid, int device) {
 }
 
 int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
-  const int result = begin("cuDevicePrimaryCtxRetain");
-  *ret_context = &card;
-  return end(result == WO_CUDA_SUCCESS && card.mode == WO_CUDA_MODE_PROHIBITED ? WO_CUDA_UNAVAILABLE : result,
-             "cuDevicePrimaryCtxRetain", (uint64_t)device, 0);
+  int result = begin("cuDevicePrimaryCtxRetain");
+  if (result == WO_CUDA_SUCCESS && card.mode == WO_CUDA_MODE_PROHIBITED) result = WO_CUDA_UNAVAILABLE;
+  if (result == WO_CUDA_SUCCESS && card.retained == 0 && card.context_bytes > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
+  if (result == WO_CUDA_SUCCESS) *ret_context = &card;
+  if (result == WO_CUDA_SUCCESS) card.retained++;
+  return end(result, "cuDevicePrimaryCtxRetain", (uint64_t)device, 0);
 }
 
 /* What is still held is told in the log: nothing may be. */
 int cuDevicePrimaryCtxRelease_v2(int device) {
-  const int result = begin("cuDevicePrimaryCtxRelease_v2");
+  int result = begin("cuDevicePrimaryCtxRelease_v2");
+  if (result == WO_CUDA_SUCCESS && card.retained == 0) result = INVALID_CONTEXT;
+  if (result == WO_CUDA_SUCCESS) card.retained--;
   return end(result, "cuDevicePrimaryCtxRelease_v2", (uint64_t)device, card.used_bytes);
 }
 
 int cuCtxSetCurrent(void *context) {
   const int result = begin("cuCtxSetCurrent");
-  return result != WO_CUDA_SUCCESS ? result : context == &card ? WO_CUDA_SUCCESS : WO_CUDA_INVALID_VALUE;
+  if (result != WO_CUDA_SUCCESS) return result;
+  if (context && (context != &card || card.retained == 0)) return INVALID_CONTEXT;
+  current = context;
+  return WO_CUDA_SUCCESS;
 }
 
 int cuCtxSynchronize(void) {
-  return begin("cuCtxSynchronize");
+  return begin_current("cuCtxSynchronize");
 }
 
 int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total) {
-  const int result = begin("cuMemGetInfo_v2");
+  const int result = begin_current("cuMemGetInfo_v2");
   *ret_free = free_bytes();
   *ret_total = card.total_bytes;
   return result;
 }
 
 int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes) {
-  int result = begin("cuMemAlloc_v2");
+  int result = begin_current("cuMemAlloc_v2");
   if (result == WO_CUDA_SUCCESS && bytes == 0) result = WO_CUDA_INVALID_VALUE;
   if (result == WO_CUDA_SUCCESS && pages(bytes) > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAlloc", 0, bytes);
@@ -328,7 +414,7 @@ int cuMemAlloc_v2(uint64_t *ret_address, size_t bytes) {
 }
 
 int cuMemFree_v2(uint64_t address) {
-  int result = begin("cuMemFree_v2");
+  int result = begin_current("cuMemFree_v2");
   struct thing *const segment = find(SEGMENT, address);
   const uint64_t bytes = segment ? segment->size_bytes : 0;
   if (result == WO_CUDA_SUCCESS && !segment) result = WO_CUDA_INVALID_VALUE;
@@ -339,13 +425,16 @@ int cuMemFree_v2(uint64_t address) {
 }
 
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
+  int result = begin_current("cuMemsetD8_v2");
   (void)value;
-  return end(begin("cuMemsetD8_v2"), "cuMemsetD8", address, bytes);
+  if (result == WO_CUDA_SUCCESS && !is_writable(address, bytes)) result = WO_CUDA_INVALID_VALUE;
+  return end(result, "cuMemsetD8", address, bytes);
 }
 
 int cuMemAddressReserve(uint64_t *ret_address, size_t bytes, size_t alignment, uint64_t wanted, unsigned long long flags) {
   int result = begin("cuMemAddressReserve");
-  (void)alignment, (void)wanted;
+  if (result == WO_CUDA_SUCCESS && !card.has_vmm) result = 801; /* CUDA_ERROR_NOT_SUPPORTED */
+  if (result == WO_CUDA_SUCCESS && ((alignment & (alignment - 1)) != 0 || wanted != 0)) result = WO_CUDA_INVALID_VALUE;
   if (result == WO_CUDA_SUCCESS && (bytes == 0 || bytes % PAGE_BYTES != 0 || flags != 0)) result = WO_CUDA_INVALID_VALUE;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemAddressReserve", 0, bytes);
   if (card.range_count == RANGES_MAX) return end(LOST, "cuMemAddressReserve", 0, bytes);
@@ -364,15 +453,16 @@ int cuMemAddressFree(uint64_t address, size_t bytes) {
 }
 
 int cuMemGetAllocationGranularity(size_t *ret_bytes, const struct wo_cuda_memory_kind *kind, int option) {
-  (void)kind, (void)option;
-  *ret_bytes = PAGE_BYTES;
-  return begin("cuMemGetAllocationGranularity");
+  const int result = begin("cuMemGetAllocationGranularity");
+  *ret_bytes = card.granularity_bytes;
+  return result != WO_CUDA_SUCCESS                             ? result
+         : is_right_kind(kind) && (option == 0 || option == 1) ? WO_CUDA_SUCCESS
+                                                               : WO_CUDA_INVALID_VALUE;
 }
 
 int cuMemCreate(uint64_t *ret_handle, size_t bytes, const struct wo_cuda_memory_kind *kind, unsigned long long flags) {
   int result = begin("cuMemCreate");
-  const bool is_right = bytes > 0 && bytes % PAGE_BYTES == 0 && kind->type == 1 && kind->location.type == 1 &&
-                        kind->location.id >= 0 && kind->location.id < card.cards && flags == 0;
+  const bool is_right = bytes > 0 && bytes % card.granularity_bytes == 0 && is_right_kind(kind) && flags == 0;
   if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
   if (result == WO_CUDA_SUCCESS && bytes > free_bytes()) result = WO_CUDA_OUT_OF_MEMORY;
   if (result != WO_CUDA_SUCCESS) return end(result, "cuMemCreate", 0, bytes);
@@ -424,6 +514,10 @@ int cuMemUnmap(uint64_t address, size_t bytes) {
 
 int cuMemSetAccess(uint64_t address, size_t bytes, const struct wo_cuda_access *access, size_t count) {
   int result = begin("cuMemSetAccess");
-  if (result == WO_CUDA_SUCCESS && (count != 1 || access->flags != 3 || !find(MAPPING, address))) result = WO_CUDA_INVALID_VALUE;
+  const bool is_right = count == 1 && access->flags == 3 && access->location.type == 1 && access->location.id >= 0 &&
+                        access->location.id < card.cards && is_mapped(address, bytes);
+  if (result == WO_CUDA_SUCCESS && !is_right) result = WO_CUDA_INVALID_VALUE;
+  for (uint64_t page = address; result == WO_CUDA_SUCCESS && page < address + bytes; page += PAGE_BYTES)
+    find(PAGE, page)->is_accessible = true;
   return end(result, "cuMemSetAccess", address, bytes);
 }

@@ -10,18 +10,31 @@
 
 #include "cuda_replay/nvml.h"
 
-enum { SUCCESS = 0, INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, UUID_LEN = 40 };
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, UUID_LEN = 40 };
 
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_handle);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, struct wo_nvml_process *rows);
+int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, unsigned *count, struct wo_nvml_process *rows);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, void *rows);
 int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size);
 int nvmlDeviceGetMigMode(void *handle, unsigned *ret_current, unsigned *ret_pending);
 int nvmlDeviceGetMemoryInfo(void *handle, struct wo_nvml_memory *ret_memory);
 
 /* A handle points into this; one for each card. */
 static char cards[64];
+
+/* How often it was started and not ended. */
+static int starts;
+
+/* Whether a handle is one that was given out. */
+static int bad_handle(const void *handle) {
+  if (starts == 0) return UNINITIALIZED;
+  for (size_t i = 0; i < sizeof cards; i++) {
+    if (handle == &cards[i]) return SUCCESS;
+  }
+  return INVALID;
+}
 
 static uint64_t digits(const char **text) {
   uint64_t number = 0;
@@ -47,10 +60,13 @@ static const char *read_row(const char *text, struct wo_nvml_process *ret_row, c
 }
 
 int nvmlInit_v2(void) {
+  starts++;
   return SUCCESS;
 }
 
 int nvmlShutdown(void) {
+  if (starts == 0) return UNINITIALIZED;
+  starts--;
   return SUCCESS;
 }
 
@@ -58,6 +74,7 @@ int nvmlShutdown(void) {
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_handle) {
   const size_t len = strlen(uuid);
   const char *last = uuid + len - 1;
+  if (starts == 0) return UNINITIALIZED;
   if (len != UUID_LEN || strncmp(uuid, "GPU-abababab", 12) != 0) return NOT_FOUND;
   const uint64_t card = digits(&last);
   if (card >= number_of("STAND_IN_CARDS", 1)) return NOT_FOUND;
@@ -65,10 +82,23 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_handle) {
   return SUCCESS;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, struct wo_nvml_process *rows) {
+/* The rows of driver 535.43: 8 bytes more than those that a program knows. */
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, void *rows) {
+  enum { ROW_BYTES = 32 };
+  struct wo_nvml_process row[64];
+  unsigned found = *count < 64 ? *count : 64;
+  const int result = nvmlDeviceGetComputeRunningProcesses_v2(handle, &found, row);
+  memset(rows, 0x5a, (size_t)*count * ROW_BYTES);
+  for (unsigned i = 0; result == SUCCESS && i < found; i++) memcpy((char *)rows + (size_t)i * ROW_BYTES, &row[i], sizeof row[i]);
+  *count = found;
+  return result;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, unsigned *count, struct wo_nvml_process *rows) {
   const char *text = getenv("STAND_IN_PROCESSES");
   char name[64];
   unsigned found = 0;
+  if (bad_handle(handle) != SUCCESS) return bad_handle(handle);
   if (handle != &cards[0]) text = "";
   while (text && *text != '\0') {
     if (found == *count) return TOO_SMALL;
@@ -90,12 +120,13 @@ int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size) {
 }
 
 int nvmlDeviceGetMigMode(void *handle, unsigned *ret_current, unsigned *ret_pending) {
-  if (!handle) return INVALID;
+  if (bad_handle(handle) != SUCCESS) return bad_handle(handle);
   *ret_current = *ret_pending = (unsigned)number_of("STAND_IN_MIG", 0);
   return SUCCESS;
 }
 
 int nvmlDeviceGetMemoryInfo(void *handle, struct wo_nvml_memory *ret_memory) {
+  if (bad_handle(handle) != SUCCESS) return bad_handle(handle);
   const uint64_t total = number_of("STAND_IN_TOTAL", UINT64_C(24) << 30);
   const uint64_t used = handle == &cards[0] ? number_of("STAND_IN_OTHER", 0) : 0;
   *ret_memory = (struct wo_nvml_memory){total, total - used, used};

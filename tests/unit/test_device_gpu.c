@@ -206,6 +206,106 @@ static void test_cards_that_cannot_be_used(void **state) {
   assert_non_null(strstr(bench.err.message, "no CUDA driver"));
 }
 
+/* A context is not part of the cap, and takes memory all the same: on a card that is full not even that has room. */
+static void test_context_takes_memory(void **state) {
+  struct bench bench;
+  (void)state;
+  setenv("STAND_IN_CONTEXT", "536870912", 1);
+  assert_int_equal(open_card(&bench, NULL, NULL, &(struct wo_device_gpu_options){.reserve_bytes = GIB}), WO_OK);
+  assert_true(wo_device_gpu_info(bench.gpu)->cap_bytes == 23 * GIB - 512 * MIB);
+  close_card(&bench, NULL, true);
+  assert_int_equal(open_card(&bench, "STAND_IN_OTHER", "25500000000", &(struct wo_device_gpu_options){0}), WO_E_LIMIT);
+  assert_non_null(strstr(bench.err.message, "not even a context has room"));
+  close_card(&bench, "STAND_IN_OTHER", true);
+  unsetenv("STAND_IN_CONTEXT");
+}
+
+/* Cards that cannot map memory, or not as PyTorch does, serve plain segments and say why they serve no others. */
+static void test_mapping_is_not_there(void **state) {
+  static const char *const rows[][3] = {{"STAND_IN_NO_VMM", "1", "cannot map memory on this card"},
+                                        {"STAND_IN_PAGE", "4194304", "in pages of 4194304 bytes"}};
+  uint64_t address = 0;
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    struct bench bench;
+    assert_int_equal(open_card(&bench, rows[i][0], rows[i][1], &(struct wo_device_gpu_options){0}), WO_OK);
+    assert_int_equal(bench.device.segment_alloc(bench.gpu, 20 * MIB, &address), WO_OK);
+    assert_int_equal(bench.device.range_reserve(bench.gpu, 200 * MIB, &address), WO_E_IO);
+    assert_non_null(strstr(bench.device.message(bench.gpu), rows[i][2]));
+    close_card(&bench, rows[i][0], true);
+  }
+}
+
+/* The card that cannot have it is not asked for RDMA; older versions of torch never do. The stand-in refuses what is wrong. */
+static void test_kinds_of_memory(void **state) {
+  static const struct {
+    const char *variable;
+    uint16_t torch;
+  } rows[] = {{NULL, 0}, {NULL, 201}, {NULL, 206}, {"STAND_IN_NO_RDMA", 0}, {"STAND_IN_NO_RDMA", 204}};
+  uint64_t range = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct bench bench;
+    const struct wo_device_gpu_options options = {.torch = rows[i].torch, .touches = true};
+    assert_int_equal(open_card(&bench, rows[i].variable, "1", &options), WO_OK);
+    assert_int_equal(bench.device.range_reserve(bench.gpu, 200 * MIB, &range), WO_OK);
+    assert_int_equal(bench.device.map(bench.gpu, range, 60 * MIB, 20 * MIB), WO_OK);
+    close_card(&bench, rows[i].variable, true);
+  }
+}
+
+/* What the real driver refuses the stand-in refuses, too: otherwise the tests above would prove nothing. */
+static void test_stand_in_is_strict(void **state) {
+  const struct wo_cuda_access access = {{1, 0}, 3};
+  struct wo_cuda_memory_kind kind = {.type = 1, .location = {1, 0}};
+  struct bench bench;
+  uint64_t range = 0, handle = 0, segment = 0;
+  void *context = NULL;
+  size_t free_bytes = 0, total_bytes = 0;
+  (void)state;
+  snprintf(bench.log, sizeof bench.log, "%s/calls", folder);
+  assert_int_equal(wo_cuda_open(WO_STAND_IN_CUDA, &bench.driver, &bench.err), WO_OK);
+  const struct wo_cuda_driver *const driver = &bench.driver;
+  assert_int_equal(driver->memory_info(&free_bytes, &total_bytes), 201); /* no context is current */
+  assert_int_equal(driver->context_release(0), 201);
+  assert_int_equal(driver->context_retain(&context, 0), 0);
+  assert_int_equal(driver->memory_alloc(&segment, MIB), 201);
+  assert_int_equal(driver->context_set(context), 0);
+  assert_int_equal(driver->memory_alloc(&segment, 0), 1);
+  assert_int_equal(driver->memory_alloc(&segment, 20 * MIB), 0);
+  assert_int_equal(driver->memory_set(segment, 1, 21 * MIB), 1); /* beyond its end */
+  assert_int_equal(driver->memory_free(segment + 512), 1);
+  assert_int_equal(driver->memory_free(segment), 0);
+  assert_int_equal(driver->memory_free(segment), 1); /* twice */
+  assert_int_equal(driver->address_reserve(&range, MIB, 0, 0, 0), 1);
+  assert_int_equal(driver->address_reserve(&range, 40 * MIB, 3, 0, 0), 1);
+  assert_int_equal(driver->address_reserve(&range, 40 * MIB, 0, 0, 0), 0);
+  assert_int_equal(driver->handle_create(&handle, MIB, &kind, 0), 1);
+  kind.flags[4] = 1; /* reserved */
+  assert_int_equal(driver->handle_create(&handle, 20 * MIB, &kind, 0), 1);
+  kind.flags[4] = 0;
+  assert_int_equal(driver->handle_create(&handle, 20 * MIB, &kind, 0), 0);
+  assert_int_equal(driver->set_access(range, 20 * MIB, &access, 1), 1); /* nothing is mapped */
+  assert_int_equal(driver->map(range + 512, 20 * MIB, 0, handle, 0), 1);
+  assert_int_equal(driver->map(range, 20 * MIB, 0, handle, 0), 0);
+  assert_int_equal(driver->memory_set(range, 1, 2 * MIB), 1);           /* no access yet */
+  assert_int_equal(driver->set_access(range, 40 * MIB, &access, 1), 1); /* the second half is not mapped */
+  assert_int_equal(driver->set_access(range, 20 * MIB, &access, 1), 0);
+  assert_int_equal(driver->memory_set(range, 1, 20 * MIB), 0);
+  assert_int_equal(driver->unmap(range, 2 * MIB), 1); /* a part of a mapping */
+  assert_int_equal(driver->handle_release(handle), 1);
+  assert_int_equal(driver->address_free(range, 40 * MIB), 1); /* something is mapped there */
+  assert_int_equal(driver->unmap(range, 20 * MIB), 0);
+  assert_int_equal(driver->handle_release(handle), 0);
+  assert_int_equal(driver->handle_release(handle), 1);
+  assert_int_equal(driver->address_free(range, 20 * MIB), 1);
+  assert_int_equal(driver->address_free(range, 40 * MIB), 0);
+  assert_int_equal(driver->context_release(0), 0);
+  assert_int_equal(driver->memory_info(&free_bytes, &total_bytes), 709); /* current, and gone */
+  assert_int_equal(driver->context_set(NULL), 0);
+  wo_cuda_close(&bench.driver);
+}
+
 /* Works at the card until something fails. */
 static enum wo_status work(struct bench *bench) {
   uint64_t range = 0;
@@ -278,6 +378,10 @@ int main(void) {
       cmocka_unit_test(test_lost_card),
       cmocka_unit_test(test_interrupt),
       cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_context_takes_memory),
+      cmocka_unit_test(test_mapping_is_not_there),
+      cmocka_unit_test(test_kinds_of_memory),
+      cmocka_unit_test(test_stand_in_is_strict),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,5 +1,6 @@
-/* `whyoom replay --on gpu` as its users run it, on the stand-in card: signals in the middle, progress on a terminal and nowhere
- * else. What it prints stands in tests/golden/replay-gpu-*. */
+/* `whyoom replay --on gpu` and `whyoom verify --on gpu` as their users run them, on the stand-in card: signals in the middle,
+ * progress on a terminal and nowhere else, exit codes of the samples. What they print stands in tests/golden/replay-gpu-* and
+ * verify-on-gpu*. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,8 +59,9 @@ static void rest_ms(long ms) {
   nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* What is sent, and after how many segments. */
+/* What is sent, and after how many calls. */
 struct signals {
+  const char *call; /* NULL: cuMemAlloc */
   int number;
   size_t count;
   size_t after;
@@ -70,7 +72,7 @@ static void send_signals(long pid, void *context) {
   const struct signals *const signals = context;
   for (int i = 0; i < 2000; i++) {
     char *const log = read_log();
-    const size_t count = count_of(log, "cuMemAlloc ");
+    const size_t count = count_of(log, signals->call ? signals->call : "cuMemAlloc ");
     free(log);
     if (count >= signals->after) break;
     rest_ms(10);
@@ -179,11 +181,150 @@ static void test_silent_elsewhere(void **state) {
   wo_process_done(&result);
 }
 
+/* ---- verify ---- */
+
+#define LORA "samples/lora-7b-24g/"
+#define DDP "samples/ddp-8.5b-too-large/"
+
+/* The trace of this job has expandable segments: the card sees cuMemCreate and cuMemMap. */
+static const char *const lora[] = {"verify",
+                                   "--on",
+                                   "gpu",
+                                   "--no-times",
+                                   LORA "slurm-90817.err",
+                                   LORA "slurm-90817.out",
+                                   LORA "run_lora.sh",
+                                   "--patch",
+                                   "--format",
+                                   "text",
+                                   "--trace",
+                                   LORA "trace-90817.jsonl",
+                                   NULL};
+
+/* Every context that was taken went with nothing held in it. */
+static void assert_nothing_left(size_t contexts) {
+  char *const log = read_log();
+  assert_int_equal(count_of(log, "cuDevicePrimaryCtxRetain 0x0 0 0\n"), contexts);
+  assert_int_equal(count_of(log, "cuDevicePrimaryCtxRelease_v2 0x0 0 0\n"), contexts);
+  assert_int_equal(count_of(log, "cuDevicePrimaryCtxRelease_v2 "), contexts);
+  free(log);
+}
+
+/* How many handles the job as it was takes: those between the second context and the third. */
+static size_t handles_of_failure(void) {
+  char *const log = read_log();
+  const char *at = log;
+  size_t counts[3];
+  for (size_t i = 0; i < 3; i++) {
+    at = strstr(at + (i > 0), "cuDevicePrimaryCtxRetain ");
+    assert_non_null(at);
+    counts[i] = count_of(at, "cuMemCreate ");
+  }
+  free(log);
+  return counts[1] - counts[2];
+}
+
+/* A job with a recording: proven, and confirmed on the card, which looked, ran the job as it was, and ran the chosen row. Where
+ * the card refuses every row from then on, nothing is proven or patched; where it refuses once, the next row is. */
+static void test_verify_sample(void **state) {
+  char fault[64];
+  (void)state;
+  struct wo_process_result result = run(lora, "STAND_IN_SLOW_US=0", NULL, 0);
+  assert_int_equal(result.exit_code, 0);
+  /* The optimizer of the chosen set is a change of the program, which no patch makes. */
+  assert_int_equal(wo_process_count_lines(result.err), 1);
+  assert_non_null(strstr(result.err, "a change of the program"));
+  assert_int_equal(count_of(result.out, "recorded, GPU"), 2);
+  assert_true(count_of(result.out, "recorded, model") > 0);
+  assert_non_null(strstr(result.out, "confirms it"));
+  assert_non_null(strstr(result.out, "+++ "));
+  assert_nothing_left(3);
+  /* Whether the model lets another row fit. */
+  const bool has_next = strstr(result.out, "yes      recorded, model") != NULL;
+  wo_process_done(&result);
+  const size_t handles = handles_of_failure();
+
+  snprintf(fault, sizeof fault, "STAND_IN_FAIL=cuMemCreate:%zu+:2", handles + 5);
+  result = run(lora, fault, NULL, 0);
+  assert_int_equal(result.exit_code, 3);
+  assert_non_null(strstr(result.out, "not confirmed on GPU")); /* the number may stand on the next line */
+  assert_null(strstr(result.out, "resubmit:"));
+  assert_null(strstr(result.out, "+++ "));
+  wo_process_done(&result);
+
+  snprintf(fault, sizeof fault, "STAND_IN_FAIL=cuMemCreate:%zu:2", handles + 5);
+  result = run(lora, fault, NULL, 0);
+  assert_int_equal(result.exit_code, has_next ? 0 : 3);
+  assert_int_equal(count_of(result.out, "recorded, GPU"), has_next ? 3 : 2);
+  assert_nothing_left(has_next ? 4 : 3);
+  wo_process_done(&result);
+}
+
+/* A job whose model states exceed the card: that it fails is confirmed, and nothing fits; a smaller card cannot say. */
+static void test_verify_without_a_fix(void **state) {
+  static const char *const ddp[] = {
+      "verify", "--on", "gpu", DDP "slurm-1553046.err", DDP "slurm-1553046.out", DDP "train_ddp.sbatch", NULL};
+  (void)state;
+  struct wo_process_result result = run(ddp, "STAND_IN_TOTAL=51539607552", NULL, 0);
+  assert_int_equal(result.exit_code, 1);
+  assert_string_equal(result.err, "");
+  assert_int_equal(count_of(result.out, "reconstructed, GPU"), 1);
+  assert_nothing_left(2);
+  wo_process_done(&result);
+  result = run(ddp, "STAND_IN_TOTAL=25769803776", NULL, 0);
+  assert_int_equal(result.exit_code, 2);
+  assert_int_equal(wo_process_count_lines(result.err), 1);
+  assert_non_null(strstr(result.err, "has 24.00 GiB free of 24.00, and the replay wants 46."));
+  assert_int_equal(count_of(result.out, "reconstructed, GPU"), 0);
+  assert_nothing_left(1);
+  wo_process_done(&result);
+}
+
+/* What the model says is reported all the same; nothing is proven, and the exit code is that of an error. */
+static void test_verify_signal_in_the_middle(void **state) {
+  static const int numbers[] = {SIGINT, SIGTERM};
+  (void)state;
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    struct signals signals = {.number = numbers[i], .count = 1, .after = 20, .call = "cuMemCreate "};
+    struct wo_process_result result = run(lora, "STAND_IN_SLOW_US=5000", &signals, 0);
+    assert_int_equal(result.signal, 0);
+    assert_int_equal(result.exit_code, 2);
+    assert_int_equal(wo_process_count_lines(result.err), 1);
+    assert_non_null(strstr(result.err, "interrupted; everything that was taken of GPU 0 was given back"));
+    assert_non_null(strstr(result.out, "not proven: "));
+    assert_null(strstr(result.out, "resubmit:"));
+    assert_nothing_left(2);
+    wo_process_done(&result);
+  }
+}
+
+static void test_verify_progress(void **state) {
+  static char text[TERMINAL_BYTES];
+  (void)state;
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) skip();
+  const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+  if (terminal < 0) skip();
+  struct wo_process_result result = run(lora, "STAND_IN_SLOW_US=50", NULL, terminal);
+  close(terminal);
+  fcntl(master, F_SETFL, O_NONBLOCK);
+  read_terminal(master, text);
+  close(master);
+  assert_true(count_of(text, "\rwhyoom: GPU 0: ") >= 2);
+  /* One line: what no patch makes of the chosen set. */
+  assert_int_equal(count_of(text, "\n"), 1);
+  assert_non_null(strstr(text, "a change of the program"));
+  assert_int_equal(result.exit_code, 0);
+  wo_process_done(&result);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_signal_in_the_middle), cmocka_unit_test(test_signal_ends_all_files),
       cmocka_unit_test(test_second_signal),        cmocka_unit_test(test_progress_on_a_terminal),
-      cmocka_unit_test(test_silent_elsewhere),
+      cmocka_unit_test(test_silent_elsewhere),     cmocka_unit_test(test_verify_sample),
+      cmocka_unit_test(test_verify_without_a_fix), cmocka_unit_test(test_verify_signal_in_the_middle),
+      cmocka_unit_test(test_verify_progress),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -16,7 +16,11 @@
 #define GIB(x) ((x)*WO_GIB)
 
 static const struct wo_ladder_base plain = {
-    .micro_batch = 1, .seq_len = 1024, .peak_bytes = GIB(20.0), .capacity_bytes = GIB(80.0), .global_batch = 256, .cards = 4};
+
+    .run = {.micro_batch = 1, .seq_len = 1024, .peak_bytes = GIB(20.0)},
+    .capacity_bytes = GIB(80.0),
+    .global_batch = 256,
+    .cards = 4};
 
 static struct wo_ladder climb(struct wo_ladder_base base) {
   struct wo_ladder ladder = {0};
@@ -54,12 +58,12 @@ static void test_steps(void **state) {
 static void test_states_do_not_grow(void **state) {
   (void)state;
   struct wo_ladder_base base = plain;
-  base.fixed_bytes = GIB(12.0);
-  base.is_attention_fused = true;
+  base.run.fixed_bytes = GIB(12.0);
+  base.run.is_attention_fused = true;
   const struct wo_ladder ladder = climb(base);
   expect_rung(&ladder, 0, 2, 1024, 32, 256, 20, 28, WO_LADDER_SAFE);
   expect_rung(&ladder, 4, 1, 2048, 64, 256, 20, 28, WO_LADDER_SAFE);
-  base.fixed_bytes = GIB(30.0); /* more than the peak: not the model of this run */
+  base.run.fixed_bytes = GIB(30.0); /* more than the peak: not the model of this run */
   const struct wo_ladder other = climb(base);
   expect_rung(&other, 0, 2, 1024, 32, 256, 20, 40, WO_LADDER_SAFE);
 }
@@ -68,8 +72,8 @@ static void test_states_do_not_grow(void **state) {
 static void test_what_surely_does_not_fit(void **state) {
   (void)state;
   struct wo_ladder_base base = plain;
-  base.peak_bytes = GIB(70.0);
-  base.least_bytes_per_token = GIB(30.0) / 1024;
+  base.run.peak_bytes = GIB(70.0);
+  base.run.least_bytes_per_token = GIB(30.0) / 1024;
   const struct wo_ladder ladder = climb(base);
   assert_int_equal(ladder.rung_count, 4); /* each row ends with the first that will not fit */
   expect_rung(&ladder, 0, 2, 1024, 32, 256, 70, 140, WO_LADDER_TIGHT);
@@ -92,8 +96,8 @@ static void test_large_batches_go_up_by_quarters(void **state) {
   static const double batches[] = {20, 24, 32, 64};
   (void)state;
   struct wo_ladder_base base = plain;
-  base.micro_batch = 16;
-  base.peak_bytes = GIB(2.0);
+  base.run.micro_batch = 16;
+  base.run.peak_bytes = GIB(2.0);
   base.global_batch = 0;
   const struct wo_ladder ladder = climb(base);
   for (size_t i = 0; i < 4; i++) sample_assert_near(ladder.rungs[i].micro_batch, batches[i], 0, "micro-batch");
@@ -103,7 +107,7 @@ static void test_large_batches_go_up_by_quarters(void **state) {
 static void test_no_room(void **state) {
   (void)state;
   struct wo_ladder_base base = plain;
-  base.peak_bytes = GIB(77.0);
+  base.run.peak_bytes = GIB(77.0);
   assert_int_equal(climb(base).rung_count, 0);
 }
 
@@ -112,18 +116,18 @@ static void test_bounds_are_ordered(void **state) {
   (void)state;
   for (int i = 0; i < 400; i++) {
     struct wo_ladder_base base = plain;
-    base.micro_batch = 1 + i % 37;
-    base.seq_len = i % 5 == 0 ? 0 : 64 * (1 + i % 11);
-    base.peak_bytes = GIB(1.0 + i % 70);
-    base.fixed_bytes = GIB((double)(i % 23));
-    base.least_bytes_per_token = i % 3 * 1e5;
-    base.is_attention_fused = i % 2;
+    base.run.micro_batch = 1 + i % 37;
+    base.run.seq_len = i % 5 == 0 ? 0 : 64 * (1 + i % 11);
+    base.run.peak_bytes = GIB(1.0 + i % 70);
+    base.run.fixed_bytes = GIB((double)(i % 23));
+    base.run.least_bytes_per_token = i % 3 * 1e5;
+    base.run.is_attention_fused = i % 2;
     const struct wo_ladder ladder = climb(base);
     assert_true(ladder.rung_count <= WO_LADDER_RUNGS_MAX);
     for (size_t k = 0; k < ladder.rung_count; k++) {
       const struct wo_ladder_rung *const rung = &ladder.rungs[k];
       assert_true(rung->peak_bytes.lo <= rung->peak_bytes.mid && rung->peak_bytes.mid <= rung->peak_bytes.hi);
-      assert_true(rung->token_factor > 1 && rung->peak_bytes.lo >= base.peak_bytes);
+      assert_true(rung->token_factor > 1 && rung->peak_bytes.lo >= base.run.peak_bytes);
     }
   }
 }
@@ -214,7 +218,7 @@ static void test_a_job_that_fits(void **state) {
   sample_read(&sample, *state, files, 2);
   assert_non_null(sample.report->ladder);
   assert_false(sample.report->ladder->is_hint);
-  sample_assert_near(sample.report->ladder->base.micro_batch, 8, 0, "micro-batch");
+  sample_assert_near(sample.report->ladder->base.run.micro_batch, 8, 0, "micro-batch");
   sample_assert_near(sample.report->ladder->rungs[0].micro_batch, 10, 0, "next");
   sample_done(&sample);
 }

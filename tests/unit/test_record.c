@@ -170,6 +170,8 @@ static void test_notes(void **state) {
       {{"python", "-", "-E"}, NULL},
       {{"python"}, NULL},
       {{"python3-config", "-E"}, NULL},
+      {{"python3.13t", "-I", "x.py"}, "-I"},
+      {{"pythont", "-I", "x.py"}, NULL},
       {{"ipython", "-E"}, NULL},
       {{"sh", "-E"}, NULL},
   };

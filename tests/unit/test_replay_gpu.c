@@ -12,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda_replay/address_map.h"
 #include "cuda_replay/replay_gpu.h"
 #include "cuda_replay/replay_hooks.h"
 #include "parsers/base/text.h"
@@ -20,6 +19,7 @@
 #include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/random_program.h"
+#include "tests/support/stand_in_mirror.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
@@ -41,101 +41,6 @@ static int remove_folder(void **state) {
   (void)state;
   wo_files_remove_scratch(folder);
   return 0;
-}
-
-/* ---- What the card should see, written by a device that knows the stand-in's addresses ---- */
-
-struct mirror {
-  struct wo_text expected;
-  uint64_t capacity_bytes, used_bytes;
-  uint64_t next_address, next_handle;
-  bool is_falling;
-  struct wo_address_map handles;
-};
-
-static uint64_t pages(uint64_t bytes) {
-  return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-}
-
-static void expect(struct mirror *mirror, const char *symbol, uint64_t at, uint64_t size_bytes) {
-  wo_text_add(&mirror->expected, "%s 0x%" PRIx64 " %" PRIu64 " 0\n", symbol, at, size_bytes);
-}
-
-static uint64_t new_addresses(struct mirror *mirror, uint64_t size_bytes) {
-  const uint64_t at = mirror->is_falling ? mirror->next_address - pages(size_bytes) : mirror->next_address;
-  mirror->next_address = mirror->is_falling ? at : at + pages(size_bytes);
-  return at;
-}
-
-static enum wo_status mirror_segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  struct mirror *const mirror = state;
-  if (mirror->used_bytes + pages(size_bytes) > mirror->capacity_bytes) return WO_E_LIMIT;
-  mirror->used_bytes += pages(size_bytes);
-  *ret_address = new_addresses(mirror, size_bytes);
-  expect(mirror, "cuMemAlloc", *ret_address, size_bytes);
-  return WO_OK;
-}
-
-static enum wo_status mirror_segment_free(void *state, uint64_t address, uint64_t size_bytes) {
-  struct mirror *const mirror = state;
-  mirror->used_bytes -= pages(size_bytes);
-  expect(mirror, "cuMemFree", address, size_bytes);
-  return WO_OK;
-}
-
-static enum wo_status mirror_range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  struct mirror *const mirror = state;
-  *ret_address = new_addresses(mirror, size_bytes);
-  expect(mirror, "cuMemAddressReserve", *ret_address, size_bytes);
-  return WO_OK;
-}
-
-static enum wo_status mirror_range_free(void *state, uint64_t address, uint64_t size_bytes) {
-  expect(state, "cuMemAddressFree", address, size_bytes);
-  return WO_OK;
-}
-
-static enum wo_status mirror_map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct mirror *const mirror = state;
-  if (mirror->used_bytes + size_bytes > mirror->capacity_bytes) return WO_E_LIMIT;
-  mirror->used_bytes += size_bytes;
-  for (uint64_t at = address; at < address + size_bytes; at += handle_bytes) {
-    assert_int_equal(wo_address_map_put(&mirror->handles, at, (uint32_t)mirror->next_handle), WO_OK);
-    expect(mirror, "cuMemCreate", mirror->next_handle++, handle_bytes);
-  }
-  for (uint64_t at = address; at < address + size_bytes; at += handle_bytes) expect(mirror, "cuMemMap", at, handle_bytes);
-  expect(mirror, "cuMemSetAccess", address, size_bytes);
-  return WO_OK;
-}
-
-static enum wo_status mirror_unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct mirror *const mirror = state;
-  mirror->used_bytes -= size_bytes;
-  for (uint64_t at = address; at < address + size_bytes; at += handle_bytes) {
-    uint32_t handle = 0;
-    assert_true(wo_address_map_remove(&mirror->handles, at, &handle));
-    expect(mirror, "cuMemUnmap", at, handle_bytes);
-    expect(mirror, "cuMemRelease", handle, handle_bytes);
-  }
-  return WO_OK;
-}
-
-static void mirror_memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {
-  const struct mirror *const mirror = state;
-  *ret_free_bytes = mirror->capacity_bytes - mirror->used_bytes;
-  *ret_total_bytes = mirror->capacity_bytes;
-}
-
-static const char *mirror_message(void *state) {
-  (void)state;
-  return "";
-}
-
-static struct wo_device mirror_device(struct mirror *mirror) {
-  mirror->next_handle = 1;
-  mirror->next_address = UINT64_C(0x7f0000000000);
-  return (struct wo_device){mirror,     mirror_segment_alloc, mirror_segment_free, mirror_range_reserve, mirror_range_free,
-                            mirror_map, mirror_unmap,         mirror_memory_info,  mirror_message};
 }
 
 /* ---- A program and its replay ---- */
@@ -225,9 +130,9 @@ static void assert_log_is(const struct wo_text *expected) {
 /* Runs one program at one capacity on the card and on the mirror. */
 static void check_program(struct bench *bench, const struct wo_alloc_settings *settings, uint16_t torch, uint64_t capacity_bytes,
                           bool is_falling) {
-  struct mirror mirror = {.capacity_bytes = capacity_bytes, .is_falling = is_falling};
+  struct wo_mirror mirror = {.capacity_bytes = capacity_bytes, .is_falling = is_falling};
   struct wo_replay_outcome outcome;
-  const struct wo_device device = mirror_device(&mirror);
+  const struct wo_device device = wo_mirror_device(&mirror);
   const struct wo_replay_options options = {.settings = *settings, .torch = torch, .device = &device};
   assert_int_equal(wo_replay_run(&bench->pattern, &options, &outcome, &bench->err), WO_OK);
   if (is_falling) setenv("STAND_IN_DOWN", "1", 1);
@@ -244,8 +149,7 @@ static void check_program(struct bench *bench, const struct wo_alloc_settings *s
   assert_int_equal(bench->gpu.info.free_before_bytes - bench->gpu.info.free_lowest_bytes, bench->gpu.info.peak_bytes);
   assert_log_is(&mirror.expected);
   assert_nothing_left();
-  wo_text_done(&mirror.expected);
-  wo_address_map_done(&mirror.handles);
+  wo_mirror_done(&mirror);
 }
 
 /* Every program at its own settings with room, then at half of what it needed: failures, releases, retries. */

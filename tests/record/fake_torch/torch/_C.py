@@ -63,7 +63,8 @@ def allocate(size):
     if used + total > capacity:
         _note("oom", size=-(-size // 512) * 512, device_free=capacity - used)
         for observer in observers:
-            observer(0, total, capacity, capacity - used)
+            more = (0,) if os.environ.get("FAKE_TORCH_VERSION") == "2.15" else ()  # a figure that no version has yet
+            observer(0, total, capacity, capacity - used, *more)
         raise OutOfMemoryError("CUDA out of memory. Tried to allocate %.2f MiB." % (size / MIB))
     address = base + used
     segments.append((address, total, size))
