@@ -205,6 +205,7 @@ static bool fill(const struct wo_pattern *pattern, const struct ends *ends, stru
     first = ends->items[i];
   }
   assert(first <= count);
+  iterations->tail = first;
   if (first == count) return true;
   size_t found = iterations->list.count;
   bool is_short = found > 0 && (uint64_t)(count - first) * 10 * found < first;

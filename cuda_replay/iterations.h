@@ -36,6 +36,9 @@ struct wo_iterations {
     struct wo_iteration *items; /* in order, together all requests; at least one when there are requests */
     size_t count, capacity;
   } list;
+  /* The request behind the last boundary that was found; what begins there is not known to be whole, also where the list counts
+   * it to the iteration before. The count of requests when nothing stands behind it, 0 without a boundary. */
+  uint32_t tail;
 };
 
 /* Finds the iterations. `trace` is the one that the pattern was made of; NULL: no times are known. WO_E_NOMEM. */

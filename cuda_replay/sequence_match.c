@@ -12,6 +12,7 @@ struct matcher {
   const uint64_t *first, *second;
   size_t first_count, second_count;
   size_t first_at, second_at; /* where the window begins */
+  bool is_beginning;          /* the first is matched with a beginning of the second: its own end is the end */
   int edits_max;              /* of a window */
   int32_t *reach;             /* a row for each number of edits: by diagonal, how far into the first, from the window's begin */
   uint32_t *matches;
@@ -68,6 +69,10 @@ static void keep_path(struct matcher *matcher, int edits, int diagonal) {
   matcher->second_at += (size_t)(end - end_diagonal);
 }
 
+static bool is_done(const struct matcher *matcher, size_t first_at, size_t second_at) {
+  return first_at == matcher->first_count && (matcher->is_beginning || second_at == matcher->second_count);
+}
+
 /* One window. Returns whether both sequences are at their ends. */
 static bool run_window(struct matcher *matcher) {
   int best_edits = 0, best_diagonal = 0;
@@ -86,29 +91,44 @@ static bool run_window(struct matcher *matcher) {
         best_edits = edits;
         best_diagonal = diagonal;
       }
-      bool is_end = matcher->first_at + (size_t)row[diagonal] == matcher->first_count &&
-                    matcher->second_at + (size_t)(row[diagonal] - diagonal) == matcher->second_count;
-      if (is_end) {
+      if (is_done(matcher, matcher->first_at + (size_t)row[diagonal], matcher->second_at + (size_t)(row[diagonal] - diagonal))) {
         keep_path(matcher, edits, diagonal);
         return true;
       }
     }
   }
   keep_path(matcher, best_edits, best_diagonal);
-  return matcher->first_at == matcher->first_count && matcher->second_at == matcher->second_count;
+  return is_done(matcher, matcher->first_at, matcher->second_at);
+}
+
+static enum wo_status run(struct matcher *matcher, size_t windows_max) {
+  assert(matcher->first_count < INT32_MAX / 2 && matcher->second_count < INT32_MAX / 2);
+  size_t both = matcher->first_count + matcher->second_count, most = both < EDITS_MAX ? both : EDITS_MAX;
+  matcher->edits_max = (int)most;
+  matcher->reach = malloc((most + 1) * (2 * most + 3) * sizeof matcher->reach[0]);
+  if (matcher->reach == NULL) return WO_E_NOMEM;
+  for (size_t i = 0; i < matcher->first_count; i++) matcher->matches[i] = WO_NO_MATCH;
+  while (windows_max > 0 && !run_window(matcher)) windows_max--;
+  free(matcher->reach);
+  return WO_OK;
 }
 
 enum wo_status wo_sequence_match(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
                                  uint32_t *matches) {
-  assert(first_count < INT32_MAX / 2 && second_count < INT32_MAX / 2);
   struct matcher matcher = {
       .first = first, .second = second, .first_count = first_count, .second_count = second_count, .matches = matches};
-  size_t most = first_count + second_count < EDITS_MAX ? first_count + second_count : EDITS_MAX;
-  matcher.edits_max = (int)most;
-  matcher.reach = malloc((most + 1) * (2 * most + 3) * sizeof matcher.reach[0]);
-  if (matcher.reach == NULL) return WO_E_NOMEM;
-  for (size_t i = 0; i < first_count; i++) matches[i] = WO_NO_MATCH;
-  while (!run_window(&matcher)) continue;
-  free(matcher.reach);
-  return WO_OK;
+  return run(&matcher, SIZE_MAX);
+}
+
+enum wo_status wo_sequence_match_beginning(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
+                                           size_t edits_max, uint32_t *matches, size_t *ret_used) {
+  struct matcher matcher = {.first = first,
+                            .second = second,
+                            .first_count = first_count,
+                            .second_count = second_count,
+                            .is_beginning = true,
+                            .matches = matches};
+  const enum wo_status status = run(&matcher, edits_max / EDITS_MAX + 2);
+  if (status == WO_OK) *ret_used = matcher.second_at;
+  return status;
 }

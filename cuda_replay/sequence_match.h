@@ -16,4 +16,10 @@
 enum wo_status wo_sequence_match(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
                                  uint32_t *matches);
 
+/* The same where the first is the beginning of something like the second: what the second has beyond that beginning is no edit.
+ * Some way behind edits_max insertions and deletions it gives up, and the rest has no match, so that what does not fit costs
+ * little. *ret_used is how many elements of the second correspond to what was matched of the first. */
+enum wo_status wo_sequence_match_beginning(const uint64_t *first, size_t first_count, const uint64_t *second, size_t second_count,
+                                           size_t edits_max, uint32_t *matches, size_t *ret_used);
+
 #endif

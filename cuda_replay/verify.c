@@ -128,7 +128,8 @@ static struct wo_view describe(struct maker *maker, const struct wo_replay_args 
 static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *change, struct wo_verify_row *row) {
   const struct wo_verify_request *const request = maker->request;
   struct wo_replay_args found = *change;
-  const struct wo_verify_search search = {request->subjects, request->subject_count, WO_WHATIF_SHUFFLES};
+  const struct wo_verify_search search = {request->subjects, request->subject_count, .keeps_length = row->choice_count > 1,
+                                          .shuffles = WO_WHATIF_SHUFFLES};
   enum wo_status status = wo_verify_search_run(&search, &found, &row->result, &row->is_searched, maker->err);
   if (status != WO_OK) return status;
   weaken(request, &row->result);
@@ -137,6 +138,9 @@ static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *
   row->is_as_proposed = true;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
     row->is_as_proposed = row->is_as_proposed && found.change.scale.axes[axis].to == change->change.scale.axes[axis].to;
+  const enum wo_scale_axis_id length = WO_AXIS_SEQ_LEN;
+  row->is_beyond = row->result.fit == WO_VERIFY_YES && found.change.scale.axes[length].to < change->change.scale.axes[length].to;
+  if (row->is_beyond) row->cost *= 2;
   for (size_t i = 0; i < row->choice_count; i++) {
     row->choices[i].micro_batch = found.change.scale.axes[WO_AXIS_MICRO_BATCH].to;
     row->choices[i].seq_len = found.change.scale.axes[WO_AXIS_SEQ_LEN].to;
@@ -226,16 +230,21 @@ static void add_set(struct wo_verify *verify, struct set *sets, size_t *count, s
   sets[at] = set;
 }
 
+/* As proposed: in a set no length is cut further. */
+static unsigned cost_of(const struct wo_verify *verify, size_t row) {
+  return verify->asked.job->proposals[verify->rows[row].choices[0].proposal].cost_rank;
+}
+
 static size_t list_sets(struct wo_verify *verify, size_t singles, struct set *sets) {
   size_t count = 0;
   const struct wo_verify_row *const rows = verify->rows;
   for (size_t a = 0; a < singles; a++) {
     for (size_t b = a + 1; b < singles && is_usable(&rows[a]); b++) {
       if (!is_usable(&rows[b])) continue;
-      add_set(verify, sets, &count, (struct set){{a, b}, 2, rows[a].cost + rows[b].cost});
+      add_set(verify, sets, &count, (struct set){{a, b}, 2, cost_of(verify, a) + cost_of(verify, b)});
       for (size_t c = b + 1; c < singles; c++) {
         if (is_usable(&rows[c]))
-          add_set(verify, sets, &count, (struct set){{a, b, c}, 3, rows[a].cost + rows[b].cost + rows[c].cost});
+          add_set(verify, sets, &count, (struct set){{a, b, c}, 3, cost_of(verify, a) + cost_of(verify, b) + cost_of(verify, c)});
       }
     }
   }
@@ -332,7 +341,7 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
   const struct wo_verify_request *const asked = &verify->asked;
   if (!asked->job->has_gpu_oom) return WO_VERIFY_NO_FAILURE;
   if (asked->subject_count == 0) return WO_VERIFY_NO_PATTERN;
-  if (verify->baseline.fit == WO_VERIFY_YES) return WO_VERIFY_NOT_SHOWN;
+  if (verify->baseline.fit == WO_VERIFY_YES || verify->baseline.gets_past) return WO_VERIFY_NOT_SHOWN;
   if (verify->chosen && !asked->is_reconstructed) return WO_VERIFY_PROVEN;
   if (verify->chosen) return asked->accepts_reconstructed ? WO_VERIFY_ACCEPTED : WO_VERIFY_RECONSTRUCTED;
   if (is_card_exceeded(verify)) return WO_VERIFY_NONE_FITS;
@@ -345,16 +354,26 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
 /* The job as it was: what everything is compared with, and whether the recording shows the failure at all. */
 static enum wo_status try_baseline(struct maker *maker) {
   const struct wo_verify_request *const request = maker->request;
-  const struct wo_verify_search search = {request->subjects, request->subject_count, WO_WHATIF_SHUFFLES};
+  const struct wo_verify_search search = {request->subjects, request->subject_count, .shuffles = WO_WHATIF_SHUFFLES};
   if (request->subject_count == 0) return cannot(&(struct wo_verify_row){0}, ""), WO_OK;
   return wo_verify_search_try(&search, NULL, &maker->verify->baseline, maker->err);
 }
 
+/* A length far below the proposed one is an answer that nobody likes: sets are looked at all the same. */
 static bool has_fitting(const struct wo_verify *verify) {
   for (size_t i = 0; i < verify->row_count; i++) {
-    if (verify->rows[i].choice_count > 0 && verify->rows[i].result.fit == WO_VERIFY_YES) return true;
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count > 0 && row->result.fit == WO_VERIFY_YES && !row->is_beyond) return true;
   }
   return false;
+}
+
+/* Where one recording cannot prove anything, no set of fixes is proven either. */
+static bool can_prove(const struct wo_verify_request *request) {
+  for (size_t i = 0; i < request->subject_count; i++) {
+    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+  }
+  return request->subject_count > 0 && !request->lacks_activations;
 }
 
 static enum wo_status make_rows(struct maker *maker) {
@@ -363,8 +382,8 @@ static enum wo_status make_rows(struct maker *maker) {
   for (size_t i = 0; i < maker->request->job->proposal_count && status == WO_OK; i++) status = try_single(maker, i);
   const size_t singles = verify->row_count;
   if (status == WO_OK) status = try_batch(maker);
-  if (status != WO_OK || maker->request->subject_count == 0 || has_fitting(verify)) return status;
-  return maker->request->lacks_activations ? WO_OK : try_sets(maker, singles);
+  if (status != WO_OK || has_fitting(verify) || !can_prove(maker->request)) return status;
+  return try_sets(maker, singles);
 }
 
 enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo_verify *ret_verify, struct wo_err *err) {

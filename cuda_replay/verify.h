@@ -1,8 +1,8 @@
 /* The proof: proposals of a diagnosis x recordings of the job -> which of them fits, by what margin, and what to do.
  *
  * Each proposal is tried alone; where it changes the micro-batch or the length, the largest value that fits is searched. Where
- * none fits alone, sets of two and three are tried, the cheapest first. The model searches; a GPU can be asked to confirm what it
- * found (verify_gpu.h). One thread. */
+ * none fits alone, or only a length below the proposed one does, sets of two and three are tried, the cheapest first. The model
+ * searches; a GPU can be asked to confirm what it found (verify_gpu.h). One thread. */
 #ifndef WO_VERIFY_H
 #define WO_VERIFY_H
 
@@ -41,6 +41,7 @@ struct wo_verify_row {
   unsigned cost;         /* sum of the ranks */
   bool is_searched;      /* a value was searched: the one of `change` is the largest that fits, or the smallest that is tried */
   bool is_as_proposed;   /* the search came to the proposed value */
+  bool is_beyond;        /* a length below the proposed one: it drops more of the data, which counts as double the cost */
   struct wo_replay_args replayed; /* what `change` says, to be run again; its texts are the proposals' */
   struct wo_verify_result result; /* of the rank where it is worst */
 };

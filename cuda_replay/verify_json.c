@@ -43,6 +43,19 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *
   put_result(w, object, &row->result);
 }
 
+static void put_completion(struct writer *w, cJSON *subject, const struct wo_continuation *completed) {
+  if (!completed->is_made) {
+    wo_json_put(&w->json, subject, "completed", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, subject, "completed");
+  wo_json_put_count(&w->json, object, "allocations", completed->added_count);
+  wo_json_put_count(&w->json, object, "of_whole_step", completed->whole_count);
+  wo_json_put(&w->json, object, "size_ratio", wo_json_number(completed->ratio));
+  wo_json_put_bool(&w->json, object, "interval", completed->is_interval);
+  wo_json_put_bool(&w->json, object, "program_went_on", completed->goes_on);
+}
+
 static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_subject *subject) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   const bool is_known = subject->capacity_bytes > 0;
@@ -52,6 +65,8 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
   wo_json_put(&w->json, object, "uncertainty_bytes", is_known ? wo_json_count(subject->uncertainty_bytes) : cJSON_CreateNull());
   wo_json_put_name(&w->json, object, "capacity_from", subject->capacity_from);
   wo_json_put_bool(&w->json, object, "ends_at_oom", subject->ends_at_oom);
+  put_completion(w, object, &subject->completed);
+  wo_json_put_text(&w->json, object, "not_completed", wo_view_of(subject->completed.why));
 }
 
 static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_run *run) {

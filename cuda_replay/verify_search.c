@@ -38,12 +38,12 @@ static void list_batches(uint32_t from, struct candidates *list) {
   }
 }
 
-/* Below a quarter it is another job. */
-static void list_lengths(uint32_t from, struct candidates *list) {
+/* From `least` on; below a quarter it is another job. */
+static void list_lengths(uint32_t from, uint32_t least, struct candidates *list) {
   uint32_t step = LENGTH_STEP;
   while (from / step > CANDIDATES_MAX) step *= 2;
   for (uint32_t value = step; value < from && list->count < CANDIDATES_MAX; value += step) {
-    if (value >= from / 4) list->values[list->count++] = value;
+    if (value >= from / 4 && value >= least) list->values[list->count++] = value;
   }
 }
 
@@ -103,7 +103,10 @@ enum wo_status wo_verify_search_run(const struct wo_verify_search *search, struc
                                     struct wo_verify_result *ret_result, bool *ret_is_searched, struct wo_err *err) {
   struct finder finder = {.search = search, .change = change, .axis = axis_of(change), .err = err};
   if (finder.axis == WO_AXIS_MICRO_BATCH) list_batches(change->change.scale.axes[finder.axis].from, &finder.list);
-  if (finder.axis == WO_AXIS_SEQ_LEN) list_lengths(change->change.scale.axes[finder.axis].from, &finder.list);
+  if (finder.axis == WO_AXIS_SEQ_LEN) {
+    const struct wo_scale_axis length = change->change.scale.axes[finder.axis];
+    list_lengths(length.from, search->keeps_length ? length.to : 0, &finder.list);
+  }
   *ret_is_searched = finder.list.count > 0;
   if (finder.list.count == 0) return wo_verify_search_try(search, change, ret_result, err);
   return find(&finder, ret_result);

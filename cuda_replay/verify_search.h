@@ -11,6 +11,7 @@
 struct wo_verify_search {
   const struct wo_verify_subject *subjects;
   size_t subject_count;
+  bool keeps_length; /* a length is not searched below the proposed one */
   unsigned shuffles; /* of the answer; on the way fewer orders of addresses are tried */
 };
 

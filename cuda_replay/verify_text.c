@@ -154,6 +154,23 @@ static void add_table(const struct wo_verify *verify, size_t width, struct wo_te
 
 /* ---- What was replayed, and where ---- */
 
+/* What became of the step that failed: it is made up of itself and the one before it, or it is not known. */
+static void add_completion(const struct wo_verify_subject *subject, struct wo_text *line) {
+  const struct wo_continuation *const completed = &subject->completed;
+  if (completed->is_made) {
+    wo_text_add(line, "; the step that failed is completed from the whole step before it (%zu allocations of %zu",
+                completed->added_count, completed->whole_count);
+    if (completed->ratio < 0.999 || completed->ratio > 1.001) wo_text_add(line, "; sizes x%.2f", completed->ratio);
+    wo_text_add(line, "%s)", completed->is_interval ? ", some as an interval" : "");
+  }
+  if (subject->is_open)
+    wo_text_add(line, "; the recording ends at the refused request: what the step does after it is not in it, as %s",
+                completed->why);
+  if (completed->refused != WO_NO_REQUEST && completed->goes_on)
+    wo_text_add(line, "; the program caught the failure%s",
+                completed->is_made ? ": what it did then is replayed as well" : " and went on with something else");
+}
+
 /* The run that bounds a reconstructed pattern. */
 static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line) {
   char peak[32], path[PATH_BYTES];
@@ -189,8 +206,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
                   wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
     add_measured(subject->sizes, &line);
-    if (!asked->is_reconstructed && subject->ends_at_oom)
-      wo_text_add(&line, "; the recording ends at the refused request: what the step does after it is not in it");
+    if (!asked->is_reconstructed) add_completion(subject, &line);
     if (line.is_failed) out->is_failed = true;
     if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
     wo_text_done(&line);
@@ -334,6 +350,16 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
   if (before[0] == ',') wo_text_add(text, ", which only a recording can show");
 }
 
+/* What would settle it, where the recording is too short. */
+static void add_missing_evidence(const struct wo_verify *verify, struct wo_text *text) {
+  bool is_open = false;
+  for (size_t i = 0; i < verify->asked.subject_count; i++) is_open = is_open || verify->asked.subjects[i].is_open;
+  if (!is_open) return;
+  wo_text_add(text,
+              "; a recording with a whole step would settle it: `whyoom record` of a run at a smaller micro-batch or length, "
+              "or of this one with the step before the failure");
+}
+
 static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
   switch (verify->verdict) {
   case WO_VERIFY_PROVEN:
@@ -356,6 +382,7 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
   case WO_VERIFY_OPEN:
     wo_text_add(text, "not proven: no fix is shown to fit");
     if (verify->sets_tried > 0) wo_text_add(text, ", alone or in %zu sets of two or three", verify->sets_tried);
+    add_missing_evidence(verify, text);
     break;
   case WO_VERIFY_NOT_SHOWN:
     wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");

@@ -101,18 +101,27 @@ static bool is_ended_by_oom(const struct wo_trace *trace) {
   return false;
 }
 
+/* The rest of a step that failed, from the recording itself. */
+static enum wo_status complete(struct wo_verify_subject *subject) {
+  if (subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
+  const enum wo_status status = wo_continuation_make(&subject->pattern, &subject->classes, subject->trace, &subject->completed);
+  subject->is_open = status == WO_OK && subject->completed.refused != WO_NO_REQUEST && !subject->completed.is_made;
+  return status;
+}
+
 enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                                       const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
                                       struct wo_verify_subject *ret_subject, struct wo_err *err) {
   assert(recording && trace && sizes && ret_subject && err);
-  struct wo_verify_subject subject = {.recording = recording, .trace = trace, .path = path, .torch = torch};
+  struct wo_verify_subject subject = {
+      .recording = recording, .trace = trace, .path = path, .torch = torch, .completed = {.refused = WO_NO_REQUEST}};
   if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
   if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
   if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
   subject.ends_at_oom = is_ended_by_oom(trace);
   find_capacity(&subject, sizes, stated_bytes);
   enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
-  if (status == WO_OK && wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK)
+  if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   if (status == WO_OK) status = find_doubt(&subject, err);
   if (status != WO_OK) {
@@ -127,18 +136,27 @@ void wo_verify_subject_done(struct wo_verify_subject *subject) {
   if (!subject) return;
   wo_pattern_done(&subject->pattern);
   wo_classes_done(&subject->classes);
+  wo_continuation_done(&subject->completed);
 }
 
 /* ---- Runs ---- */
 
+/* A pattern that a trial runs: its two ends, which may be the same, and their classes. */
+struct part {
+  const struct wo_pattern *patterns[WO_BOUND_COUNT_];
+  const struct wo_classes *classes[WO_BOUND_COUNT_];
+  bool is_once; /* it is no iteration */
+};
+
 /* One trial: what is asked, and the basis of all its runs. */
 struct trial {
   const struct wo_verify_subject *subject;
+  const struct part *part;
   const struct wo_replay_args *change;
   unsigned shuffles;
   struct wo_alloc_settings settings;
-  struct wo_program_change_basis basis;
-  bool is_changed; /* the program, not only settings */
+  struct wo_program_change_basis bases[WO_BOUND_COUNT_]; /* LOW only where the part has a low end of its own */
+  bool is_changed;                                       /* the program, not only settings */
 };
 
 /* --set takes the place of the recorded settings, as a new PYTORCH_CUDA_ALLOC_CONF would. */
@@ -157,14 +175,19 @@ static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
   return status;
 }
 
+static bool has_low(const struct part *part) {
+  return part->patterns[WO_BOUND_LOW] != part->patterns[WO_BOUND_HIGH];
+}
+
 /* One end of the interval as a pattern in its steady state; released with wo_pattern_done. */
 static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_pattern *ret_pattern,
                                struct wo_err *err) {
   const struct wo_repeat_options repeat = {
-      .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->subject->ends_at_oom};
-  if (!trial->is_changed) return wo_repeat_pattern(&trial->subject->pattern, &repeat, ret_pattern, NULL, err);
+      .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->part->is_once};
+  if (!trial->is_changed) return wo_repeat_pattern(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
+  const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;
   struct wo_pattern changed;
-  enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->basis, bound, &changed, err);
+  enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->bases[from], bound, &changed, err);
   if (status != WO_OK) return status;
   status = wo_repeat_pattern(&changed, &repeat, ret_pattern, NULL, err);
   wo_pattern_done(&changed);
@@ -215,6 +238,21 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_p
   return WO_OK;
 }
 
+/* What fits, but on a recording that is no witness, or that ends before the step does. */
+static void doubt(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
+  char spare[32];
+  if (subject->doubt[0] != '\0') {
+    result->fit = WO_VERIFY_UNSURE;
+    snprintf(result->why, sizeof result->why, "%s", subject->doubt);
+  } else if (subject->is_open) {
+    result->fit = WO_VERIFY_UNSURE;
+    result->gets_past = true;
+    snprintf(result->why, sizeof result->why,
+             "the refused request goes through with %s to spare; what the step does after it is not in the recording",
+             wo_units_bytes_text((double)result->margin_bytes, spare, sizeof spare));
+  }
+}
+
 static enum wo_status judge(const struct trial *trial, const struct wo_pattern *high, const struct wo_pattern *low,
                             struct wo_verify_result *result, struct wo_err *err) {
   const struct wo_verify_subject *const subject = trial->subject;
@@ -231,19 +269,16 @@ static enum wo_status judge(const struct trial *trial, const struct wo_pattern *
   result->reserved_lo_bytes =
       ends.low.reserved_lo_bytes < ends.sure.reserved_hi_bytes ? ends.low.reserved_lo_bytes : ends.sure.reserved_hi_bytes;
   result->margin_bytes = (int64_t)subject->capacity_bytes - (int64_t)result->reserved_hi_bytes;
-  if (subject->doubt[0] != '\0') {
-    result->fit = WO_VERIFY_UNSURE;
-    snprintf(result->why, sizeof result->why, "%s", subject->doubt);
-  }
+  doubt(subject, result);
   return WO_OK;
 }
 
-/* Both patterns at once: with settings alone they are the same one. */
+/* Both patterns at once: with settings alone they are often the same one. */
 static enum wo_status run_ends(const struct trial *trial, struct wo_verify_result *result, struct wo_err *err) {
   struct wo_pattern high, low;
   enum wo_status status = make_end(trial, WO_BOUND_HIGH, &high, err);
   if (status != WO_OK) return status;
-  if (!trial->is_changed) {
+  if (!trial->is_changed && !has_low(trial->part)) {
     status = judge(trial, &high, &high, result, err);
   } else {
     status = make_end(trial, WO_BOUND_LOW, &low, err);
@@ -256,31 +291,83 @@ static enum wo_status run_ends(const struct trial *trial, struct wo_verify_resul
   return status;
 }
 
-/* What all runs of a trial share; the basis is released with wo_program_change_basis_done after WO_OK only. */
+static void unprepare(struct trial *trial) {
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_program_change_basis_done(&trial->bases[bound]);
+}
+
+static enum wo_status prepare_change(struct trial *trial, struct wo_err *err) {
+  const struct part *const part = trial->part;
+  const struct wo_program_change *const change = &trial->change->change;
+  const enum wo_status status = wo_program_change_prepare(change, part->patterns[WO_BOUND_HIGH], part->classes[WO_BOUND_HIGH],
+                                                          NULL, &trial->bases[WO_BOUND_HIGH], err);
+  if (status != WO_OK || !has_low(part)) return status;
+  return wo_program_change_prepare(change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL,
+                                   &trial->bases[WO_BOUND_LOW], err);
+}
+
+/* What all runs of a trial share; after WO_OK released with unprepare. */
 static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
-  const struct wo_verify_subject *const subject = trial->subject;
   trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
-  const enum wo_status status = choose_settings(trial, err);
+  enum wo_status status = choose_settings(trial, err);
   if (status != WO_OK || !trial->is_changed) return status;
-  return wo_program_change_prepare(&trial->change->change, &subject->pattern, &subject->classes, NULL, &trial->basis, err);
+  status = prepare_change(trial, err);
+  if (status != WO_OK) unprepare(trial);
+  return status;
 }
 
 /* What the recording cannot be put through is an answer. */
-enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
-                             struct wo_verify_result *ret_result, struct wo_err *err) {
-  struct trial trial = {.subject = subject, .change = change, .shuffles = shuffles};
+static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part,
+                               const struct wo_replay_args *change, unsigned shuffles, struct wo_verify_result *ret_result,
+                               struct wo_err *err) {
+  struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
-  assert(subject && ret_result && err);
   enum wo_status status = prepare(&trial, &reason);
   if (status == WO_OK) {
     status = run_ends(&trial, &result, &reason);
-    wo_program_change_basis_done(&trial.basis);
+    unprepare(&trial);
   }
   if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
   if (status != WO_OK) {
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
+  }
+  *ret_result = result;
+  return WO_OK;
+}
+
+/* The completed step where there is one; what is recorded as well, where it goes on behind the refused request. */
+static size_t list_parts(const struct wo_verify_subject *subject, struct part parts[2]) {
+  const struct wo_continuation *const completed = &subject->completed;
+  size_t count = 0;
+  if (completed->is_made) {
+    const bool is_two = completed->is_interval;
+    parts[count++] = (struct part){
+        .patterns = {[WO_BOUND_LOW] = is_two ? &completed->low : &completed->high, [WO_BOUND_HIGH] = &completed->high},
+        .classes = {[WO_BOUND_LOW] = is_two ? &completed->low_classes : &completed->high_classes,
+                    [WO_BOUND_HIGH] = &completed->high_classes}};
+  }
+  if (!completed->is_made || completed->goes_on)
+    parts[count++] = (struct part){.patterns = {[WO_BOUND_LOW] = &subject->pattern, [WO_BOUND_HIGH] = &subject->pattern},
+                                   .classes = {[WO_BOUND_LOW] = &subject->classes, [WO_BOUND_HIGH] = &subject->classes},
+                                   .is_once = subject->ends_at_oom};
+  return count;
+}
+
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+                             struct wo_verify_result *ret_result, struct wo_err *err) {
+  struct part parts[2];
+  struct wo_verify_result result = {0};
+  assert(subject && ret_result && err);
+  const size_t count = list_parts(subject, parts);
+  for (size_t i = 0; i < count; i++) {
+    struct wo_verify_result one;
+    const enum wo_status status = try_part(subject, &parts[i], change, shuffles, &one, err);
+    if (status != WO_OK) return status;
+    if (i == 0)
+      result = one;
+    else
+      wo_verify_result_join(&result, &one);
   }
   wo_verify_heed_measured(subject, change, &result);
   *ret_result = result;
@@ -295,13 +382,15 @@ uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
 
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
-  struct trial trial = {.subject = subject, .change = change};
+  struct part parts[2];
   assert(subject && ret_end && err);
+  list_parts(subject, parts);
+  struct trial trial = {.subject = subject, .part = &parts[0], .change = change};
   enum wo_status status = prepare(&trial, err);
   if (status != WO_OK) return status;
   *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
   status = make_end(&trial, WO_BOUND_HIGH, &ret_end->pattern, err);
-  wo_program_change_basis_done(&trial.basis);
+  unprepare(&trial);
   return status;
 }
 

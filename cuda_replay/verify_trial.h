@@ -11,6 +11,7 @@
 
 #include "cuda_replay/capacity.h"
 #include "cuda_replay/classify.h"
+#include "cuda_replay/continuation.h"
 #include "cuda_replay/pattern.h"
 #include "cuda_replay/replay_args.h"
 #include "cuda_replay/trace.h"
@@ -24,11 +25,13 @@ struct wo_verify_subject {
   struct wo_classes classes;            /* owned */
   const struct wo_job_sizes *sizes;     /* borrowed; what the pattern was reconstructed from. NULL: it was recorded */
   uint16_t torch;
-  uint64_t capacity_bytes;    /* what PyTorch can have of the card; 0 = not known */
-  uint64_t uncertainty_bytes; /* how much less it can be in another run */
-  const char *capacity_from;  /* in words */
-  bool ends_at_oom;           /* the recording's last failure is its end: what the step does then is not in it */
-  char doubt[160];            /* why a replay of it is no proof; empty: nothing speaks against one */
+  uint64_t capacity_bytes;          /* what PyTorch can have of the card; 0 = not known */
+  uint64_t uncertainty_bytes;       /* how much less it can be in another run */
+  const char *capacity_from;        /* in words */
+  bool ends_at_oom;                 /* the recording's last failure is its end: what the step does then is not in it */
+  struct wo_continuation completed; /* owned: the step that failed with what it would have done then, where that can be told */
+  bool is_open;    /* nothing tells it: what gets past the refused request is not shown to get through the step */
+  char doubt[160]; /* why a replay of it is no proof; empty: nothing speaks against one */
 };
 
 enum wo_verify_fit {
@@ -44,14 +47,17 @@ struct wo_verify_result {
   uint64_t reserved_lo_bytes; /* peak of reserved bytes; without a limit where it does not fit */
   uint64_t reserved_hi_bytes;
   int64_t margin_bytes; /* capacity less the high end; negative: that much is missing at least at the high end */
+  bool gets_past;       /* UNSURE only because the recording ends at the refused request: as far as it goes, it fits */
   char why[200];        /* of UNSURE and UNTRIED; may be empty */
   bool is_on_gpu;       /* a GPU had the last word (verify_gpu.h); else the model */
 };
 
-/* Prepares a subject; the capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else
- * what the recording's own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the
- * recording contradicts itself, WO_E_NOMEM. `sizes` stays borrowed by a subject of a reconstructed pattern. Released with
- * wo_verify_subject_done after WO_OK only. */
+/* Prepares a subject. A step that was refused a request is completed (continuation.h), unless the pattern is a reconstructed one,
+ * whose end is made up anyway. A program that caught the failure is tried both ways: as recorded, and with that step completed.
+ * The capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else what the recording's
+ * own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the recording contradicts itself,
+ * WO_E_NOMEM. `sizes` stays borrowed by a subject of a reconstructed pattern. Released with wo_verify_subject_done after WO_OK
+ * only. */
 enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                                       const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
                                       struct wo_verify_subject *ret_subject, struct wo_err *err);
@@ -70,8 +76,9 @@ struct wo_verify_high_end {
   uint64_t capacity_bytes; /* less the uncertainty; 0: not known, or not above it */
 };
 
-/* Makes it, so that it can be run elsewhere. change: as for wo_verify_try, one that was not UNTRIED. Else WO_E_USAGE or
- * WO_E_RANGE with the reason; WO_E_NOMEM. Released with wo_verify_high_end_done after WO_OK only. */
+/* Makes it, so that it can be run elsewhere; of a step that was completed it is the completed one. change: as for wo_verify_try,
+ * one that was not UNTRIED. Else WO_E_USAGE or WO_E_RANGE with the reason; WO_E_NOMEM. Released with wo_verify_high_end_done
+ * after WO_OK only. */
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err);
 void wo_verify_high_end_done(struct wo_verify_high_end *end);

@@ -1,13 +1,16 @@
-/* Random patterns through everything that makes patterns of patterns: classes, exponents, steady state, transforms, pairs. Each
+/* Random patterns through everything that makes patterns of patterns: classes, exponents, steady state, transforms, pairs, steps
+ * that are completed. Each
  * byte pair is a request; the properties that must hold whatever the program did stand in check_*. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "cuda_replay/continuation.h"
 #include "cuda_replay/forecast.h"
 #include "cuda_replay/iterations.h"
 #include "cuda_replay/pair.h"
 #include "cuda_replay/pattern_edit.h"
+#include "cuda_replay/steady.h"
 #include "cuda_replay/transforms.h"
 #include "tests/fuzz/require.h"
 #include "parsers/base/vec.h"
@@ -163,7 +166,8 @@ static void check_iterations(const struct wo_pattern *pattern) {
   require(wo_iterations_find(pattern, NULL, &iterations) == WO_OK);
   uint32_t at = 0;
   for (size_t i = 0; i < iterations.list.count; i++) {
-    require(iterations.list.items[i].first == at && iterations.list.items[i].end > at);
+    require(iterations.tail <= pattern->requests.count && iterations.list.items[i].first == at &&
+            iterations.list.items[i].end > at);
     at = iterations.list.items[i].end;
   }
   require(at == pattern->requests.count);
@@ -179,6 +183,64 @@ static void check_pair(const struct wo_pattern *first, const struct wo_pattern *
   if (status != WO_OK) return;
   require(pair.matched <= pair.count && pair.by_power[0] + pair.by_power[1] + pair.by_power[2] + pair.others <= pair.matched);
   wo_exponents_done(&exponents);
+}
+
+/* What is completed begins with what is recorded up to the refused request, and its low end is not above the high one. */
+static void check_completed(const struct wo_pattern *pattern, const struct wo_continuation *made) {
+  require(wo_pattern_is_valid(&made->high) && made->high.start_count == pattern->start_count);
+  require(made->high.requests.count > made->refused && made->high_classes.marks.count == made->high.instances.count);
+  for (uint32_t r = 0; r < made->refused; r++)
+    require(made->high.requests.items[r].kind == pattern->requests.items[r].kind &&
+            made->high.requests.items[r].subject == pattern->requests.items[r].subject);
+  require(made->added_count >= 1 && made->added_count <= made->whole_count && made->ratio > 0);
+  if (!made->is_interval) return;
+  require(wo_pattern_is_valid(&made->low) && made->low.instances.count == made->high.instances.count);
+  for (size_t i = 0; i < made->low.instances.count; i++)
+    require(made->low.instances.items[i].size_bytes <= made->high.instances.items[i].size_bytes);
+}
+
+static void check_continuation(const struct wo_pattern *pattern, const struct wo_classes *classes) {
+  struct wo_continuation continuation;
+  require(wo_continuation_make(pattern, classes, NULL, &continuation) == WO_OK);
+  if (continuation.is_made) check_completed(pattern, &continuation);
+  const bool has_reason = continuation.why[0] != '\0';
+  require(has_reason == (continuation.refused != WO_NO_REQUEST && !continuation.is_made));
+  wo_continuation_done(&continuation);
+}
+
+/* The same requests twice, then their beginning with other sizes and a refused one: a step that can be completed. */
+static void check_steps(const struct wo_pattern *pattern, const uint8_t *data) {
+  struct wo_pattern steps;
+  struct wo_passes passes;
+  struct wo_classes classes;
+  uint32_t *origin, at = 0;
+  if (pattern->instances.count == pattern->start_count) return;
+  require(wo_steady_unroll(pattern, 3, &steps, &passes, &origin) == WO_OK);
+  const uint32_t last = passes.begins[2] + (uint32_t)data[1] * (passes.ends[2] - passes.begins[2]) / 256;
+  struct wo_pattern cut = {.recording = pattern->recording};
+  for (size_t i = 0; i < steps.start_count; i++) require(wo_pattern_add_start(&cut, steps.instances.items[i]));
+  for (uint32_t r = 0; r < last; r++) {
+    const struct wo_request *const request = &steps.requests.items[r];
+    struct wo_instance instance = {0};
+    if (request->kind != WO_REQUEST_ALLOC) {
+      require(wo_pattern_add_request(&cut, *request));
+      continue;
+    }
+    instance = steps.instances.items[request->subject];
+    if (r >= passes.begins[2]) instance.size_bytes *= 1 + data[2] % 3;
+    const bool was_refused = instance.death == instance.birth;
+    require(was_refused ? wo_pattern_add_refused(&cut, instance, WO_NO_ENTRY, &at)
+                        : wo_pattern_add_alloc(&cut, instance, WO_NO_ENTRY, &at));
+  }
+  require(wo_pattern_add_refused(
+      &cut, pattern->instances.items[pattern->start_count + data[0] % (pattern->instances.count - pattern->start_count)],
+      WO_NO_ENTRY, &at));
+  require(wo_classify(&cut, NULL, &classes) == WO_OK);
+  check_continuation(&cut, &classes);
+  wo_classes_done(&classes);
+  wo_pattern_done(&cut);
+  wo_pattern_done(&steps);
+  free(origin);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -204,6 +266,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   check_transforms(&pattern, &classes, 1 + data[0] % 9);
   check_iterations(&pattern);
+  check_continuation(&pattern, &classes);
+  check_steps(&pattern, data);
   wo_classes_done(&classes);
   wo_pattern_done(&pattern);
   wo_recording_free(recording);

@@ -23,6 +23,7 @@ static void check_whole(const struct wo_iterations *iterations, const struct wo_
     at = iterations->list.items[i].end;
   }
   assert_int_equal(at, pattern->requests.count);
+  assert_true(iterations->tail <= at);
 }
 
 /* A step unrolled n times is n iterations: by its optimizer, and without stacks by repetition. */
@@ -54,6 +55,27 @@ static void steps_are_counted(void **state) {
       wo_made_step_done(&step);
     }
   }
+}
+
+/* Behind the last boundary begins what is not whole, also where it is too short for an iteration of its own. */
+static void tail_is_what_is_not_whole(void **state) {
+  (void)state;
+  struct wo_made_step step = wo_made_step_make(&shape);
+  struct wo_pattern unrolled;
+  struct wo_passes where;
+  struct wo_iterations iterations;
+  assert_int_equal(wo_steady_unroll(&step.pattern, 3, &unrolled, &where, NULL), WO_OK);
+  for (unsigned part = 1; part < 100; part += 14) {
+    const uint32_t count = where.begins[2] + (where.ends[2] - where.begins[2]) * part / 200;
+    unrolled.requests.count = count;
+    assert_int_equal(wo_iterations_find(&unrolled, NULL, &iterations), WO_OK);
+    check_whole(&iterations, &unrolled);
+    assert_true(iterations.tail <= count && iterations.tail > where.ends[0]);
+    assert_true(iterations.tail >= where.ends[1]);
+    wo_iterations_done(&iterations);
+  }
+  wo_pattern_done(&unrolled);
+  wo_made_step_done(&step);
 }
 
 /* A trace of 100 allocations and frees, `pause_us` apart at every 25th. */
@@ -162,8 +184,8 @@ static void memory_out_is_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_are_counted),  cmocka_unit_test(pauses_part),        cmocka_unit_test(annotations_part),
-      cmocka_unit_test(sources_have_words), cmocka_unit_test(memory_out_is_told),
+      cmocka_unit_test(steps_are_counted), cmocka_unit_test(tail_is_what_is_not_whole), cmocka_unit_test(pauses_part),
+      cmocka_unit_test(annotations_part),  cmocka_unit_test(sources_have_words),        cmocka_unit_test(memory_out_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

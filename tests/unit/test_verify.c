@@ -180,6 +180,111 @@ static void test_batch_nobody_proposes(void **state) {
   tear_down(&fixture, &verify);
 }
 
+/* ---- Recordings that end at a refused request ---- */
+
+enum { TEMPORARY_MIB = 3 * 1024 };
+
+static void add_layers(struct wo_text *text, unsigned *id, unsigned count, unsigned mib) {
+  for (unsigned i = 0; i < count; i++)
+    wo_text_add(text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 1}\n", (unsigned long long)mib << 20, ++*id);
+}
+
+/* Weights of 4 GiB; steps of 4 GiB of activations, a temporary of 3 GiB on top of them in backward, and an optimizer. `whole` of
+ * them, then one that is refused its last activation; then, perhaps, something else that the program does. */
+static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
+  struct wo_text text = {0};
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  unsigned id = 0;
+  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n"
+                     "{\"frame\": 0, \"function\": \"_apply\", \"file\": \"torch/nn/modules/module.py\", \"line\": 1}\n"
+                     "{\"frame\": 1, \"function\": \"at::_ops::mm::call(\", \"file\": \"??\"}\n"
+                     "{\"frame\": 2, \"function\": \"forward\", \"file\": \"model.py\", \"line\": 2}\n"
+                     "{\"frame\": 3, \"function\": \"torch::autograd::generated::MmBackward0::apply(\", \"file\": \"??\"}\n"
+                     "{\"frame\": 4, \"function\": \"torch::autograd::Engine::evaluate_function(\", \"file\": \"??\"}\n"
+                     "{\"frame\": 5, \"function\": \"step\", \"file\": \"torch/optim/adamw.py\", \"line\": 3}\n"
+                     "{\"stack\": 0, \"frames\": [0]}\n{\"stack\": 1, \"frames\": [1, 2]}\n{\"stack\": 2, \"frames\": [3, 4]}\n"
+                     "{\"stack\": 3, \"frames\": [5]}\n{\"stack\": 4, \"frames\": [2]}\n");
+  for (unsigned i = 0; i < WEIGHTS; i++)
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 0}\n", (unsigned long long)WEIGHT_MIB << 20, ++id);
+  for (unsigned step = 0; step < whole; step++) {
+    const unsigned first = id;
+    add_layers(&text, &id, ACTIVATIONS, ACTIVATION_MIB);
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n",
+                (unsigned long long)TEMPORARY_MIB << 20);
+    for (unsigned i = id; i > first; i--) wo_text_add(&text, "{\"free\": %u}\n", i);
+    wo_text_add(&text, "{\"alloc\": 512, \"id\": 998, \"stack\": 3}\n{\"free\": 998}\n");
+  }
+  add_layers(&text, &id, ACTIVATIONS - 1, ACTIVATION_MIB);
+  wo_text_add(&text, "{\"oom\": %llu, \"stack\": 1}\n", (unsigned long long)ACTIVATION_MIB << 20);
+  if (goes_on) {
+    for (unsigned i = 0; i + 1 < ACTIVATIONS; i++) wo_text_add(&text, "{\"free\": %u}\n", id - i);
+    wo_text_add(&text, "{\"alloc\": 1048576, \"id\": 997, \"stack\": 4}\n");
+  }
+  assert_false(text.is_failed);
+  const enum wo_status status = wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err);
+  if (status != WO_OK) fail_msg("%s", err.message);
+  wo_text_done(&text);
+  return recording;
+}
+
+static void set_up_ended(struct fixture *fixture, double capacity_gib, unsigned whole, bool goes_on) {
+  struct wo_err err = {0};
+  set_up(fixture, capacity_gib, 0);
+  fixture->count = 1;
+  fixture->recordings[0] = make_ended(whole, goes_on);
+  assert_int_equal(wo_verify_subject_make(fixture->recordings[0], &fixture->recordings[0]->traces.items[0], WO_VIEW("t"),
+                                          &fixture->job.sizes, 0, 0, &fixture->subjects[0], &err),
+                   WO_OK);
+}
+
+/* The step needs 4 + 4 GiB up to the refused request and 4 + 4 + 3 GiB in all, at a batch of 8; half a GiB and 3/8 for each
+ * sample. */
+static void test_ended_recording(void **state) {
+  (void)state;
+  static const struct {
+    double capacity_gib;
+    unsigned whole;
+    bool goes_on;
+    enum wo_verify_verdict verdict;
+    enum wo_verify_fit fit;
+    uint32_t batch;
+  } rows[] = {
+      /* Nothing completes it: what fits is open, what does not fit does not. */
+      {7.9, 0, false, WO_VERIFY_OPEN, WO_VERIFY_UNSURE, 1},
+      {7.9, 0, true, WO_VERIFY_OPEN, WO_VERIFY_UNSURE, 1},
+      {4.3, 0, false, WO_VERIFY_NONE_FITS, WO_VERIFY_NO, 1},
+      {9.0, 0, false, WO_VERIFY_NOT_SHOWN, WO_VERIFY_UNSURE, 1},
+      /* Completed: at 4 samples it needs 7.5 GiB, though 6 GiB would do for the refused request. */
+      {7.9, 1, false, WO_VERIFY_PROVEN, WO_VERIFY_YES, 4},
+      {7.6, 1, false, WO_VERIFY_PROVEN, WO_VERIFY_YES, 2},
+      {7.9, 2, false, WO_VERIFY_PROVEN, WO_VERIFY_YES, 4},
+      {7.9, 2, true, WO_VERIFY_PROVEN, WO_VERIFY_YES, 4},
+      {4.6, 1, false, WO_VERIFY_NONE_FITS, WO_VERIFY_NO, 1},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct fixture fixture;
+    struct wo_text text = {0}, json = {0};
+    set_up_ended(&fixture, rows[i].capacity_gib, rows[i].whole, rows[i].goes_on);
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    const struct wo_verify_row *const row = wo_verify_row_of(&verify, 0);
+    if (verify.verdict != rows[i].verdict || row->result.fit != rows[i].fit || row->choices[0].micro_batch != rows[i].batch)
+      fail_msg("row %zu: %s, batch %u: %s", i, wo_verify_verdict_name(verify.verdict), row->choices[0].micro_batch,
+               row->result.why);
+    wo_verify_text(&verify, (struct wo_text_style){.width = 200}, &text);
+    wo_verify_json(&verify, &json);
+    assert_false(text.is_failed || json.is_failed);
+    if (rows[i].whole > 0) assert_non_null(strstr(text.ptr, "completed from the whole step before it"));
+    if (rows[i].verdict == WO_VERIFY_OPEN) assert_non_null(strstr(text.ptr, "whyoom record"));
+    if (rows[i].fit == WO_VERIFY_UNSURE) assert_non_null(strstr(row->result.why, "to spare"));
+    if (rows[i].goes_on) assert_non_null(strstr(text.ptr, "caught"));
+    wo_text_done(&text);
+    wo_text_done(&json);
+    tear_down(&fixture, &verify);
+  }
+}
+
 /* What would be proven on a whole recording is open on one that was cut. */
 static void test_cut_recording(void **state) {
   (void)state;
@@ -196,6 +301,23 @@ static void test_cut_recording(void **state) {
   assert_int_equal(verify.verdict, WO_VERIFY_OPEN);
   assert_null(verify.chosen);
   assert_true(verify.rows[0].result.why[0] != '\0');
+  tear_down(&fixture, &verify);
+}
+
+/* A length that must go far below the proposed one counts double: a set that keeps the proposed one is looked for, and taken. */
+static void test_length_beyond(void **state) {
+  (void)state;
+  struct fixture fixture;
+  set_up(&fixture, 6.0, 1);
+  propose(&fixture, "length", "scale=seq_len=2048:1536", 4);
+  propose(&fixture, "shard", "transform=shard=8", 3);
+  struct wo_verify verify = run(&fixture);
+  assert_int_equal(verify.verdict, WO_VERIFY_PROVEN);
+  assert_int_equal(verify.rows[0].result.fit, WO_VERIFY_YES);
+  assert_true(verify.rows[0].is_beyond);
+  assert_int_equal(verify.rows[0].cost, 8);
+  assert_true(verify.chosen->choice_count == 2 && verify.chosen->cost == 7 && !verify.chosen->is_beyond);
+  assert_true(verify.chosen->choices[0].seq_len >= 1536);
   tear_down(&fixture, &verify);
 }
 
@@ -285,10 +407,10 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_search),        cmocka_unit_test(test_combination), cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_worst_rank),    cmocka_unit_test(test_no_failure),  cmocka_unit_test(test_batch_nobody_proposes),
-      cmocka_unit_test(test_language),      cmocka_unit_test(test_writers),     cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_cut_recording),
+      cmocka_unit_test(test_search),        cmocka_unit_test(test_combination),     cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_worst_rank),    cmocka_unit_test(test_no_failure),      cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),      cmocka_unit_test(test_writers),         cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_cut_recording), cmocka_unit_test(test_ended_recording), cmocka_unit_test(test_length_beyond),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
