@@ -51,8 +51,9 @@ void wo__class_gradient_sources(struct wo__classing *work) {
   }
 }
 
-/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. */
-enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER };
+/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. Its bias is beside
+ * both. */
+enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER, CAST_BIAS };
 
 struct cast {
   uint64_t size_bytes;
@@ -100,7 +101,7 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
   for (size_t first = 0, end; first < casts->count; first = end) {
     size_t count = 0;
     for (end = first; end < casts->count && casts->items[end].size_bytes == casts->items[first].size_bytes; end++) {
-      if (casts->items[end].state != CAST_PARTNER) count++;
+      if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
     }
     uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
     if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
@@ -111,11 +112,41 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
 }
 
-/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
-static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+/* Whether casts i - 1 and i (by birth) were made one right behind the other for one product. */
+static bool is_same_product(const struct wo__classing *work, const struct casts *casts, size_t i) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *first = &instances[casts->items[i - 1].instance], *second = &instances[casts->items[i].instance];
   return second->birth == first->birth + 1 && second->stack == first->stack && (second->stack != WO_NO_STACK);
+}
+
+/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
+static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+  bool has_bias = casts->items[i - 1].state == CAST_BIAS || casts->items[i].state == CAST_BIAS;
+  return !has_bias && is_same_product(work, casts, i);
+}
+
+/* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. Alone beside it stands the weight, as
+ * its input needed no cast. A product that casts its input only adds a bias that was cast before. */
+static void split_bias(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  const struct wo_pattern *pattern = work->pattern;
+  uint32_t next = casts->items[end - 1].instance + 1;
+  if (end - first < 2 || end - first > 3 || next >= pattern->instances.count) return;
+  if ((wo__class_facts(work, next).flags & WO_STACK_BIAS) == 0) return;
+  if (pattern->instances.items[next].birth != pattern->instances.items[next - 1].birth + 1) return;
+  size_t bias = first;
+  for (size_t i = first; i < end; i++) {
+    if (casts->items[i].size_bytes < casts->items[bias].size_bytes) bias = i;
+  }
+  casts->items[bias].state = CAST_BIAS;
+  if (end - first == 2) casts->items[bias == first ? first + 1 : first].state = CAST_WEIGHT;
+}
+
+/* All biases that were cast for products. */
+static void split_biases(const struct wo__classing *work, struct casts *casts) {
+  for (size_t first = 0, end; first < casts->count; first = end) {
+    for (end = first + 1; end < casts->count && is_same_product(work, casts, end);) end++;
+    split_bias(work, casts, first, end);
+  }
 }
 
 /* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when nothing tells.
@@ -180,6 +211,7 @@ enum wo_status wo__class_weight_copies(struct wo__classing *work) {
     return WO_E_NOMEM;
   }
   if (casts.count > 0) {
+    split_biases(work, &casts);
     take_by_count(work, &casts);
     int weight_first = mark_partners(work, &casts);
     if (weight_first != 0) split_pairs(work, &casts, weight_first);
@@ -187,7 +219,7 @@ enum wo_status wo__class_weight_copies(struct wo__classing *work) {
   }
   for (size_t i = 0; i < casts.count; i++) {
     const struct cast *cast = &casts.items[i];
-    if (cast->state == CAST_WEIGHT) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
+    if (cast->state == CAST_WEIGHT || cast->state == CAST_BIAS) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
     bool may_be = cast->state == CAST_OPEN && parameters_of(work, cast->size_bytes) > 0;
     if (may_be) wo__class_set(work, cast->instance, WO_CLASS_RULE_MAYBE_WEIGHT_COPY);
   }

@@ -12,6 +12,8 @@ struct wo__classing {
   uint32_t *freed_at;              /* instance that each request freed, or WO_NO_INSTANCE */
   uint8_t *phase_at;               /* phase of the latest birth up to each request */
   uint32_t *pass_end;              /* for each request: the next one that was born in another phase */
+  uint32_t program_end;            /* the request behind which a program that ends only frees; none: the count of requests */
+  uint32_t last_backward;          /* the request at which the last backward pass that came to its end began; none: 0 */
   struct wo_size_counts lasting;   /* sizes of what never dies and was not born in backward or in the optimizer */
   struct wo_size_counts gradients; /* sizes of the gradients found */
 };

@@ -145,6 +145,71 @@ static void weights_are_told_by_order(void **state) {
   check_rows(last, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* A bias is cast before its weight, and is neither the weight nor the input of its product. */
+static void a_bias_is_no_operand(void **state) {
+  (void)state;
+#define CAST "at::_ops::_to_copy::call(|at::_ops::linear::call(|forward@m.py:"
+#define PRODUCT "at::_ops::addmm::call(|at::_ops::linear::call(|forward@m.py:"
+  static const struct row rows[] = {
+      {NULL, 128, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 6000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 8000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 8000, -1, WO_CLASS_RULE_PARAMETER},
+      {CAST "1" TRAIN, 64, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* the input is of two bytes already */
+      {CAST "1" TRAIN, 4000, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {PRODUCT "1" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {CAST "2" TRAIN, 64, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {CAST "2" TRAIN, 4000, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {CAST "2" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {PRODUCT "2" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {CAST "3" TRAIN, 3000, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* another product shows that weights come first */
+      {CAST "3" TRAIN, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+      {"at::_ops::mm::call(|at::_ops::linear::call(|forward@m.py:3" TRAIN, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+  };
+#undef CAST
+#undef PRODUCT
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+#define SETUP "at::_ops::_to_copy::call(|_apply@torch/nn/modules/module.py:9"
+#define FORWARD "at::_ops::mul_Tensor::call(|forward@m.py:1" TRAIN
+#define BACKWARD "at::_ops::mul_Tensor::call(|torch::autograd::generated::MulBackward0::apply(" ENGINE
+#define STEP "at::_ops::zeros_like::call(|step@optimizer.py:3" TRAIN
+
+/* The functions of a program return, and all that it had goes: what lasted to then was there for good. */
+static void a_program_that_ends(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, 5, WO_CLASS_RULE_START_SETUP},        {FORWARD, 5000, 2, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 4, WO_CLASS_RULE_GRADIENT},        {STEP, 4000, 5, WO_CLASS_RULE_OPTIMIZER_STATE},
+      {STEP, 4000, 4, WO_CLASS_RULE_OPTIMIZER_TEMPORARY}, {STEP, 4000, 5, WO_CLASS_RULE_OPTIMIZER_STATE},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* The end of a step only frees as well; without a model that goes it is no end of the program. */
+static void a_step_that_ends(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 4000, -1, WO_CLASS_RULE_PARAMETER},
+      {FORWARD, 5000, 2, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 3, WO_CLASS_RULE_GRADIENT},
+      {STEP, 4000, 3, WO_CLASS_RULE_OPTIMIZER_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* What a pass made that did not come to its end still belongs to that pass; what outlived a whole one stays. */
+static void a_pass_that_was_cut_off(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, -1, WO_CLASS_RULE_START_SETUP},  {FORWARD, 5000, -1, WO_CLASS_RULE_PERSISTENT},
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},  {STEP, 4000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+      {FORWARD, 5000, -1, WO_CLASS_RULE_ACTIVATION}, {BACKWARD, 700, -1, WO_CLASS_RULE_BACKWARD_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 static void without_stacks_life_and_size_remain(void **state) {
   (void)state;
   static const struct row rows[] = {
@@ -200,6 +265,10 @@ int main(void) {
       cmocka_unit_test(rules_by_stack_and_life),
       cmocka_unit_test(gradients_have_sources),
       cmocka_unit_test(weights_are_told_by_order),
+      cmocka_unit_test(a_bias_is_no_operand),
+      cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(a_step_that_ends),
+      cmocka_unit_test(a_pass_that_was_cut_off),
       cmocka_unit_test(without_stacks_life_and_size_remain),
       cmocka_unit_test(annotations_tell_the_step),
       cmocka_unit_test(rules_are_told),
