@@ -1,6 +1,7 @@
 /* Which temporaries belong to parameters rather than to activations: what became a gradient, and copies of weights. Both are
  * decided by lives: a tensor that is consumed dies right after the birth of what was made of it. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cuda_replay/classify_work.h"
@@ -94,7 +95,8 @@ static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_byt
 }
 
 /* The casts of each size are weights when they are no more than the parameters of that size; without operators, when they are as
- * many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
+ * many, or so many times as many (a pass for each). Embeddings have parameters that no product casts, so fewer are fine. Partners
+ * do not count. */
 static void take_by_count(const struct wo__classing *work, struct casts *casts) {
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
@@ -104,7 +106,7 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
       if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
     }
     uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
-    if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
+    if (parameters == 0 || (has_native ? count > parameters : count == 0 || count % parameters != 0)) continue;
     for (size_t i = first; i < end; i++) {
       if (casts->items[i].state == CAST_OPEN) casts->items[i].state = CAST_WEIGHT;
     }
@@ -141,11 +143,46 @@ static void split_bias(const struct wo__classing *work, struct casts *casts, siz
   if (end - first == 2) casts->items[bias == first ? first + 1 : first].state = CAST_WEIGHT;
 }
 
+/* The whole number whose square is left * right / over, 0 when there is none. */
+static uint64_t root_of(uint64_t left, uint64_t right, uint64_t over) {
+  double square = (double)left * (double)right / (double)over;
+  uint64_t root = (uint64_t)(sqrt(square) + 0.5);
+  return (double)root * (double)root == square ? root : 0;
+}
+
+/* Whether three sizes (in elements) can be a weight of out x in, an input of n x in and their product of n x out. */
+static bool is_product(uint64_t weight, uint64_t input, uint64_t product) {
+  uint64_t in = root_of(weight, input, product), out = root_of(weight, product, input);
+  return in > 0 && out > 0 && in * out == weight && input % in == 0 && product % out == 0;
+}
+
+/* Without operators: what one line makes, one right behind the other, is bias, weight and input as far as they are cast, and the
+ * product. Only the first that is as large as a parameter can be the weight; a bias before it divides it and the product. */
+static void split_line(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  struct cast *line = &casts->items[first];
+  size_t count = end - first, weight = 0;
+  if (count < 2 || parameters_of(work, line[0].size_bytes) == 0) return;
+  uint64_t bias = line[0].size_bytes;
+  bool has_two = count >= 3 && bias < line[1].size_bytes && parameters_of(work, line[1].size_bytes) > 0;
+  if (has_two && line[1].size_bytes % bias == 0)
+    weight = line[2].size_bytes % bias == 0 || (count > 3 && line[3].size_bytes % bias == 0);
+  bool is_shown = weight == 1;
+  if (count >= weight + 3)
+    is_shown =
+        is_shown || is_product(line[weight].size_bytes / 2, line[weight + 1].size_bytes / 2, line[weight + 2].size_bytes / 2);
+  if (weight == 1) line[0].state = CAST_BIAS;
+  if (is_shown) line[weight].state = CAST_WEIGHT;
+  for (size_t i = weight + 1; i < count; i++) line[i].state = CAST_PARTNER;
+}
+
 /* All biases that were cast for products. */
 static void split_biases(const struct wo__classing *work, struct casts *casts) {
   for (size_t first = 0, end; first < casts->count; first = end) {
     for (end = first + 1; end < casts->count && is_same_product(work, casts, end);) end++;
-    split_bias(work, casts, first, end);
+    if ((work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0)
+      split_bias(work, casts, first, end);
+    else
+      split_line(work, casts, first, end);
   }
 }
 
