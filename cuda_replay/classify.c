@@ -244,12 +244,36 @@ static void class_logits(struct wo__classing *work) {
   }
 }
 
+static int compare_made(const void *a, const void *b) {
+  const struct wo__made *left = a, *right = b;
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
+}
+
+/* Gathers what forward made and freed. */
+static bool gather_remade(struct wo__classing *work) {
+  size_t count = work->pattern->instances.count;
+  work->remade = malloc((count > 0 ? count : 1) * sizeof work->remade[0]);
+  if (work->remade == NULL) return false;
+  for (size_t i = work->pattern->start_count; i < count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    if (work->classes->marks.items[i].phase != WO_PHASE_FORWARD || instance->stack == WO_NO_STACK) continue;
+    if (!is_lasting(work, instance))
+      work->remade[work->remade_count++] = (struct wo__made){instance->size_bytes, instance->stack};
+  }
+  qsort(work->remade, work->remade_count, sizeof work->remade[0], compare_made);
+  return true;
+}
+
 /* What a whole program made and never freed: constant, unless it is of a pass that did not come to its end (jobs die in the
- * middle of one). Where no stack tells what was set up, parameters are among it. */
+ * middle of one), or a variable of the last pass, as passes before set it, too. Where no stack tells what was set up, parameters
+ * are among it. */
 static bool is_persistent(const struct wo__classing *work, const struct wo_instance *instance, struct wo_stack_facts facts) {
   if (work->pattern->start_count > 0 || !is_lasting(work, instance) || facts.kind == WO_OP_MATMUL) return false;
   bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
-  return !has_setup || instance->birth < work->last_backward;
+  struct wo__made made = {instance->size_bytes, instance->stack};
+  bool is_remade = bsearch(&made, work->remade, work->remade_count, sizeof made, compare_made) != NULL;
+  return !has_setup || (instance->birth < work->last_backward && !is_remade);
 }
 
 /* Everything that no special rule took, by phase and life. */
@@ -321,6 +345,7 @@ static enum wo_status class_all(struct wo__classing *work, const struct wo_trace
   if (!index_requests(work)) return WO_E_NOMEM;
   find_end(work);
   find_phases(work, trace);
+  if (!gather_remade(work)) return WO_E_NOMEM;
   class_by_stack(work);
   if (!count_lasting(work) || !class_gradients(work)) return WO_E_NOMEM;
   wo__class_gradient_sources(work);
@@ -350,6 +375,7 @@ enum wo_status wo_classify(struct wo_pattern *pattern, const struct wo_trace *tr
   free(work.freed_at);
   free(work.pass_end);
   free(work.phase_at);
+  free(work.remade);
   wo_size_counts_done(&work.lasting);
   wo_size_counts_done(&work.gradients);
   if (status != WO_OK) {

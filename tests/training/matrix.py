@@ -52,7 +52,7 @@ add_sizes("llama-checkpoint", "--model llama --dtype bf16 --checkpoint --layers 
 add_sizes("llama-lora-checkpoint", "--model llama --dtype bf16 --lora 16 --checkpoint --layers 8 --from-step 1", (2, 8), (1024, 2048))
 add_sizes("gpt-accumulate", "--model gpt --accumulate 2", (2, 4), (512, 1024))
 add_sizes("large", "--model gpt --width 1536 --layers 24 --vocabulary 50304 --steps 3", (2, 4, 8), (1024, 2048))
-add_sizes("conv", "--model conv", (2, 4, 8, 16), (256,))
+add_sizes("conv", "--model conv --dtype fp32", (2, 4, 8, 16), (256,))
 add_sizes("varying", "--model varying --steps 12", (2, 4, 8), (1024,))
 add_sizes("varying-expandable", "--model varying --steps 12", (2, 4, 8), (1024,), "expandable_segments:True")
 

@@ -199,6 +199,17 @@ static void a_step_that_ends(void **state) {
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* The data of the last pass is still there when the program is recorded; that of the passes before it was freed. */
+static void a_variable_of_the_last_pass(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, -1, WO_CLASS_RULE_START_SETUP},         {FORWARD, 5000, 3, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},         {FORWARD, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 700, 5, WO_CLASS_RULE_BACKWARD_TEMPORARY}, {STEP, 4000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 /* What a pass made that did not come to its end still belongs to that pass; what outlived a whole one stays. */
 static void a_pass_that_was_cut_off(void **state) {
   (void)state;
@@ -261,17 +272,12 @@ static void rules_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(classes_of_a_step),
-      cmocka_unit_test(rules_by_stack_and_life),
-      cmocka_unit_test(gradients_have_sources),
-      cmocka_unit_test(weights_are_told_by_order),
-      cmocka_unit_test(a_bias_is_no_operand),
-      cmocka_unit_test(a_program_that_ends),
-      cmocka_unit_test(a_step_that_ends),
-      cmocka_unit_test(a_pass_that_was_cut_off),
-      cmocka_unit_test(without_stacks_life_and_size_remain),
-      cmocka_unit_test(annotations_tell_the_step),
-      cmocka_unit_test(rules_are_told),
+      cmocka_unit_test(classes_of_a_step),         cmocka_unit_test(rules_by_stack_and_life),
+      cmocka_unit_test(gradients_have_sources),    cmocka_unit_test(weights_are_told_by_order),
+      cmocka_unit_test(a_bias_is_no_operand),      cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(a_step_that_ends),          cmocka_unit_test(a_variable_of_the_last_pass),
+      cmocka_unit_test(a_pass_that_was_cut_off),   cmocka_unit_test(without_stacks_life_and_size_remain),
+      cmocka_unit_test(annotations_tell_the_step), cmocka_unit_test(rules_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
