@@ -95,8 +95,7 @@ static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_byt
 }
 
 /* The casts of each size are weights when they are no more than the parameters of that size; without operators, when they are as
- * many, or so many times as many (a pass for each). Embeddings have parameters that no product casts, so fewer are fine. Partners
- * do not count. */
+ * many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
 static void take_by_count(const struct wo__classing *work, struct casts *casts) {
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
@@ -106,7 +105,7 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
       if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
     }
     uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
-    if (parameters == 0 || (has_native ? count > parameters : count == 0 || count % parameters != 0)) continue;
+    if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
     for (size_t i = first; i < end; i++) {
       if (casts->items[i].state == CAST_OPEN) casts->items[i].state = CAST_WEIGHT;
     }

@@ -80,12 +80,33 @@ def add_failure(base, percent):
     return name
 
 
-for base in ("gpt-8x1024", "gpt-steady-8x1024", "gpt-written-8x768", "gpt-expandable-8x1024", "llama-8x1280", "llama-lora-8x1024",
+for base in ("gpt-8x1024", "gpt-written-8x768", "gpt-expandable-8x1024", "llama-8x1280", "llama-lora-8x1024",
              "llama-checkpoint-8x1024", "conv-16x256", "large-4x2048", "varying-8x1024", "varying-expandable-8x1024", "t-gpt-max_split_size_mb"):
     for percent in (60, 80, 96):
         add_failure(base, percent)
 for base, target, scale in (("gpt-8x1024", "gpt-4x1024", "micro_batch=8:4"), ("llama-8x1280", "llama-4x1280", "micro_batch=8:4"),
-                            ("gpt-steady-8x1024", "gpt-steady-4x1024", "micro_batch=8:4"),
                             ("llama-lora-8x1024", "llama-lora-4x1024", "micro_batch=8:4"),
                             ("large-4x2048", "large-2x2048", "micro_batch=4:2"), ("gpt-written-8x768", "gpt-written-4x768", "micro_batch=8:4")):
     predict("from a failed run", f"{base}-at-96", target, "--scale", scale)
+
+# Small ones that are kept in cases/ with what they really took: (group, from, to, options) as above, and by how many percent reserved and
+# allocated may be off.
+CASES = []
+SMALL = "--width 256 --vocabulary 4096 --layers 2 --steps 2"
+
+
+def add_case(source, target, reserved_pct, allocated_pct, *options):
+    CASES.append((source, target, reserved_pct, allocated_pct, list(options)))
+
+
+for label, arguments in (("gpt", f"--model gpt {SMALL}"), ("python", f"--model gpt --stacks python {SMALL}"),
+                         ("llama", f"--model llama --dtype bf16 --lora 8 {SMALL}"), ("written", f"--model gpt --attention written --dtype fp32 {SMALL}")):
+    for size in ((2, 128), (4, 128), (2, 192)):
+        add_run(f"case-{label}-{size[0]}x{size[1]}", f"{arguments} --micro-batch {size[0]} --length {size[1]}")
+    add_case(f"case-{label}-2x128", f"case-{label}-4x128", 3, 1, "--scale", "micro_batch=2:4")
+    add_case(f"case-{label}-4x128", f"case-{label}-2x128", 3, 1, "--scale", "micro_batch=4:2")
+    add_case(f"case-{label}-2x128", f"case-{label}-2x192", 3, 1, "--scale", "seq_len=128:192")
+CHECKPOINTED = "--model gpt --width 256 --vocabulary 4096 --layers 3 --steps 2 --micro-batch 8 --length 256"
+add_run("case-layers", CHECKPOINTED)
+add_run("case-layers-checkpoint", CHECKPOINTED + " --checkpoint")
+add_case("case-layers", "case-layers-checkpoint", 3, 1, "--transform", "checkpoint")

@@ -171,6 +171,30 @@ static void a_bias_is_no_operand(void **state) {
   check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* Stacks of Python only: a line makes bias, weight, input and product. With sizes that are all alike order decides; a line
+ * without a bias must have the sizes of a product. */
+static void a_line_tells_its_weight(void **state) {
+  (void)state;
+#define LINE(n) "forward@linear.py:1|forward@m.py:" #n TRAIN
+  static const struct row rows[] = {
+      {NULL, 128, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 4096, -1, WO_CLASS_RULE_PARAMETER}, /* 32 x 32 in 4 bytes */
+      {NULL, 8192, -1, WO_CLASS_RULE_PARAMETER}, /* 64 x 32 */
+      {LINE(1), 64, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {LINE(1), 2048, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {LINE(1), 2048, -1, WO_CLASS_RULE_ACTIVATION}, /* 32 rows */
+      {LINE(1), 2048, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(2), 4096, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* 64 x 32; 16 rows */
+      {LINE(2), 1024, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(2), 2048, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(3), 4096, -1, WO_CLASS_RULE_MAYBE_WEIGHT_COPY}, /* no product has these sizes */
+      {LINE(3), 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(3), 600, -1, WO_CLASS_RULE_ACTIVATION},
+  };
+#undef LINE
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 #define SETUP "at::_ops::_to_copy::call(|_apply@torch/nn/modules/module.py:9"
 #define FORWARD "at::_ops::mul_Tensor::call(|forward@m.py:1" TRAIN
 #define BACKWARD "at::_ops::mul_Tensor::call(|torch::autograd::generated::MulBackward0::apply(" ENGINE
@@ -272,12 +296,19 @@ static void rules_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(classes_of_a_step),         cmocka_unit_test(rules_by_stack_and_life),
-      cmocka_unit_test(gradients_have_sources),    cmocka_unit_test(weights_are_told_by_order),
-      cmocka_unit_test(a_bias_is_no_operand),      cmocka_unit_test(a_program_that_ends),
-      cmocka_unit_test(a_step_that_ends),          cmocka_unit_test(a_variable_of_the_last_pass),
-      cmocka_unit_test(a_pass_that_was_cut_off),   cmocka_unit_test(without_stacks_life_and_size_remain),
-      cmocka_unit_test(annotations_tell_the_step), cmocka_unit_test(rules_are_told),
+      cmocka_unit_test(classes_of_a_step),
+      cmocka_unit_test(rules_by_stack_and_life),
+      cmocka_unit_test(gradients_have_sources),
+      cmocka_unit_test(weights_are_told_by_order),
+      cmocka_unit_test(a_bias_is_no_operand),
+      cmocka_unit_test(a_line_tells_its_weight),
+      cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(a_step_that_ends),
+      cmocka_unit_test(a_variable_of_the_last_pass),
+      cmocka_unit_test(a_pass_that_was_cut_off),
+      cmocka_unit_test(without_stacks_life_and_size_remain),
+      cmocka_unit_test(annotations_tell_the_step),
+      cmocka_unit_test(rules_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
