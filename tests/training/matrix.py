@@ -63,6 +63,8 @@ for label, arguments in (("gpt", "--model gpt --micro-batch 8"), ("llama", "--mo
     base = add_run(f"t-{label}", arguments)
     predict("checkpoint", base, add_run(f"t-{label}-checkpoint", arguments + " --checkpoint"), "--transform", "checkpoint")
     predict("accumulate", base, add_run(f"t-{label}-accumulate", arguments + " --accumulate 2"), "--transform", "accumulate=2")
+    predict("offload-optimizer", base, add_run(f"t-{label}-offload", arguments + " --offload-optimizer"), "--transform", "offload-optimizer")
+    predict("shard", base, add_run(f"t-{label}-shard", arguments + " --shard 8"), "--transform", "shard=8")
     predict("empty-cache", base, add_run(f"t-{label}-empty", arguments + " --empty-cache"), "--transform", "empty-cache")
 for settings in ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4"):
     for label, arguments in (("gpt", "--model gpt --micro-batch 8"), ("varying", "--model varying --steps 12 --micro-batch 8 --length 1024"),

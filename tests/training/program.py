@@ -2,7 +2,8 @@
 """One training run, in one of many variants, recorded: real torch, on a GPU or over the stub libraries beside this file.
 
 usage: program.py --out DIR [--model gpt|llama|conv|varying] [--micro-batch N] [--length N] [--width N] [--layers N] [--vocabulary N]
-                  [--steps N] [--accumulate N] [--optimizer adamw|sgd|momentum|adam-single|adamw-fused] [--dtype autocast|bf16|fp32]
+                  [--steps N] [--accumulate N] [--shard N] [--offload-optimizer]
+                  [--optimizer adamw|sgd|momentum|adam-single|adamw-fused] [--dtype autocast|bf16|fp32]
                   [--attention fused|written] [--checkpoint] [--lora RANK] [--loss-parts N] [--keep-gradients] [--clip] [--empty-cache]
                   [--stacks python|all] [--from-step N] [--limit BYTES]
 
@@ -181,10 +182,43 @@ def lengths_of(args):
     return [max(16, args.length * shares[step % len(shares)] // 16) for step in range(args.steps)]
 
 
+def shard(torch, args, model):
+    """Sharded over so many GPUs, of which this is the first: the others are not there, and nothing is sent to them."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=args.shard)
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
+
+
+class OffloadedStep:
+    """An optimizer whose parameters and states are on the CPU; gradients go there, parameters come back."""
+
+    def __init__(self, torch, args, parameters):
+        self.there = parameters
+        self.here = [p.detach().cpu().requires_grad_(True) for p in parameters]
+        self.optimizer = make_optimizer(torch, args, self.here)
+
+    def step(self):
+        for here, there in zip(self.here, self.there):
+            here.grad = there.grad.cpu()
+        self.optimizer.step()
+        for here, there in zip(self.here, self.there):
+            there.data.copy_(here.detach())
+
+    def zero_grad(self, set_to_none):
+        for there in self.there:
+            there.grad = None if set_to_none else there.grad.zero_()
+
+
 def run_steps(torch, args, parts, before_step):
     kind, batch, loss = parts
     model = kind().to("cuda", torch.bfloat16 if args.dtype == "bf16" else torch.float32)
-    optimizer = make_optimizer(torch, args, [p for p in model.parameters() if p.requires_grad])
+    if args.shard:
+        shard(torch, args, model)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = OffloadedStep(torch, args, parameters) if args.offload_optimizer else make_optimizer(torch, args, parameters)
     for step, length in enumerate(lengths_of(args)):
         before_step(step)
         for _ in range(args.accumulate):
@@ -206,13 +240,13 @@ def parse(words):
     parser.add_argument("--out", required=True)
     parser.add_argument("--model", choices=("gpt", "llama", "conv", "varying"), default="gpt")
     for name, value in (("micro-batch", 4), ("length", 512), ("width", 1024), ("layers", 8), ("vocabulary", 32000), ("steps", 4),
-                        ("accumulate", 1), ("lora", 0), ("loss-parts", 1), ("from-step", 0), ("limit", 0)):
+                        ("accumulate", 1), ("shard", 0), ("lora", 0), ("loss-parts", 1), ("from-step", 0), ("limit", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--optimizer", choices=("adamw", "adamw-single", "adamw-fused", "sgd", "momentum"), default="adamw")
     parser.add_argument("--dtype", choices=("autocast", "bf16", "fp32"), default="autocast")
     parser.add_argument("--attention", choices=("fused", "written"), default="fused")
     parser.add_argument("--stacks", choices=("python", "all"), default="all")
-    for name in ("checkpoint", "keep-gradients", "clip", "empty-cache"):
+    for name in ("checkpoint", "offload-optimizer", "keep-gradients", "clip", "empty-cache"):
         parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args(words)
 
