@@ -103,7 +103,7 @@ def train(torch, args):
     torch.cuda.synchronize()
 
 
-def begin_recording(torch, stacks="python"):
+def begin_recording(torch, stacks):
     torch.cuda.memory._record_memory_history(max_entries=1000000, stacks=stacks)
 
 
@@ -144,7 +144,7 @@ def main():
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=512, help="tokens, or the side of an image")
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--stacks", choices=("python", "all"), default="python")
+    parser.add_argument("--stacks", choices=("python", "all"), default="all")
     parser.add_argument("--limit", type=int, default=0, help="bytes that the allocator may take")
     args = parser.parse_args()
     try:
