@@ -56,6 +56,13 @@ add_sizes("conv", "--model conv --dtype fp32", (2, 4, 8, 16), (256,))
 add_sizes("varying", "--model varying --steps 12", (2, 4, 8), (1024,))
 add_sizes("varying-expandable", "--model varying --steps 12", (2, 4, 8), (1024,), "expandable_segments:True")
 
+# A second recording tells how sizes grow (@ names the run of a recording).
+for group in ("gpt", "gpt-steady", "gpt-python", "llama-lora"):
+    length = 1024
+    for a, b, pair in ((2, 8, 4), (8, 2, 4), (4, 8, 2)):
+        predict("pair", f"{group}-{a}x{length}", f"{group}-{b}x{length}", "--scale", f"micro_batch={a}:{b}", "--pair",
+                f"@{group}-{pair}x{length}")
+
 # Transforms: a program before and after.
 for label, arguments in (("gpt", "--model gpt --micro-batch 8"), ("llama", "--model llama --dtype bf16 --micro-batch 8 --length 1024"),
                          ("written", "--model gpt --attention written --micro-batch 8"),
