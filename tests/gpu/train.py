@@ -50,13 +50,13 @@ def make_gpt(torch, length):
             self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
         def forward(self, ids):
-            x = self.tokens(ids) + self.places
+            x = self.tokens(ids) + self.places[: ids.shape[1]]
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))
 
-    def batch(count):
-        ids = torch.randint(0, VOCABULARY, (count, length + 1), device="cuda")
+    def batch(count, step_length):
+        ids = torch.randint(0, VOCABULARY, (count, step_length + 1), device="cuda")
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
     def loss(output, target):
@@ -65,7 +65,7 @@ def make_gpt(torch, length):
     return Gpt, batch, loss
 
 
-def make_conv(torch, length):
+def make_conv(torch):
     nn = torch.nn
 
     def stage(before, after):
@@ -81,26 +81,33 @@ def make_conv(torch, length):
         def forward(self, x):
             return self.head(self.stages(x).mean(dim=(2, 3)))
 
-    def batch(count):
-        return torch.randn(count, 3, length, length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
+    def batch(count, step_length):
+        return torch.randn(count, 3, step_length, step_length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
 
     return Conv, batch, nn.functional.cross_entropy
 
 
 def train(torch, args):
     """Runs the steps."""
-    make = make_gpt if args.model == "gpt" else make_conv
-    kind, batch, loss = make(torch, args.length)
+    kind, batch, loss = make_gpt(torch, args.length) if args.model == "gpt" else make_conv(torch)
     model = kind().cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    for _ in range(args.steps):
-        data, target = batch(args.micro_batch)
+    for step in range(args.steps):
+        data, target = batch(args.micro_batch, args.first_length if step == 0 and args.first_length else args.length)
         with torch.autocast("cuda", dtype=torch.bfloat16):
             value = loss(model(data), target)
         value.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     torch.cuda.synchronize()
+
+
+def limit_memory(torch, limit_bytes):
+    """Caps the allocator (0: as the card is) and returns the card's bytes."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    if limit_bytes:
+        torch.cuda.set_per_process_memory_fraction(limit_bytes / total)
+    return total
 
 
 def begin_recording(torch, stacks):
@@ -112,9 +119,7 @@ def record(torch, args, body, begins_now=True):
     leaves the beginning to the body. args: out, limit, stacks and what else describes the run."""
     os.makedirs(args.out, exist_ok=True)
     torch.manual_seed(1)
-    total = torch.cuda.get_device_properties(0).total_memory
-    if args.limit:
-        torch.cuda.set_per_process_memory_fraction(args.limit / total)
+    total = limit_memory(torch, args.limit)
     if begins_now:
         begin_recording(torch, args.stacks)
     begin = time.monotonic()
@@ -139,10 +144,13 @@ def record(torch, args, body, begins_now=True):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", required=True)
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--out")
+    kind.add_argument("--plain", action="store_true")
     parser.add_argument("--model", choices=("gpt", "conv"), default="gpt")
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=512, help="tokens, or the side of an image")
+    parser.add_argument("--first-length", type=int, default=0, help="of the first step alone; 0: as the others")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--stacks", choices=("python", "all"), default="all")
     parser.add_argument("--limit", type=int, default=0, help="bytes that the allocator may take")
@@ -155,7 +163,12 @@ def main():
     if not torch.cuda.is_available():
         print("skipped: torch sees no GPU")
         return 77
-    record(torch, args, lambda: train(torch, args))
+    if args.plain:
+        limit_memory(torch, args.limit)
+        train(torch, args)
+    else:
+        del args.plain
+        record(torch, args, lambda: train(torch, args))
     return 0
 
 

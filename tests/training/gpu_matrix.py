@@ -20,7 +20,8 @@ def main():
     whyoom, scratch = map(os.path.abspath, sys.argv[1:3])
     os.makedirs(scratch, exist_ok=True)
     bench = measure.Bench(whyoom, scratch, NO_LIMIT_S)
-    for step in (measure.train_sizes, measure.train_settings, measure.train_into_failure, measure.predict_all):
+    for step in (measure.train_sizes, measure.train_settings, measure.train_into_failure, measure.prove_whole_way,
+                 measure.predict_all):
         step(bench)
     bench.raw["not_run"] += ["replays on a GPU", "nvidia-smi dmon"]
     facts = bench.raw["runs"][0]["run"]
