@@ -155,6 +155,10 @@ static void test_diff(void **state) {
   expect_diff("1\n", "x\n1\n", "--- a/f\n+++ b/f\n@@ -1,1 +1,2 @@\n+x\n 1\n");
   expect_diff("1", "2",
               "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-1\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n");
+  expect_diff("1\n2\n3\n", "1\nx\ny\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n+x\n+y\n");
+  expect_diff("1\n2\n3\n4\n5\n", "x\ny\n3\nz\nn\n5\n", "--- a/f\n+++ b/f\n@@ -1,5 +1,6 @@\n-1\n-2\n+x\n+y\n 3\n-4\n+z\n+n\n 5\n");
+  expect_diff("1\n2", "x\ny",
+              "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-1\n-2\n\\ No newline at end of file\n+x\n+y\n\\ No newline at end of file\n");
   expect_diff("a\n1\n2\n3\n4\n5\n6\n7\n8\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\n8\nB\n",
               "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+B\n");
 }
@@ -357,7 +361,7 @@ static void test_program(void **state) {
   make_copy(&copy, "run_lora.sh", false, true);
   assert_int_equal(run_copy(&copy, NULL, &result), 0);
   assert_int_equal(strncmp(result.out, "--- a/", 6), 0);
-  assert_non_null(strstr(result.err, "proven: fix 1 fits"));
+  assert_non_null(strstr(result.err, "proven: fix 9 fits"));
   assert_non_null(strstr(result.err, "apply it with patch -d / -p1"));
   wo_process_done(&result);
   assert_true(has_content(copy.script, copy.before, copy.len));
