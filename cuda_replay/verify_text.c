@@ -6,7 +6,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Columns behind the title: peak, margin, fits, proof, cost. */
+/* Columns behind the title: needs, margin, fits, proof, cost. */
 enum {
   PEAK_COLUMNS = 17,
   MARGIN_COLUMNS = 11,
@@ -101,14 +101,24 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
   add_wrapped(out, title, INDENT, INDENT + columns);
 }
 
+/* What the value of a search is: of micro-batch and length it is the first that gets smaller. */
+static void add_searched(const struct wo_verify_row *row, struct wo_text *text) {
+  const struct wo_scale_axis *const batch = &row->replayed.change.scale.axes[WO_AXIS_MICRO_BATCH];
+  const bool is_batch = batch->to < batch->from;
+  if (row->result.fit != WO_VERIFY_YES)
+    wo_text_add(text, "%s", is_batch ? ": the smallest micro-batch there is" : ": the shortest length that is tried");
+  else
+    wo_text_add(text, "%s%s", is_batch ? ": the largest micro-batch that fits" : ": the greatest length that fits",
+                row->is_beyond ? "; the proposed length is not shown to fit" : "");
+}
+
 /* What stands below a row: what was replayed, and why it is no answer. */
 static void add_remarks(const struct wo_verify_row *row, size_t width, struct wo_text *out) {
   struct wo_text text = {0};
   if (row->change.len > 0) {
     wo_text_add(&text, "replayed as ");
     wo_text_add_view(&text, row->change);
-    if (row->is_searched)
-      wo_text_add(&text, row->result.fit == WO_VERIFY_YES ? ", the largest value that fits" : ", the smallest value");
+    if (row->is_searched) add_searched(row, &text);
   }
   if (row->result.why[0] != '\0') wo_text_add(&text, "%s%s", text.len > 0 ? "; " : "", row->result.why);
   if (text.is_failed) out->is_failed = true;
@@ -136,7 +146,7 @@ static void add_untried(const struct wo_verify *verify, size_t width, struct wo_
 
 static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
   const size_t columns = title_columns(verify, width);
-  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "peak reserved",
+  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "needs",
               MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", (int)proof_columns(verify) - 1, "proof", COST_COLUMNS - 1,
               "cost");
   if (verify->asked.subject_count > 0) {

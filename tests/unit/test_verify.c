@@ -118,6 +118,49 @@ static void test_search(void **state) {
   }
 }
 
+/* A program that holds 4 GiB at once, and leaves 5 GiB of idle blocks behind where it may. */
+static struct wo_recording *make_leavings(void) {
+  struct wo_text text = {0};
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n");
+  for (unsigned gib = 2; gib <= 4; gib++)
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u}\n{\"free\": %u}\n", (unsigned long long)gib << 30, gib, gib);
+  assert_int_equal(wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err), WO_OK);
+  wo_text_done(&text);
+  return recording;
+}
+
+/* What does not fit needs the least card on which it runs, not what it would take of an endless one; that card is enough, and
+ * one that is smaller by more than a 128th is not. Where no capacity is known there is only the endless one. */
+static void test_needs(void **state) {
+  (void)state;
+  static const struct {
+    double capacity_gib, lo_gib, hi_gib;
+    enum wo_verify_fit fit;
+  } rows[] = {
+      {2.5, 4.0, 4.05, WO_VERIFY_NO},  {3.9, 4.0, 4.05, WO_VERIFY_NO},  {4.1, 4.0, 4.1, WO_VERIFY_UNSURE},
+      {4.5, 4.0, 4.25, WO_VERIFY_YES}, {0, 9.0, 9.0, WO_VERIFY_UNSURE},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_recording *const recording = make_leavings();
+    const struct wo_job_sizes sizes = {.allocated_bytes = rows[i].capacity_gib > 0 ? rows[i].capacity_gib * GIB : -1};
+    struct wo_verify_subject subject;
+    struct wo_verify_result result;
+    struct wo_err err = {0};
+    assert_int_equal(wo_verify_subject_make(recording, &recording->traces.items[0], WO_VIEW("t"), &sizes, 0, 0, &subject, &err),
+                     WO_OK);
+    assert_int_equal(wo_verify_try(&subject, NULL, 3, &result, &err), WO_OK);
+    const double lo = (double)result.reserved_lo_bytes / GIB, hi = (double)result.reserved_hi_bytes / GIB;
+    if (result.fit != rows[i].fit || lo < rows[i].lo_gib || hi < lo || hi > rows[i].hi_gib)
+      fail_msg("row %zu: %d, %.3f to %.3f", i, (int)result.fit, lo, hi);
+    if (subject.capacity_bytes > 0)
+      assert_int_equal(result.margin_bytes, (int64_t)subject.capacity_bytes - (int64_t)result.reserved_hi_bytes);
+    wo_verify_subject_done(&subject);
+    wo_recording_free(recording);
+  }
+}
+
 /* Neither is enough alone; together the batch need only be quartered. */
 static void test_combination(void **state) {
   (void)state;
@@ -407,10 +450,19 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_search),        cmocka_unit_test(test_combination),     cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_worst_rank),    cmocka_unit_test(test_no_failure),      cmocka_unit_test(test_batch_nobody_proposes),
-      cmocka_unit_test(test_language),      cmocka_unit_test(test_writers),         cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_cut_recording), cmocka_unit_test(test_ended_recording), cmocka_unit_test(test_length_beyond),
+      cmocka_unit_test(test_search),
+      cmocka_unit_test(test_needs),
+      cmocka_unit_test(test_combination),
+      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_worst_rank),
+      cmocka_unit_test(test_no_failure),
+      cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),
+      cmocka_unit_test(test_writers),
+      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_cut_recording),
+      cmocka_unit_test(test_ended_recording),
+      cmocka_unit_test(test_length_beyond),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
