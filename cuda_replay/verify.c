@@ -418,6 +418,13 @@ void wo_verify_done(struct wo_verify *verify) {
   if (verify) wo_arena_done(&verify->arena);
 }
 
+bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row) {
+  for (size_t i = 0; i < row->choice_count; i++) {
+    if (verify->asked.job->proposals[row->choices[i].proposal].is_by_hand) return true;
+  }
+  return false;
+}
+
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal) {
   for (size_t i = 0; i < verify->row_count; i++) {
     if (verify->rows[i].choice_count == 1 && verify->rows[i].choices[0].proposal == proposal) return &verify->rows[i];

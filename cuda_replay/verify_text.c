@@ -415,14 +415,43 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
 
 /* ---- What to do ---- */
 
-/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. */
+static void add_marked(struct wo_text *out, const char *mark, struct wo_view text, size_t width) {
+  struct wo_text line = {0};
+  if (text.len == 0) return;
+  wo_text_add(&line, "%s", mark);
+  wo_text_add_view(&line, text);
+  end_line(&line, INDENT, width, out);
+}
+
+/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. What no setting makes
+ * is marked, since a patch does not hold it. */
 static void add_settings(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  if (!verify->chosen->is_as_proposed) add_wrapped(out, verify->chosen->change, INDENT, width);
-  for (size_t i = 0; i < verify->chosen->choice_count; i++) {
-    const struct wo_proposal *const proposal = &verify->asked.job->proposals[verify->chosen->choices[i].proposal];
-    if (proposal->paste.len > 0 && verify->chosen->is_as_proposed) add_wrapped(out, proposal->paste, INDENT, width);
-    if (proposal->speed.len > 0) add_wrapped(out, proposal->speed, INDENT, width);
+  const struct wo_verify_row *const chosen = verify->chosen;
+  if (!chosen->is_as_proposed) add_wrapped(out, chosen->change, INDENT, width);
+  for (size_t i = 0; i < chosen->choice_count; i++) {
+    const struct wo_proposal *const proposal = &verify->asked.job->proposals[chosen->choices[i].proposal];
+    if (proposal->is_by_hand)
+      add_marked(out, "by hand: ", proposal->paste.len > 0 ? proposal->paste : proposal->title, width);
+    else if (chosen->is_as_proposed)
+      add_marked(out, "", proposal->paste, width);
+    add_marked(out, "speed: ", proposal->speed, width);
   }
+}
+
+/* How the job comes to have it: nothing is changed yet. */
+static void add_way(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  static const char *const ways[] = {
+      "--patch shows these as a change of your files, --patch --write makes it",
+      "this is a change of the program, which is yours to make before you resubmit",
+      "what is marked `by hand` is a change of the program, which is yours to make before you resubmit; --patch shows the rest "
+      "as a "
+      "change of your files, --patch --write makes it. Only all of it together is shown to fit",
+  };
+  const struct wo_verify_row *const chosen = verify->chosen;
+  size_t by_hand = 0;
+  for (size_t i = 0; i < chosen->choice_count; i++)
+    by_hand += verify->asked.job->proposals[chosen->choices[i].proposal].is_by_hand ? 1 : 0;
+  add_wrapped(out, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0, width);
 }
 
 /* The line to resubmit with is the last one, so that it can be copied without looking for it. */
@@ -430,7 +459,7 @@ static void add_resubmit(const struct wo_verify *verify, size_t width, struct wo
   if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;
   wo_text_add(out, "\n");
   add_settings(verify, width, out);
-  wo_text_add(out, "--patch shows these as a change of your files\n");
+  add_way(verify, width, out);
   if (verify->asked.job->resubmit.len == 0) return;
   wo_text_add(out, "resubmit: ");
   wo_text_add_view(out, verify->asked.job->resubmit);
