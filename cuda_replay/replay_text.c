@@ -181,7 +181,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
 
 /* A need without a capacity is half an answer: how to get the other half is part of it. */
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  wo_text_add(&w->line, "it needs ");
+  wo_text_add(&w->line, "without a limit it reserves ");
   add_reserved(&w->line, subject);
   add_interval(w);
   wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
@@ -450,11 +450,11 @@ static void write_notes(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* What to ask next, when the answer so far is only that it failed. */
+/* What to ask next, when the answer so far is only that it failed, or none. */
 static void write_next(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const bool is_failure = report->verdict == WO_REPLAY_NOT_FIT && !report->has_whatif && !report->has_sweep;
-  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY) return;
+  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY && report->verdict != WO_REPLAY_REFUSED) return;
   wo_text_add(w->out, "\n");
   if (is_failure) {
     wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");

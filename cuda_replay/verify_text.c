@@ -96,7 +96,7 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
   wo_text_add_view(out, first);
   const size_t taken = wo_text_columns(first);
   wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
-  wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1,
+  wo_text_add(out, " %*s %*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS - 1, margin, FITS_COLUMNS - 1,
               fit_text(result->fit), (int)proof_columns(verify) - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
   add_wrapped(out, title, INDENT, INDENT + columns);
 }
@@ -112,13 +112,14 @@ static void add_searched(const struct wo_verify_row *row, struct wo_text *text) 
                 row->is_beyond ? "; the proposed length is not shown to fit" : "");
 }
 
-/* What stands below a row: what was replayed, and why it is no answer. */
-static void add_remarks(const struct wo_verify_row *row, size_t width, struct wo_text *out) {
+/* What stands below a row: what was replayed, and why it is no answer. Where the job fits as it was, the value of a search is no
+ * limit. */
+static void add_remarks(const struct wo_verify_row *row, bool is_failing, size_t width, struct wo_text *out) {
   struct wo_text text = {0};
   if (row->change.len > 0) {
     wo_text_add(&text, "replayed as ");
     wo_text_add_view(&text, row->change);
-    if (row->is_searched) add_searched(row, &text);
+    if (row->is_searched && is_failing) add_searched(row, &text);
   }
   if (row->result.why[0] != '\0') wo_text_add(&text, "%s%s", text.len > 0 ? "; " : "", row->result.why);
   if (text.is_failed) out->is_failed = true;
@@ -158,7 +159,7 @@ static void add_table(const struct wo_verify *verify, size_t width, struct wo_te
     if (!is_in_table(&verify->rows[i])) continue;
     snprintf(number, sizeof number, "%zu", i + 1);
     add_row(verify, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost, width, out);
-    add_remarks(&verify->rows[i], width, out);
+    add_remarks(&verify->rows[i], verify->baseline.fit != WO_VERIFY_YES, width, out);
   }
 }
 
@@ -403,7 +404,8 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     wo_text_add_view(text, verify->asked.refusal);
     break;
   case WO_VERIFY_NO_FAILURE:
-    wo_text_add(text, "nothing to prove: the job did not run out of GPU memory");
+    wo_text_add(text, "nothing to prove: the files given show no job that ended because the GPU's memory ran out (recordings go "
+                      "behind --trace)");
     break;
   case WO_VERIFY_UNCONFIRMED:
     add_unconfirmed(verify, text);

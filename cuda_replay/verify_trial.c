@@ -390,6 +390,8 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
   if (status != WO_OK) {
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
+    if (subject->sizes && status == WO_E_RANGE)
+      snprintf(result.why, sizeof result.why, "the log's figures do not tell what this changes; a recording would");
   }
   *ret_result = result;
   return WO_OK;

@@ -406,17 +406,25 @@ static void test_language(void **state) {
 /* Texts and JSON of every outcome are whole. */
 static void test_writers(void **state) {
   (void)state;
-  static const double capacities[] = {7.0, 4.6, 4.4, 9.0};
-  for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
+  static const struct {
+    double capacity_gib;
+    const char *has, *lacks; /* a search found a limit only where the job fails as it was */
+  } rows[] = {{7.0, "8 -> 4: the largest micro-batch that fits", "smallest"},
+              {4.6, "8 -> 1: the smallest micro-batch there is", "largest"},
+              {4.4, "8 -> 1: the smallest micro-batch there is", "largest"},
+              {9.0, "fits as it is", "largest"},
+              {100000.0, "GiB 99", "GiB9"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct fixture fixture;
     struct wo_text text = {0}, json = {0};
-    set_up(&fixture, capacities[i], 1);
+    set_up(&fixture, rows[i].capacity_gib, 1);
     propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
     struct wo_verify verify = run(&fixture);
     wo_verify_text(&verify, (struct wo_text_style){.width = 80}, &text);
     wo_verify_json(&verify, &json);
     assert_false(text.is_failed || json.is_failed);
     assert_non_null(strstr(text.ptr, "as it was"));
+    if (!strstr(text.ptr, rows[i].has) || strstr(text.ptr, rows[i].lacks)) fail_msg("row %zu: %s", i, text.ptr);
     assert_non_null(strstr(json.ptr, wo_verify_verdict_name(verify.verdict)));
     wo_text_done(&text);
     wo_text_done(&json);
