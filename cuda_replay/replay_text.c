@@ -141,14 +141,14 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
-/* The ends of an interval, where they differ. */
+/* The ends of an interval, where they differ. On a card that is nearly full the low end can leave more idle than the high one. */
 static void add_interval(struct wo_replay_writer *w) {
-  const struct wo_replay_case *const low = &w->report->bounds[WO_BOUND_LOW];
-  const struct wo_replay_case *const high = &w->report->bounds[WO_BOUND_HIGH];
+  const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
+  const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
   char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
   if (!wo_replay_is_interval(w->report)) return;
-  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low->reserved_lo_bytes, least),
-              wo__replay_size(high->reserved_hi_bytes, most));
+  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low < high ? low : high, least),
+              wo__replay_size(low < high ? high : low, most));
 }
 
 /* How much of what, and what is left of it. */

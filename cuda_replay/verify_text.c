@@ -218,6 +218,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
     add_measured(subject->sizes, &line);
     if (!asked->is_reconstructed) add_completion(subject, &line);
+    if (subject->doubt[0] != '\0') wo_text_add(&line, "; no proof: %s", subject->doubt);
     if (line.is_failed) out->is_failed = true;
     if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
     wo_text_done(&line);
