@@ -279,8 +279,8 @@ static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--tr
                                   "\n"
                                   "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
                                   "usage, some input could not be read, or the GPU could not be had; 3 not proven:\n"
-                                  "only reconstructed, a margin below the uncertainty, or the GPU does not confirm\n"
-                                  "it. --exit-zero turns 1 into 0\n";
+                                  "only reconstructed, a margin below the uncertainty, the GPU does not confirm\n"
+                                  "it, or the patch is not the whole fix. --exit-zero turns 1 into 0\n";
 
 static const char help_record[] = "usage: whyoom record [OPTION...] [--] COMMAND [ARGUMENT...]\n"
                                   "\n"

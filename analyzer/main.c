@@ -156,21 +156,21 @@ static bool has_option(const struct wo_cli *cli, const char *name) {
   return false;
 }
 
-/* --patch: the chosen fix as a change of the job's files. False when that could not be done. In JSON the diff has no place, so
- * only --write does something there. */
-static bool run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
-                      struct wo_text *out, struct wo_text *errors) {
-  struct wo_text diff = {0};
+/* --patch: the chosen fix as a change of the job's files. The diff of a part alone is not what was proven, so that a script that
+ * goes on only after 0 stops. Returns the exit code that `code` becomes. */
+static enum wo_exit run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
+                              enum wo_exit code, struct wo_text *diff, struct wo_text *errors) {
   if (answer->choice_count == 0) {
     wo_text_add(errors, "whyoom: --patch: no fix is chosen, so there is nothing to change\n");
-    return true;
+    return code;
   }
-  const bool is_done =
-      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), &diff, errors);
-  if (diff.is_failed) out->is_failed = true;
-  if (diff.len > 0 && cli->format != WO_OUT_JSON) wo_text_add_view(out, (struct wo_view){diff.ptr, diff.len});
-  wo_text_done(&diff);
-  return is_done;
+  const enum wo_patch_result result =
+      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), diff, errors);
+  if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
+  if (result == WO_PATCH_WHOLE || code != WO_EXIT_FINE) return code;
+  wo_text_add(errors, "whyoom: --patch: what is told above is not in the patch, and only the whole fix is shown to fit: make it "
+                      "before you resubmit\n");
+  return WO_EXIT_NOT_PROVEN;
 }
 
 /* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
@@ -180,7 +180,7 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
   struct wo_verify_plan plan;
   struct gpu_watch watch = {0};
   const struct wo_replay_hooks hooks = make_hooks(&watch);
-  struct wo_text proved = {0};
+  struct wo_text proved = {0}, diff = {0};
   enum wo_exit code = WO_EXIT_ERROR;
   if (wo_verify_plan_read(cli, &plan, errors)) {
     copy_options(cli, options);
@@ -197,11 +197,15 @@ static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_termina
     if (proved.is_failed) out->is_failed = true;
     /* The output of --patch is the diff alone, for `| git apply`; the report is beside it. */
     if (!call.is_json) wo_text_add_view(has_option(cli, "patch") ? errors : out, text);
-    if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, out);
-    if (has_option(cli, "patch") && code != WO_EXIT_ERROR && !run_patch(cli, &plan, &answer, out, errors)) code = WO_EXIT_ERROR;
+    if (has_option(cli, "patch") && code != WO_EXIT_ERROR) code = run_patch(cli, &plan, &answer, code, &diff, errors);
+    const struct wo_view patch = {diff.ptr, diff.len};
+    if (diff.is_failed) out->is_failed = true;
+    if (!call.is_json) wo_text_add_view(out, patch);
+    if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, patch, out);
     if (!plan.is_complete) code = WO_EXIT_ERROR;
   }
   wo_text_done(&proved);
+  wo_text_done(&diff);
   wo_verify_plan_done(&plan);
   return code;
 }

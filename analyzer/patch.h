@@ -51,10 +51,17 @@ enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_rep
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes);
 
+enum wo_patch_result {
+  WO_PATCH_FAILED,  /* something could not be done */
+  WO_PATCH_PARTIAL, /* a part of the fixes is in no file that can be changed */
+  WO_PATCH_WHOLE
+};
+
 /* All together: plan, read, change, diff to `out`, and with is_writing the files. The diff names files from the current folder,
- * or, when one lies elsewhere, all from the root, which is told in `errors` with how to apply it. False when something could not
- * be done, which is told in errors; then nothing was written, but for files that precede one that could not be given its name. */
-bool wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
-                  size_t choice_count, bool is_writing, struct wo_text *out, struct wo_text *errors);
+ * or, when one lies elsewhere, all from the root, which is told in `errors` with how to apply it. What is not WHOLE is told in
+ * errors; when it FAILED nothing was written, but for files that precede one that could not be given its name. */
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+                                  const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
+                                  struct wo_text *errors);
 
 #endif

@@ -32,14 +32,23 @@ static void add_marked(struct wo_text *out, char mark, struct wo_view line) {
   if (!wo_view_ends(line, "\n")) wo_text_add(out, "\n\\ No newline at end of file\n");
 }
 
-/* One hunk: where it begins in both, and its lines. */
+/* One hunk: where it begins in both, and its lines. New lines wait until the old ones that they stand beside have all come, so
+ * that neighbours changed together read as one block: all that goes, then all that comes. */
 struct hunk {
   uint64_t old_first, new_first, old_count, new_count;
-  struct wo_text text;
+  struct wo_text text, added;
   size_t quiet; /* equal lines since the last change */
 };
 
+/* The new lines that wait, at the end of a block of changes. */
+static void end_block(struct hunk *hunk) {
+  if (hunk->added.is_failed) hunk->text.is_failed = true;
+  wo_text_add_view(&hunk->text, (struct wo_view){hunk->added.ptr, hunk->added.len});
+  wo_text_done(&hunk->added);
+}
+
 static void close_hunk(struct hunk *hunk, struct wo_text *out) {
+  end_block(hunk);
   if (hunk->text.is_failed) out->is_failed = true;
   if (hunk->text.len > 0) {
     wo_text_add(
@@ -112,6 +121,7 @@ void wo_patch_diff(struct wo_view path, struct wo_view before, struct wo_view af
     const char mark = step(&walk, &old, &new);
     if (mark == ' ') {
       if (is_open) {
+        end_block(&hunk);
         add_marked(&hunk.text, ' ', old);
         hunk.old_count++, hunk.new_count++, hunk.quiet++;
         if (hunk.quiet == CONTEXT_LINES) close_hunk(&hunk, out), is_open = false, lead.count = 0;
@@ -124,7 +134,7 @@ void wo_patch_diff(struct wo_view path, struct wo_view before, struct wo_view af
     if (!is_open) open_hunk(&hunk, &lead, old_line, new_line), is_open = true;
     hunk.quiet = 0;
     if (mark == '-') add_marked(&hunk.text, '-', old), hunk.old_count++, old_line++;
-    if (new.len > 0) add_marked(&hunk.text, '+', new), hunk.new_count++, new_line++;
+    if (new.len > 0) add_marked(&hunk.added, '+', new), hunk.new_count++, new_line++;
   }
   close_hunk(&hunk, out);
 }

@@ -164,15 +164,18 @@ static bool run_files(struct file *files, size_t count, const struct wo_patch_ed
   return !is_writing || write_files(files, count, errors);
 }
 
-bool wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
-                  size_t choice_count, bool is_writing, struct wo_text *out, struct wo_text *errors) {
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+                                  const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
+                                  struct wo_text *errors) {
   struct wo_arena arena;
   struct file files[WO_PATCH_EDITS_MAX];
   const struct wo_patch_edit *edits = NULL;
   size_t count = 0;
   assert(report && out && errors);
+  const size_t told = errors->len;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
   bool is_done = wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
+  const bool is_whole = errors->len == told; /* the plan tells what it leaves */
   const size_t file_count = is_done ? list_files(edits, count, files) : 0;
   if (!is_done) wo_text_add(errors, "whyoom: %s\n", wo_status_text(WO_E_NOMEM));
   is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);
@@ -182,5 +185,6 @@ bool wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fi
     free(files[i].absolute);
   }
   wo_arena_done(&arena);
-  return is_done;
+  if (!is_done) return WO_PATCH_FAILED;
+  return is_whole ? WO_PATCH_WHOLE : WO_PATCH_PARTIAL;
 }

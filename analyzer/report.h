@@ -230,6 +230,7 @@ struct wo_report {
   const struct wo_ladder *ladder; /* larger settings from a run that fits; NULL when none is known */
   struct wo_view resubmit;        /* the line to resubmit with, or empty */
   struct wo_view verify_json;     /* a JSON object for the key "verify" of the JSON report, or empty */
+  struct wo_view verify_patch;    /* the unified diff of that object; may be empty */
 };
 
 /* Whether the first finding tells of a failure. Notes stand behind all failures: without one there are only notes, or nothing. */

@@ -643,8 +643,11 @@ static void put_report(struct writer *w, cJSON *root) {
   put_settings(w, root);
   put_folds(w, root);
   wo_json_put_text(&w->json, root, "resubmit", report->resubmit);
-  if (report->verify_json.len > 0)
-    wo_json_put(&w->json, root, "verify", cJSON_ParseWithLength(report->verify_json.ptr, report->verify_json.len));
+  if (report->verify_json.len > 0) {
+    cJSON *const verify =
+        wo_json_put(&w->json, root, "verify", cJSON_ParseWithLength(report->verify_json.ptr, report->verify_json.len));
+    wo_json_put_exact(&w->json, verify, "patch", report->verify_patch);
+  }
   put_evidence(w, root);
 }
 

@@ -119,7 +119,8 @@ static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, 
                                        .accuracy = fix->cost_accuracy,
                                        .saves_lo_bytes = fix->has_saves ? fix->saves_bytes.lo : -1,
                                        .saves_hi_bytes = fix->has_saves ? fix->saves_bytes.hi : -1,
-                                       .paste = make_paste(plan, fix)};
+                                       .paste = make_paste(plan, fix),
+                                       .is_by_hand = fix->change_count == 0};
 }
 
 enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan) {
@@ -195,9 +196,10 @@ static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
   return true;
 }
 
-void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_text *out) {
+void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out) {
   struct wo_report report = *plan->report;
   report.verify_json = proved;
+  report.verify_patch = patch;
   if (add_proofs(plan, &report)) {
     wo_report_json(&report, out);
   } else {

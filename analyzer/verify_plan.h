@@ -26,7 +26,8 @@ void wo_verify_plan_done(struct wo_verify_plan *plan);
 /* Takes the diagnosis of a report apart; everything lives in the arena or is the report's. WO_E_NOMEM. */
 enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan);
 
-/* The JSON report with the proofs in its fixes, and the object that `proved` (JSON text) holds under "verify". */
-void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_text *out);
+/* The JSON report with the proofs in its fixes, and the object that `proved` (JSON text) holds under "verify", which gets the
+ * diff of --patch (empty: null). */
+void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out);
 
 #endif

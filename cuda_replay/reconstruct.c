@@ -25,7 +25,7 @@ enum { LAYERS_USUAL = 24, LAYERS_MOST = 512, SEGMENTS_MOST = 20000, STATES_BYTES
 /* Tensors of a layer beside its output. */
 enum { TENSORS_LEAST = 2, TENSORS_MOST = 7 };
 
-#define HELP "record a snapshot (torch.cuda.memory._record_memory_history) and give it with --trace"
+#define HELP "`whyoom record -- COMMAND` makes a recording, which --trace takes"
 
 /* Stacks that say what a block is for, as PyTorch's own would (stack_facts.h). */
 enum role { ROLE_WEIGHT, ROLE_GRADIENT, ROLE_STATE, ROLE_ACTIVATION, ROLE_LOSS, ROLE_FIXED, ROLE_COUNT_ };
@@ -200,7 +200,8 @@ static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_l
   if (sizes->is_other_allocator)
     return wo_err_set(maker->err, WO_E_RANGE,
                       "it was not PyTorch's allocator for CUDA that refused the memory, and no other is replayed");
-  if (sizes->are_contradicting) return refuse(maker, "the figures in the log contradict each other");
+  if (sizes->are_contradicting)
+    return refuse(maker, "the figures in the log contradict each other, as `whyoom` on the same files shows");
   if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1) {
     char why[STATES_BYTES];
     snprintf(why, sizeof why, "%.*s", (int)sizes->states.len, sizes->states.len > 0 ? sizes->states.ptr : "");

@@ -83,7 +83,10 @@ static enum wo_status make_folders(char *path, struct wo_err *err) {
     (void)mkdir(path, 0777);
     *slash = '/';
   }
+  struct stat found;
   if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_error(err, path);
+  if (stat(path, &found) != 0) return io_error(err, path);
+  if (!S_ISDIR(found.st_mode)) return wo_err_set(err, WO_E_IO, "%s: is no folder; choose another one with -o", path);
   return WO_OK;
 }
 

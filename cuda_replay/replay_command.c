@@ -138,7 +138,9 @@ static void fail_device(struct call *call, const char *path, const struct wo_rec
   for (size_t i = 0; i < recording->traces.count && len + 16 < sizeof list; i++)
     len += (size_t)snprintf(list + len, sizeof list - len, "%s%d", i > 0 ? ", " : "", recording->traces.items[i].device);
   if (recording->traces.count == 0) {
-    wo_err_set(&err, WO_E_USAGE, "records nothing of any device: was torch.cuda.memory._record_memory_history() called?");
+    wo_err_set(&err, WO_E_USAGE,
+               "records nothing of any device: was torch.cuda.memory._record_memory_history() called? `whyoom record -- COMMAND` "
+               "does it");
   } else {
     wo_err_set(&err, WO_E_USAGE, "records nothing of device %d; it has %s", call->args.device, list);
   }

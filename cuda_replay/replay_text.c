@@ -141,14 +141,14 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
-/* The ends of an interval, where they differ. */
+/* The ends of an interval, where they differ. On a card that is nearly full the low end can leave more idle than the high one. */
 static void add_interval(struct wo_replay_writer *w) {
-  const struct wo_replay_case *const low = &w->report->bounds[WO_BOUND_LOW];
-  const struct wo_replay_case *const high = &w->report->bounds[WO_BOUND_HIGH];
+  const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
+  const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
   char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
   if (!wo_replay_is_interval(w->report)) return;
-  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low->reserved_lo_bytes, least),
-              wo__replay_size(high->reserved_hi_bytes, most));
+  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low < high ? low : high, least),
+              wo__replay_size(low < high ? high : low, most));
 }
 
 /* How much of what, and what is left of it. */
@@ -181,7 +181,7 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
 
 /* A need without a capacity is half an answer: how to get the other half is part of it. */
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  wo_text_add(&w->line, "it needs ");
+  wo_text_add(&w->line, "without a limit it reserves ");
   add_reserved(&w->line, subject);
   add_interval(w);
   wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
@@ -450,11 +450,11 @@ static void write_notes(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* What to ask next, when the answer so far is only that it failed. */
+/* What to ask next, when the answer so far is only that it failed, or none. */
 static void write_next(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const bool is_failure = report->verdict == WO_REPLAY_NOT_FIT && !report->has_whatif && !report->has_sweep;
-  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY) return;
+  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY && report->verdict != WO_REPLAY_REFUSED) return;
   wo_text_add(w->out, "\n");
   if (is_failure) {
     wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");

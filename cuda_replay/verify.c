@@ -124,12 +124,13 @@ static struct wo_view describe(struct maker *maker, const struct wo_replay_args 
   return kept;
 }
 
-/* Tries a change and fills the row's figures. */
-static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *change, struct wo_verify_row *row) {
+/* Tries a change and fills the row's figures. shuffles: orders of addresses beside two; with none the figures are rough. */
+static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *change, unsigned shuffles,
+                              struct wo_verify_row *row) {
   const struct wo_verify_request *const request = maker->request;
   struct wo_replay_args found = *change;
   const struct wo_verify_search search = {request->subjects, request->subject_count, .keeps_length = row->choice_count > 1,
-                                          .shuffles = WO_WHATIF_SHUFFLES};
+                                          .shuffles = shuffles};
   enum wo_status status = wo_verify_search_run(&search, &found, &row->result, &row->is_searched, maker->err);
   if (status != WO_OK) return status;
   weaken(request, &row->result);
@@ -175,7 +176,7 @@ static enum wo_status try_single(struct maker *maker, size_t index) {
   if (proposal->replays_as.len == 0) return cannot(row, "no replay can show it"), WO_OK;
   if (wo_verify_read_change(&proposal->replays_as, 1, &change, &reason) != WO_OK) return cannot(row, reason.message), WO_OK;
   if (maker->request->subject_count == 0) return cannot(row, "there is no pattern to replay"), WO_OK;
-  return try_row(maker, &change, row);
+  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
 }
 
 /* Whether some proposal asks for another micro-batch. */
@@ -197,7 +198,7 @@ static enum wo_status try_batch(struct maker *maker) {
   maker->verify->row_count++;
   row->title = WO_VIEW("smaller micro-batch (not proposed)");
   row->cost = 2;
-  return try_row(maker, &change, row);
+  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
 }
 
 /* ---- Sets ---- */
@@ -251,7 +252,8 @@ static size_t list_sets(struct wo_verify *verify, size_t singles, struct set *se
   return count;
 }
 
-/* Fills a row of a set; *ret_fits when it is proven. A set whose parts exclude each other is passed over. */
+/* Fills a row of a set; *ret_fits when it is proven. A set whose parts exclude each other is passed over. Most do not fit, which
+ * two orders of addresses show as well as all of them. */
 static enum wo_status try_set(struct maker *maker, const struct set *set, bool *ret_fits) {
   struct wo_verify *const verify = maker->verify;
   struct wo_verify_row *const row = next_row(maker);
@@ -274,7 +276,12 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   if (is_failed) return out_of_memory(maker);
   if (wo_verify_read_change(texts, set->count, &change, &reason) != WO_OK) return WO_OK;
   verify->sets_tried++;
-  const enum wo_status status = try_row(maker, &change, row);
+  const struct wo_verify_row untried = *row;
+  enum wo_status status = try_row(maker, &change, 0, row);
+  if (status == WO_OK && row->result.fit == WO_VERIFY_YES) {
+    *row = untried;
+    status = try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+  }
   *ret_fits = status == WO_OK && row->result.fit == WO_VERIFY_YES;
   return status;
 }
@@ -409,6 +416,13 @@ enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo
 
 void wo_verify_done(struct wo_verify *verify) {
   if (verify) wo_arena_done(&verify->arena);
+}
+
+bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row) {
+  for (size_t i = 0; i < row->choice_count; i++) {
+    if (verify->asked.job->proposals[row->choices[i].proposal].is_by_hand) return true;
+  }
+  return false;
 }
 
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal) {

@@ -78,6 +78,9 @@ void wo_verify_done(struct wo_verify *verify);
 /* The row to choose: the cheapest that fits; of equal ones the one that the diagnosis names first. NULL when none does. */
 const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify);
 
+/* Whether a part of the row is a change of the program, which no setting makes. */
+bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row);
+
 /* The row of a single proposal, or NULL. */
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal);
 

@@ -147,7 +147,7 @@ static bool open_traces(struct call *call) {
           "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
           "`whyoom record -- COMMAND`");
     } else if (status == WO_OK && call->subject_count == before) {
-      status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: was _record_memory_history() called?");
+      status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: `whyoom record -- COMMAND` makes a recording");
     }
     if (status == WO_OK) continue;
     if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));

@@ -40,6 +40,7 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *
   wo_json_put_bool(&w->json, object, "searched", row->is_searched);
   wo_json_put_count(&w->json, object, "cost_rank", row->cost);
   wo_json_put_bool(&w->json, object, "chosen", row == w->verify->chosen);
+  wo_json_put_bool(&w->json, object, "by_hand", wo_verify_row_has_by_hand(w->verify, row));
   put_result(w, object, &row->result);
 }
 

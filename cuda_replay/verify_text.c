@@ -6,7 +6,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Columns behind the title: peak, margin, fits, proof, cost. */
+/* Columns behind the title: needs, margin, fits, proof, cost. */
 enum {
   PEAK_COLUMNS = 17,
   MARGIN_COLUMNS = 11,
@@ -96,19 +96,30 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
   wo_text_add_view(out, first);
   const size_t taken = wo_text_columns(first);
   wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
-  wo_text_add(out, " %*s%*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS, margin, FITS_COLUMNS - 1,
+  wo_text_add(out, " %*s %*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS - 1, margin, FITS_COLUMNS - 1,
               fit_text(result->fit), (int)proof_columns(verify) - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
   add_wrapped(out, title, INDENT, INDENT + columns);
 }
 
-/* What stands below a row: what was replayed, and why it is no answer. */
-static void add_remarks(const struct wo_verify_row *row, size_t width, struct wo_text *out) {
+/* What the value of a search is: of micro-batch and length it is the first that gets smaller. */
+static void add_searched(const struct wo_verify_row *row, struct wo_text *text) {
+  const struct wo_scale_axis *const batch = &row->replayed.change.scale.axes[WO_AXIS_MICRO_BATCH];
+  const bool is_batch = batch->to < batch->from;
+  if (row->result.fit != WO_VERIFY_YES)
+    wo_text_add(text, "%s", is_batch ? ": the smallest micro-batch there is" : ": the shortest length that is tried");
+  else
+    wo_text_add(text, "%s%s", is_batch ? ": the largest micro-batch that fits" : ": the greatest length that fits",
+                row->is_beyond ? "; the proposed length is not shown to fit" : "");
+}
+
+/* What stands below a row: what was replayed, and why it is no answer. Where the job fits as it was, the value of a search is no
+ * limit. */
+static void add_remarks(const struct wo_verify_row *row, bool is_failing, size_t width, struct wo_text *out) {
   struct wo_text text = {0};
   if (row->change.len > 0) {
     wo_text_add(&text, "replayed as ");
     wo_text_add_view(&text, row->change);
-    if (row->is_searched)
-      wo_text_add(&text, row->result.fit == WO_VERIFY_YES ? ", the largest value that fits" : ", the smallest value");
+    if (row->is_searched && is_failing) add_searched(row, &text);
   }
   if (row->result.why[0] != '\0') wo_text_add(&text, "%s%s", text.len > 0 ? "; " : "", row->result.why);
   if (text.is_failed) out->is_failed = true;
@@ -136,7 +147,7 @@ static void add_untried(const struct wo_verify *verify, size_t width, struct wo_
 
 static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
   const size_t columns = title_columns(verify, width);
-  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "peak reserved",
+  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "needs",
               MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", (int)proof_columns(verify) - 1, "proof", COST_COLUMNS - 1,
               "cost");
   if (verify->asked.subject_count > 0) {
@@ -148,7 +159,7 @@ static void add_table(const struct wo_verify *verify, size_t width, struct wo_te
     if (!is_in_table(&verify->rows[i])) continue;
     snprintf(number, sizeof number, "%zu", i + 1);
     add_row(verify, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost, width, out);
-    add_remarks(&verify->rows[i], width, out);
+    add_remarks(&verify->rows[i], verify->baseline.fit != WO_VERIFY_YES, width, out);
   }
 }
 
@@ -218,6 +229,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
     add_recorded_at(subject, &line);
     add_measured(subject->sizes, &line);
     if (!asked->is_reconstructed) add_completion(subject, &line);
+    if (subject->doubt[0] != '\0') wo_text_add(&line, "; no proof: %s", subject->doubt);
     if (line.is_failed) out->is_failed = true;
     if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
     wo_text_done(&line);
@@ -416,7 +428,8 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     wo_text_add_view(text, verify->asked.refusal);
     break;
   case WO_VERIFY_NO_FAILURE:
-    wo_text_add(text, "nothing to prove: the job did not run out of GPU memory");
+    wo_text_add(text, "nothing to prove: the files given show no job that ended because the GPU's memory ran out (recordings go "
+                      "behind --trace)");
     break;
   case WO_VERIFY_UNCONFIRMED:
     add_unconfirmed(verify, text);
@@ -428,14 +441,43 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
 
 /* ---- What to do ---- */
 
-/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. */
+static void add_marked(struct wo_text *out, const char *mark, struct wo_view text, size_t width) {
+  struct wo_text line = {0};
+  if (text.len == 0) return;
+  wo_text_add(&line, "%s", mark);
+  wo_text_add_view(&line, text);
+  end_line(&line, INDENT, width, out);
+}
+
+/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. What no setting makes
+ * is marked, since a patch does not hold it. */
 static void add_settings(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  if (!verify->chosen->is_as_proposed) add_wrapped(out, verify->chosen->change, INDENT, width);
-  for (size_t i = 0; i < verify->chosen->choice_count; i++) {
-    const struct wo_proposal *const proposal = &verify->asked.job->proposals[verify->chosen->choices[i].proposal];
-    if (proposal->paste.len > 0 && verify->chosen->is_as_proposed) add_wrapped(out, proposal->paste, INDENT, width);
-    if (proposal->speed.len > 0) add_wrapped(out, proposal->speed, INDENT, width);
+  const struct wo_verify_row *const chosen = verify->chosen;
+  if (!chosen->is_as_proposed) add_wrapped(out, chosen->change, INDENT, width);
+  for (size_t i = 0; i < chosen->choice_count; i++) {
+    const struct wo_proposal *const proposal = &verify->asked.job->proposals[chosen->choices[i].proposal];
+    if (proposal->is_by_hand)
+      add_marked(out, "by hand: ", proposal->paste.len > 0 ? proposal->paste : proposal->title, width);
+    else if (chosen->is_as_proposed)
+      add_marked(out, "", proposal->paste, width);
+    add_marked(out, "speed: ", proposal->speed, width);
   }
+}
+
+/* How the job comes to have it: nothing is changed yet. */
+static void add_way(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+  static const char *const ways[] = {
+      "--patch shows these as a change of your files, --patch --write makes it",
+      "this is a change of the program, which is yours to make before you resubmit",
+      "what is marked `by hand` is a change of the program, which is yours to make before you resubmit; --patch shows the rest "
+      "as a "
+      "change of your files, --patch --write makes it. Only all of it together is shown to fit",
+  };
+  const struct wo_verify_row *const chosen = verify->chosen;
+  size_t by_hand = 0;
+  for (size_t i = 0; i < chosen->choice_count; i++)
+    by_hand += verify->asked.job->proposals[chosen->choices[i].proposal].is_by_hand ? 1 : 0;
+  add_wrapped(out, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0, width);
 }
 
 /* The line to resubmit with is the last one, so that it can be copied without looking for it. */
@@ -443,7 +485,7 @@ static void add_resubmit(const struct wo_verify *verify, size_t width, struct wo
   if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;
   wo_text_add(out, "\n");
   add_settings(verify, width, out);
-  wo_text_add(out, "--patch shows these as a change of your files\n");
+  add_way(verify, width, out);
   if (verify->asked.job->resubmit.len == 0) return;
   wo_text_add(out, "resubmit: ");
   wo_text_add_view(out, verify->asked.job->resubmit);

@@ -223,34 +223,93 @@ struct ends {
   struct wo_replay_case sure, high, low;
 };
 
-/* Fills the result where the high end does not fit with the uncertainty to spare: peaks are those of a card without end, since a
- * run that failed shows no more than the card. */
+/* ---- What would be enough ---- */
+
+/* How near the least card is told: a 128th of it, at least this. */
+#define LEAST_STEP_BYTES (32 * MIB)
+#define LEAST_STEP_SHARE 128
+
+/* Between a capacity that is too small and one that is enough, narrowed until they are near each other. */
+struct bracket {
+  uint64_t fails_bytes, enough_bytes;
+};
+
+/* With all the room in the world an allocator keeps everything, and with less it gives back what lies idle and goes on: what a
+ * program needs is the smallest card on which it runs, not what it takes of an endless one. needs_all: at every order of
+ * addresses, else at one of them. On the way of a search nobody looks at the figure. */
+static enum wo_status narrow(const struct trial *trial, const struct wo_pattern *pattern, bool needs_all, struct bracket *bracket,
+                             struct wo_err *err) {
+  while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
+    const uint64_t step = bracket->enough_bytes / LEAST_STEP_SHARE, gap = bracket->enough_bytes - bracket->fails_bytes;
+    const uint64_t middle = bracket->fails_bytes + gap / 2;
+    struct wo_replay_case found;
+    if (gap <= step || gap <= LEAST_STEP_BYTES) break;
+    const enum wo_status status = run(trial, pattern, middle, &found, err);
+    if (status != WO_OK) return status;
+    if (needs_all ? found.oom_count == 0 : found.oom_count < found.run_count)
+      bracket->enough_bytes = middle;
+    else
+      bracket->fails_bytes = middle;
+  }
+  return WO_OK;
+}
+
+/* What failed at a capacity, or fails below what is alive at once, and runs on a card without end. */
+static struct bracket bracket_of(uint64_t failed_bytes, const struct wo_replay_case *endless, uint64_t enough_bytes) {
+  const uint64_t alive = endless->outcome.peak.requested_bytes;
+  return (struct bracket){alive > failed_bytes ? alive : failed_bytes, enough_bytes};
+}
+
+/* From the peaks of a card without end down to the least cards. */
+static enum wo_status find_least(const struct trial *trial, const struct wo_pattern *high, const struct wo_pattern *low,
+                                 const struct ends *endless, const struct ends *ends, struct wo_verify_result *result,
+                                 struct wo_err *err) {
+  const uint64_t capacity = trial->subject->capacity_bytes;
+  struct bracket high_end = bracket_of(capacity, &endless->high, endless->high.reserved_hi_bytes);
+  struct bracket low_end = bracket_of(capacity, &endless->low, endless->low.reserved_lo_bytes);
+  if (ends->high.oom_count == 0)
+    high_end = bracket_of(wo_verify_sure_bytes(trial->subject), &endless->high, ends->high.reserved_hi_bytes);
+  enum wo_status status = narrow(trial, high, true, &high_end, err);
+  if (status == WO_OK && ends->low.oom_count == ends->low.run_count) {
+    status = narrow(trial, low, false, &low_end, err);
+  } else {
+    low_end.enough_bytes = ends->low.reserved_lo_bytes;
+  }
+  result->reserved_hi_bytes = high_end.enough_bytes;
+  result->reserved_lo_bytes = low_end.enough_bytes < high_end.enough_bytes ? low_end.enough_bytes : high_end.enough_bytes;
+  result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
+  return status;
+}
+
+static void say_failing(const struct ends *ends, struct wo_verify_result *result) {
+  if (ends->low.oom_count == ends->low.run_count)
+    result->fit = WO_VERIFY_NO;
+  else if (ends->high.oom_count == 0)
+    snprintf(result->why, sizeof result->why, "it fits, with less to spare than is uncertain");
+  else
+    snprintf(result->why, sizeof result->why, "it fits at the low end of what it can need, not at the high end");
+}
+
+/* Fills the result where the high end does not fit with the uncertainty to spare. */
 static enum wo_status judge_failing(const struct trial *trial, const struct wo_pattern *high, const struct wo_pattern *low,
                                     struct wo_verify_result *result, struct wo_err *err) {
   const uint64_t capacity = trial->subject->capacity_bytes;
-  struct ends free_ends, ends;
-  enum wo_status status = run(trial, high, 0, &free_ends.high, err);
-  if (status == WO_OK) status = run(trial, low, 0, &free_ends.low, err);
+  struct ends endless, ends;
+  enum wo_status status = run(trial, high, 0, &endless.high, err);
+  if (status == WO_OK) status = run(trial, low, 0, &endless.low, err);
   if (status != WO_OK) return status;
-  result->reserved_lo_bytes = free_ends.low.reserved_lo_bytes;
-  result->reserved_hi_bytes = free_ends.high.reserved_hi_bytes;
+  result->reserved_lo_bytes = endless.low.reserved_lo_bytes;
+  result->reserved_hi_bytes = endless.high.reserved_hi_bytes;
   if (result->reserved_lo_bytes > result->reserved_hi_bytes) result->reserved_lo_bytes = result->reserved_hi_bytes;
   if (capacity == 0) {
     snprintf(result->why, sizeof result->why, "the capacity of the card is not known: give --capacity");
     return WO_OK;
   }
-  result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
   status = run(trial, low, capacity, &ends.low, err);
   if (status == WO_OK) status = run(trial, high, capacity, &ends.high, err);
   if (status != WO_OK) return status;
-  if (ends.low.oom_count == ends.low.run_count) {
-    result->fit = WO_VERIFY_NO;
-  } else if (ends.high.oom_count == 0) {
-    snprintf(result->why, sizeof result->why, "it fits, with less to spare than is uncertain");
-  } else {
-    snprintf(result->why, sizeof result->why, "it fits at the low end of what it can need, not at the high end");
-  }
-  return WO_OK;
+  say_failing(&ends, result);
+  return find_least(trial, high, low, &endless, &ends, result, err);
 }
 
 /* What fits, but on a recording that is no witness, or that ends before the step does. */
@@ -346,6 +405,8 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
   if (status != WO_OK) {
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
+    if (subject->sizes && status == WO_E_RANGE)
+      snprintf(result.why, sizeof result.why, "the log's figures do not tell what this changes; a recording would");
   }
   *ret_result = result;
   return WO_OK;

@@ -45,7 +45,10 @@ enum wo_verify_fit {
 
 struct wo_verify_result {
   enum wo_verify_fit fit;
-  uint64_t reserved_lo_bytes; /* peak of reserved bytes; without a limit where it does not fit */
+  /* What PyTorch needs: where it fits the peak of reserved bytes, else the least that it could have and fit, to within a 128th
+   * (32 MiB for a small one): at the low end in one order of addresses, at the high end in all. Without a capacity it is the peak
+   * on a card without end; a trial with no shuffles may give that, too. */
+  uint64_t reserved_lo_bytes;
   uint64_t reserved_hi_bytes;
   int64_t margin_bytes; /* capacity less the high end; negative: that much is missing at least at the high end */
   bool gets_past;       /* UNSURE only because the recording ends at the refused request: as far as it goes, it fits */

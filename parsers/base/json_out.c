@@ -57,6 +57,33 @@ void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, s
   wo_json_put(out, object, key, view.len == 0 ? cJSON_CreateNull() : wo_json_text(out, view));
 }
 
+/* Cleaning leaves valid text as long as it is, and changes nothing but control characters. */
+static bool is_exact(struct wo_view view, struct wo_view clean) {
+  bool is_same = view.len > 0 && view.len == clean.len;
+  for (size_t i = 0; i < view.len && is_same; i++) {
+    const unsigned char c = (unsigned char)view.ptr[i];
+    is_same = c != 0 && (c < ' ' || c == 127 || view.ptr[i] == clean.ptr[i]);
+  }
+  return is_same;
+}
+
+void wo_json_put_exact(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view) {
+  assert(out != NULL);
+  out->scratch.len = 0;
+  wo_text_repeat(&out->scratch, ' ', view.len * UTF8_GROWTH + 1);
+  if (out->scratch.is_failed) {
+    wo_json_put(out, object, key, NULL);
+    return;
+  }
+  if (!is_exact(view, wo_clean_utf8(view, out->scratch.ptr, out->scratch.len - 1))) {
+    wo_json_put(out, object, key, cJSON_CreateNull());
+    return;
+  }
+  memcpy(out->scratch.ptr, view.ptr, view.len);
+  out->scratch.ptr[view.len] = '\0';
+  wo_json_put(out, object, key, cJSON_CreateString(out->scratch.ptr));
+}
+
 void wo_json_put_name(struct wo_json_out *out, cJSON *object, const char *key, const char *name) {
   assert(name != NULL);
   wo_json_put(out, object, key, cJSON_CreateString(name));

@@ -38,6 +38,10 @@ cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view);
 /* Puts a text; an empty one is null. */
 void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view);
 
+/* Puts a text byte by byte, control characters and all, for who feeds it to another program. Null when it is empty, no valid
+ * UTF-8 or has a NUL: a part of it, or another text, would be wrong. */
+void wo_json_put_exact(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view);
+
 /* Puts a name from one of our own lists: plain ASCII, never NULL. */
 void wo_json_put_name(struct wo_json_out *out, cJSON *object, const char *key, const char *name);
 

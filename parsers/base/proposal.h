@@ -25,6 +25,7 @@ struct wo_proposal {
   double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
   double saves_hi_bytes;
   struct wo_view paste; /* the changed settings in the user's own keys, joined by blanks; may be empty */
+  bool is_by_hand;      /* no setting of the job makes it: `paste` is a change of the program, for its author */
 };
 
 /* Sizes of the failed job that a pattern can be reconstructed from when nothing was recorded. */

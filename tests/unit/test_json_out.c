@@ -24,6 +24,10 @@ static cJSON *build(struct wo_json_out *out) {
   wo_json_put(out, root, "huge", wo_json_number(1e300));
   wo_json_put_text(out, root, "text", (struct wo_view){"a\tb\x1b\xff", 5});
   wo_json_put_text(out, root, "absent", (struct wo_view){NULL, 0});
+  wo_json_put_exact(out, root, "exact", (struct wo_view){"a\tb\n\x1b\xC3\xA9", 7});
+  wo_json_put_exact(out, root, "no_utf8", (struct wo_view){"a\xff", 2});
+  wo_json_put_exact(out, root, "with_nul", (struct wo_view){"a\0b", 3});
+  wo_json_put_exact(out, root, "empty", (struct wo_view){NULL, 0});
   wo_json_put_name(out, root, "name", "model");
   wo_json_put_bool(out, root, "truth", true);
   wo_json_put_texts(out, root, "texts", texts, 3);
@@ -43,6 +47,10 @@ static const char expected[] = "{\n"
                                "  \"huge\": 1e+300,\n"
                                "  \"text\": \"a b \xEF\xBF\xBD\",\n"
                                "  \"absent\": null,\n"
+                               "  \"exact\": \"a\\tb\\n\\u001b\xC3\xA9\",\n"
+                               "  \"no_utf8\": null,\n"
+                               "  \"with_nul\": null,\n"
+                               "  \"empty\": null,\n"
                                "  \"name\": \"model\",\n"
                                "  \"truth\": true,\n"
                                "  \"texts\": [\"a\", \"\", \"b\\\"c\"],\n"

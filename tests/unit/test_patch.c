@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cjson/cJSON.h>
 #include <cmocka.h>
 
 #include "analyzer/patch_internal.h"
@@ -155,6 +156,10 @@ static void test_diff(void **state) {
   expect_diff("1\n", "x\n1\n", "--- a/f\n+++ b/f\n@@ -1,1 +1,2 @@\n+x\n 1\n");
   expect_diff("1", "2",
               "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-1\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n");
+  expect_diff("1\n2\n3\n", "1\nx\ny\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n+x\n+y\n");
+  expect_diff("1\n2\n3\n4\n5\n", "x\ny\n3\nz\nn\n5\n", "--- a/f\n+++ b/f\n@@ -1,5 +1,6 @@\n-1\n-2\n+x\n+y\n 3\n-4\n+z\n+n\n 5\n");
+  expect_diff("1\n2", "x\ny",
+              "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-1\n-2\n\\ No newline at end of file\n+x\n+y\n\\ No newline at end of file\n");
   expect_diff("a\n1\n2\n3\n4\n5\n6\n7\n8\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\n8\nB\n",
               "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+B\n");
 }
@@ -355,13 +360,13 @@ static void test_program(void **state) {
   struct wo_process_result result;
   size_t len = 0;
   make_copy(&copy, "run_lora.sh", false, true);
-  assert_int_equal(run_copy(&copy, NULL, &result), 0);
+  assert_int_equal(run_copy(&copy, NULL, &result), 3);
   assert_int_equal(strncmp(result.out, "--- a/", 6), 0);
-  assert_non_null(strstr(result.err, "proven: fix 1 fits"));
+  assert_non_null(strstr(result.err, "proven: fix 9 fits"));
   assert_non_null(strstr(result.err, "apply it with patch -d / -p1"));
   wo_process_done(&result);
   assert_true(has_content(copy.script, copy.before, copy.len));
-  assert_int_equal(run_copy(&copy, "--write", &result), 0);
+  assert_int_equal(run_copy(&copy, "--write", &result), 3);
   assert_non_null(strstr(result.out, "+    --gradient_accumulation_steps 16 \\"));
   wo_process_done(&result);
   char *const content = wo_files_read(copy.script, &len);
@@ -369,6 +374,52 @@ static void test_program(void **state) {
   assert_non_null(strstr(content, "--gradient_accumulation_steps 16 \\"));
   free(content);
   drop_copy(&copy);
+}
+
+/* A fix that needs a change of the program as well is not in its patch alone: the exit code says so, and the report what is left.
+ * One that is set in files alone is whole. */
+static void test_part_and_whole(void **state) {
+  (void)state;
+  static const struct {
+    const char *option, *value;
+    int code;
+    bool is_whole;
+  } table[] = {{"--trace", LORA "trace-90817.jsonl", 3, false}, {"--accept-reconstructed", NULL, 0, true}};
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    struct wo_process_result result;
+    const char *const args[] = {"verify",           "--patch",       LORA "slurm-90817.err", LORA "slurm-90817.out",
+                                LORA "run_lora.sh", table[i].option, table[i].value,         NULL};
+    assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &result));
+    assert_int_equal(result.exit_code, table[i].code);
+    assert_int_equal(!strstr(result.err, "by hand: optimizer = "), table[i].is_whole);
+    assert_int_equal(!strstr(result.err, "is not in the patch"), table[i].is_whole);
+    assert_int_equal(!strstr(result.err, "Only all of it together is shown to fit"), table[i].is_whole);
+    wo_process_done(&result);
+  }
+}
+
+/* The JSON report holds the same diff, byte by byte; without --patch it is null. */
+static void test_in_json(void **state) {
+  (void)state;
+  struct wo_process_result text, result;
+  const char *args[] = {
+      "verify", LORA "slurm-90817.err", LORA "slurm-90817.out", LORA "run_lora.sh", "--accept-reconstructed", "--patch", NULL,
+      NULL};
+  assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &text));
+  assert_true(text.exit_code == 0 && strstr(text.out, "\n@@ "));
+  for (int has_patch = 0; has_patch < 2; has_patch++) {
+    args[5] = "--format=json";
+    args[6] = has_patch ? "--patch" : NULL;
+    assert_true(wo_process_run(&(struct wo_process_spec){.args = args}, &result));
+    cJSON *const root = cJSON_ParseWithLength(result.out, result.out_len);
+    const cJSON *const patch = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "verify"), "patch");
+    assert_non_null(patch);
+    if (has_patch) assert_string_equal(cJSON_GetStringValue(patch), text.out);
+    if (!has_patch) assert_true(cJSON_IsNull(patch));
+    cJSON_Delete(root);
+    wo_process_done(&result);
+  }
+  wo_process_done(&text);
 }
 
 /* What is printed applies, for scripts of any kind. */
@@ -385,7 +436,7 @@ static void test_printed_diffs_apply(void **state) {
     char path[700], command[2600];
     size_t len = 0;
     make_copy(&copy, kinds[i].name, kinds[i].has_crlf, kinds[i].has_end);
-    assert_int_equal(run_copy(&copy, "--width=100", &result), 0);
+    assert_int_equal(run_copy(&copy, "--width=100", &result), 3);
     snprintf(path, sizeof path, "%s/d", copy.folder);
     assert_true(wo_files_write(path, (struct wo_view){result.out, result.out_len}));
     snprintf(command, sizeof command, "cd / && git apply --check '%s' && patch -s -p1 < '%s'", path, path);
@@ -493,7 +544,8 @@ int main(void) {
       cmocka_unit_test(test_diff),          cmocka_unit_test(test_names),
       cmocka_unit_test(test_diff_applies),  cmocka_unit_test(test_variables),
       cmocka_unit_test(test_find_left),     cmocka_unit_test(test_write),
-      cmocka_unit_test(test_program),       cmocka_unit_test(test_printed_diffs_apply),
+      cmocka_unit_test(test_program),       cmocka_unit_test(test_part_and_whole),
+      cmocka_unit_test(test_in_json),       cmocka_unit_test(test_printed_diffs_apply),
       cmocka_unit_test(test_pipe),          cmocka_unit_test(test_program_refuses),
       cmocka_unit_test(test_variable_name), cmocka_unit_test(test_failing_allocations),
   };

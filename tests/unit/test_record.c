@@ -131,16 +131,18 @@ static void test_nothing_half_armed(void **state) {
 static void test_unusable_folders(void **state) {
   (void)state;
   const struct place place = make_place();
-  static const char *const outputs[] = {"/proc/whyoom", "/dev/null/x", "/dev/null", "a:b/../c:d"};
+  static const struct {
+    const char *path, *told;
+  } outputs[] = {{"/proc/whyoom", ""}, {"/dev/null/x", ""}, {"/dev/null", "is no folder"}, {"a:b/../c:d", "colon"}};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
     struct wo_err err = {0};
     struct wo_record_settings settings = wo_record_defaults();
     char output[128];
-    snprintf(output, sizeof output, "%s%s%s", outputs[i][0] == '/' ? "" : place.folder, outputs[i][0] == '/' ? "" : "/",
-             outputs[i]);
+    snprintf(output, sizeof output, "%s%s%s", outputs[i].path[0] == '/' ? "" : place.folder, outputs[i].path[0] == '/' ? "" : "/",
+             outputs[i].path);
     settings.output = output;
     assert_int_equal(wo_record_arm(&settings, &err), WO_E_IO);
-    assert_true(strlen(err.message) > 0);
+    assert_true(strlen(err.message) > 0 && strstr(err.message, outputs[i].told));
     assert_null(getenv("PYTHONPATH"));
   }
   char made[128];

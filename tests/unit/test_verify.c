@@ -119,6 +119,49 @@ static void test_search(void **state) {
   }
 }
 
+/* A program that holds 4 GiB at once, and leaves 5 GiB of idle blocks behind where it may. */
+static struct wo_recording *make_leavings(void) {
+  struct wo_text text = {0};
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n");
+  for (unsigned gib = 2; gib <= 4; gib++)
+    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u}\n{\"free\": %u}\n", (unsigned long long)gib << 30, gib, gib);
+  assert_int_equal(wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err), WO_OK);
+  wo_text_done(&text);
+  return recording;
+}
+
+/* What does not fit needs the least card on which it runs, not what it would take of an endless one; that card is enough, and
+ * one that is smaller by more than a 128th is not. Where no capacity is known there is only the endless one. */
+static void test_needs(void **state) {
+  (void)state;
+  static const struct {
+    double capacity_gib, lo_gib, hi_gib;
+    enum wo_verify_fit fit;
+  } rows[] = {
+      {2.5, 4.0, 4.05, WO_VERIFY_NO},  {3.9, 4.0, 4.05, WO_VERIFY_NO},  {4.1, 4.0, 4.1, WO_VERIFY_UNSURE},
+      {4.5, 4.0, 4.25, WO_VERIFY_YES}, {0, 9.0, 9.0, WO_VERIFY_UNSURE},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct wo_recording *const recording = make_leavings();
+    const struct wo_job_sizes sizes = {.allocated_bytes = rows[i].capacity_gib > 0 ? rows[i].capacity_gib * GIB : -1};
+    struct wo_verify_subject subject;
+    struct wo_verify_result result;
+    struct wo_err err = {0};
+    assert_int_equal(wo_verify_subject_make(recording, &recording->traces.items[0], WO_VIEW("t"), &sizes, 0, 0, &subject, &err),
+                     WO_OK);
+    assert_int_equal(wo_verify_try(&subject, NULL, 3, &result, &err), WO_OK);
+    const double lo = (double)result.reserved_lo_bytes / GIB, hi = (double)result.reserved_hi_bytes / GIB;
+    if (result.fit != rows[i].fit || lo < rows[i].lo_gib || hi < lo || hi > rows[i].hi_gib)
+      fail_msg("row %zu: %d, %.3f to %.3f", i, (int)result.fit, lo, hi);
+    if (subject.capacity_bytes > 0)
+      assert_int_equal(result.margin_bytes, (int64_t)subject.capacity_bytes - (int64_t)result.reserved_hi_bytes);
+    wo_verify_subject_done(&subject);
+    wo_recording_free(recording);
+  }
+}
+
 /* Neither is enough alone; together the batch need only be quartered. */
 static void test_combination(void **state) {
   (void)state;
@@ -397,17 +440,25 @@ static void test_language(void **state) {
 /* Texts and JSON of every outcome are whole. */
 static void test_writers(void **state) {
   (void)state;
-  static const double capacities[] = {7.0, 4.6, 4.4, 9.0};
-  for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
+  static const struct {
+    double capacity_gib;
+    const char *has, *lacks; /* a search found a limit only where the job fails as it was */
+  } rows[] = {{7.0, "8 -> 4: the largest micro-batch that fits", "smallest"},
+              {4.6, "8 -> 1: the smallest micro-batch there is", "largest"},
+              {4.4, "8 -> 1: the smallest micro-batch there is", "largest"},
+              {9.0, "fits as it is", "largest"},
+              {100000.0, "GiB 99", "GiB9"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct fixture fixture;
     struct wo_text text = {0}, json = {0};
-    set_up(&fixture, capacities[i], 1);
+    set_up(&fixture, rows[i].capacity_gib, 1);
     propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
     struct wo_verify verify = run(&fixture);
     wo_verify_text(&verify, (struct wo_text_style){.width = 80}, &text);
     wo_verify_json(&verify, &json);
     assert_false(text.is_failed || json.is_failed);
     assert_non_null(strstr(text.ptr, "as it was"));
+    if (!strstr(text.ptr, rows[i].has) || strstr(text.ptr, rows[i].lacks)) fail_msg("row %zu: %s", i, text.ptr);
     assert_non_null(strstr(json.ptr, wo_verify_verdict_name(verify.verdict)));
     wo_text_done(&text);
     wo_text_done(&json);
@@ -472,6 +523,7 @@ static void test_limit_of_the_program(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_search),
+      cmocka_unit_test(test_needs),
       cmocka_unit_test(test_combination),
       cmocka_unit_test(test_choice),
       cmocka_unit_test(test_worst_rank),

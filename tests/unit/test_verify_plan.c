@@ -102,11 +102,12 @@ static void test_json(void **state) {
   assert_true(plan.diagnosed.proposal_count > 0);
   plan.proofs[0] = (struct wo_proof){
       .is_tried = true, .on = "model", .pattern = "recorded", .fits = true, .peak_reserved_bytes = 5, .margin_bytes = -7};
-  wo_verify_plan_json(&plan, WO_VIEW("{\"verdict\": \"proven\"}"), &text);
+  wo_verify_plan_json(&plan, WO_VIEW("{\"verdict\": \"proven\"}"), WO_VIEW("--- a/f\n"), &text);
   assert_false(text.is_failed);
   assert_non_null(strstr(text.ptr, "\"pattern\": \"recorded\""));
   assert_non_null(strstr(text.ptr, "\"margin_bytes\": -7"));
   assert_non_null(strstr(text.ptr, "\"verdict\": \"proven\""));
+  assert_non_null(strstr(text.ptr, "\"patch\": \"--- a/f\\n\""));
   wo_text_done(&text);
   wo_verify_plan_done(&plan);
 }
