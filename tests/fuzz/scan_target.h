@@ -10,6 +10,7 @@
 
 #include "parsers/base/clean.h"
 #include "parsers/scan.h"
+#include "rules/embedded.h"
 #include "rules/rule.h"
 #include "tests/fuzz/require.h"
 
@@ -22,7 +23,7 @@ static inline struct wo_pattern_set *target_patterns(void) {
   struct wo_err err;
   if (set != NULL) return set;
   require(wo_pack_load_all(NULL, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) == WO_OK);
-  require(wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK);
+  require(wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &set) == WO_OK);
   return set;
 }
 
