@@ -92,6 +92,7 @@ static inline void target_check_same(const struct wo_event_store *a, const struc
     const struct wo_event *in_a = &a->items[i], *in_b = &b->items[i];
     require(strcmp(wo_event_to_text(in_a, text_a, sizeof text_a), wo_event_to_text(in_b, text_b, sizeof text_b)) == 0);
     require(in_a->span.byte == in_b->span.byte && in_a->span.length == in_b->span.length);
+    require(wo_view_equal(in_a->pattern_id, in_b->pattern_id));
     require(in_a->of == in_b->of && in_a->is_quoted == in_b->is_quoted && wo_view_equal(in_a->text, in_b->text));
   }
 }
