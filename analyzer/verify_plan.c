@@ -55,6 +55,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
       .capacity_bytes = number_of(report, "gpu.capacity"),
       .tried_bytes = number_of(report, "oom.tried"),
       .free_bytes = number_of(report, "oom.free"),
+      .allowed_bytes = number_of(report, "oom.allowed"),
       .allocated_bytes = number_of(report, "oom.allocated"),
       .unallocated_bytes = number_of(report, "oom.reserved_unallocated"),
       .non_pytorch_bytes = number_of(report, "oom.non_pytorch"),

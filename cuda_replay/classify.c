@@ -100,7 +100,12 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
     }
     work->phase_at[r] = phase;
   }
-  uint32_t end = (uint32_t)pattern->requests.count;
+  uint32_t end = (uint32_t)pattern->requests.count, backward = 0;
+  for (size_t r = 0; r < pattern->requests.count; r++) {
+    bool was_backward = r > 0 && work->phase_at[r - 1] == WO_PHASE_BACKWARD, is_backward = work->phase_at[r] == WO_PHASE_BACKWARD;
+    if (is_backward && !was_backward) backward = (uint32_t)r;
+    if (was_backward && !is_backward) work->last_backward = backward;
+  }
   for (size_t r = pattern->requests.count; r-- > 0;) {
     if (r + 1 < pattern->requests.count && work->phase_at[r + 1] != work->phase_at[r]) end = (uint32_t)r + 1;
     work->pass_end[r] = end;
@@ -109,14 +114,15 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
 
 /* ---- Rules ---- */
 
-static bool is_lasting(const struct wo_instance *instance) {
-  return instance->death == WO_NO_REQUEST;
+/* What a program frees when it ends was there for good. */
+static bool is_lasting(const struct wo__classing *work, const struct wo_instance *instance) {
+  return instance->death == WO_NO_REQUEST || instance->death >= work->program_end;
 }
 
 /* Whether an instance is still there when its phase is over. */
 static bool outlives_pass(const struct wo__classing *work, const struct wo_instance *instance) {
   assert(instance->birth != WO_NO_REQUEST);
-  return is_lasting(instance) || instance->death >= work->pass_end[instance->birth];
+  return is_lasting(work, instance) || instance->death >= work->pass_end[instance->birth];
 }
 
 /* Whether an instance may be a parameter by its life: alive from the start to the end. In a recording of a whole program nothing
@@ -124,7 +130,7 @@ static bool outlives_pass(const struct wo__classing *work, const struct wo_insta
  * recording that ends in the middle of a step keeps that step's activations, so forward is not believed elsewhere.) */
 static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has_setup) {
   enum wo_phase phase = work->classes->marks.items[i].phase;
-  if (!is_lasting(&work->pattern->instances.items[i])) return false;
+  if (!is_lasting(work, &work->pattern->instances.items[i])) return false;
   if (work->pattern->start_count > 0) return phase == WO_PHASE_START;
   if (has_setup) return (wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0;
   return phase == WO_PHASE_FORWARD;
@@ -197,7 +203,7 @@ static void class_start(struct wo__classing *work, struct wo_size_counts *left) 
       rule = WO_CLASS_RULE_OPTIMIZER_STATE;
     else if ((facts.flags & WO_STACK_SETUP) != 0)
       rule = WO_CLASS_RULE_START_SETUP;
-    else if (!is_lasting(instance))
+    else if (!is_lasting(work, instance))
       rule = rule_of_replaced(work, instance);
     else if (row != NULL && row->count == 0)
       rule = WO_CLASS_RULE_START_STATE;
@@ -238,21 +244,53 @@ static void class_logits(struct wo__classing *work) {
   }
 }
 
+static int compare_made(const void *a, const void *b) {
+  const struct wo__made *left = a, *right = b;
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
+}
+
+/* Gathers what forward made and freed. */
+static bool gather_remade(struct wo__classing *work) {
+  size_t count = work->pattern->instances.count;
+  work->remade = malloc((count > 0 ? count : 1) * sizeof work->remade[0]);
+  if (work->remade == NULL) return false;
+  for (size_t i = work->pattern->start_count; i < count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    if (work->classes->marks.items[i].phase != WO_PHASE_FORWARD || instance->stack == WO_NO_STACK) continue;
+    if (!is_lasting(work, instance))
+      work->remade[work->remade_count++] = (struct wo__made){instance->size_bytes, instance->stack};
+  }
+  qsort(work->remade, work->remade_count, sizeof work->remade[0], compare_made);
+  return true;
+}
+
+/* What a whole program made and never freed: constant, unless it is of a pass that did not come to its end (jobs die in the
+ * middle of one), or a variable of the last pass, as passes before set it, too. Where no stack tells what was set up, parameters
+ * are among it. */
+static bool is_persistent(const struct wo__classing *work, const struct wo_instance *instance, struct wo_stack_facts facts) {
+  if (work->pattern->start_count > 0 || !is_lasting(work, instance) || facts.kind == WO_OP_MATMUL) return false;
+  bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
+  struct wo__made made = {instance->size_bytes, instance->stack};
+  bool is_remade = bsearch(&made, work->remade, work->remade_count, sizeof made, compare_made) != NULL;
+  return !has_setup || (instance->birth < work->last_backward && !is_remade);
+}
+
 /* Everything that no special rule took, by phase and life. */
 static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i) {
   const struct wo_instance *instance = &work->pattern->instances.items[i];
   struct wo_stack_facts facts = wo__class_facts(work, i);
   if (work->classes->marks.items[i].phase == WO_PHASE_BACKWARD) return WO_CLASS_RULE_BACKWARD_TEMPORARY;
   if ((facts.flags & WO_STACK_DATA) != 0) return WO_CLASS_RULE_INPUT;
-  if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(instance)) return WO_CLASS_RULE_START_SETUP;
+  if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(work, instance)) return WO_CLASS_RULE_START_SETUP;
   bool has_stacks = work->classes->facts.all_flags != 0;
-  if (!has_stacks && is_lasting(instance)) {
+  if (!has_stacks && is_lasting(work, instance)) {
     /* In a whole program the instance counts itself. */
     uint32_t itself = work->pattern->start_count == 0 ? 1 : 0;
     bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > itself;
     return is_parameter_size ? WO_CLASS_RULE_SIZE_OF_PARAMETER : WO_CLASS_RULE_PERSISTENT;
   }
-  if (work->pattern->start_count == 0 && is_lasting(instance) && facts.kind != WO_OP_MATMUL) return WO_CLASS_RULE_PERSISTENT;
+  if (is_persistent(work, instance, facts)) return WO_CLASS_RULE_PERSISTENT;
   return outlives_pass(work, instance) ? WO_CLASS_RULE_ACTIVATION : WO_CLASS_RULE_FORWARD_TEMPORARY;
 }
 
@@ -275,10 +313,39 @@ static bool index_requests(struct wo__classing *work) {
   return true;
 }
 
+/* Whether the frees from request `first` on, behind which nothing is made, are the end of the program: its model goes, or nearly
+ * all that is there. A step ends with frees, too, of gradients, but parameters stay. */
+static bool is_teardown(const struct wo__classing *work, size_t first) {
+  enum { LEFT_MAX_PCT = 10 };
+  const struct wo_pattern *pattern = work->pattern;
+  double alive_bytes = 0, left_bytes = 0;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    const struct wo_instance *instance = &pattern->instances.items[i];
+    bool is_left = instance->death == WO_NO_REQUEST;
+    if (!is_left && instance->death < first) continue;
+    alive_bytes += (double)instance->size_bytes;
+    if (is_left)
+      left_bytes += (double)instance->size_bytes;
+    else if ((wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0)
+      return true;
+  }
+  return left_bytes * 100 < alive_bytes * LEFT_MAX_PCT;
+}
+
+/* A recording may go on while the program ends: functions return, or an exception unwinds them, and their model is freed. */
+static void find_end(struct wo__classing *work) {
+  size_t count = work->pattern->requests.count;
+  size_t first = count;
+  while (first > 0 && work->born_at[first - 1] == WO_NO_INSTANCE) first--;
+  work->program_end = (uint32_t)(first < count && is_teardown(work, first) ? first : count);
+}
+
 /* The order matters: gradients need the sizes of parameters, weights those of gradients, and the rest is what no rule took. */
 static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
   if (!index_requests(work)) return WO_E_NOMEM;
+  find_end(work);
   find_phases(work, trace);
+  if (!gather_remade(work)) return WO_E_NOMEM;
   class_by_stack(work);
   if (!count_lasting(work) || !class_gradients(work)) return WO_E_NOMEM;
   wo__class_gradient_sources(work);
@@ -308,6 +375,7 @@ enum wo_status wo_classify(struct wo_pattern *pattern, const struct wo_trace *tr
   free(work.freed_at);
   free(work.pass_end);
   free(work.phase_at);
+  free(work.remade);
   wo_size_counts_done(&work.lasting);
   wo_size_counts_done(&work.gradients);
   if (status != WO_OK) {

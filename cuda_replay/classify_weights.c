@@ -1,6 +1,7 @@
 /* Which temporaries belong to parameters rather than to activations: what became a gradient, and copies of weights. Both are
  * decided by lives: a tensor that is consumed dies right after the birth of what was made of it. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cuda_replay/classify_work.h"
@@ -51,8 +52,9 @@ void wo__class_gradient_sources(struct wo__classing *work) {
   }
 }
 
-/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. */
-enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER };
+/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. Its bias is beside
+ * both. */
+enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER, CAST_BIAS };
 
 struct cast {
   uint64_t size_bytes;
@@ -100,7 +102,7 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
   for (size_t first = 0, end; first < casts->count; first = end) {
     size_t count = 0;
     for (end = first; end < casts->count && casts->items[end].size_bytes == casts->items[first].size_bytes; end++) {
-      if (casts->items[end].state != CAST_PARTNER) count++;
+      if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
     }
     uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
     if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
@@ -111,11 +113,76 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
 }
 
-/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
-static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+/* Whether casts i - 1 and i (by birth) were made one right behind the other for one product. */
+static bool is_same_product(const struct wo__classing *work, const struct casts *casts, size_t i) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *first = &instances[casts->items[i - 1].instance], *second = &instances[casts->items[i].instance];
   return second->birth == first->birth + 1 && second->stack == first->stack && (second->stack != WO_NO_STACK);
+}
+
+/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
+static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+  bool has_bias = casts->items[i - 1].state == CAST_BIAS || casts->items[i].state == CAST_BIAS;
+  return !has_bias && is_same_product(work, casts, i);
+}
+
+/* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. Alone beside it stands the weight, as
+ * its input needed no cast. A product that casts its input only adds a bias that was cast before. */
+static void split_bias(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  const struct wo_pattern *pattern = work->pattern;
+  uint32_t next = casts->items[end - 1].instance + 1;
+  if (end - first < 2 || end - first > 3 || next >= pattern->instances.count) return;
+  if ((wo__class_facts(work, next).flags & WO_STACK_BIAS) == 0) return;
+  if (pattern->instances.items[next].birth != pattern->instances.items[next - 1].birth + 1) return;
+  size_t bias = first;
+  for (size_t i = first; i < end; i++) {
+    if (casts->items[i].size_bytes < casts->items[bias].size_bytes) bias = i;
+  }
+  casts->items[bias].state = CAST_BIAS;
+  if (end - first == 2) casts->items[bias == first ? first + 1 : first].state = CAST_WEIGHT;
+}
+
+/* The whole number whose square is left * right / over, 0 when there is none. */
+static uint64_t root_of(uint64_t left, uint64_t right, uint64_t over) {
+  double square = (double)left * (double)right / (double)over;
+  uint64_t root = (uint64_t)(sqrt(square) + 0.5);
+  return (double)root * (double)root == square ? root : 0;
+}
+
+/* Whether three sizes (in elements) can be a weight of out x in, an input of n x in and their product of n x out. */
+static bool is_product(uint64_t weight, uint64_t input, uint64_t product) {
+  uint64_t in = root_of(weight, input, product), out = root_of(weight, product, input);
+  return in > 0 && out > 0 && in * out == weight && input % in == 0 && product % out == 0;
+}
+
+/* Without operators: what one line makes, one right behind the other, is bias, weight and input as far as they are cast, and the
+ * product. Only the first that is as large as a parameter can be the weight; a bias before it divides it and the product. */
+static void split_line(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  struct cast *line = &casts->items[first];
+  size_t count = end - first, weight = 0;
+  if (count < 2 || parameters_of(work, line[0].size_bytes) == 0) return;
+  uint64_t bias = line[0].size_bytes;
+  bool has_two = count >= 3 && bias < line[1].size_bytes && parameters_of(work, line[1].size_bytes) > 0;
+  if (has_two && line[1].size_bytes % bias == 0)
+    weight = line[2].size_bytes % bias == 0 || (count > 3 && line[3].size_bytes % bias == 0);
+  bool is_shown = weight == 1;
+  if (count >= weight + 3)
+    is_shown =
+        is_shown || is_product(line[weight].size_bytes / 2, line[weight + 1].size_bytes / 2, line[weight + 2].size_bytes / 2);
+  if (weight == 1) line[0].state = CAST_BIAS;
+  if (is_shown) line[weight].state = CAST_WEIGHT;
+  for (size_t i = weight + 1; i < count; i++) line[i].state = CAST_PARTNER;
+}
+
+/* All biases that were cast for products. */
+static void split_biases(const struct wo__classing *work, struct casts *casts) {
+  for (size_t first = 0, end; first < casts->count; first = end) {
+    for (end = first + 1; end < casts->count && is_same_product(work, casts, end);) end++;
+    if ((work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0)
+      split_bias(work, casts, first, end);
+    else
+      split_line(work, casts, first, end);
+  }
 }
 
 /* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when nothing tells.
@@ -180,6 +247,7 @@ enum wo_status wo__class_weight_copies(struct wo__classing *work) {
     return WO_E_NOMEM;
   }
   if (casts.count > 0) {
+    split_biases(work, &casts);
     take_by_count(work, &casts);
     int weight_first = mark_partners(work, &casts);
     if (weight_first != 0) split_pairs(work, &casts, weight_first);
@@ -187,7 +255,7 @@ enum wo_status wo__class_weight_copies(struct wo__classing *work) {
   }
   for (size_t i = 0; i < casts.count; i++) {
     const struct cast *cast = &casts.items[i];
-    if (cast->state == CAST_WEIGHT) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
+    if (cast->state == CAST_WEIGHT || cast->state == CAST_BIAS) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
     bool may_be = cast->state == CAST_OPEN && parameters_of(work, cast->size_bytes) > 0;
     if (may_be) wo__class_set(work, cast->instance, WO_CLASS_RULE_MAYBE_WEIGHT_COPY);
   }

@@ -5,13 +5,23 @@
 #include "cuda_replay/classify.h"
 #include "cuda_replay/size_counts.h"
 
+/* A place in the program: what it makes, and how large. */
+struct wo__made {
+  uint64_t size_bytes;
+  uint32_t stack;
+};
+
 struct wo__classing {
   struct wo_pattern *pattern;
   struct wo_classes *classes;
-  uint32_t *born_at;               /* instance that each request made, or WO_NO_INSTANCE */
-  uint32_t *freed_at;              /* instance that each request freed, or WO_NO_INSTANCE */
-  uint8_t *phase_at;               /* phase of the latest birth up to each request */
-  uint32_t *pass_end;              /* for each request: the next one that was born in another phase */
+  uint32_t *born_at;       /* instance that each request made, or WO_NO_INSTANCE */
+  uint32_t *freed_at;      /* instance that each request freed, or WO_NO_INSTANCE */
+  uint8_t *phase_at;       /* phase of the latest birth up to each request */
+  uint32_t *pass_end;      /* for each request: the next one that was born in another phase */
+  uint32_t program_end;    /* the request behind which a program that ends only frees; none: the count of requests */
+  uint32_t last_backward;  /* the request at which the last backward pass that came to its end began; none: 0 */
+  struct wo__made *remade; /* what forward made and freed, sorted: a variable that is set in each pass */
+  size_t remade_count;
   struct wo_size_counts lasting;   /* sizes of what never dies and was not born in backward or in the optimizer */
   struct wo_size_counts gradients; /* sizes of the gradients found */
 };

@@ -68,6 +68,7 @@ static const struct {
     {"orkspace", WO_STACK_WORKSPACE},
     {"CUDABlasHandle", WO_STACK_WORKSPACE},
     {"CudnnHandle", WO_STACK_WORKSPACE},
+    {"at::cuda::blas::", WO_STACK_WORKSPACE},
     {"c10d::", WO_STACK_COMMUNICATION},
     {"ProcessGroup", WO_STACK_COMMUNICATION},
     {"gpu_reduce_kernel", WO_STACK_SCRATCH},
@@ -121,6 +122,7 @@ static const struct {
     {"load_state_dict", false, 0, WO_STACK_SETUP},
     {"from_pretrained", false, 0, WO_STACK_SETUP},
     {"load_model", false, 0, WO_STACK_SETUP},
+    {"__init__", false, 1, WO_STACK_SETUP}, /* modules that are built on the device */
 };
 
 struct frame_facts {
@@ -132,6 +134,7 @@ struct frame_facts {
   bool is_recompute;            /* of it, in backward */
   uint16_t flags;               /* wherever the frame stands */
   uint16_t near_flags[REACHES]; /* only as near to the operator as the reach */
+  bool has_bias;                /* the operator is a product that adds a vector (addmm) */
   uint8_t kind;                 /* of the operator that it names, NONE without */
   uint32_t op;
   uint32_t node;
@@ -153,6 +156,17 @@ static bool is_step_frame(const struct wo_frame *frame) {
   if (wo_view_has(frame->file, "deepspeed/runtime/")) return ends_in_step;
   if (wo_view_ends(frame->file, "/grad_scaler.py")) return wo_view_has(frame->function, "unscale");
   return wo_view_ends(frame->file, "/clip_grad.py");
+}
+
+/* PyTorch's C++ frames have no line; those of an interpreter that was built with debugging information have one, in a file of C.
+ */
+static bool is_python_frame(const struct wo_frame *frame) {
+  static const char *const native_endings[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".cxx", ".S"};
+  if (frame->line == 0) return false;
+  for (size_t i = 0; i < sizeof native_endings / sizeof native_endings[0]; i++) {
+    if (wo_view_ends(frame->file, native_endings[i])) return false;
+  }
+  return true;
 }
 
 /* A frame of Python: words in its function and file, and the few functions of PyTorch that say what runs. */
@@ -195,6 +209,7 @@ static void read_op(const struct op_index *index, struct wo_view rest, struct fr
     if (kind != WO_OP_NONE) {
       facts->kind = (uint8_t)kind;
       facts->op = hash;
+      facts->has_bias = wo_view_is(part, "addmm");
       return;
     }
     size_t cut = wo_view_find_last(part, WO_VIEW("_"), part.len);
@@ -245,6 +260,7 @@ static void add_python(const struct frame_facts *frame, struct wo_stack_facts *f
 static void add_native(const struct frame_facts *frame, struct wo_stack_facts *facts) {
   if (facts->node == 0) facts->node = frame->node;
   if (frame->kind == WO_OP_NONE) return;
+  if (frame->has_bias) facts->flags |= WO_STACK_BIAS;
   if (frame->kind == WO_OP_MATMUL || frame->kind == WO_OP_CONVOLUTION) facts->flags |= WO_STACK_MATMUL;
   if (frame->kind == WO_OP_SOFTMAX) facts->flags |= WO_STACK_SOFTMAX;
   if (frame->kind == WO_OP_LOSS || frame->kind == WO_OP_LOG_SOFTMAX) facts->flags |= WO_STACK_LOSS;
@@ -304,8 +320,7 @@ enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct 
     const struct wo_frame *frame = &recording->frames.items[i];
     struct frame_facts *facts = &frames.items[frames.count++];
     *facts = (struct frame_facts){0};
-    /* Frames of C++ have no line. */
-    if (frame->line > 0)
+    if (is_python_frame(frame))
       read_python(frame, facts);
     else
       read_native(&index, frame, facts);

@@ -49,8 +49,9 @@ enum wo_stack_flag {
   WO_STACK_SETUP = 1 << 10,  /* modules built, moved or loaded */
   WO_STACK_MATMUL = 1 << 11, /* a product anywhere in the stack, not only innermost */
   WO_STACK_SOFTMAX = 1 << 12,
-  WO_STACK_SCRATCH = 1 << 13,   /* a kernel's own temporary (reduction, sort) */
-  WO_STACK_DEQUANTIZE = 1 << 14 /* weights unpacked */
+  WO_STACK_SCRATCH = 1 << 13,    /* a kernel's own temporary (reduction, sort) */
+  WO_STACK_DEQUANTIZE = 1 << 14, /* weights unpacked */
+  WO_STACK_BIAS = 1 << 15        /* a product that adds a vector (addmm) */
 };
 
 struct wo_stack_facts {

@@ -1,8 +1,10 @@
 /* Activation checkpointing by layers: what a layer saves for backward is freed at the end of the layer, but for its output, and
- * made again when backward reaches the layer.
+ * made again when backward reaches the layer, with the temporaries of that second forward.
  *
  * Layers are found by repetition: of the groups of saved tensors with the same stack and size, those of the most common count (by
- * bytes) are one for each layer; the first born of them marks where layers begin. */
+ * bytes) are one for each layer; the first born of them marks where layers begin. The output of a layer is what was made last of
+ * all that is alive where the layer ends: often saved by the next layer, or a temporary that the checkpoint now has to keep.
+ * Casts of weights outlive their layer: autocast keeps them until forward is over. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +15,9 @@
 
 struct segment {
   size_t first, end;   /* requests of forward */
+  size_t stop;         /* the second forward needs no request from here on: everything saved is there */
   size_t recompute_at; /* the request of backward before which it runs again; SIZE_MAX: never */
+  uint32_t output;     /* an instance that the checkpoint keeps though nothing saved it; GONE: none */
 };
 
 struct checkpoint {
@@ -21,7 +25,9 @@ struct checkpoint {
   struct wo_pattern to;
   size_t *next_backward;   /* for each request: the next one born in backward */
   uint8_t *is_saved;       /* saved for backward, freed and made again */
+  uint8_t *is_extended;    /* an output that lives longer than it did */
   uint32_t *now;           /* of each instance: who plays it */
+  uint32_t *segment_of;    /* of each instance: segment + 1 that it was born in; 0: none that runs again */
   uint32_t *ends_at;       /* for each request: segment + 1 that ends before it */
   uint32_t *recomputes_at; /* for each request: segment + 1 that runs again before it */
   struct segment *segments;
@@ -41,6 +47,17 @@ static bool is_saved(const struct checkpoint *work, size_t i) {
   if (!is_class || instance->birth == WO_NO_REQUEST || instance->death == WO_NO_REQUEST) return false;
   if (work->request->classes->marks.items[i].phase != WO_PHASE_FORWARD) return false;
   return instance->death > work->next_backward[instance->birth];
+}
+
+/* Whether an instance is a copy of a weight. */
+static bool is_weight(const struct checkpoint *work, size_t i) {
+  return wo__rule_of(work->request, i) == WO_CLASS_RULE_WEIGHT_COPY;
+}
+
+/* Whether autocast made a copy of a weight, and keeps it until forward is over; what was unpacked is freed with its layer. */
+static bool is_cached(const struct checkpoint *work, size_t i) {
+  struct wo_stack_facts facts = wo_stack_facts_of(&work->request->classes->facts, instance_of(work, i)->stack);
+  return is_weight(work, i) && (facts.flags & WO_STACK_DEQUANTIZE) == 0;
 }
 
 /* ---- Layers ---- */
@@ -113,29 +130,126 @@ static void cut_segments(struct checkpoint *work, const struct group *marker) {
     bool is_member = work->is_saved[i] != 0 && instance->stack == marker->stack && instance->size_bytes == marker->size_bytes;
     if (!is_member || seen++ % step != 0) continue;
     struct segment *segment = &work->segments[work->segment_count++];
-    *segment = (struct segment){instance->birth, work->next_backward[instance->birth], SIZE_MAX};
+    size_t end = work->next_backward[instance->birth];
+    *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = GONE};
     if (work->segment_count > 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
   }
 }
 
-/* Takes what stays saved out of a segment (its last `keep` activations: the input of the next layer), and notes where it runs
- * again. */
+/* The birth of an instance, or the end of the requests behind the last one. */
+static size_t birth_of(const struct checkpoint *work, size_t i) {
+  const struct wo_pattern *from = work->request->pattern;
+  return i < from->instances.count ? instance_of(work, i)->birth : from->requests.count;
+}
+
+/* How many instances from `a` and from `b` on are of the same stacks and sizes, at most `most`. */
+static size_t count_alike(const struct checkpoint *work, size_t a, size_t b, size_t most) {
+  size_t count = 0;
+  while (count < most && b + count < work->request->pattern->instances.count) {
+    const struct wo_instance *left = instance_of(work, a + count), *right = instance_of(work, b + count);
+    if (left->stack != right->stack || left->size_bytes != right->size_bytes) break;
+    count++;
+  }
+  return count;
+}
+
+/* Segments first .. end - 1 follow each other. The marker need not be the first that a layer makes (a norm's temporary stands
+ * before it), and the last segment has no next one that would end it. The last one shows both: as far as it goes like the one
+ * before, it is a layer; what the one before has behind that is the beginning of the next. */
+static void align_segments(struct checkpoint *work, size_t first, size_t end) {
+  const struct wo_pattern *from = work->request->pattern;
+  if (end - first < 2) return;
+  size_t last = from->requests.items[work->segments[end - 1].first].subject;
+  size_t before = from->requests.items[work->segments[end - 2].first].subject;
+  size_t births = last - before, alike = count_alike(work, before, last, births);
+  size_t shift = births - alike;
+  size_t begin = from->requests.items[work->segments[first].first].subject;
+  bool is_clear =
+      alike > births / 2 && begin >= from->start_count + shift && birth_of(work, last + alike) <= work->segments[end - 1].end;
+  if (!is_clear) return;
+  for (size_t i = first; i < end; i++) {
+    struct segment *segment = &work->segments[i];
+    segment->first = birth_of(work, from->requests.items[segment->first].subject - shift);
+    if (i > first) segment[-1].end = segment->first;
+  }
+  work->segments[end - 1].end = birth_of(work, last + alike);
+}
+
+/* Aligns each run of segments that follow each other, one for each forward pass. */
+static void align_all(struct checkpoint *work) {
+  for (size_t first = 0, end; first < work->segment_count; first = end) {
+    for (end = first + 1; end < work->segment_count && work->segments[end - 1].end == work->segments[end].first;) end++;
+    align_segments(work, first, end);
+  }
+}
+
+/* What was made last in a segment, outlives it and is large enough to be its output (a few bytes are none); GONE without. */
+static uint32_t output_of(const struct checkpoint *work, const struct segment *segment) {
+  enum { OUTPUT_MIN_BYTES = 4096 };
+  const struct wo_pattern *from = work->request->pattern;
+  for (size_t r = segment->end; r-- > segment->first;) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    const struct wo_instance *instance = instance_of(work, request->subject);
+    enum wo_class_rule rule = wo__rule_of(work->request, request->subject);
+    bool is_kind =
+        rule == WO_CLASS_RULE_ACTIVATION || rule == WO_CLASS_RULE_FORWARD_TEMPORARY || rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY;
+    if (is_kind && instance->death != WO_NO_REQUEST && instance->death >= segment->end &&
+        instance->size_bytes >= OUTPUT_MIN_BYTES)
+      return request->subject;
+  }
+  return GONE;
+}
+
+/* Keeps an output: one that was saved stays so, another lives until its own segment runs again. */
+static void keep_output(struct checkpoint *work, struct segment *segment) {
+  uint32_t output = output_of(work, segment);
+  if (output == GONE) return;
+  if (work->is_saved[output] != 0) {
+    work->is_saved[output] = 0;
+  } else if (instance_of(work, output)->death < segment->recompute_at) {
+    segment->output = output;
+    work->is_extended[output] = 1;
+  }
+}
+
+/* The operator that first frees something saved made its results right before. */
+static size_t begin_of_operator(const struct checkpoint *work, size_t at) {
+  const struct wo_pattern *from = work->request->pattern;
+  while (at > 0 && from->requests.items[at - 1].kind == WO_REQUEST_ALLOC) at--;
+  return at;
+}
+
+/* Takes what stays saved out of a segment (its output, at the high end one more: the input of the next layer), and notes where it
+ * runs again. */
 static void settle_segment(struct checkpoint *work, size_t index) {
   const struct wo_pattern *from = work->request->pattern;
   struct segment *segment = &work->segments[index];
   assert(segment->first < segment->end);
-  unsigned keep = work->request->bound == WO_BOUND_HIGH ? 2 : 1;
-  for (size_t r = segment->end; r-- > segment->first;) {
+  for (size_t r = segment->first; r < segment->end; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
-    const struct wo_instance *instance = instance_of(work, request->subject);
-    if (instance->death < segment->recompute_at) segment->recompute_at = instance->death;
-    bool is_activation = wo__rule_of(work->request, request->subject) != WO_CLASS_RULE_WEIGHT_COPY;
-    if (keep == 0 || !is_activation) continue;
-    work->is_saved[request->subject] = 0;
-    keep--;
+    size_t death = instance_of(work, request->subject)->death;
+    if (death < segment->recompute_at) segment->recompute_at = death;
   }
   if (segment->recompute_at == SIZE_MAX) return;
+  segment->recompute_at = begin_of_operator(work, segment->recompute_at);
+  keep_output(work, segment);
+  if (work->request->bound == WO_BOUND_HIGH) {
+    for (size_t r = segment->end; r-- > segment->first;) {
+      const struct wo_request *request = &from->requests.items[r];
+      if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0 || is_weight(work, request->subject))
+        continue;
+      work->is_saved[request->subject] = 0;
+      break;
+    }
+  }
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    work->segment_of[request->subject] = (uint32_t)index + 1;
+    if (work->is_saved[request->subject] != 0) segment->stop = r + 1;
+  }
   work->ends_at[segment->end] = (uint32_t)index + 1;
   work->recomputes_at[segment->recompute_at] = (uint32_t)index + 1;
 }
@@ -154,21 +268,67 @@ static void drop_outside(struct checkpoint *work) {
 
 /* ---- Writing ---- */
 
-/* Frees the segment's tensors (is_again false) or makes them again. */
-static bool play_segment(struct checkpoint *work, const struct segment *segment, bool is_again) {
+static bool free_now(struct checkpoint *work, uint32_t instance) {
+  uint32_t now = work->now[instance];
+  work->now[instance] = GONE;
+  return now == GONE || wo_pattern_add_free(&work->to, now);
+}
+
+/* The segment is over: what it saved goes, but for what autocast keeps. */
+static bool end_segment(struct checkpoint *work, const struct segment *segment) {
   const struct wo_pattern *from = work->request->pattern;
   for (size_t r = segment->first; r < segment->end; r++) {
     const struct wo_request *request = &from->requests.items[r];
     if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
-    uint32_t *now = &work->now[request->subject];
-    if (is_again) {
-      if (*now == GONE && !wo_pattern_add_alloc(&work->to, *instance_of(work, request->subject), WO_NO_ENTRY, now)) return false;
-    } else if (*now != GONE) {
-      if (!wo_pattern_add_free(&work->to, *now)) return false;
-      *now = GONE;
-    }
+    if (!is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
   }
   return true;
+}
+
+/* Nothing but the program holds what a checkpointed layer makes, so most of it dies when the next operators have used it. How
+ * soon is not known: likely so many births later, at the high end at the layer's end. */
+static bool free_used(struct checkpoint *work, uint32_t made) {
+  enum { USED_WITHIN = 3 };
+  if (work->request->bound == WO_BOUND_HIGH || made < USED_WITHIN) return true;
+  uint32_t used = made - USED_WITHIN;
+  if (work->is_saved[used] == 0 || is_cached(work, used) || work->segment_of[used] == 0) return true;
+  return work->segment_of[used] != work->segment_of[made] || free_now(work, used);
+}
+
+/* Forward is over: autocast lets go of its copies. */
+static bool end_forward(struct checkpoint *work, size_t begin, size_t end) {
+  const struct wo_pattern *from = work->request->pattern;
+  for (size_t r = begin; r < end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
+    if (is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
+  }
+  return true;
+}
+
+/* Whether an instance is one of the segment's temporaries, which its second forward makes and frees as well. */
+static bool is_temporary(const struct checkpoint *work, const struct segment *segment, uint32_t i) {
+  const struct wo_instance *instance = instance_of(work, i);
+  bool is_inside = instance->birth != WO_NO_REQUEST && instance->birth >= segment->first && instance->death < segment->end;
+  return is_inside && instance->death != instance->birth && work->is_saved[i] == 0;
+}
+
+/* The second forward, request by request up to the last one that makes something saved; then temporaries that are left go. */
+static bool run_again(struct checkpoint *work, const struct segment *segment) {
+  const struct wo_pattern *from = work->request->pattern;
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    uint32_t i = request->subject;
+    if (!wo_request_has_instance(request)) continue;
+    uint32_t *now = &work->now[i];
+    bool is_alloc = request->kind == WO_REQUEST_ALLOC, is_short = is_temporary(work, segment, i);
+    if (is_alloc && r < segment->stop && (is_short || work->is_saved[i] != 0) && *now == GONE) {
+      if (!wo_pattern_add_alloc(&work->to, *instance_of(work, i), WO_NO_ENTRY, now)) return false;
+    } else if (request->kind == WO_REQUEST_FREE && is_short && !free_now(work, i)) {
+      return false;
+    }
+  }
+  return segment->output == GONE || free_now(work, segment->output);
 }
 
 /* Frees of what is not there any more (it was freed with its segment and nothing made it again) go. */
@@ -177,12 +337,15 @@ static bool write_request(struct checkpoint *work, const struct wo_request *requ
     const struct wo_instance *instance = instance_of(work, request->subject);
     uint32_t *now = &work->now[request->subject];
     if (instance->death == instance->birth) return wo_pattern_add_refused(&work->to, *instance, request->entry, now);
-    return wo_pattern_add_alloc(&work->to, *instance, request->entry, now);
+    if (!wo_pattern_add_alloc(&work->to, *instance, request->entry, now)) return false;
+    return free_used(work, request->subject);
   }
   struct wo_request repeated = *request;
   if (wo_request_has_instance(request)) {
     repeated.subject = work->now[request->subject];
-    if (repeated.subject == GONE) return true;
+    bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
+    if (repeated.subject == GONE || (is_free && work->is_extended[request->subject] != 0)) return true;
+    if (request->kind == WO_REQUEST_FREE) work->now[request->subject] = GONE;
   }
   return wo_pattern_add_request(&work->to, repeated);
 }
@@ -194,9 +357,14 @@ static bool write_all(struct checkpoint *work) {
   for (size_t i = 0; i < from->start_count; i++) {
     if (!wo_pattern_add_start(&work->to, from->instances.items[i])) return false;
   }
+  size_t forward = 0;
   for (size_t r = 0; r < from->requests.count; r++) {
-    if (work->ends_at[r] != 0 && !play_segment(work, &work->segments[work->ends_at[r] - 1], false)) return false;
-    if (work->recomputes_at[r] != 0 && !play_segment(work, &work->segments[work->recomputes_at[r] - 1], true)) return false;
+    if (work->ends_at[r] != 0 && !end_segment(work, &work->segments[work->ends_at[r] - 1])) return false;
+    if (work->next_backward[r] == r) {
+      if (!end_forward(work, forward, r)) return false;
+      forward = r + 1;
+    }
+    if (work->recomputes_at[r] != 0 && !run_again(work, &work->segments[work->recomputes_at[r] - 1])) return false;
     if (!write_request(work, &from->requests.items[r])) return false;
   }
   return true;
@@ -211,10 +379,14 @@ static bool prepare(struct checkpoint *work) {
   work->ends_at = calloc(requests, sizeof work->ends_at[0]);
   work->recomputes_at = calloc(requests, sizeof work->recomputes_at[0]);
   work->is_saved = calloc(instances, 1);
+  work->is_extended = calloc(instances, 1);
+  work->segment_of = calloc(instances, sizeof work->segment_of[0]);
   work->now = malloc(instances * sizeof work->now[0]);
   work->segments = malloc(instances * sizeof work->segments[0]);
   if (work->next_backward == NULL || work->ends_at == NULL || work->recomputes_at == NULL) return false;
-  if (work->is_saved == NULL || work->now == NULL || work->segments == NULL) return false;
+  if (work->is_saved == NULL || work->is_extended == NULL || work->segment_of == NULL || work->now == NULL ||
+      work->segments == NULL)
+    return false;
   size_t next = from->requests.count;
   for (size_t r = from->requests.count; r-- > 0;) {
     const struct wo_request *request = &from->requests.items[r];
@@ -234,6 +406,7 @@ static bool find_segments(struct checkpoint *work) {
   const struct group *marker = find_marker(groups, count);
   if (marker != NULL) cut_segments(work, marker);
   free(groups);
+  align_all(work);
   for (size_t i = 0; i < work->segment_count; i++) settle_segment(work, i);
   drop_outside(work);
   return true;
@@ -249,6 +422,8 @@ static enum wo_status apply_checkpoint(const struct wo_transform_request *reques
   free(work.ends_at);
   free(work.recomputes_at);
   free(work.is_saved);
+  free(work.is_extended);
+  free(work.segment_of);
   free(work.now);
   free(work.segments);
   if (is_made && has_layers) {
@@ -266,6 +441,6 @@ const struct wo_transform wo__transform_checkpoint = {
     .amount_min = 0,
     .amount_max = 100000,
     .apply = apply_checkpoint,
-    .assumption =
-        "each segment keeps its output (at the high end two tensors) and makes all else again at once when backward reaches it; "
-        "temporaries of that second forward are not counted"};
+    .assumption = "each segment keeps its output (at the high end one tensor more) and runs again when backward reaches it; what "
+                  "it saved is "
+                  "freed at its end, casts of weights at the end of forward"};

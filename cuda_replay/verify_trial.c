@@ -18,6 +18,9 @@
 #define MESSAGE_UNCERTAINTY_BYTES (256 * MIB)
 #define CARD_UNCERTAINTY_BYTES (640 * MIB)
 
+/* A limit of the program is kept to the byte; the message prints it in hundredths of a GiB. */
+#define LIMIT_UNCERTAINTY_BYTES (16 * MIB)
+
 /* No card has more; a figure beyond it is a misreading. */
 #define CARD_BYTES_MAX 1e15
 
@@ -28,6 +31,15 @@ static bool take_capacity(struct wo_verify_subject *subject, double bytes) {
   if (!(bytes >= 1 && bytes <= CARD_BYTES_MAX)) return false;
   subject->capacity_bytes = (uint64_t)bytes;
   return true;
+}
+
+/* A memory fraction caps what PyTorch reserves, whatever the card has left. */
+static void heed_limit(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
+  const double limit = sizes->allowed_bytes;
+  if (!(limit >= 1 && limit < (double)subject->capacity_bytes)) return;
+  subject->capacity_bytes = (uint64_t)limit;
+  subject->uncertainty_bytes = LIMIT_UNCERTAINTY_BYTES;
+  subject->capacity_from = "the program's own limit, a memory fraction, in the log's message";
 }
 
 /* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: both together are all that it can have.
@@ -51,7 +63,10 @@ static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subj
 }
 
 static void find_capacity(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes, uint64_t stated_bytes) {
-  if (stated_bytes == 0 && read_message(sizes, subject)) return;
+  if (stated_bytes == 0 && read_message(sizes, subject)) {
+    heed_limit(sizes, subject);
+    return;
+  }
   const struct wo_capacity found = wo_capacity_find(subject->recording, subject->trace, stated_bytes);
   static const char *const from[] = {
       [WO_CAPACITY_NONE] = "not known",

@@ -32,6 +32,7 @@ struct wo_job_sizes {
   double capacity_bytes; /* of the card, as the message or the trace of nvidia-smi tells */
   double tried_bytes;    /* the refused request ("Tried to allocate") */
   double free_bytes;
+  double allowed_bytes;     /* that the program allows PyTorch to take (a memory fraction) */
   double allocated_bytes;   /* by PyTorch at the failure */
   double unallocated_bytes; /* reserved by PyTorch but unallocated */
   double non_pytorch_bytes; /* context, NCCL, libraries */

@@ -85,13 +85,28 @@ def check_verify():
     expect("verify without a report", compare.compare(raw)["verify"], {"confirmed": None, "why": "whyoom: it broke"})
 
 
+def check_proof():
+    """A proof that does not hold is a disagreement; without a proof there is nothing to hold."""
+    rows = [{"title": "no", "chosen": False}, {"title": "a smaller batch", "chosen": True}]
+    proof = {"first_exit": 1, "verify_exit": 0, "verify": {"verdict": "proven", "rows": rows}, "second_exit": 0}
+    for change, held, text in (({}, True, "it runs (a smaller batch)"), ({"second_exit": 1}, False, "it fails again (a smaller batch)"),
+                               ({"second_exit": None}, False, "it fails again"), ({"verify_exit": 3}, None, "not run (verify: proven)"),
+                               ({"why": "no snapshot of a failure"}, None, "not run (no snapshot of a failure)")):
+        raw = sample()
+        raw["proof"] = {**proof, **change}
+        result = compare.compare(raw)
+        expect(f"proof with {change}", result["proof"]["held"], held)
+        expect(f"page with {change}", f"into its script: {text}" in compare.page(result), True)
+        expect(f"disagreement with {change}", any("a proven fix" in line for line in compare.disagreements(result)), held is False)
+
+
 def check_nothing_measured():
     raw = copy.deepcopy(sample())
     raw.update(runs=[], predictions=[], replays=[], verify=None, not_run=["all"])
     result = compare.compare(raw)
     expect("empty", (counts(result["recordings"]), result["predictions"]["median_off_pct"], result["predictions"]["worst"]),
            ((0, 0, 0), None, None))
-    expect("five lines say so", compare.page(result).count(": not run"), 5)
+    expect("six lines say so", compare.page(result).count(": not run"), 6)
 
 
 def check_program():
@@ -110,6 +125,7 @@ def main():
     check_page(result)
     check_each_difference()
     check_verify()
+    check_proof()
     check_nothing_measured()
     check_program()
     for failure in failures:

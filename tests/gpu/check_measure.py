@@ -18,6 +18,8 @@ PEAK_BYTES = 7759462400  # what that recording reserves
 TRAIN = f"""
 import json, os, shutil, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if "--plain" in sys.argv:
+    sys.exit("torch.OutOfMemoryError: made up")
 if "--model" not in options:
     sys.exit(0)
 if options["--model"] == "conv" and options["--micro-batch"] == "1":
@@ -26,7 +28,7 @@ os.makedirs(options["--out"])
 shutil.copy({RECORDING!r}, os.path.join(options["--out"], "trace.pickle"))
 failed = None if options["--limit"] == "0" else "out of memory"
 run = {{"model": options["--model"], "micro_batch": int(options["--micro-batch"]), "length": int(options["--length"]),
-       "settings": os.environ["PYTORCH_CUDA_ALLOC_CONF"], "torch": "0.0", "gpu": "Made up", "failed": failed,
+       "settings": os.environ["PYTORCH_CUDA_ALLOC_CONF"], "torch": "0.0", "gpu": "Made up", "failed": failed, "total_bytes": 2 ** 34,
        "stats": {{"reserved_bytes.all.peak": {PEAK_BYTES}}}}}
 with open(os.path.join(options["--out"], "run.json"), "w") as file:
     json.dump(run, file)
@@ -69,6 +71,8 @@ def check_all(folder, failures):
     verify = raw["verify"]
     if verify is None or verify["exit"] != 0 or verify["report"]["verdict"] != "proven" or len(verify["report"]["gpu"]["runs"]) < 2:
         failures.append(f"verify: {verify}")
+    if raw["proof"] is not None:  # the peaks are all the same, so that no size is known that fails
+        failures.append(f"proof: {raw['proof']}")
     if len(raw["dmon"]) != 8:
         failures.append(f"dmon: {raw['dmon']}")
     paths = [os.path.join(folder, name) for name in ("raw.json", "result.json", "result.md")]
@@ -82,6 +86,28 @@ def check_all(folder, failures):
         failures.append(f"agreements: {result['recordings']['agree']}, {result['out_of_memory']['agree']}")
 
 
+def check_whole_way(folder, failures):
+    """The size that fails follows from two peaks; a job that leaves no snapshot proves nothing."""
+    prepare(folder)
+    code = """
+import json, measure, sys
+bench = measure.Bench(sys.argv[1], sys.argv[2], 100)
+for count, gib in ((4, 4), (8, 6)):
+    bench.raw["runs"].append({"name": f"gpt-{count}x512", "run": {"failed": None, "total_bytes": 2 ** 34,
+                                                                  "stats": {"reserved_bytes.all.peak": gib * 2 ** 30}}})
+measure.prove_whole_way(bench)
+print(json.dumps(bench.raw["proof"]))
+"""
+    scratch = os.path.join(folder, "scratch")
+    done = subprocess.run([sys.executable, "-B", "-c", code, sys.argv[1], scratch], cwd=folder, capture_output=True, text=True, check=False,
+                          env=dict(os.environ, PYTHONPATH=folder))
+    if done.stdout.strip() != '{"first_exit": 1, "why": "no snapshot of a failure"}':
+        failures.append(f"whole way: {done.stdout} {done.stderr}")
+    with open(os.path.join(scratch, "whole-way", "job.sh"), encoding="utf-8") as file:
+        if "--micro-batch 40\n" not in file.read():
+            failures.append("whole way: another micro-batch")
+
+
 def check_without_time(folder, failures):
     prepare(folder)
     status, raw = measure(folder, 0)
@@ -91,7 +117,7 @@ def check_without_time(folder, failures):
 
 def main():
     failures = []
-    for check in (check_all, check_without_time):
+    for check in (check_all, check_whole_way, check_without_time):
         with tempfile.TemporaryDirectory() as folder:
             check(folder, failures)
     for failure in failures:

@@ -71,8 +71,9 @@ def rows_of_predictions(raw):
             continue
         row["real_bytes"] = real
         row["predicted_bytes"] = bounds["likely"]["reserved_hi_bytes"]
-        row["low_bytes"] = bounds["low"]["reserved_lo_bytes"]
-        row["high_bytes"] = bounds["high"]["reserved_hi_bytes"]
+        # Each end of the interval is a range itself, over orders of addresses.
+        row["low_bytes"] = min(bounds[end]["reserved_lo_bytes"] for end in ("low", "likely", "high"))
+        row["high_bytes"] = max(bounds[end]["reserved_hi_bytes"] for end in ("low", "likely", "high"))
         row["is_within"] = row["low_bytes"] <= real <= row["high_bytes"]
         row["off_pct"] = share_pct(row["predicted_bytes"], real)
     return rows
@@ -119,6 +120,17 @@ def part_of_verify(raw):
             "seconds": verify["seconds"]}
 
 
+def part_of_proof(raw):
+    """(g): whether the job whose fix was proven then ran. None where there was no such proof: what is not proven may fail."""
+    proof = raw.get("proof")
+    if proof is None or proof.get("why") or proof.get("verify_exit") != 0:
+        why = "not run" if proof is None else proof.get("why") or f"verify: {proof['verify']['verdict']}"
+        return {"held": None, "why": why}
+    fixes = [row["title"] for row in proof["verify"]["rows"] if row["chosen"]]
+    return {"held": proof.get("second_exit") == 0, "why": None if proof.get("second_exit") == 0 else "the changed job failed",
+            "fix": fixes[0] if fixes else None}
+
+
 def count(rows):
     """Agreements of those that could be compared, and how many could not."""
     known = [row for row in rows if row["agrees"] is not None]
@@ -144,6 +156,7 @@ def compare(raw):
                         "worst": f"{worst['from']} -> {worst['to']}" if worst else None, "rows": predictions},
         "gpu_replays": {**count(replays), "rows": replays},
         "verify": part_of_verify(raw),
+        "proof": part_of_proof(raw),
         "dmon": raw.get("dmon", []),
     }
 
@@ -157,6 +170,8 @@ def disagreements(result):
                 lines.append(f"{name} {row['run']}: {row['why']}")
     if result["verify"]["confirmed"] is False:
         lines.append(f"verify of the sample on the GPU: {result['verify']['why']}")
+    if result["proof"]["held"] is False:
+        lines.append(f"a proven fix: {result['proof']['why']} ({result['proof']['fix']})")
     rows = [row for row in result["predictions"]["rows"] if row["off_pct"] is not None]
     for row in sorted(rows, key=lambda row: -abs(row["off_pct"])):
         if abs(row["off_pct"]) > 5 or not row["is_within"]:
@@ -181,6 +196,13 @@ def say_verify(verify):
     return f"{what}: confirmed, {verify['fix']} ({len(verify['runs'])} runs, {verify['seconds']:.2f} s)"
 
 
+def say_proof(proof):
+    what = "- a job that failed, its recording, its proven fix written into its script"
+    if proof["held"] is None:
+        return f"{what}: not run" + (f" ({proof['why']})" if proof["why"] != "not run" else "")
+    return f"{what}: {'it runs' if proof['held'] else 'it fails again'} ({proof['fix']})"
+
+
 def page(result):
     made_up = "**Made up for a test: no measurement.**\n\n" if result["is_made_up"] else ""
     predictions = result["predictions"]
@@ -188,7 +210,8 @@ def page(result):
              f"{made_up}whyoom {result['whyoom']}, driver {result['driver']}, torch {result['torch']}. Made by `tests/gpu/run`.", "",
              say_count(result["recordings"], "recordings against the model (addresses, segment events, peak reserved)"),
              say_count(result["out_of_memory"], "runs out of memory (the same failing entry)"),
-             say_count(result["gpu_replays"], "replays on the GPU against the model of it"), say_verify(result["verify"])]
+             say_count(result["gpu_replays"], "replays on the GPU against the model of it"), say_verify(result["verify"]),
+             say_proof(result["proof"])]
     if predictions["compared"]:
         lines.append(f"- predicted peak of another size: {predictions['compared']} predictions, off by {predictions['median_off_pct']:.2f} % "
                      f"(median) and {predictions['worst_off_pct']:.2f} % (worst, {predictions['worst']}), "

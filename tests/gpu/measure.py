@@ -6,6 +6,7 @@ usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]
 Runs are told one line each. No run is begun after SECONDS (500): what was left out is named in RAW.json and by compare.py.
 """
 import datetime
+import glob
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ SETTINGS = ("expandable_segments:True", "max_split_size_mb:128", "roundup_power2
 class Bench:
     def __init__(self, whyoom, scratch, seconds):
         self.whyoom, self.scratch, self.end = whyoom, scratch, time.monotonic() + seconds
-        self.raw = {"runs": [], "predictions": [], "replays": [], "verify": None, "dmon": [], "not_run": [],
+        self.raw = {"runs": [], "predictions": [], "replays": [], "verify": None, "proof": None, "dmon": [], "not_run": [],
                     "date": datetime.date.today().isoformat()}
 
     def has_time(self, what):
@@ -29,6 +30,14 @@ class Bench:
             return True
         self.raw["not_run"].append(what)
         return False
+
+    def call(self, what, command, seconds, **options):
+        """A process that ended, or None where it did not in its time; what was not done is named."""
+        try:
+            return subprocess.run(command, text=True, check=False, timeout=seconds, **options)
+        except subprocess.TimeoutExpired:
+            self.raw["not_run"].append(f"{what}: not done after {seconds} s")
+            return None
 
     def folder(self, name):
         return os.path.join(self.scratch, name)
@@ -43,7 +52,9 @@ class Bench:
         environment = dict(os.environ, PYTORCH_CUDA_ALLOC_CONF=settings)
         command = [sys.executable, os.path.join(HERE, "train.py"), "--out", self.folder(name), "--model", model, "--micro-batch",
                    str(micro_batch), "--length", str(length), "--limit", str(limit)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        done = self.call(f"training {name}", command, 120, env=environment, capture_output=True)
+        if done is None:
+            return None
         print(f"trained {name}: exit status {done.returncode}", flush=True)
         if done.returncode != 0:
             self.raw["not_run"].append(f"training {name} failed: {(done.stderr or done.stdout).strip()[-200:]}")
@@ -56,9 +67,11 @@ class Bench:
     def replay(self, name, *options, trace=None):
         """The report of whyoom replay about a run, what it wrote to standard error, and its seconds."""
         begin = time.monotonic()
-        done = subprocess.run([self.whyoom, "replay", "--format", "json", *options, trace or self.trace(name)], capture_output=True,
-                              text=True, check=False, timeout=300)
+        done = self.call(f"replay of {name}", [self.whyoom, "replay", "--format", "json", *options, trace or self.trace(name)], 300,
+                         capture_output=True)
         seconds = time.monotonic() - begin
+        if done is None:
+            return None, "no end in its time", seconds
         try:
             return json.loads(done.stdout), done.stderr.strip(), seconds
         except ValueError:
@@ -159,9 +172,12 @@ def verify_sample(bench):
         return
     names = ("slurm-90817.err", "slurm-90817.out", "run_lora.sh")
     begin = time.monotonic()
-    done = subprocess.run([bench.whyoom, "verify", "--on", "gpu", "--format", "json", *(os.path.join(SAMPLE, name) for name in names), "--trace",
-                           os.path.join(SAMPLE, "trace-90817.jsonl")], capture_output=True, text=True, check=False, timeout=300)
+    done = bench.call("verify of the sample", [bench.whyoom, "verify", "--on", "gpu", "--format", "json",
+                                               *(os.path.join(SAMPLE, name) for name in names), "--trace",
+                                               os.path.join(SAMPLE, "trace-90817.jsonl")], 300, capture_output=True)
     seconds = time.monotonic() - begin
+    if done is None:
+        return
     try:
         verify = json.loads(done.stdout)["verify"]
     except (ValueError, KeyError):
@@ -170,8 +186,57 @@ def verify_sample(bench):
     bench.raw["verify"] = {"exit": done.returncode, "error": done.stderr.strip() or None, "seconds": seconds, "report": verify}
 
 
+def run_job(bench, command, log):
+    """Runs a command with both its outputs in a log. Its exit status, or None."""
+    with open(log, "w", encoding="utf-8") as file:
+        done = bench.call(os.path.basename(log), command, 120, stdout=file, stderr=subprocess.STDOUT)
+    return None if done is None else done.returncode
+
+
+def too_large(bench):
+    """A micro-batch with which the GPT needs a third more than the card at 512 tokens, and less than the card at 256; None when not known."""
+    peaks = {run["name"]: peak_of(run) for run in bench.raw["runs"] if run["run"]["failed"] is None}
+    if not {"gpt-4x512", "gpt-8x512"} <= peaks.keys():
+        return None
+    sample = (peaks["gpt-8x512"] - peaks["gpt-4x512"]) / 4
+    rest = peaks["gpt-8x512"] - 8 * sample
+    total = bench.raw["runs"][0]["run"]["total_bytes"]
+    return 8 * round((4 * total / 3 - rest) / sample / 8) if sample > 0 else None
+
+
+def prove_whole_way(bench):
+    """(g): what a user does. A job that is too large for the card from its second step on is recorded, its fix is proven and written into its
+    script, and it runs."""
+    micro_batch = too_large(bench)
+    if micro_batch is None or not bench.has_time("the whole way of one job"):
+        return
+    folder = bench.folder("whole-way")
+    os.makedirs(folder)
+    script, log, again = (os.path.join(folder, name) for name in ("job.sh", "job.err", "again.err"))
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/bash\n#SBATCH --job-name=gpt\n#SBATCH --gres=gpu:1\n\n{sys.executable} {os.path.join(HERE, 'train.py')} "
+                   f"--plain --model gpt --length 512 --first-length 256 --steps 6 --micro-batch {micro_batch}\n")
+    proof = bench.raw["proof"] = {"first_exit": run_job(bench, [bench.whyoom, "record", "-o", os.path.join(folder, "traces"), "--", "bash",
+                                                                script], log)}
+    traces = sorted(glob.glob(os.path.join(folder, "traces", "*oom1.pickle")))
+    if proof["first_exit"] == 0 or not traces:
+        proof["why"] = "no snapshot of a failure"
+        return
+    done = bench.call("verify of the job", [bench.whyoom, "verify", "--format", "json", "--patch", "--write", log, script, "--trace", traces[0]],
+                      300, capture_output=True)
+    try:
+        proof["verify"] = {key: value for key, value in json.loads(done.stdout)["verify"].items() if key != "traces"}
+        proof["verify_exit"] = done.returncode
+    except (AttributeError, KeyError, ValueError):
+        proof["why"] = "no report of verify"
+        return
+    if done.returncode == 0:
+        proof["second_exit"] = run_job(bench, ["bash", script], again)
+    print(f"the whole way: verify {proof['verify']['verdict']}, run again: {proof.get('second_exit')}", flush=True)
+
+
 def watch_card(bench):
-    """(g): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
+    """(h): what nvidia-smi dmon prints, in all sets of columns, while a training runs."""
     command = [sys.executable, os.path.join(HERE, "train.py"), "--out", bench.folder("watched"), "--steps", "200"]
     if not bench.has_time("nvidia-smi dmon"):
         return
@@ -186,13 +251,8 @@ def watch_card(bench):
         training.terminate()
 
 
-def main():
-    if len(sys.argv) not in (4, 5):
-        print("usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]", file=sys.stderr)
-        return 2
-    bench = Bench(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), float(sys.argv[4]) if len(sys.argv) == 5 else 500)
-    for step in (verify_sample, train_sizes, train_settings, train_into_failure, predict_all, replay_all, replay_many, watch_card):
-        step(bench)
+def keep(bench, path):
+    """Writes what there is, also where a step broke off."""
     facts = bench.raw["runs"][0]["run"] if bench.raw["runs"] else {}
     version = subprocess.run([bench.whyoom, "version"], capture_output=True, text=True, check=True).stdout.split()
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True,
@@ -200,8 +260,21 @@ def main():
     bench.raw.update(whyoom=version[-1], gpu=facts.get("gpu"), torch=facts.get("torch"), driver=driver[0].strip() or None)
     for run in bench.raw["runs"]:
         run["check"] = slim(run["check"])
-    with open(sys.argv[3], "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         json.dump(bench.raw, file)
+
+
+def main():
+    if len(sys.argv) not in (4, 5):
+        print("usage: measure.py WHYOOM SCRATCH RAW.json [SECONDS]", file=sys.stderr)
+        return 2
+    bench = Bench(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), float(sys.argv[4]) if len(sys.argv) == 5 else 500)
+    try:
+        for step in (verify_sample, train_sizes, train_settings, train_into_failure, prove_whole_way, predict_all, replay_all, replay_many,
+                     watch_card):
+            step(bench)
+    finally:
+        keep(bench, sys.argv[3])
     return 0 if bench.raw["runs"] else 1
 
 

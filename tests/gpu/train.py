@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One real training run of a small model, recorded: a memory snapshot and what PyTorch counted.
 
-usage: train.py --out DIR [--model gpt|conv] [--micro-batch N] [--length N] [--steps N] [--limit BYTES]
+usage: train.py --out DIR [--model gpt|conv] [--micro-batch N] [--length N] [--steps N] [--stacks python|all]
+                [--limit BYTES]
 
 Writes DIR/trace.pickle and DIR/run.json. The recording begins before the model is made, so that it begins with an empty allocator.
 --limit caps the allocator with set_per_process_memory_fraction; a run that then fails is a result. Allocator settings come from
@@ -49,13 +50,13 @@ def make_gpt(torch, length):
             self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
         def forward(self, ids):
-            x = self.tokens(ids) + self.places
+            x = self.tokens(ids) + self.places[: ids.shape[1]]
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))
 
-    def batch(count):
-        ids = torch.randint(0, VOCABULARY, (count, length + 1), device="cuda")
+    def batch(count, step_length):
+        ids = torch.randint(0, VOCABULARY, (count, step_length + 1), device="cuda")
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
     def loss(output, target):
@@ -64,7 +65,7 @@ def make_gpt(torch, length):
     return Gpt, batch, loss
 
 
-def make_conv(torch, length):
+def make_conv(torch):
     nn = torch.nn
 
     def stage(before, after):
@@ -80,39 +81,78 @@ def make_conv(torch, length):
         def forward(self, x):
             return self.head(self.stages(x).mean(dim=(2, 3)))
 
-    def batch(count):
-        return torch.randn(count, 3, length, length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
+    def batch(count, step_length):
+        return torch.randn(count, 3, step_length, step_length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
 
     return Conv, batch, nn.functional.cross_entropy
 
 
 def train(torch, args):
-    """Runs the steps; returns the message of a failed request, or None."""
-    make = make_gpt if args.model == "gpt" else make_conv
-    kind, batch, loss = make(torch, args.length)
+    """Runs the steps."""
+    kind, batch, loss = make_gpt(torch, args.length) if args.model == "gpt" else make_conv(torch)
+    model = kind().cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for step in range(args.steps):
+        data, target = batch(args.micro_batch, args.first_length if step == 0 and args.first_length else args.length)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            value = loss(model(data), target)
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    torch.cuda.synchronize()
+
+
+def limit_memory(torch, limit_bytes):
+    """Caps the allocator (0: as the card is) and returns the card's bytes."""
+    total = torch.cuda.get_device_properties(0).total_memory
+    if limit_bytes:
+        torch.cuda.set_per_process_memory_fraction(limit_bytes / total)
+    return total
+
+
+def begin_recording(torch, stacks):
+    torch.cuda.memory._record_memory_history(max_entries=1000000, stacks=stacks)
+
+
+def record(torch, args, body, begins_now=True):
+    """Runs body() with the recording on and writes trace.pickle and run.json into args.out. A request that fails is a result; `begins_now` false
+    leaves the beginning to the body. args: out, limit, stacks and what else describes the run."""
+    os.makedirs(args.out, exist_ok=True)
+    torch.manual_seed(1)
+    total = limit_memory(torch, args.limit)
+    if begins_now:
+        begin_recording(torch, args.stacks)
+    begin = time.monotonic()
+    failed = None
     try:
-        model = kind().cuda()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-        for _ in range(args.steps):
-            data, target = batch(args.micro_batch)
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                value = loss(model(data), target)
-            value.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
+        body()
     except torch.cuda.OutOfMemoryError as error:
-        return str(error)
-    return None
+        failed = str(error)
+    seconds = time.monotonic() - begin
+    torch.cuda.memory._dump_snapshot(os.path.join(args.out, "trace.pickle"))
+    free, _ = torch.cuda.mem_get_info()
+    run = {
+        **{key: value for key, value in vars(args).items() if key not in ("out", "limit")},
+        "settings": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""), "limit_bytes": args.limit or None,
+        "torch": torch.__version__, "cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name(0),
+        "total_bytes": total, "free_at_end_bytes": free, "seconds": seconds, "failed": failed,
+        "stats": {key: value for key, value in torch.cuda.memory_stats().items() if isinstance(value, int)},
+    }
+    with open(os.path.join(args.out, "run.json"), "w", encoding="utf-8") as file:
+        json.dump(run, file, indent=1, sort_keys=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", required=True)
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--out")
+    kind.add_argument("--plain", action="store_true")
     parser.add_argument("--model", choices=("gpt", "conv"), default="gpt")
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=512, help="tokens, or the side of an image")
+    parser.add_argument("--first-length", type=int, default=0, help="of the first step alone; 0: as the others")
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--stacks", choices=("python", "all"), default="all")
     parser.add_argument("--limit", type=int, default=0, help="bytes that the allocator may take")
     args = parser.parse_args()
     try:
@@ -123,26 +163,12 @@ def main():
     if not torch.cuda.is_available():
         print("skipped: torch sees no GPU")
         return 77
-    os.makedirs(args.out, exist_ok=True)
-    torch.manual_seed(1)
-    total = torch.cuda.get_device_properties(0).total_memory
-    if args.limit:
-        torch.cuda.set_per_process_memory_fraction(args.limit / total)
-    torch.cuda.memory._record_memory_history(max_entries=1000000, stacks="python")
-    begin = time.monotonic()
-    failed = train(torch, args)
-    seconds = time.monotonic() - begin
-    torch.cuda.memory._dump_snapshot(os.path.join(args.out, "trace.pickle"))
-    free, _ = torch.cuda.mem_get_info()
-    run = {
-        "model": args.model, "micro_batch": args.micro_batch, "length": args.length, "steps": args.steps,
-        "settings": os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""), "limit_bytes": args.limit or None,
-        "torch": torch.__version__, "cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name(0),
-        "total_bytes": total, "free_at_end_bytes": free, "seconds": seconds, "failed": failed,
-        "stats": {key: value for key, value in torch.cuda.memory_stats().items() if isinstance(value, int)},
-    }
-    with open(os.path.join(args.out, "run.json"), "w", encoding="utf-8") as file:
-        json.dump(run, file, indent=1, sort_keys=True)
+    if args.plain:
+        limit_memory(torch, args.limit)
+        train(torch, args)
+    else:
+        del args.plain
+        record(torch, args, lambda: train(torch, args))
     return 0
 
 

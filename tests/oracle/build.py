@@ -41,18 +41,18 @@ def refuse_all(names, target):
     target.write_text("\n".join(lines) + "\n")
 
 
-def build_stub(source, soname, wanted, cuda, out, versioned):
-    """One stub library: the source, then the names that it lacks. Symbols get the SONAME as their version where asked."""
+def build_stub(source, soname, wanted, cuda, out, versioned, write_rest=refuse_all, libraries=("-ldl",)):
+    """One stub library: the source, then the names that it lacks. Symbols get the version `versioned`, where there is one."""
     flags = ["-shared", "-fPIC", "-O2", "-w", f"-I{ROOT}", f"-I{cuda}", f"-Wl,-soname,{soname}"]
     target = out / soname
-    shell("gcc", *flags, source, "-o", target, "-ldl")
+    shell("gcc", *flags, source, "-o", target, *libraries)
     rest = out / f"{source.stem}_rest.c"
-    refuse_all(wanted - defined_names(target), rest)
+    write_rest(wanted - defined_names(target), rest)
     if versioned:
         script = out / f"{source.stem}.map"
-        script.write_text(f"{soname} {{ global: *; }};\n")
+        script.write_text(f"{versioned} {{ global: *; }};\n")
         flags.append(f"-Wl,--version-script={script}")
-    shell("gcc", *flags, source, rest, "-o", target, "-ldl")
+    shell("gcc", *flags, source, rest, "-o", target, *libraries)
 
 
 def build(store, version):
@@ -65,10 +65,10 @@ def build(store, version):
     undefined = shell("nm", "-D", "--undefined-only", library)
     runtime_names = set(re.findall(r" U (cuda\w+)", undefined))
     driver_names = {name.decode() for name in DRIVER_NAME.findall(library.read_bytes())}
-    build_stub(HERE / "stub_cudart.c", about["runtime"], runtime_names, cuda, out, versioned=True)
-    build_stub(HERE / "stub_cuda.c", "libcuda.so.1", driver_names, cuda, out, versioned=False)
+    build_stub(HERE / "stub_cudart.c", about["runtime"], runtime_names, cuda, out, versioned=about["runtime"])
+    build_stub(HERE / "stub_cuda.c", "libcuda.so.1", driver_names, cuda, out, versioned=None)
     management_names = {name.decode() for name in MANAGEMENT_NAME.findall(library.read_bytes())}
-    build_stub(HERE / "stub_nvml.c", "libnvidia-ml.so.1", management_names, cuda, out, versioned=False)
+    build_stub(HERE / "stub_nvml.c", "libnvidia-ml.so.1", management_names, cuda, out, versioned=None)
     header = (base / "include" / "c10" / "cuda" / "CUDACachingAllocator.h").read_text()
     core_header = base / "include" / "c10" / "core" / "CachingDeviceAllocator.h"
     core = core_header.read_text() if core_header.exists() else ""

@@ -20,10 +20,10 @@ CUDA_PACKAGES = {"11": "nvidia-cuda-runtime-cu11", "12": "nvidia-cuda-runtime-cu
 CUDA_EXTRA = {"11": [], "12": [], "13": ["nvidia-cuda-crt", "nvidia-cuda-nvcc"]}
 
 
-def download(requirement, folder):
-    """The path of the downloaded wheel; raises when no version of Python has one."""
+def download(requirement, folder, pythons=PYTHONS):
+    """The path of the downloaded wheel for the first version of Python that has one; raises when none has."""
     folder.mkdir(parents=True, exist_ok=True)
-    for python in PYTHONS:
+    for python in pythons:
         done = subprocess.run(
             [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary=:all:",
              "--python-version", python, "--platform", "manylinux1_x86_64", "--platform", "manylinux2014_x86_64",

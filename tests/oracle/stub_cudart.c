@@ -2,6 +2,8 @@
  *
  * Compiled for each CUDA version against that version's headers (struct cudaDeviceProp differs) and linked with its SONAME and
  * symbol version. `wo_oracle_standin` is defined by the program that loads this. Functions that the allocator never reaches fail.
+ * tests/training/stub_cudart.c takes this file in and adds what a whole torch needs: WO_DESCRIBE_CARD says that it describes the
+ * card.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -96,6 +98,9 @@ static cudaError_t properties(struct cudaDeviceProp *ret_properties) {
   ret_properties->totalGlobalMem = wo_oracle_standin.total_bytes;
   ret_properties->major = 8;
   ret_properties->multiProcessorCount = 1;
+#ifdef WO_DESCRIBE_CARD
+  describe_card(ret_properties);
+#endif
   return cudaSuccess;
 }
 
@@ -111,9 +116,13 @@ cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *ret_properties, in
 }
 
 cudaError_t cudaDeviceGetAttribute(int *ret_value, enum cudaDeviceAttr attribute, int device) {
-  (void)attribute;
   (void)device;
+#ifdef WO_DESCRIBE_CARD
+  *ret_value = attribute_of_card(attribute);
+#else
+  (void)attribute;
   *ret_value = 0;
+#endif
   return cudaSuccess;
 }
 

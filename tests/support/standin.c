@@ -24,6 +24,7 @@ void wo_standin_reset(struct wo_standin *standin, uint64_t total_bytes, enum wo_
   standin->high = SPACE_HIGH;
   standin->region_count = 0;
   standin->stream_count = 0;
+  standin->is_immediate = false;
 }
 
 static uint64_t next_random(struct wo_standin *standin) {
@@ -181,7 +182,10 @@ size_t wo_standin_stream(struct wo_standin *standin, uint64_t raw) {
 }
 
 uint64_t wo_standin_record(struct wo_standin *standin, uint64_t raw) {
-  return ++standin->streams[wo_standin_stream(standin, raw)].recorded;
+  const size_t at = wo_standin_stream(standin, raw);
+  standin->streams[at].recorded++;
+  if (standin->is_immediate) standin->streams[at].completed = standin->streams[at].recorded;
+  return standin->streams[at].recorded;
 }
 
 bool wo_standin_is_done(struct wo_standin *standin, uint64_t raw, uint64_t number) {

@@ -36,9 +36,10 @@ struct wo_standin {
   uint64_t total_bytes;    /* of the card */
   uint64_t used_bytes;     /* in whole pages */
   enum wo_standin_policy policy;
-  uint64_t random; /* state of SHUFFLED */
-  uint64_t low;    /* next address of ASCENDING */
-  uint64_t high;   /* end of the next segment of DESCENDING */
+  uint64_t random;   /* state of SHUFFLED */
+  bool is_immediate; /* all work of all streams is done at once */
+  uint64_t low;      /* next address of ASCENDING */
+  uint64_t high;     /* end of the next segment of DESCENDING */
   size_t region_count;
   struct {
     uint64_t address, size_bytes; /* the size as asked */

@@ -145,6 +145,106 @@ static void weights_are_told_by_order(void **state) {
   check_rows(last, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
 }
 
+/* A bias is cast before its weight, and is neither the weight nor the input of its product. */
+static void a_bias_is_no_operand(void **state) {
+  (void)state;
+#define CAST "at::_ops::_to_copy::call(|at::_ops::linear::call(|forward@m.py:"
+#define PRODUCT "at::_ops::addmm::call(|at::_ops::linear::call(|forward@m.py:"
+  static const struct row rows[] = {
+      {NULL, 128, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 6000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 8000, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 8000, -1, WO_CLASS_RULE_PARAMETER},
+      {CAST "1" TRAIN, 64, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* the input is of two bytes already */
+      {CAST "1" TRAIN, 4000, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {PRODUCT "1" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {CAST "2" TRAIN, 64, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {CAST "2" TRAIN, 4000, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {CAST "2" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {PRODUCT "2" TRAIN, 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {CAST "3" TRAIN, 3000, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* another product shows that weights come first */
+      {CAST "3" TRAIN, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+      {"at::_ops::mm::call(|at::_ops::linear::call(|forward@m.py:3" TRAIN, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+  };
+#undef CAST
+#undef PRODUCT
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* Stacks of Python only: a line makes bias, weight, input and product. With sizes that are all alike order decides; a line
+ * without a bias must have the sizes of a product. */
+static void a_line_tells_its_weight(void **state) {
+  (void)state;
+#define LINE(n) "forward@linear.py:1|forward@m.py:" #n TRAIN
+  static const struct row rows[] = {
+      {NULL, 128, -1, WO_CLASS_RULE_PARAMETER},
+      {NULL, 4096, -1, WO_CLASS_RULE_PARAMETER}, /* 32 x 32 in 4 bytes */
+      {NULL, 8192, -1, WO_CLASS_RULE_PARAMETER}, /* 64 x 32 */
+      {LINE(1), 64, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {LINE(1), 2048, -1, WO_CLASS_RULE_WEIGHT_COPY},
+      {LINE(1), 2048, -1, WO_CLASS_RULE_ACTIVATION}, /* 32 rows */
+      {LINE(1), 2048, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(2), 4096, -1, WO_CLASS_RULE_WEIGHT_COPY}, /* 64 x 32; 16 rows */
+      {LINE(2), 1024, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(2), 2048, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(3), 4096, -1, WO_CLASS_RULE_MAYBE_WEIGHT_COPY}, /* no product has these sizes */
+      {LINE(3), 4000, -1, WO_CLASS_RULE_ACTIVATION},
+      {LINE(3), 600, -1, WO_CLASS_RULE_ACTIVATION},
+  };
+#undef LINE
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+#define SETUP "at::_ops::_to_copy::call(|_apply@torch/nn/modules/module.py:9"
+#define FORWARD "at::_ops::mul_Tensor::call(|forward@m.py:1" TRAIN
+#define BACKWARD "at::_ops::mul_Tensor::call(|torch::autograd::generated::MulBackward0::apply(" ENGINE
+#define STEP "at::_ops::zeros_like::call(|step@optimizer.py:3" TRAIN
+
+/* The functions of a program return, and all that it had goes: what lasted to then was there for good. */
+static void a_program_that_ends(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, 5, WO_CLASS_RULE_START_SETUP},        {FORWARD, 5000, 2, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 4, WO_CLASS_RULE_GRADIENT},        {STEP, 4000, 5, WO_CLASS_RULE_OPTIMIZER_STATE},
+      {STEP, 4000, 4, WO_CLASS_RULE_OPTIMIZER_TEMPORARY}, {STEP, 4000, 5, WO_CLASS_RULE_OPTIMIZER_STATE},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* The end of a step only frees as well; without a model that goes it is no end of the program. */
+static void a_step_that_ends(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {NULL, 4000, -1, WO_CLASS_RULE_PARAMETER},
+      {FORWARD, 5000, 2, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, 3, WO_CLASS_RULE_GRADIENT},
+      {STEP, 4000, 3, WO_CLASS_RULE_OPTIMIZER_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* The data of the last pass is still there when the program is recorded; that of the passes before it was freed. */
+static void a_variable_of_the_last_pass(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, -1, WO_CLASS_RULE_START_SETUP},         {FORWARD, 5000, 3, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},         {FORWARD, 5000, -1, WO_CLASS_RULE_ACTIVATION},
+      {BACKWARD, 700, 5, WO_CLASS_RULE_BACKWARD_TEMPORARY}, {STEP, 4000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
+/* What a pass made that did not come to its end still belongs to that pass; what outlived a whole one stays. */
+static void a_pass_that_was_cut_off(void **state) {
+  (void)state;
+  static const struct row rows[] = {
+      {SETUP, 4000, -1, WO_CLASS_RULE_START_SETUP},  {FORWARD, 5000, -1, WO_CLASS_RULE_PERSISTENT},
+      {BACKWARD, 4000, -1, WO_CLASS_RULE_GRADIENT},  {STEP, 4000, -1, WO_CLASS_RULE_OPTIMIZER_STATE},
+      {FORWARD, 5000, -1, WO_CLASS_RULE_ACTIVATION}, {BACKWARD, 700, -1, WO_CLASS_RULE_BACKWARD_TEMPORARY},
+  };
+  check_rows(rows, sizeof rows / sizeof rows[0], WO_MADE_BOTH);
+}
+
 static void without_stacks_life_and_size_remain(void **state) {
   (void)state;
   static const struct row rows[] = {
@@ -200,6 +300,12 @@ int main(void) {
       cmocka_unit_test(rules_by_stack_and_life),
       cmocka_unit_test(gradients_have_sources),
       cmocka_unit_test(weights_are_told_by_order),
+      cmocka_unit_test(a_bias_is_no_operand),
+      cmocka_unit_test(a_line_tells_its_weight),
+      cmocka_unit_test(a_program_that_ends),
+      cmocka_unit_test(a_step_that_ends),
+      cmocka_unit_test(a_variable_of_the_last_pass),
+      cmocka_unit_test(a_pass_that_was_cut_off),
       cmocka_unit_test(without_stacks_life_and_size_remain),
       cmocka_unit_test(annotations_tell_the_step),
       cmocka_unit_test(rules_are_told),

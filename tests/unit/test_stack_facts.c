@@ -70,6 +70,16 @@ static const struct {
     {BASE "at::_ops::empty::call(|dequantize_4bit@bnb/functional.py:3|forward@m.py:5" TRAIN, WO_OP_NONE, WO_STACK_DEQUANTIZE, 0},
     {BASE "at::_ops::_to_copy::call(|<lambda>@torch/x.py:2|_apply@torch/nn/modules/module.py:9|cuda@torch/nn/modules/module.py:8",
      WO_OP_CAST, WO_STACK_SETUP, 0},
+    {BASE "at::_ops::empty_memory_format::call(|__init__@torch/nn/modules/linear.py:2|__init__@m.py:9" TRAIN, WO_OP_NONE,
+     WO_STACK_SETUP, 0},
+    {BASE "at::_ops::mm::call(|forward@m.py:2|__init__@app.py:9" TRAIN, WO_OP_MATMUL, 0, WO_STACK_SETUP},
+    {BASE "at::_ops::empty::call(|void at::cuda::blas::gemm_and_bias<float>(|at::_ops::addmm::call(" TRAIN, WO_OP_MATMUL,
+     WO_STACK_WORKSPACE | WO_STACK_BIAS, 0},
+    /* An interpreter with debugging information: its own functions are none of the program's. */
+    {BASE "at::_ops::bmm::call(|cfunction_call@Objects/methodobject.c:542|_PyEval_Vector@Python/ceval.c:6425|sdpa@m.py:1" TRAIN,
+     WO_OP_MATMUL, WO_STACK_ATTENTION | WO_STACK_HAS_PYTHON, 0},
+    {BASE "at::_ops::bmm::call(|cfunction_call@Objects/methodobject.c:542|_PyEval_Vector@Python/ceval.c:6425", WO_OP_MATMUL,
+     WO_STACK_HAS_NATIVE, WO_STACK_HAS_PYTHON},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

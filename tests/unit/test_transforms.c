@@ -167,6 +167,87 @@ static void checkpointing_frees_layers(void **state) {
   fixture_done(&fixture);
 }
 
+/* ---- Checkpointing, one layer after the other ---- */
+
+#define LAYER "|layer@m.py:1|train@train.py:1"
+#define ENGINE "|torch::autograd::Engine::thread_main("
+
+struct life {
+  const char *frames;
+  uint64_t size_bytes;
+  int dies_after; /* the row after whose birth it is freed */
+};
+
+/* Two layers: each makes a temporary, something that is saved, and an output that nothing saves; then the loss, then backward. */
+static const struct life layers[] = {
+    {"at::_ops::mean::call(" LAYER, 8192, 1},
+    {"at::_ops::mul_Tensor::call(" LAYER, 65536, 9},
+    {"at::_ops::add_Tensor::call(" LAYER, 16384, 4},
+    {"at::_ops::mean::call(" LAYER, 8192, 4},
+    {"at::_ops::mul_Tensor::call(" LAYER, 65536, 8},
+    {"at::_ops::add_Tensor::call(" LAYER, 16384, 6},
+    {"at::_ops::exp::call(|loss@m.py:2|train@train.py:1", 24000, 7},
+    {"at::_ops::exp::call(|torch::autograd::generated::ExpBackward0::apply(" ENGINE, 16384, 8},
+    {"at::_ops::mul_Tensor::call(|torch::autograd::generated::MulBackward0::apply(" ENGINE, 16384, 9},
+    {"at::_ops::mul_Tensor::call(|torch::autograd::generated::MulBackward0::apply(" ENGINE, 16384, 9},
+};
+
+static struct wo_pattern pattern_of_layers(struct wo_recording *recording) {
+  enum { COUNT = sizeof layers / sizeof layers[0] };
+  struct wo_pattern pattern = {.recording = recording};
+  uint32_t instances[COUNT];
+  struct wo_instance parameter = {.size_bytes = 4000, .stack = WO_NO_STACK};
+  assert_true(wo_pattern_add_start(&pattern, parameter));
+  for (size_t i = 0; i < COUNT; i++) {
+    struct wo_instance instance = {.size_bytes = layers[i].size_bytes, .stack = wo_made_stack(recording, layers[i].frames)};
+    assert_true(wo_pattern_add_alloc(&pattern, instance, WO_NO_ENTRY, &instances[i]));
+    for (size_t j = 0; j <= i; j++) {
+      if (layers[j].dies_after == (int)i) assert_true(wo_pattern_add_free(&pattern, instances[j]));
+    }
+  }
+  return pattern;
+}
+
+/* Bytes of a size that are alive right after the n-th allocation of `made_bytes`. */
+static uint64_t alive_at(const struct wo_pattern *pattern, uint64_t made_bytes, unsigned n, uint64_t of_bytes) {
+  uint64_t alive = 0;
+  for (size_t r = 0; r < pattern->requests.count; r++) {
+    const struct wo_request *request = &pattern->requests.items[r];
+    uint64_t size_bytes = pattern->instances.items[request->subject].size_bytes;
+    bool is_made = request->kind == WO_REQUEST_ALLOC;
+    if (size_bytes == of_bytes) alive = is_made ? alive + size_bytes : alive - size_bytes;
+    if (is_made && size_bytes == made_bytes && n-- == 0) return alive;
+  }
+  fail_msg("it is not made so often");
+  return 0;
+}
+
+static void checkpointing_keeps_outputs(void **state) {
+  (void)state;
+  struct wo_recording *recording = wo_recording_new();
+  struct wo_pattern pattern = pattern_of_layers(recording), changed;
+  struct wo_classes classes;
+  const struct wo_transform *transform;
+  uint32_t amount;
+  assert_int_equal(wo_classify(&pattern, NULL, &classes), WO_OK);
+  assert_int_equal(wo_transform_parse(wo_view_of("checkpoint"), &transform, &amount, NULL), WO_OK);
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) {
+    struct wo_transform_request request = {.pattern = &pattern, .classes = &classes, .amount = amount, .bound = bound};
+    assert_int_equal(wo_transform_apply(transform, &request, &changed, NULL), WO_OK);
+    assert_true(wo_pattern_is_valid(&changed));
+    /* At the loss both outputs are there, and nothing that a layer saved (at the high end one tensor of each is kept). */
+    assert_int_equal(alive_at(&changed, 24000, 0, 65536), bound == WO_BOUND_HIGH ? 2 * 65536 : 0);
+    assert_int_equal(alive_at(&changed, 24000, 0, 16384), 2 * 16384);
+    size_t temporaries = 0;
+    for (size_t i = 0; i < changed.instances.count; i++) temporaries += changed.instances.items[i].size_bytes == 8192;
+    assert_int_equal(temporaries, bound == WO_BOUND_HIGH ? 2 : 4); /* what runs again makes its temporaries again */
+    wo_pattern_done(&changed);
+  }
+  wo_classes_done(&classes);
+  wo_pattern_done(&pattern);
+  wo_recording_free(recording);
+}
+
 static void cache_is_emptied_around_the_step(void **state) {
   (void)state;
   struct fixture fixture;
@@ -249,6 +330,7 @@ int main(void) {
       cmocka_unit_test(states_of_8_bits),
       cmocka_unit_test(bounds_are_ordered),
       cmocka_unit_test(checkpointing_frees_layers),
+      cmocka_unit_test(checkpointing_keeps_outputs),
       cmocka_unit_test(accumulation_repeats),
       cmocka_unit_test(cache_is_emptied_around_the_step),
       cmocka_unit_test(nothing_to_change_is_told),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "cuda_replay/trace_open.h"
 #include "tests/support/failing_alloc.h"
@@ -405,12 +406,51 @@ static void test_failing_allocations(void **state) {
   tear_down(&fixture, NULL);
 }
 
+/* A memory fraction caps what PyTorch may reserve; the card's own free memory is no help then. */
+static void test_limit_of_the_program(void **state) {
+  static const struct {
+    double allowed_bytes;
+    uint64_t stated_bytes, capacity_bytes, uncertainty_bytes;
+  } rows[] = {
+      {6 * GIB, 0, (uint64_t)(6 * GIB), UINT64_C(16) << 20},
+      {-1, 0, (uint64_t)(20 * GIB), UINT64_C(256) << 20},
+      {30 * GIB, 0, (uint64_t)(20 * GIB), UINT64_C(256) << 20},
+      {NAN, 0, (uint64_t)(20 * GIB), UINT64_C(256) << 20},
+      {6 * GIB, (uint64_t)(9 * GIB), (uint64_t)(9 * GIB), UINT64_C(640) << 20},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct fixture fixture;
+    set_up(&fixture, 20, 0);
+    fixture.job.sizes.allowed_bytes = rows[i].allowed_bytes;
+    struct wo_recording *const recording = make_recording(false);
+    struct wo_verify_subject subject;
+    struct wo_err err = {0};
+    assert_int_equal(wo_verify_subject_make(recording, &recording->traces.items[0], WO_VIEW("t"), &fixture.job.sizes,
+                                            rows[i].stated_bytes, 0, &subject, &err),
+                     WO_OK);
+    assert_int_equal(subject.capacity_bytes, rows[i].capacity_bytes);
+    assert_int_equal(subject.uncertainty_bytes, rows[i].uncertainty_bytes);
+    wo_verify_subject_done(&subject);
+    wo_recording_free(recording);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_search),        cmocka_unit_test(test_combination),     cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_worst_rank),    cmocka_unit_test(test_no_failure),      cmocka_unit_test(test_batch_nobody_proposes),
-      cmocka_unit_test(test_language),      cmocka_unit_test(test_writers),         cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_cut_recording), cmocka_unit_test(test_ended_recording), cmocka_unit_test(test_length_beyond),
+      cmocka_unit_test(test_search),
+      cmocka_unit_test(test_combination),
+      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_worst_rank),
+      cmocka_unit_test(test_no_failure),
+      cmocka_unit_test(test_batch_nobody_proposes),
+      cmocka_unit_test(test_language),
+      cmocka_unit_test(test_writers),
+      cmocka_unit_test(test_failing_allocations),
+      cmocka_unit_test(test_cut_recording),
+      cmocka_unit_test(test_ended_recording),
+      cmocka_unit_test(test_length_beyond),
+      cmocka_unit_test(test_limit_of_the_program),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,2 @@
+/* A library of which no name needs a meaning. */
+typedef int wo_nothing;
