@@ -95,11 +95,12 @@ static const struct {
   const char *name;
   enum wo_cli_takes takes;
 } verify_options[] = {
-    {"trace", WO_CLI_TAKES_VALUE},      {"capacity", WO_CLI_TAKES_VALUE},
-    {"torch", WO_CLI_TAKES_VALUE},      {"on", WO_CLI_TAKES_VALUE},
-    {"touch", WO_CLI_TAKES_NOTHING},    {"reserve", WO_CLI_TAKES_VALUE},
-    {"no-times", WO_CLI_TAKES_NOTHING}, {"accept-reconstructed", WO_CLI_TAKES_NOTHING},
-    {"patch", WO_CLI_TAKES_NOTHING},    {"write", WO_CLI_TAKES_NOTHING},
+    {"trace", WO_CLI_TAKES_VALUE},       {"capacity", WO_CLI_TAKES_VALUE},
+    {"torch", WO_CLI_TAKES_VALUE},       {"on", WO_CLI_TAKES_VALUE},
+    {"touch", WO_CLI_TAKES_NOTHING},     {"reserve", WO_CLI_TAKES_VALUE},
+    {"no-times", WO_CLI_TAKES_NOTHING},  {"accept-reconstructed", WO_CLI_TAKES_NOTHING},
+    {"patch", WO_CLI_TAKES_NOTHING},     {"write", WO_CLI_TAKES_NOTHING},
+    {"recorded-at", WO_CLI_TAKES_VALUE},
 };
 
 enum wo_cli_takes wo_cli_verify_option(struct wo_view name) {
@@ -261,6 +262,8 @@ static const char help_verify[] = "usage: whyoom verify [OPTION...] LOG... [--tr
                                   "  --trace TRACE        a recording, as for whyoom replay; one for each\n"
                                   "                       rank, the worst decides. Without one a pattern is\n"
                                   "                       reconstructed from the log's figures: no proof\n"
+                                  "  --recorded-at SIZES  the recording is of a run with other sizes, which went\n"
+                                  "                       through: micro_batch=2,seq_len=512\n"
                                   "  --accept-reconstructed   take a fix that fits the reconstructed pattern\n"
                                   "  --capacity SIZE      what PyTorch can have of the card; without it what the\n"
                                   "                       message or the recording shows\n"

@@ -19,6 +19,7 @@ struct call {
   bool accepts_reconstructed;
   struct wo_view traces[RECORDINGS_MAX];
   size_t trace_count;
+  struct wo_scale_spec recorded_at;
   struct wo_recording *recordings[RECORDINGS_MAX];
   size_t recording_count;
   struct wo_verify_subject subjects[SUBJECTS_MAX];
@@ -42,6 +43,44 @@ static enum wo_replay_exit fail(struct call *call, struct wo_view path, const st
 
 /* ---- Options ---- */
 
+/* The size of the job itself, as the log tells it; 0 when it does not. */
+static uint32_t own_size(const struct wo_job_sizes *sizes, enum wo_scale_axis_id axis) {
+  const double size = axis == WO_AXIS_MICRO_BATCH ? sizes->micro_batch : sizes->seq_len;
+  return size >= 1 && size <= 1e9 ? (uint32_t)size : 0;
+}
+
+/* "micro_batch=4": recorded at 4, and the log tells the job's own; "micro_batch=4:8" tells it. */
+static enum wo_status read_recorded_size(struct call *call, struct wo_view item, struct wo_err *err) {
+  struct wo_scale_spec spec;
+  char pair[128];
+  struct wo_view value = item;
+  wo_view_cut(&value, '=');
+  const bool has_own = wo_view_has(value, ":");
+  const int length =
+      snprintf(pair, sizeof pair, "%.*s%s%.*s", (int)(item.len < 40 ? item.len : 40), item.len > 0 ? item.ptr : "",
+               has_own ? "" : ":", has_own ? 0 : (int)(value.len < 40 ? value.len : 40), value.len > 0 ? value.ptr : "");
+  struct wo_err reason = {0};
+  const enum wo_status status = wo_scale_parse((struct wo_view){pair, (size_t)length}, &spec, &reason);
+  if (status != WO_OK) return wo_err_set(err, status, "--recorded-at: %.200s", reason.message);
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    if (spec.axes[axis].from == 0) continue;
+    if (!has_own) spec.axes[axis].to = own_size(&call->wanted->job->sizes, axis);
+    if (spec.axes[axis].to == 0)
+      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not tell the job's own %s: give both, as %s=%u:SIZE",
+                        wo_scale_axis_name(axis), wo_scale_axis_name(axis), spec.axes[axis].from);
+    call->recorded_at.axes[axis] = spec.axes[axis];
+  }
+  return WO_OK;
+}
+
+static enum wo_status read_recorded_at(struct call *call, struct wo_view text, struct wo_err *err) {
+  do {
+    const enum wo_status status = read_recorded_size(call, wo_view_trim(wo_view_cut(&text, ',')), err);
+    if (status != WO_OK) return status;
+  } while (text.len > 0);
+  return WO_OK;
+}
+
 /* Those that a replay has, too, are read by it. Others belong to whoever called. */
 static enum wo_status read_option(struct call *call, struct wo_replay_option option, struct wo_err *err) {
   if (wo_view_is(option.name, "accept-reconstructed")) {
@@ -55,6 +94,7 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
     call->traces[call->trace_count++] = option.value;
     return WO_OK;
   }
+  if (wo_view_is(option.name, "recorded-at")) return read_recorded_at(call, option.value, err);
   static const char *const of_replay[] = {"capacity", "torch", "on", "touch", "reserve", "no-times"};
   for (size_t i = 0; i < sizeof of_replay / sizeof of_replay[0]; i++) {
     if (wo_view_is(option.name, of_replay[i])) return wo_replay_args_apply(&call->args, option, err);
@@ -86,7 +126,7 @@ static enum wo_status add_subjects(struct call *call, struct wo_recording *recor
         wo_verify_subject_make(recording, &recording->traces.items[i], path, &call->wanted->job->sizes, call->args.capacity_bytes,
                                call->args.torch, &call->subjects[call->subject_count], err);
     if (status != WO_OK) return status;
-    call->subject_count++;
+    call->subjects[call->subject_count++].recorded_at = call->recorded_at;
   }
   return WO_OK;
 }
@@ -214,6 +254,8 @@ enum wo_replay_exit wo_verify_command(const struct wo_verify_call *wanted, struc
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < wanted->option_count && status == WO_OK; i++) status = read_option(call, wanted->options[i], &err);
   if (status == WO_OK) status = wo_replay_args_check(&call->args, &err);
+  if (status == WO_OK && call->trace_count == 0 && (call->recorded_at.axes[0].from > 0 || call->recorded_at.axes[1].from > 0))
+    status = wo_err_set(&err, WO_E_USAGE, "--recorded-at tells the sizes of a recording: give it with --trace");
   call->args.hooks = wanted->hooks;
   if (status != WO_OK) {
     fail(call, (struct wo_view){0}, &err);

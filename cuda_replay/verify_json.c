@@ -56,6 +56,17 @@ static void put_completion(struct writer *w, cJSON *subject, const struct wo_con
   wo_json_put_bool(&w->json, object, "program_went_on", completed->goes_on);
 }
 
+/* Null where the recording is of the failed run itself. */
+static void put_recorded_at(struct writer *w, cJSON *subject_object, const struct wo_verify_subject *subject) {
+  bool is_other_run = false;
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) is_other_run = is_other_run || subject->recorded_at.axes[axis].from > 0;
+  cJSON *const object =
+      wo_json_put(&w->json, subject_object, "recorded_at", is_other_run ? cJSON_CreateObject() : cJSON_CreateNull());
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_ && is_other_run; axis++)
+    if (subject->recorded_at.axes[axis].from > 0)
+      wo_json_put_count(&w->json, object, wo_scale_axis_name(axis), subject->recorded_at.axes[axis].from);
+}
+
 static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_subject *subject) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   const bool is_known = subject->capacity_bytes > 0;
@@ -65,6 +76,7 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
   wo_json_put(&w->json, object, "uncertainty_bytes", is_known ? wo_json_count(subject->uncertainty_bytes) : cJSON_CreateNull());
   wo_json_put_name(&w->json, object, "capacity_from", subject->capacity_from);
   wo_json_put_bool(&w->json, object, "ends_at_oom", subject->ends_at_oom);
+  put_recorded_at(w, object, subject);
   put_completion(w, object, &subject->completed);
   wo_json_put_text(&w->json, object, "not_completed", wo_view_of(subject->completed.why));
 }

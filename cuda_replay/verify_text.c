@@ -171,6 +171,16 @@ static void add_completion(const struct wo_verify_subject *subject, struct wo_te
                 completed->is_made ? ": what it did then is replayed as well" : " and went on with something else");
 }
 
+/* A recording of another run, and what was made of it. */
+static void add_recorded_at(const struct wo_verify_subject *subject, struct wo_text *line) {
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis sizes = subject->recorded_at.axes[axis];
+    if (sizes.from > 0)
+      wo_text_add(line, "; recorded at %s %" PRIu32 ", the job as it was is that at %" PRIu32, wo_scale_axis_name(axis),
+                  sizes.from, sizes.to);
+  }
+}
+
 /* The run that bounds a reconstructed pattern. */
 static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line) {
   char peak[32], path[PATH_BYTES];
@@ -205,6 +215,7 @@ static void add_subjects(const struct wo_verify *verify, size_t width, struct wo
       wo_text_add(&line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
                   wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
+    add_recorded_at(subject, &line);
     add_measured(subject->sizes, &line);
     if (!asked->is_reconstructed) add_completion(subject, &line);
     if (line.is_failed) out->is_failed = true;
@@ -357,7 +368,14 @@ static void add_missing_evidence(const struct wo_verify *verify, struct wo_text 
   if (!is_open) return;
   wo_text_add(text,
               "; a recording with a whole step would settle it: `whyoom record` of a run at a smaller micro-batch or length, "
-              "or of this one with the step before the failure");
+              "given with --recorded-at, or of this one with the step before the failure");
+}
+
+static bool is_of_another_run(const struct wo_verify *verify) {
+  if (verify->asked.subject_count == 0) return false;
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
+    if (verify->asked.subjects[0].recorded_at.axes[axis].from > 0) return true;
+  return false;
 }
 
 static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
@@ -385,7 +403,12 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     add_missing_evidence(verify, text);
     break;
   case WO_VERIFY_NOT_SHOWN:
-    wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
+    if (is_of_another_run(verify))
+      wo_text_add(
+          text, "not proven: brought to the job's own sizes the recording fits as it is, so it does not show the failure: is it "
+                "of the same program?");
+    else
+      wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
     break;
   case WO_VERIFY_NO_PATTERN:
     wo_text_add(text, "not proven: ");

@@ -369,15 +369,34 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
   return count;
 }
 
+/* The change as one of the recording, in *room: a recording of another run is brought to the job's own sizes on the way. */
+static const struct wo_replay_args *rebase(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                           struct wo_replay_args *room) {
+  bool is_other_run = false;
+  *room = change ? *change : (struct wo_replay_args){0};
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
+    struct wo_scale_axis *const wanted = &room->change.scale.axes[axis];
+    if (recorded.from == 0) continue;
+    *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
+    is_other_run = true;
+  }
+  if (!is_other_run) return change;
+  room->change.has_scale = true;
+  return room;
+}
+
 enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
   struct wo_verify_result result = {0};
+  struct wo_replay_args room;
   assert(subject && ret_result && err);
+  const struct wo_replay_args *const rebased = rebase(subject, change, &room);
   const size_t count = list_parts(subject, parts);
   for (size_t i = 0; i < count; i++) {
     struct wo_verify_result one;
-    const enum wo_status status = try_part(subject, &parts[i], change, shuffles, &one, err);
+    const enum wo_status status = try_part(subject, &parts[i], rebased, shuffles, &one, err);
     if (status != WO_OK) return status;
     if (i == 0)
       result = one;
@@ -398,9 +417,10 @@ uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
+  struct wo_replay_args room;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
-  struct trial trial = {.subject = subject, .part = &parts[0], .change = change};
+  struct trial trial = {.subject = subject, .part = &parts[0], .change = rebase(subject, change, &room)};
   enum wo_status status = prepare(&trial, err);
   if (status != WO_OK) return status;
   *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};

@@ -23,6 +23,7 @@ struct wo_verify_subject {
   struct wo_view path;                  /* for messages; empty when it is reconstructed */
   struct wo_pattern pattern;            /* owned, as recorded */
   struct wo_classes classes;            /* owned */
+  struct wo_scale_spec recorded_at;     /* sizes of the recorded run -> those of the failed job, where they differ; else {0} */
   const struct wo_job_sizes *sizes;     /* borrowed; what the pattern was reconstructed from. NULL: it was recorded */
   uint16_t torch;
   uint64_t capacity_bytes;          /* what PyTorch can have of the card; 0 = not known */

@@ -181,6 +181,39 @@ static void test_batch_nobody_proposes(void **state) {
   tear_down(&fixture, &verify);
 }
 
+/* What the small gradient of the recording takes. */
+#define SMALL_SEGMENT (UINT64_C(2) << 20)
+
+/* A run that went through at 8 stands for a job that failed at 16: 12 GiB as it was, and the divisors are those of 16. */
+static void test_recording_of_another_run(void **state) {
+  static const struct {
+    double capacity_gib;
+    enum wo_verify_verdict verdict;
+    uint32_t batch;
+    double reserved_gib;
+  } rows[] = {{11.0, WO_VERIFY_PROVEN, 8, 8.0},
+              {7.0, WO_VERIFY_PROVEN, 4, 6.0},
+              {4.4, WO_VERIFY_NONE_FITS, 1, 4.5},
+              {13.0, WO_VERIFY_NOT_SHOWN, 8, 8.0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct fixture fixture;
+    set_up(&fixture, rows[i].capacity_gib, 1);
+    fixture.subjects[0].recorded_at.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){BATCH, 2 * BATCH};
+    propose(&fixture, "batch", "scale=micro_batch=16:8", 2);
+    propose(&fixture, "segments", "set=expandable_segments:True", 1);
+    struct wo_verify verify = run(&fixture);
+    assert_int_equal(verify.verdict, rows[i].verdict);
+    assert_in_range(verify.baseline.reserved_hi_bytes, (uint64_t)(12 * GIB), (uint64_t)(12 * GIB) + SMALL_SEGMENT);
+    assert_int_equal(verify.rows[0].choices[0].micro_batch, rows[i].batch);
+    assert_in_range(verify.rows[0].result.reserved_hi_bytes, (uint64_t)(rows[i].reserved_gib * GIB),
+                    (uint64_t)(rows[i].reserved_gib * GIB) + SMALL_SEGMENT);
+    /* A setting is tried at the job's own size. */
+    assert_in_range(verify.rows[1].result.reserved_hi_bytes, (uint64_t)(12 * GIB), (uint64_t)(12.5 * GIB));
+    tear_down(&fixture, &verify);
+  }
+}
+
 /* ---- Recordings that end at a refused request ---- */
 
 enum { TEMPORARY_MIB = 3 * 1024 };
@@ -451,6 +484,7 @@ int main(void) {
       cmocka_unit_test(test_ended_recording),
       cmocka_unit_test(test_length_beyond),
       cmocka_unit_test(test_limit_of_the_program),
+      cmocka_unit_test(test_recording_of_another_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
