@@ -19,6 +19,13 @@ static struct wo_interval without_context(const struct wo_verify_subject *subjec
   return used_bytes;
 }
 
+/* A log may name any batch and any length: what comes of them is held below what margins can tell. NaN becomes the most. */
+#define BYTES_MAX 0x1p62
+
+static uint64_t whole_bytes(double bytes) {
+  return bytes < BYTES_MAX ? (uint64_t)bytes : (uint64_t)BYTES_MAX;
+}
+
 /* The setting behind the change. */
 static double setting(const struct wo_replay_args *change, enum wo_scale_axis_id axis, double own) {
   const bool is_scaled = change && change->change.has_scale && change->change.scale.axes[axis].to > 0;
@@ -53,7 +60,7 @@ void wo_verify_heed_measured(const struct wo_verify_subject *subject, const stru
   const bool has_lengths = run->seq_len > 0 && seq_len > 0;
   const bool is_covered = micro_batch <= run->micro_batch && (!has_lengths || seq_len <= run->seq_len);
   const struct wo_interval used = without_context(subject, wo_measured_run_predict(run, micro_batch, has_lengths ? seq_len : 0));
-  const uint64_t lo = (uint64_t)used.lo, hi = (uint64_t)used.hi;
+  const uint64_t lo = whole_bytes(used.lo), hi = whole_bytes(used.hi);
   if (!is_covered && result->fit == WO_VERIFY_NO) return;
   if (is_covered || result->reserved_hi_bytes < hi) result->reserved_hi_bytes = hi;
   if (result->reserved_lo_bytes < lo) result->reserved_lo_bytes = lo;

@@ -120,7 +120,8 @@ static size_t count_line_literals(const struct wo_pattern *patterns, size_t coun
 
 /* One that is too short is left out: wo_pattern_check tells its author. */
 bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_view literal) {
-  return literal.len + (pattern->is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0) >= WO_PATTERN_LITERAL_MIN;
+  const struct wo_prefilter_literal wanted = {.text = literal, .is_before_number = pattern->is_before_number};
+  return wo_prefilter_is_long_enough(&wanted);
 }
 
 /* Builds the prefilter over the literals of all patterns that look at every line. Patterns for the

@@ -406,13 +406,18 @@ static bool copy_needles(struct wo_prefilter *filter, const struct wo_prefilter_
   return true;
 }
 
+bool wo_prefilter_is_long_enough(const struct wo_prefilter_literal *literal) {
+  const struct wo_view text = literal->text;
+  const bool is_line_end = text.len > 0 && text.ptr[text.len - 1] == '\n';
+  return text.len + (literal->is_before_number && !is_line_end ? WO_PREFILTER_NUMBER_BYTES : 0) >= WO_PATTERN_LITERAL_MIN;
+}
+
 /* Lengths and counts are checked first, so that 32 bits hold every index from here on. */
 enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
                                       const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter) {
   assert((literals != NULL || count == 0) && ret_filter != NULL);
   for (size_t i = 0; i < count; i++) {
-    const size_t extra = literals[i].is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0;
-    if (literals[i].text.len + extra < WO_PATTERN_LITERAL_MIN || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
+    if (!wo_prefilter_is_long_enough(&literals[i]) || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
   }
   if (count > UINT32_MAX / WINDOW_BYTES / NUMBERS_MAX / 2) return WO_E_RANGE;
   struct wo_prefilter *const filter = calloc(1, sizeof *filter);

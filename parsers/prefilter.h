@@ -29,6 +29,9 @@ struct wo_prefilter_literal {
                             K) */
 };
 
+/* Whether a literal is long enough. Behind the end of a line stands no number: such a literal counts as without one. */
+bool wo_prefilter_is_long_enough(const struct wo_prefilter_literal *literal);
+
 /* An occurrence of a literal. */
 struct wo_prefilter_hit {
   size_t start; /* of its first byte */

@@ -146,21 +146,22 @@ static void note_out(struct wo_scan *scan, bool is_out) {
 }
 
 /* Takes the line behind the last one that was taken, when that is the one of `hit` and like it: most of a log may be such lines,
- * and so neither their ends are looked for nor their line feeds counted. pos moves to it as by `advance`. */
+ * and so neither their ends are looked for nor their line feeds counted. A line of that form without a literal ("mem +5" has
+ * none) is passed over here as it is elsewhere. pos moves to it as by `advance`. */
 static bool take_next(struct wo_scan *scan, struct wo_view text, size_t hit, size_t pattern, struct taken *taken) {
   const size_t start = taken->end + 1;
   bool is_out = false;
   if (scan->steps == NULL || taken->end == 0 || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
   const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n');
-  const size_t len = wo_steps_take_like(scan->steps, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), number,
-                                        scan->buf_offset + start, &is_out);
+  const size_t len = wo_steps_take_like(scan->steps, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), hit - start,
+                                        number, scan->buf_offset + start, &is_out);
   if (len == 0) return false;
   note_out(scan, is_out);
   scan->line_number = number;
   scan->open_start = scan->buf_offset + start;
   scan->pos = start;
   *taken = (struct taken){start, start + len};
-  return hit < taken->end;
+  return true;
 }
 
 /* Hands the line at `start` to the reader of training steps. pos stays at it: other literals may stand in it. */
@@ -184,7 +185,11 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
   struct taken taken = {0, 0};
   while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
     const bool is_steps = scan->ways[hit.owner] == WO_SCAN_WAY_STEPS;
-    if (is_steps ? hit.start >= taken.start && hit.start < taken.end : wo__scan_is_flooded(scan, hit.owner)) continue;
+    if (!is_steps && wo__scan_is_flooded(scan, hit.owner)) continue;
+    if (is_steps && hit.start >= taken.start && hit.start < taken.end) {
+      wo_steps_match_again(scan->steps, wo_pattern_at(scan->set, hit.owner));
+      continue;
+    }
     if (is_steps && take_next(scan, text, hit.start, hit.owner, &taken)) continue;
     const size_t start = find_piece_start(scan, hit.start);
     if (start >= ready->next) return false;

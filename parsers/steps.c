@@ -21,6 +21,7 @@ struct wo_steps {
   size_t cursor;        /* of the row that was found last: ranks and figures come in the same order again and again */
   uint64_t dropped;     /* figures without room for a series of their own */
   uint64_t next_offset; /* behind the start of the last line that was taken */
+  size_t first_new;     /* row that this line began; row_count: none */
 };
 
 bool wo_steps_is_pattern(const struct wo_pattern *pattern) {
@@ -119,32 +120,45 @@ static struct wo_steps *ensure(struct wo_steps **steps) {
   return *steps;
 }
 
+static void note_line(struct wo_steps *steps, uint64_t offset) {
+  steps->next_offset = offset + 1;
+  steps->first_new = steps->row_count;
+}
+
+/* The patterns of a set stand in one array. */
+void wo_steps_match_again(struct wo_steps *steps, const struct wo_pattern *pattern) {
+  for (size_t i = steps->first_new; i < steps->row_count; i++) {
+    if (pattern < steps->rows[i].pattern) steps->rows[i].pattern = pattern;
+  }
+}
+
 bool wo_steps_take(struct wo_steps **steps, const struct wo_pattern *pattern, struct wo_view line, uint64_t number,
                    uint64_t offset) {
   struct wo_steps *const own = ensure(steps);
   struct wo_steps_reading reading;
   bool is_out = false;
   if (own == NULL) return false;
+  if (offset + 1 == own->next_offset) wo_steps_match_again(own, pattern);
   if (offset < own->next_offset || line.len > WO_LIMIT_STEPS_LINE_BYTES) return true;
-  own->next_offset = offset + 1;
+  note_line(own, offset);
   const struct wo_steps_form *const form = read_line(own, line, &reading, &is_out);
   if (form == NULL || !form->is_sample) return !is_out;
   return add(own, pattern, form, &reading, &(struct wo_steps_place){.line = number, .byte = offset, .text = line});
 }
 
 /* Two forms are tried, as figures that change between two units or two counts of digits have. */
-size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *pattern, struct wo_view text, uint64_t number,
-                          uint64_t offset, bool *ret_is_out) {
+size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *pattern, struct wo_view text, size_t hit,
+                          uint64_t number, uint64_t offset, bool *ret_is_out) {
   enum { TRIED = 2 };
   struct wo_steps_reading reading;
   *ret_is_out = false;
   if (offset < steps->next_offset) return 0;
   for (size_t i = 0; i < steps->form_count && i < TRIED; i++) {
     const size_t len = wo_steps_form_match(steps->forms[i], text, &reading);
-    if (len == WO_NOT_FOUND || len >= text.len || len > WO_LIMIT_STEPS_LINE_BYTES) continue;
+    if (len == WO_NOT_FOUND || len >= text.len || len <= hit || len > WO_LIMIT_STEPS_LINE_BYTES) continue;
     const struct wo_steps_form *const form = to_front(steps, i);
     const struct wo_steps_place place = {.line = number, .byte = offset, .text = {text.ptr, len}};
-    steps->next_offset = offset + 1;
+    note_line(steps, offset);
     *ret_is_out = form->is_sample && !add(steps, pattern, form, &reading, &place);
     return len;
   }
@@ -154,7 +168,9 @@ size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *patte
 bool wo_steps_take_row(struct wo_steps **steps, const struct wo_pattern *pattern, const struct wo_steps_reading *reading,
                        const struct wo_steps_place *place) {
   struct wo_steps *const own = ensure(steps);
-  return own != NULL && add(own, pattern, NULL, reading, place);
+  const bool is_added = own != NULL && add(own, pattern, NULL, reading, place);
+  if (is_added) own->first_new = own->row_count;
+  return is_added;
 }
 
 struct wo_steps *wo_steps_free(struct wo_steps *steps) {
@@ -177,10 +193,13 @@ static void set(const struct target *to, enum wo_field_id id, double value) {
   wo_event_set_number(to->store, to->event, id, wo_interval_exact(value));
 }
 
-/* A printed figure stands for all that are printed so. */
+/* A printed figure stands for all that are printed so. Where these are less than a byte apart ("1.234567890123 GB"), the whole
+ * byte next to it is one of them. */
 static void set_bytes(const struct target *to, enum wo_field_id id, double value, double half) {
   const double whole = (double)(int64_t)(value + 0.5);
-  wo_event_set_number(to->store, to->event, id, (struct wo_interval){.lo = value - half, .mid = whole, .hi = value + half});
+  const double lo = value - half < whole ? value - half : whole;
+  const double hi = value + half > whole ? value + half : whole;
+  wo_event_set_number(to->store, to->event, id, (struct wo_interval){.lo = lo, .mid = whole, .hi = hi});
 }
 
 static void set_step(const struct target *to, enum wo_field_id id, double step) {

@@ -13,15 +13,20 @@ struct wo_steps;
 bool wo_steps_is_pattern(const struct wo_pattern *pattern);
 
 /* Reads a line, raw and without its line end, in which a literal of `pattern` stands. A line that was the last one to be taken is
- * taken already. `number` counts lines from 1, `offset` is the place in the input. False when memory is out. `*steps` is made
- * when it is NULL. */
+ * taken already (wo_steps_match_again). `number` counts lines from 1, `offset` is the place in the input. False when memory is
+ * out. `*steps` is made when it is NULL. */
 bool wo_steps_take(struct wo_steps **steps, const struct wo_pattern *pattern, struct wo_view line, uint64_t number,
                    uint64_t offset);
 
-/* As wo_steps_take for the line at the start of `text`, when it is one like the last ones: its length, or 0, and then nothing
- * happened. The line ends inside of the text, at a line end. *ret_is_out: memory is out. */
-size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *pattern, struct wo_view text, uint64_t number,
-                          uint64_t offset, bool *ret_is_out);
+/* Another pattern with a literal in the line that was taken last: the series that it began are evidence of the one that stands
+ * first in the packs, whichever literal was met first. */
+void wo_steps_match_again(struct wo_steps *steps, const struct wo_pattern *pattern);
+
+/* As wo_steps_take for the line at the start of `text`, when it is one like the last ones and the literal, at `hit` in the text,
+ * stands in it: its length, or 0, and then nothing happened. The line ends inside of the text, at a line end. *ret_is_out: memory
+ * is out. */
+size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *pattern, struct wo_view text, size_t hit,
+                          uint64_t number, uint64_t offset, bool *ret_is_out);
 
 /* Adds a reading that was made otherwise: a row of a table. False when memory is out. */
 bool wo_steps_take_row(struct wo_steps **steps, const struct wo_pattern *pattern, const struct wo_steps_reading *reading,

@@ -10,6 +10,7 @@
 
 #include "parsers/base/clean.h"
 #include "parsers/scan.h"
+#include "rules/embedded.h"
 #include "rules/rule.h"
 #include "tests/fuzz/require.h"
 
@@ -22,7 +23,7 @@ static inline struct wo_pattern_set *target_patterns(void) {
   struct wo_err err;
   if (set != NULL) return set;
   require(wo_pack_load_all(NULL, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) == WO_OK);
-  require(wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK);
+  require(wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &set) == WO_OK);
   return set;
 }
 
@@ -91,6 +92,7 @@ static inline void target_check_same(const struct wo_event_store *a, const struc
     const struct wo_event *in_a = &a->items[i], *in_b = &b->items[i];
     require(strcmp(wo_event_to_text(in_a, text_a, sizeof text_a), wo_event_to_text(in_b, text_b, sizeof text_b)) == 0);
     require(in_a->span.byte == in_b->span.byte && in_a->span.length == in_b->span.length);
+    require(wo_view_equal(in_a->pattern_id, in_b->pattern_id));
     require(in_a->of == in_b->of && in_a->is_quoted == in_b->is_quoted && wo_view_equal(in_a->text, in_b->text));
   }
 }

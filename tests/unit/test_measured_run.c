@@ -119,6 +119,24 @@ static void test_what_it_does_not_tell(void **state) {
   assert_int_equal(result.reserved_hi_bytes, 1);
 }
 
+/* A log may print any number as its batch: the bytes that come of it are no number of 64 bits. */
+static void test_figures_beyond_bytes(void **state) {
+  (void)state;
+  struct wo_job_sizes huge = sizes;
+  struct wo_verify_subject of_huge = subject;
+  of_huge.sizes = &huge;
+  for (double batch = 1e9; batch < 1e300; batch *= 1e9) {
+    struct wo_verify_result result = {.fit = WO_VERIFY_UNSURE, .reserved_lo_bytes = 1, .reserved_hi_bytes = 1};
+    huge.micro_batch = batch;
+    huge.seq_len = batch;
+    wo_verify_heed_measured(&of_huge, NULL, &result);
+    assert_int_equal(result.fit, WO_VERIFY_UNSURE);
+    assert_true(result.reserved_lo_bytes <= result.reserved_hi_bytes && result.reserved_hi_bytes > of_huge.capacity_bytes);
+    assert_int_equal(result.margin_bytes, (int64_t)of_huge.capacity_bytes - (int64_t)result.reserved_hi_bytes);
+    assert_true(result.margin_bytes < 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_intervals),
@@ -126,6 +144,7 @@ int main(void) {
       cmocka_unit_test(test_more_work_needs_more),
       cmocka_unit_test(test_measured_work_fits),
       cmocka_unit_test(test_what_it_does_not_tell),
+      cmocka_unit_test(test_figures_beyond_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

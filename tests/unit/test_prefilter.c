@@ -169,6 +169,32 @@ static void test_short_literal(void **state) {
   assert_null(filter);
 }
 
+/* Five bytes are enough before a number, which is looked at to its second byte; the end of a line is none. */
+static void test_before_number(void **state) {
+  (void)state;
+  static const struct wo_prefilter_literal numbered[] = {
+      {WO_VIEW(" mem "), 0, true}, {WO_VIEW("memory="), 1, true}, {WO_VIEW("memory\n"), 2, true}};
+  static const char *const texts[] = {
+      "a mem 12",    "a mem 9.5GiB", "a mem 1\n",       "a mem 7",   "a mem 7 GiB, memory=3G",   "a mem 0x1",
+      "memory=12\n", "memory=1M",    "memory\r memory", "memory 12", " mem  mem 1K mem 22 mem ."};
+  static const struct wo_prefilter_literal short_ones[] = {{WO_VIEW("mem "), 0, true}, {WO_VIEW("mem :\n"), 0, true}};
+  struct wo_prefilter *filter = NULL;
+  for (size_t i = 0; i < sizeof short_ones / sizeof short_ones[0]; i++) {
+    assert_false(wo_prefilter_is_long_enough(&short_ones[i]));
+    assert_int_equal(wo_prefilter_new(&short_ones[i], 1, &filter), WO_E_RANGE);
+  }
+  assert_int_equal(wo_prefilter_new(numbered, sizeof numbered / sizeof numbered[0], &filter), WO_OK);
+  uint64_t owners = 0;
+  size_t found = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t from = 0; from < 5; from++) check_text(filter, wo_view_of(texts[i]), from);
+    found += wo_prefilter_mark(filter, wo_view_of(texts[i]), &owners, 1);
+    owners = 0;
+  }
+  assert_int_equal(found, 8);
+  wo_prefilter_free(filter);
+}
+
 /* ---- Random texts ---- */
 
 /* Marsaglia's xorshift64. */
@@ -292,6 +318,7 @@ int main(void) {
       cmocka_unit_test(test_edges),
       cmocka_unit_test(test_no_literals),
       cmocka_unit_test(test_short_literal),
+      cmocka_unit_test(test_before_number),
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_all_lines),
       cmocka_unit_test(test_ready_tables),

@@ -229,6 +229,8 @@ static const struct {
     {"{\"pattern\": \"p\", \"kind\": \"note\"}", WO_E_SYNTAX, 1, 1, "a pattern for lines needs literals"},
     {"{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"abcdefg\", \"abc\"]}", WO_E_RANGE, 1, 58,
      "the literal 'abc' is shorter than 7 bytes"},
+    {"{\"pattern\": \"p\", \"kind\": \"note\", \"before_number\": true, \"literals\": [\"abcde\", \"abcd\\n\"]}", WO_E_RANGE, 1,
+     79, "the literal 'abcd\n' is shorter than 7 bytes"},
     {"{\"pattern\": \"p\", \"where\": \"there\"}", WO_E_UNKNOWN, 1, 27, "unknown place 'there' (line, before, tail, head)"},
     {"{\"pattern\": \"p\", \"bare_unit\": \"MB\"}", WO_E_UNKNOWN, 1, 31, "unknown unit 'MB' (B, kB, MiB, GiB)"},
     {"{\"pattern\": \"p\", \"set\": {\"nope\": \"1\"}}", WO_E_UNKNOWN, 1, 26, "unknown field 'nope'"},
