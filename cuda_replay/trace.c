@@ -20,13 +20,6 @@ const char *wo_action_name(enum wo_action action) {
   return action_names[action];
 }
 
-enum wo_action wo_action_find(struct wo_view name) {
-  for (int i = 0; i < WO_ACTION_COUNT_; i++) {
-    if (wo_view_is(name, action_names[i])) return (enum wo_action)i;
-  }
-  return WO_ACTION_UNKNOWN;
-}
-
 /* ---- Making ---- */
 
 struct wo_recording *wo_recording_new(void) {

@@ -29,9 +29,6 @@ enum wo_action {
 /* The name of an action in files ("free_completed"). Never NULL. */
 const char *wo_action_name(enum wo_action action);
 
-/* The action of that name; WO_ACTION_UNKNOWN for any other. */
-enum wo_action wo_action_find(struct wo_view name);
-
 /* No stack is known / the entry belongs to the default pool / the time is not known. */
 #define WO_NO_STACK UINT32_MAX
 #define WO_POOL_DEFAULT 0
