@@ -20,6 +20,19 @@ const char *wo_action_name(enum wo_action action) {
   return action_names[action];
 }
 
+bool wo_action_is_of_driver(enum wo_action action) {
+  switch (action) {
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_UNMAP:
+  case WO_ACTION_OOM:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* ---- Making ---- */
 
 struct wo_recording *wo_recording_new(void) {
