@@ -357,7 +357,7 @@ static void test_program(void **state) {
   make_copy(&copy, "run_lora.sh", false, true);
   assert_int_equal(run_copy(&copy, NULL, &result), 0);
   assert_int_equal(strncmp(result.out, "--- a/", 6), 0);
-  assert_non_null(strstr(result.err, "proven: fix 1 fits"));
+  assert_non_null(strstr(result.err, "proven: fix 9 fits"));
   assert_non_null(strstr(result.err, "apply it with patch -d / -p1"));
   wo_process_done(&result);
   assert_true(has_content(copy.script, copy.before, copy.len));
