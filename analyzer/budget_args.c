@@ -16,9 +16,8 @@ static const struct key_row {
   enum wo_budget_sort sort;
   double most;
   const char *choices;
-  const char *meaning;
 } keys[] = {
-#define WO_BUDGET_ROW(code, option, sort, most, choices, meaning) [code] = {option, sort, most, choices, meaning},
+#define WO_BUDGET_ROW(code, option, sort, most, choices, meaning) [code] = {option, sort, most, choices},
     WO_BUDGET_KEY_MAP(WO_BUDGET_ROW)
 #undef WO_BUDGET_ROW
 };
@@ -37,11 +36,6 @@ const char *wo_budget_key_option(enum wo_budget_key key) {
   return keys[key].option;
 }
 
-const char *wo_budget_key_meaning(enum wo_budget_key key) {
-  assert(key < WO_BUDGET_KEY_COUNT_);
-  return keys[key].meaning;
-}
-
 enum wo_budget_sort wo_budget_key_sort(enum wo_budget_key key) {
   assert(key < WO_BUDGET_KEY_COUNT_);
   return keys[key].sort;
@@ -57,7 +51,8 @@ enum wo_budget_takes wo_budget_option(struct wo_view name) {
   return WO_BUDGET_IS_NO_OPTION;
 }
 
-double wo_budget_choice_find(enum wo_budget_key key, struct wo_view name) {
+/* The place of a choice of a key from 1, or 0. */
+static double find_choice(enum wo_budget_key key, struct wo_view name) {
   struct wo_view rest = wo_view_of(keys[key].choices);
   for (double place = 1; rest.len > 0; place++) {
     if (wo_view_equal(wo_view_cut(&rest, '|'), name)) return name.len > 0 ? place : 0;
@@ -200,7 +195,7 @@ static bool add_extra(struct wo_budget_input *input, struct wo_view value) {
 static double frozen_bytes(struct wo_view format) {
   if (wo_view_is(format, "8bit") || wo_view_is(format, "int8")) return 1;
   if (wo_view_is(format, "4bit") || wo_view_is(format, "nf4")) return 0.55;
-  return wo_budget_dtype_bytes(wo_budget_choice_find(WO_BUDGET_DTYPE, format));
+  return wo_budget_dtype_bytes(find_choice(WO_BUDGET_DTYPE, format));
 }
 
 /* Names are shown, so that control characters have no place in them. */
@@ -295,7 +290,7 @@ static enum wo_status apply_key(struct wo_budget_input *input, enum wo_budget_ke
     number = size.mid;
     break;
   case WO_BUDGET_CHOICE:
-    number = wo_budget_choice_find(key, value);
+    number = find_choice(key, value);
     snprintf(wants, sizeof wants, "one of %s", keys[key].choices);
     if (number == 0) return refuse(err, option, wants, value);
     break;

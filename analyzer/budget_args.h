@@ -14,13 +14,11 @@ enum wo_budget_takes wo_budget_option(struct wo_view name);
 /* The key of that option, or WO_BUDGET_KEY_COUNT_ for options that are no keys (frozen, extra, activations, stated, model). */
 enum wo_budget_key wo_budget_key_find(struct wo_view option);
 
-/* The option of a key ("micro-batch"), what it means, how it is written. */
+/* The option of a key ("micro-batch"); how it is written. */
 const char *wo_budget_key_option(enum wo_budget_key key);
-const char *wo_budget_key_meaning(enum wo_budget_key key);
 enum wo_budget_sort wo_budget_key_sort(enum wo_budget_key key);
 
-/* The place of a choice of a key from 1, or 0 / its name ("?" for a place that does not exist). */
-double wo_budget_choice_find(enum wo_budget_key key, struct wo_view name);
+/* The name of a choice of a key by its place from 1 ("?" for a place that does not exist). */
 struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place);
 
 /* Reads one option into *input; views of names point into `value`. WO_E_USAGE with a message that names the option and what it

@@ -142,9 +142,9 @@ static enum wo_confidence confidence_of(const struct wo_report_finding *finding)
   return confidence < finding->cause->at_most ? confidence : finding->cause->at_most;
 }
 
-/* Scores one cause; the texts are made later, for those that are shown. */
-enum wo_status wo_diagnose_judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
-                                 struct wo_report_finding *finding) {
+/* Judges one cause by itself: its arguments, score and confidence; the texts are made later, for those that are shown. */
+static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
+                            struct wo_report_finding *finding) {
   *finding = (struct wo_report_finding){.cause = cause};
   if (make_arguments(diagnosis, cause->for_, cause->for_count, &finding->for_, &finding->for_count) != WO_OK) return WO_E_NOMEM;
   if (make_arguments(diagnosis, cause->against, cause->against_count, &finding->against, &finding->against_count) != WO_OK) {
@@ -208,7 +208,7 @@ enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, struct wo_repor
     struct wo_report_finding finding;
     if (!applies(diagnosis, &pack->causes[i])) continue;
     const struct wo_cause *cause = wo_pack_cause_at(pack, i);
-    if (!cause || wo_diagnose_judge(diagnosis, cause, &finding) != WO_OK) return WO_E_NOMEM;
+    if (!cause || judge(diagnosis, cause, &finding) != WO_OK) return WO_E_NOMEM;
     if (finding.score >= WO_SCORE_SHOWN) insert_sorted(findings, &count, &finding);
   }
   drop_excluded(findings, &count);

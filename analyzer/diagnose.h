@@ -52,10 +52,6 @@ struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 /* Weights as numbers, by enum wo_weight: the one table of rules/weights.h. */
 double wo_weight_value(enum wo_weight weight);
 
-/* Judges one cause by itself, whether it applies or not: its arguments, score and confidence. WO_E_NOMEM. */
-enum wo_status wo_diagnose_judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause,
-                                 struct wo_report_finding *finding);
-
 /* Writes a knob's new value in the key and style in which the user set it, or in the knob's default spelling. */
 struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to);
 

@@ -98,11 +98,6 @@ static void add_unescaped(struct wo_text *out, enum wo_doc_sort sort, struct wo_
   }
 }
 
-void wo_doc_add_readable(struct wo_text *out, struct wo_view template_) {
-  assert(out != NULL);
-  add_unescaped(out, WO_DOC_TEMPLATE, template_);
-}
-
 /* ---- Markdown ---- */
 
 /* Whether a byte would be read as markup. An underscore within a word is none; what starts a list or a heading is some only at

@@ -56,7 +56,4 @@ enum wo_doc_fit { WO_DOC_WRAP, WO_DOC_CUT, WO_DOC_WHOLE };
 /* A line of a block. */
 void wo_doc_block_line(struct wo_doc *doc, enum wo_doc_sort sort, struct wo_view text, enum wo_doc_fit fit);
 
-/* Adds a template's text to `out` as TEMPLATE is shown, with nothing escaped. */
-void wo_doc_add_readable(struct wo_text *out, struct wo_view template_);
-
 #endif

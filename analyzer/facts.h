@@ -72,7 +72,7 @@ const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const st
 /* Sets a fact of rules/facts.def; used by the modules that work facts out. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
 
-/* Chooses the settings (analyzer/settings.c) and reads the memory of the card (analyzer/memory.c). */
+/* Chooses the settings (analyzer/facts_settings.c) and reads the memory of the card (analyzer/memory.c). */
 enum wo_status wo_facts_read_settings(struct wo_facts *facts);
 void wo_facts_read_memory(struct wo_facts *facts);
 

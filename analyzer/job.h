@@ -34,6 +34,7 @@ enum wo_outcome {
       WO_OUTCOME_COUNT_
 };
 
+/* The name of an outcome in the JSON report ("nccl"), and the words for it. Static. */
 const char *wo_outcome_name(enum wo_outcome outcome);
 const char *wo_outcome_text(enum wo_outcome outcome);
 

@@ -25,7 +25,8 @@ struct walk {
   size_t banner_count;
 };
 
-struct wo_view wo__job_id_of(const struct wo_event *event) {
+/* The job's id that a line names, without its step; empty without. */
+static struct wo_view job_id_of(const struct wo_event *event) {
   struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
   if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
   return wo_view_cut(&id, '.');
@@ -34,7 +35,7 @@ struct wo_view wo__job_id_of(const struct wo_event *event) {
 /* The id of the job that writes here. Lines of context name other jobs, such as those waited for. */
 static struct wo_view writer_of(const struct wo_event *event) {
   const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && event->kind != WO_KIND_RUN_START;
-  return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : wo__job_id_of(event);
+  return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : job_id_of(event);
 }
 
 /* Lines that two jobs which end at the same moment write one after the other. A job that only starts says so in a header. */

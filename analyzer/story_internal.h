@@ -17,6 +17,7 @@ enum wo__claim {
   WO__CLAIM_MEMORY
 };
 
+/* What an event claims; WO__CLAIM_NONE for one that ends nothing. */
 enum wo__claim wo__claim_of(const struct wo_event *event);
 
 /* Outcome that an event stands for, if it is what the job died of; WO_OUTCOME_UNKNOWN for one that ends nothing. */
@@ -61,9 +62,6 @@ bool wo__runs_step_back(struct wo_job *job);
 
 /* Whether an event is of a run that the diagnosis is about. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
-
-/* The job's id that a line names, without its step; empty without. */
-struct wo_view wo__job_id_of(const struct wo_event *event);
 
 /* Sets what prose says aside as quoted, where another input tells of a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);

@@ -1,6 +1,7 @@
 /* Requests and frees from the outside, in the order in which torch takes its steps. */
-#include "cuda_replay/allocator_internal.h"
+#include "cuda_replay/allocator.h"
 
+#include "cuda_replay/allocator_internal.h"
 #include "parsers/base/vec.h"
 
 /* ---- Life ---- */

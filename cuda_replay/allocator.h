@@ -156,6 +156,8 @@ enum wo_status wo_allocator_place(struct wo_allocator *allocator, const struct w
 
 /* ---- Looking ---- */
 
+/* What it counts; what its last request that failed found (all 0 before one did); the settings that it follows. All live as long
+ * as the allocator does. */
 const struct wo_allocator_stats *wo_allocator_stats(const struct wo_allocator *allocator);
 const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *allocator);
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *allocator);

@@ -307,6 +307,8 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
 
 /* ---- allocator_release.c ---- */
 
+/* Frees cached segments that were not used for long, where the part of the memory limit that is in use asks for it. Statuses are
+ * those of the device. */
 enum wo_status wo__collect_garbage(struct wo_allocator *a);
 
 /* Torch would stop with an internal error: keeps the reason, returns WO_E_USAGE. */

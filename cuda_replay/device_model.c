@@ -22,7 +22,6 @@ enum { SHUFFLE_TRIES = 64 };
 struct wo_device_model {
   struct wo_device_model_options options;
   uint64_t used_bytes;
-  uint64_t peak_bytes;
   uint64_t random;
   const char *message;
   struct wo_stretches taken;
@@ -101,7 +100,6 @@ static bool has_room(const struct wo_device_model *model, uint64_t size_bytes) {
 
 static void use(struct wo_device_model *model, uint64_t size_bytes) {
   model->used_bytes += size_bytes;
-  if (model->used_bytes > model->peak_bytes) model->peak_bytes = model->used_bytes;
 }
 
 static void unuse(struct wo_device_model *model, uint64_t size_bytes) {
@@ -215,10 +213,6 @@ struct wo_device_model *wo_device_model_free(struct wo_device_model *model) {
 
 uint64_t wo_device_model_used(const struct wo_device_model *model) {
   return model->used_bytes;
-}
-
-uint64_t wo_device_model_peak(const struct wo_device_model *model) {
-  return model->peak_bytes;
 }
 
 enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes) {

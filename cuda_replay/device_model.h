@@ -25,9 +25,8 @@ struct wo_device_model_options {
  * out. */
 struct wo_device_model *wo_device_model_new(const struct wo_device_model_options *options, struct wo_device *ret_device);
 
-/* Bytes in use / the most that ever were, in whole pages. */
+/* Bytes in use, in whole pages. */
 uint64_t wo_device_model_used(const struct wo_device_model *model);
-uint64_t wo_device_model_peak(const struct wo_device_model *model);
 
 /* Counts memory that exists already (a start state: a segment, or a mapped run of a range), also beyond the capacity, and keeps
  * its addresses from being given out. _keep keeps addresses without memory (a whole range, before its runs are taken). WO_E_RANGE

@@ -19,24 +19,11 @@ struct wo_device_recorded {
 
 /* ---- The cursor ---- */
 
-static bool is_event(const struct wo_trace_entry *entry) {
-  switch ((enum wo_action)entry->action) {
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_UNMAP:
-  case WO_ACTION_OOM:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* The next event, or NULL at the end of the recording. */
 static const struct wo_trace_entry *peek(struct wo_device_recorded *device) {
   while (device->cursor < device->trace->entries.count) {
     const struct wo_trace_entry *const entry = &device->trace->entries.items[device->cursor];
-    if (is_event(entry)) return entry;
+    if (wo_action_is_of_driver((enum wo_action)entry->action)) return entry;
     device->cursor++;
   }
   return NULL;

@@ -8,13 +8,6 @@
 #include "cuda_replay/stack_facts.h"
 #include "parsers/base/vec.h"
 
-const char *wo_iteration_source_text(enum wo_iteration_source source) {
-  static const char *const texts[] = {"annotations of the optimizer", "stacks of the optimizer's step", "a sequence that repeats",
-                                      "pauses in time", "nothing: the recording is taken as one"};
-  assert(source < WO_ITERATIONS_SOURCE_COUNT_);
-  return texts[source];
-}
-
 /* Where iterations end: requests [.., end) belong to the one before. */
 struct ends {
   uint32_t *items;

@@ -11,18 +11,14 @@
 #include "cuda_replay/pattern.h"
 #include "parsers/base/status.h"
 
-/* How the boundaries were found, most trusted first. WHOLE: none were found, the recording is taken as one iteration. */
+/* How the boundaries were found, most trusted first. */
 enum wo_iteration_source {
-  WO_ITERATIONS_ANNOTATED,
-  WO_ITERATIONS_OPTIMIZER,
-  WO_ITERATIONS_PERIODIC,
-  WO_ITERATIONS_PAUSES,
-  WO_ITERATIONS_WHOLE,
-  WO_ITERATIONS_SOURCE_COUNT_
+  WO_ITERATIONS_ANNOTATED, /* annotations of the optimizer */
+  WO_ITERATIONS_OPTIMIZER, /* stacks of the optimizer's step */
+  WO_ITERATIONS_PERIODIC,  /* a sequence that repeats */
+  WO_ITERATIONS_PAUSES,    /* pauses in time */
+  WO_ITERATIONS_WHOLE      /* none were found: the recording is taken as one iteration */
 };
-
-/* The words for a source ("annotations of the optimizer"). Never NULL. */
-const char *wo_iteration_source_text(enum wo_iteration_source source);
 
 /* Requests [first, end) of the pattern. */
 struct wo_iteration {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_replay/pattern_edit.h"
 #include "cuda_replay/pattern_maker.h"
 #include "cuda_replay/undo.h"
 #include "parsers/base/vec.h"
@@ -77,20 +78,6 @@ static int compare_early(const void *a, const void *b) {
   return (left->address > right->address) - (left->address < right->address);
 }
 
-/* Whether a request's subject is an instance. */
-static bool has_instance(const struct wo_request *request) {
-  switch ((enum wo_request_kind)request->kind) {
-  case WO_REQUEST_ALLOC:
-  case WO_REQUEST_FREE:
-  case WO_REQUEST_DEFER:
-  case WO_REQUEST_COMPLETE:
-  case WO_REQUEST_RECORD_STREAM:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* Moves the early instances to the front: `to[i]` becomes the new place of instance i. */
 static enum wo_status order_instances(struct wo__maker *maker, uint32_t *to) {
   struct wo_pattern *const pattern = maker->pattern;
@@ -111,7 +98,7 @@ static enum wo_status order_instances(struct wo__maker *maker, uint32_t *to) {
   pattern->instances.capacity = count + 1;
   for (size_t i = 0; i < pattern->requests.count; i++) {
     struct wo_request *const request = &pattern->requests.items[i];
-    if (has_instance(request)) request->subject = to[request->subject];
+    if (wo_request_has_instance(request)) request->subject = to[request->subject];
   }
   return WO_OK;
 }

@@ -1,10 +1,11 @@
 /* The pickle machine: takes one instruction after the other from the source and runs it. Reads of the memo make most of a
  * snapshot and have a loop of their own. The instructions stand in pickle_stack.c, pickle_scalar.c, pickle_text.c,
  * pickle_container.c and pickle_refuse.c. */
-#include "cuda_replay/pickle_internal.h"
+#include "cuda_replay/pickle.h"
 
 #include <inttypes.h>
 
+#include "cuda_replay/pickle_internal.h"
 #include "parsers/base/vec.h"
 
 /* The longest instruction with its fixed argument. */

@@ -25,8 +25,9 @@ void wo_program_change_text(const struct wo_program_change *change, struct wo_te
   }
 }
 
-/* Two axes at once would leave open which of them a quotient belongs to. */
-enum wo_scale_axis_id wo_program_change_axis(const struct wo_program_change *change) {
+/* The axis whose ends differ; WO_AXIS_COUNT_ when none or several do: two at once would leave open which of them a quotient
+ * belongs to. */
+static enum wo_scale_axis_id axis_of(const struct wo_program_change *change) {
   enum wo_scale_axis_id found = WO_AXIS_COUNT_;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     if (change->scale.axes[axis].from == change->scale.axes[axis].to) continue;
@@ -39,7 +40,7 @@ enum wo_scale_axis_id wo_program_change_axis(const struct wo_program_change *cha
 /* Exponents read off a pair take the place of the inferred ones, which fill the gaps. */
 static enum wo_status use_pair(const struct wo_program_change *change, const struct wo_pattern *second,
                                struct wo_program_change_basis *basis, struct wo_err *err) {
-  const enum wo_scale_axis_id axis = wo_program_change_axis(change);
+  const enum wo_scale_axis_id axis = axis_of(change);
   if (axis == WO_AXIS_COUNT_)
     return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow along one axis: give --scale with one that changes");
   struct wo_exponents paired;

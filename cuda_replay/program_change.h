@@ -32,9 +32,6 @@ bool wo_program_change_is_none(const struct wo_program_change *change);
 /* Adds it as people read it: "seq_len 512 -> 1024, shard 8". */
 void wo_program_change_text(const struct wo_program_change *change, struct wo_text *out);
 
-/* The axis whose ends differ; WO_AXIS_COUNT_ when none or several do (a pair of recordings tells one). */
-enum wo_scale_axis_id wo_program_change_axis(const struct wo_program_change *change);
-
 /* What the changes of one pattern have in common: its classes, and how its sizes grow. */
 struct wo_program_change_basis {
   const struct wo_pattern *pattern; /* borrowed; classified */

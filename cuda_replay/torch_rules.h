@@ -20,7 +20,4 @@ static inline bool wo_torch_has(uint16_t torch, enum wo_torch_rule rule) {
   return torch >= wo_torch_since(rule);
 }
 
-/* What the rule says, in one clause. Never NULL. */
-const char *wo_torch_rule_text(enum wo_torch_rule rule);
-
 #endif

@@ -20,11 +20,17 @@ const char *wo_action_name(enum wo_action action) {
   return action_names[action];
 }
 
-enum wo_action wo_action_find(struct wo_view name) {
-  for (int i = 0; i < WO_ACTION_COUNT_; i++) {
-    if (wo_view_is(name, action_names[i])) return (enum wo_action)i;
+bool wo_action_is_of_driver(enum wo_action action) {
+  switch (action) {
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_UNMAP:
+  case WO_ACTION_OOM:
+    return true;
+  default:
+    return false;
   }
-  return WO_ACTION_UNKNOWN;
 }
 
 /* ---- Making ---- */

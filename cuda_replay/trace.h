@@ -29,8 +29,8 @@ enum wo_action {
 /* The name of an action in files ("free_completed"). Never NULL. */
 const char *wo_action_name(enum wo_action action);
 
-/* The action of that name; WO_ACTION_UNKNOWN for any other. */
-enum wo_action wo_action_find(struct wo_view name);
+/* Whether an entry of that kind tells of a call of the driver: a segment taken or given back, or a request that it refused. */
+bool wo_action_is_of_driver(enum wo_action action);
 
 /* No stack is known / the entry belongs to the default pool / the time is not known. */
 #define WO_NO_STACK UINT32_MAX

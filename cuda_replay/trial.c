@@ -23,17 +23,7 @@ struct course {
 /* ---- Entries ---- */
 
 static bool is_compared(enum wo_action action) {
-  switch (action) {
-  case WO_ACTION_ALLOC:
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_UNMAP:
-  case WO_ACTION_OOM:
-    return true;
-  default:
-    return false;
-  }
+  return action == WO_ACTION_ALLOC || wo_action_is_of_driver(action);
 }
 
 /* The next entry that the model has to bring about, or NULL. */

@@ -20,13 +20,11 @@ enum { FIELD_CAPACITY_FIRST = 4 };
 /* One row per kind, in the order of the enumeration, whatever the order of the lines in the .def file. */
 struct kind_row {
   struct wo_view name;
-  const char *meaning;
   enum wo_class class;
 };
 
 static const struct kind_row kinds[] = {
-#define WO_KIND(code, label, kind_class, text)                                                                                   \
-  [code] = {.name = {(label), sizeof(label) - 1}, .meaning = (text), .class = WO_CLASS_##kind_class},
+#define WO_KIND(code, label, kind_class, text) [code] = {.name = {(label), sizeof(label) - 1}, .class = WO_CLASS_##kind_class},
 #include "parsers/event_kinds.def"
 #undef WO_KIND
 };
@@ -52,14 +50,8 @@ static const struct kind_row *kind_row(enum wo_kind kind) {
   return &kinds[(unsigned)kind < WO_KIND_COUNT_ ? kind : WO_KIND_UNKNOWN];
 }
 
-/* The names and meanings below are static and in the words of event_kinds.def, which `explain` and
- * the JSON report show. Values outside the list have those of the unknown kind. */
 const char *wo_kind_name(enum wo_kind kind) {
   return kind_row(kind)->name.ptr;
-}
-
-const char *wo_kind_meaning(enum wo_kind kind) {
-  return kind_row(kind)->meaning;
 }
 
 enum wo_class wo_kind_class(enum wo_kind kind) {

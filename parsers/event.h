@@ -93,9 +93,8 @@ struct wo_event_store {
   bool is_out_of_memory;
 };
 
-/* The stable name of a kind ("cuda_oom"), its meaning, and its class. */
+/* The stable name of a kind ("cuda_oom", static), and its class. Values outside the list have those of the unknown kind. */
 const char *wo_kind_name(enum wo_kind kind);
-const char *wo_kind_meaning(enum wo_kind kind);
 enum wo_class wo_kind_class(enum wo_kind kind);
 
 /* The kind of the given name, or WO_KIND_UNKNOWN. */

@@ -142,7 +142,6 @@ bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, stru
 bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, struct wo_fix *fix);
 bool wo__load_knob(struct wo_loader *loader, const struct wo_tree *object, struct wo_knob *knob);
 bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, struct wo_phase_hint *phase);
-bool wo__load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define);
 bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, struct wo_off *off);
 bool wo__load_term(struct wo_loader *loader, const struct wo_tree *object, struct wo_term *term);
 bool wo__load_model(struct wo_loader *loader, const struct wo_tree *object, struct wo_model_shape *shape);

@@ -19,7 +19,7 @@ static const struct wo_member define_members[] = {
 };
 
 /* The lint asks for what it means. */
-bool wo__load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define) {
+static bool load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define) {
   if (!wo__load_members(loader, object, define_members, COUNT_OF(define_members), define)) return false;
   return define->expr != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'expr'");
 }
@@ -70,7 +70,7 @@ static bool read_define(struct wo_loader *loader, size_t index) {
   loader->json = pending->json;
   loader->let_count = 0;
   if (!read_needed(loader, wo_tree_get(pending->object, "expr"))) return false;
-  if (!wo__load_define(loader, pending->object, &loader->pack->defines[index])) return false;
+  if (!load_define(loader, pending->object, &loader->pack->defines[index])) return false;
   pending->is_being_read = false;
   pending->is_read = true;
   return true;

@@ -11,6 +11,7 @@
 
 #include "cuda_replay/device_model.h"
 #include "cuda_replay/allocator.h"
+#include "tests/bench/timing.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -86,19 +87,6 @@ static bool serve_all(struct run *run, struct wo_allocator *allocator) {
   return true;
 }
 
-/* Time of this process on a core: other work on the machine does not count. */
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  const double left = *(const double *)a;
-  const double right = *(const double *)b;
-  return (left > right) - (left < right);
-}
-
 /* Trace entries of one pass over the requests: two for each free. */
 static size_t operations(const struct run *run) {
   size_t count = 0;
@@ -116,7 +104,7 @@ static bool measure(struct run *run, struct wo_allocator *allocator, size_t roun
     }
     took_s[i] = now_s() - start_s;
   }
-  qsort(took_s, rounds, sizeof took_s[0], compare_doubles);
+  sort_times(took_s, rounds);
   const double entries = (double)operations(run) * REPEATS;
   const double calls = (double)run->count * REPEATS;
   printf("allocator %s live_peak=%lld requests=%zu best_mops=%.1f median_mops=%.1f best_mcalls=%.1f median_mcalls=%.1f\n", name,

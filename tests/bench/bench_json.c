@@ -10,18 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cuda_replay/chrome_trace.h"
 #include "cuda_replay/trace_lines.h"
-
-/* Of processor time, which other programs on the machine do not change. */
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+#include "tests/bench/timing.h"
 
 static double peak_mb(void) {
   struct rusage usage;

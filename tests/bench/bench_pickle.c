@@ -12,27 +12,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cuda_replay/trace_open.h"
 #include "parsers/base/number.h"
+#include "tests/bench/timing.h"
 #include "tests/support/snapshot_writer.h"
 
 enum { ROUNDS_DEFAULT = 5, ROUNDS_MAX = 100, ENTRY_BYTES_ABOUT = 200 };
-
-/* Time on the processor: other programs on the machine do not count. What the kernel does to read the file does. */
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  const double left = *(const double *)a;
-  const double right = *(const double *)b;
-  return (left > right) - (left < right);
-}
 
 static size_t count_entries(const struct wo_recording *recording) {
   size_t count = 0;
@@ -59,7 +46,7 @@ static bool bench_file(const char *path, size_t rounds) {
     wo_recording_free(recording);
   }
   getrusage(RUSAGE_SELF, &usage);
-  qsort(took_s, rounds, sizeof took_s[0], compare_doubles);
+  sort_times(took_s, rounds);
   const double megabytes = (double)info.st_size / 1e6;
   const double peak_bytes = 1024.0 * (double)usage.ru_maxrss;
   printf("pickle bytes=%lld entries=%zu rounds=%zu best_mbps=%.0f median_mbps=%.0f peak_rss_mib=%.0f rss_bytes_per_entry=%.0f\n",

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "parsers/prefilter.h"
+#include "tests/bench/timing.h"
 
 enum { LITERALS_MAX = 100000, ROUNDS_DEFAULT = 7, ROUNDS_MAX = 101 };
 
@@ -61,18 +62,6 @@ static size_t count_lines(const struct wo_prefilter *filter, struct wo_view text
   return lines;
 }
 
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  const double left = *(const double *)a;
-  const double right = *(const double *)b;
-  return (left > right) - (left < right);
-}
-
 static void run(const struct wo_prefilter *filter, struct wo_view text, size_t literal_count, size_t rounds) {
   double took_s[ROUNDS_MAX];
   size_t lines = 0;
@@ -81,7 +70,7 @@ static void run(const struct wo_prefilter *filter, struct wo_view text, size_t l
     lines = count_lines(filter, text);
     took_s[i] = now_s() - start_s;
   }
-  qsort(took_s, rounds, sizeof took_s[0], compare_doubles);
+  sort_times(took_s, rounds);
   const double gigabytes = (double)text.len / 1e9;
   printf("prefilter bytes=%zu literals=%zu lines=%zu best_gbps=%.3f median_gbps=%.3f\n", text.len, literal_count, lines,
          gigabytes / took_s[0], gigabytes / took_s[rounds / 2]);

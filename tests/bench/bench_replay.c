@@ -14,22 +14,11 @@
 #include "cuda_replay/trace_open.h"
 #include "parsers/base/number.h"
 #include "parsers/base/vec.h"
+#include "tests/bench/timing.h"
 
 enum { ROUNDS_DEFAULT = 5, ROUNDS_MAX = 101, MILLIONS_DEFAULT = 4 };
 
 #define REQUESTS_MAX ((size_t)1 << 31)
-
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-  const double left = *(const double *)a;
-  const double right = *(const double *)b;
-  return (left > right) - (left < right);
-}
 
 /* ---- The long pattern ---- */
 
@@ -88,7 +77,7 @@ static void time_replay(const struct wo_pattern *pattern, const struct wo_record
   for (size_t i = 0; i < rounds; i++) {
     if (!run(pattern, recording, &took_s[i])) return;
   }
-  qsort(took_s, rounds, sizeof *took_s, compare_doubles);
+  sort_times(took_s, rounds);
   const double best_s = took_s[0];
   printf("replay entries %zu requests %zu best_s %.3f median_s %.3f million_entries_per_s %.1f million_requests_per_s %.1f\n",
          entries, pattern->requests.count, best_s, took_s[rounds / 2], 1e-6 * (double)entries / best_s,

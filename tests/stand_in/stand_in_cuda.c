@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "cuda_replay/cuda_driver.h"
+#include "tests/stand_in/environment.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define LOST 719
@@ -76,18 +77,6 @@ static struct {
 
 /* What is current on this thread. */
 static _Thread_local const void *current;
-
-/* The digits at the front of *text, which moves behind them. */
-static uint64_t digits(const char **text) {
-  uint64_t number = 0;
-  for (; **text >= '0' && **text <= '9'; (*text)++) number = number * 10 + (uint64_t)(**text - '0');
-  return number;
-}
-
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
-  return text ? digits(&text) : otherwise;
-}
 
 static void read_fault(void) {
   const char *const text = getenv("STAND_IN_FAIL");

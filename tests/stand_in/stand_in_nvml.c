@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cuda_replay/nvml.h"
+#include "tests/stand_in/environment.h"
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, UUID_LEN = 40 };
 
@@ -34,17 +35,6 @@ static int bad_handle(const void *handle) {
     if (handle == &cards[i]) return SUCCESS;
   }
   return INVALID;
-}
-
-static uint64_t digits(const char **text) {
-  uint64_t number = 0;
-  for (; **text >= '0' && **text <= '9'; (*text)++) number = number * 10 + (uint64_t)(**text - '0');
-  return number;
-}
-
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
-  return text ? digits(&text) : otherwise;
 }
 
 /* One row of STAND_IN_PROCESSES; the text behind it. Sizes of names are those of the caller. */

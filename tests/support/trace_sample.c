@@ -1,6 +1,12 @@
 /* Recordings out of text, and back. */
 #include "tests/support/trace_sample.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 #include <string.h>
 
 #include "cuda_replay/trace_lines.h"
@@ -35,6 +41,18 @@ enum wo_status wo_sample_read(wo_trace_read_fn *read, struct wo_view bytes, size
   *ret_recording = status == WO_OK ? recording : wo_recording_free(recording);
   wo_trace_source_done(&source);
   return status;
+}
+
+void wo_sample_expect_refused(wo_trace_read_fn *read, const struct wo_sample_refused *rows, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct wo_recording *recording = NULL;
+    struct wo_err err = {0};
+    const enum wo_status status = wo_sample_read(read, wo_view_of(rows[i].text), i % 3, &recording, &err);
+    const bool is_place = rows[i].line == 0 || err.line == rows[i].line;
+    if (status != rows[i].status || !is_place || !strstr(err.message, rows[i].message))
+      fail_msg("row %zu: %s, line %u: %s", i, wo_status_name(status), (unsigned)err.line, err.message);
+    assert_null(recording);
+  }
 }
 
 /* ---- Writing ---- */

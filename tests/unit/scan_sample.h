@@ -180,4 +180,22 @@ static inline void sample_expect_same(const struct wo_event_store *a, const stru
   assert_true(a->dropped == b->dropped);
 }
 
+/* Cut anywhere, a trace of a monitor gives no more than one sum, of whole rows: never more than these samples, never a higher
+ * peak. */
+static inline void sample_cut_monitor(struct wo_pattern_set *set, const char *trace, double samples, double peak_bytes) {
+  const size_t whole = strlen(trace);
+  for (size_t len = 0; len <= whole; len++) {
+    struct wo_event_store store;
+    sample_scan(set, (struct wo_view){trace, len}, CHUNK_RANDOM, &store);
+    const struct wo_event *event = sample_find(&store, WO_KIND_MONITOR, 0);
+    assert_true(sample_count(&store, WO_KIND_MONITOR) <= 1);
+    if (len == whole) assert_non_null(event);
+    if (event != NULL) {
+      assert_true(wo_event_number(event, WO_FIELD_SAMPLES, 0) <= samples);
+      assert_true(wo_event_number(event, WO_FIELD_FB_PEAK_BYTES, 0) <= peak_bytes);
+    }
+    wo_event_store_done(&store);
+  }
+}
+
 #endif

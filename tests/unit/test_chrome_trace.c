@@ -237,33 +237,23 @@ static void test_shapes(void **state) {
 
 /* ---- Refused ---- */
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  const char *message;
-} refused[] = {
-    {"", WO_E_SYNTAX, "no memory event of a GPU among 0 events"},
-    {"5", WO_E_SYNTAX, "no profiler trace"},
-    {"{\"traceEvents\":[]}", WO_E_SYNTAX, "profile_memory=True"},
-    {"{\"traceEvents\":{}}", WO_E_SYNTAX, "profile_memory=True"},
-    {"{\"traceEvents\":5,\"deviceProperties\":5,\"distributedInfo\":[],\"baseTimeNanoseconds\":[[]]}", WO_E_SYNTAX,
+static const struct wo_sample_refused refused[] = {
+    {"", WO_E_SYNTAX, 0, "no memory event of a GPU among 0 events"},
+    {"5", WO_E_SYNTAX, 0, "no profiler trace"},
+    {"{\"traceEvents\":[]}", WO_E_SYNTAX, 0, "profile_memory=True"},
+    {"{\"traceEvents\":{}}", WO_E_SYNTAX, 0, "profile_memory=True"},
+    {"{\"traceEvents\":5,\"deviceProperties\":5,\"distributedInfo\":[],\"baseTimeNanoseconds\":[[]]}", WO_E_SYNTAX, 0,
      "profile_memory"},
     {"{\"traceEvents\":[{\"name\":\"[memory]\",\"args\":{\"Device Type\":0,\"Bytes\":5,\"Addr\":1,\"Device Id\":-1}}]}",
-     WO_E_SYNTAX, "among 1 events (1 of CPU memory)"},
-    {"[{\"name\":\"[memory]\",\"args\":{\"Device Type\":1,\"Bytes\":5,\"Device Id\":0}}]", WO_E_SYNTAX, "without address"},
-    {"[{\"name\"}]", WO_E_SYNTAX, "expected a colon"},
-    {"[{\"name\":nil}]", WO_E_SYNTAX, "expected a value"},
+     WO_E_SYNTAX, 0, "among 1 events (1 of CPU memory)"},
+    {"[{\"name\":\"[memory]\",\"args\":{\"Device Type\":1,\"Bytes\":5,\"Device Id\":0}}]", WO_E_SYNTAX, 0, "without address"},
+    {"[{\"name\"}]", WO_E_SYNTAX, 0, "expected a colon"},
+    {"[{\"name\":nil}]", WO_E_SYNTAX, 0, "expected a value"},
 };
 
 static void test_refused(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-    struct wo_recording *recording = NULL;
-    struct wo_err err = {0};
-    const enum wo_status status = wo_sample_read(wo_chrome_trace_read, wo_view_of(refused[i].text), i % 2, &recording, &err);
-    if (status != refused[i].status || !strstr(err.message, refused[i].message))
-      fail_msg("row %zu: %s: %s", i, wo_status_name(status), err.message);
-  }
+  wo_sample_expect_refused(wo_chrome_trace_read, refused, sizeof refused / sizeof refused[0]);
 }
 
 /* ---- Cut, many, out of memory ---- */

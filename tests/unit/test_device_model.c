@@ -46,7 +46,6 @@ static void counts_pages(void **state) {
   device.memory_info(device.state, &free_bytes, &total_bytes);
   assert_int_equal(free_bytes, 4 * MIB);
   assert_int_equal(total_bytes, 10 * MIB);
-  assert_int_equal(wo_device_model_peak(model), 10 * MIB);
   assert_int_equal(device.segment_free(device.state, odd, 3 * MIB), WO_E_RANGE);
   assert_true(device.message(device.state)[0] != '\0');
   assert_null(wo_device_model_free(model));

@@ -22,7 +22,6 @@ static void test_kind_names_round_trip(void **state) {
   for (int i = 0; i < WO_KIND_COUNT_; i++) {
     const enum wo_kind kind = (enum wo_kind)i;
     assert_int_equal(wo_kind_find(wo_view_of(wo_kind_name(kind))), kind);
-    assert_true(wo_kind_meaning(kind)[0] != '\0');
   }
   assert_int_equal(wo_kind_find(WO_VIEW("no such kind")), WO_KIND_UNKNOWN);
   assert_int_equal(wo_kind_find((struct wo_view){NULL, 0}), WO_KIND_UNKNOWN);

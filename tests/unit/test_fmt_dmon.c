@@ -78,20 +78,8 @@ static void test_goes_on(void **state) {
   sample_free(&log);
 }
 
-/* Cut anywhere: whole rows count, and the sum never exceeds that of the whole. */
 static void test_cut_anywhere(void **state) {
-  const size_t whole = strlen(trace);
-  for (size_t len = 0; len <= whole; len++) {
-    struct wo_event_store store;
-    sample_scan(set_of(state), (struct wo_view){trace, len}, CHUNK_RANDOM, &store);
-    const struct wo_event *event = sample_find(&store, WO_KIND_MONITOR, 0);
-    assert_true(sample_count(&store, WO_KIND_MONITOR) <= 1);
-    if (event != NULL) {
-      assert_true(wo_event_number(event, WO_FIELD_SAMPLES, 0) <= 2);
-      assert_true(wo_event_number(event, WO_FIELD_FB_PEAK_BYTES, 0) <= 300 * WO_MIB);
-    }
-    wo_event_store_done(&store);
-  }
+  sample_cut_monitor(set_of(state), trace, 2, 300 * WO_MIB);
 }
 
 int main(void) {

@@ -56,6 +56,34 @@ static void sums_are_by_stream_and_pool(void **state) {
   wo_recording_free(recording);
 }
 
+/* Equal sums stand in the order of stream and pool, whatever the order in the file. */
+static void equal_sums_have_an_order(void **state) {
+  static const struct { uint64_t stream, first, second; } rows[] = {{0, 0, 0}, {0, 0, 3}, {0, 1, 2}, {7, 0, 0}};
+  struct wo_recording *recording = NULL;
+  struct wo_holdings holdings;
+  struct wo_course course;
+  struct wo_err err = {0};
+  (void)state;
+  const struct wo_view lines =
+      WO_VIEW("{\"whyoom_trace\":1}\n"
+              "{\"segment\":20971520,\"addr\":20971520,\"stream\":7}\n{\"block\":20971520,\"state\":\"free\"}\n"
+              "{\"segment\":20971520,\"addr\":41943040,\"pool\":[1,2]}\n{\"block\":20971520,\"state\":\"free\"}\n"
+              "{\"segment\":20971520,\"addr\":62914560,\"pool\":[0,3]}\n{\"block\":20971520,\"state\":\"free\"}\n"
+              "{\"segment\":20971520,\"addr\":83886080}\n{\"block\":20971520,\"state\":\"free\"}\n");
+  if (wo_sample_read(wo_trace_lines_read, lines, 0, &recording, &err) != WO_OK) fail_msg("%s", err.message);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+  assert_int_equal(holdings.places.count, 4);
+  for (size_t i = 0; i < 4; i++) {
+    const struct wo_holdings_place *const place = &holdings.places.items[i];
+    if (place->stream != rows[i].stream || place->pool.first != rows[i].first || place->pool.second != rows[i].second)
+      fail_msg("row %zu: stream %d, pool %d %d", i, (int)place->stream, (int)place->pool.first, (int)place->pool.second);
+    assert_true(place->use.reserved_bytes == 20 * MIB);
+  }
+  wo_course_done(&course);
+  wo_holdings_done(&holdings);
+  wo_recording_free(recording);
+}
+
 static void classes_come_from_stacks(void **state) {
   struct wo_holdings holdings;
   struct wo_course course;
@@ -179,9 +207,10 @@ static void published_snapshots_add_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_are_by_stream_and_pool), cmocka_unit_test(classes_come_from_stacks),
-      cmocka_unit_test(a_refused_request_is_told),   cmocka_unit_test(a_lack_has_its_reason),
-      cmocka_unit_test(published_snapshots_add_up),  cmocka_unit_test(what_was_asked_may_not_be_known),
+      cmocka_unit_test(sums_are_by_stream_and_pool),     cmocka_unit_test(equal_sums_have_an_order),
+      cmocka_unit_test(classes_come_from_stacks),        cmocka_unit_test(a_refused_request_is_told),
+      cmocka_unit_test(a_lack_has_its_reason),           cmocka_unit_test(published_snapshots_add_up),
+      cmocka_unit_test(what_was_asked_may_not_be_known),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

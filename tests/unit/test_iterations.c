@@ -154,13 +154,6 @@ static void annotations_part(void **state) {
   wo_recording_free(recording);
 }
 
-static void sources_have_words(void **state) {
-  (void)state;
-  for (int source = 0; source < WO_ITERATIONS_SOURCE_COUNT_; source++) {
-    assert_true(strlen(wo_iteration_source_text((enum wo_iteration_source)source)) > 5);
-  }
-}
-
 static void memory_out_is_told(void **state) {
   (void)state;
   struct wo_made_shape made = shape;
@@ -185,7 +178,7 @@ static void memory_out_is_told(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_are_counted), cmocka_unit_test(tail_is_what_is_not_whole), cmocka_unit_test(pauses_part),
-      cmocka_unit_test(annotations_part),  cmocka_unit_test(sources_have_words),        cmocka_unit_test(memory_out_is_told),
+      cmocka_unit_test(annotations_part),  cmocka_unit_test(memory_out_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

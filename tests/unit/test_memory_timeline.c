@@ -88,35 +88,25 @@ static void test_shapes(void **state) {
   }
 }
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  const char *message;
-} refused[] = {
-    {"", WO_E_SYNTAX, "no memory timeline"},
-    {"[", WO_E_SYNTAX, "no memory timeline"},
-    {"[[", WO_E_SYNTAX, "before its first event"},
-    {"[[1,2,3,4", WO_E_SYNTAX, "before its first event"},
-    {"[{}]", WO_E_SYNTAX, "no memory timeline"},
-    {"[[\"a\"]]", WO_E_TYPE, "lists of numbers"},
-    {"[[[1]]]", WO_E_TYPE, "too deep"},
-    {"[[1,2,3,4],[1,2,3,4],[1,[2]]]", WO_E_TYPE, "a list stands in an event"},
-    {"[[1,2,3,4],x]", WO_E_SYNTAX, "no JSON here"},
-    {"[[],[]]", WO_E_KIND, "peaks at 0.0 MiB"},
-    {"[[1.5,2.5],[[0,1048576,0,0,0,0,0,0,0],[0,1048576,2097152,0,0,0,0,0,524288]]]", WO_E_KIND,
+static const struct wo_sample_refused refused[] = {
+    {"", WO_E_SYNTAX, 0, "no memory timeline"},
+    {"[", WO_E_SYNTAX, 0, "no memory timeline"},
+    {"[[", WO_E_SYNTAX, 0, "before its first event"},
+    {"[[1,2,3,4", WO_E_SYNTAX, 0, "before its first event"},
+    {"[{}]", WO_E_SYNTAX, 0, "no memory timeline"},
+    {"[[\"a\"]]", WO_E_TYPE, 0, "lists of numbers"},
+    {"[[[1]]]", WO_E_TYPE, 0, "too deep"},
+    {"[[1,2,3,4],[1,2,3,4],[1,[2]]]", WO_E_TYPE, 0, "a list stands in an event"},
+    {"[[1,2,3,4],x]", WO_E_SYNTAX, 0, "no JSON here"},
+    {"[[],[]]", WO_E_KIND, 0, "peaks at 0.0 MiB"},
+    {"[[1.5,2.5],[[0,1048576,0,0,0,0,0,0,0],[0,1048576,2097152,0,0,0,0,0,524288]]]", WO_E_KIND, 0,
      "peaks at 3.5 MiB; at most OPTIMIZER_STATE 2.0, PARAMETER 1.0, UNKNOWN 0.5"},
-    {"[[1,2,3,4],[[0,1048576,0,0,0,0,0,0,0],[0,1048576,2097152,0", WO_E_KIND, "peaks at 3.0 MiB"},
+    {"[[1,2,3,4],[[0,1048576,0,0,0,0,0,0,0],[0,1048576,2097152,0", WO_E_KIND, 0, "peaks at 3.0 MiB"},
 };
 
 static void test_refused(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-    struct wo_recording *recording = NULL;
-    struct wo_err err = {0};
-    const enum wo_status status = wo_sample_read(wo_memory_timeline_read, wo_view_of(refused[i].text), i % 3, &recording, &err);
-    if (status != refused[i].status || !strstr(err.message, refused[i].message))
-      fail_msg("row %zu: %s: %s", i, wo_status_name(status), err.message);
-  }
+  wo_sample_expect_refused(wo_memory_timeline_read, refused, sizeof refused / sizeof refused[0]);
 }
 
 /* Whatever the cut, every free frees what is alive, and the recording says that it is cut. */

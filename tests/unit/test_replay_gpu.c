@@ -17,6 +17,7 @@
 #include "parsers/base/text.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
+#include "tests/support/gpu_watcher.h"
 #include "tests/support/process.h"
 #include "tests/support/random_program.h"
 #include "tests/support/stand_in_mirror.h"
@@ -370,38 +371,15 @@ static void test_memory_runs_out_in_whyoom(void **state) {
 
 /* ---- Interrupts and progress ---- */
 
-struct watcher {
-  volatile sig_atomic_t is_cancelled;
-  size_t cancel_at; /* after this many steps; 0: never */
-  size_t steps, overs;
-  int guards;
-};
-
-static void watch_guard(void *state, bool is_on) {
-  struct watcher *const watcher = state;
-  watcher->guards += is_on ? 1 : -1;
-  assert_in_range(watcher->guards, 0, 1);
-}
-
-static void watch_progress(void *state, const struct wo_gpu_progress *progress) {
-  struct watcher *const watcher = state;
-  assert_int_equal(watcher->guards, 1);
-  watcher->overs += progress->is_over;
-  if (progress->is_over) return;
-  assert_int_equal(progress->done, ++watcher->steps);
-  assert_true(progress->done <= progress->total);
-  if (watcher->steps == watcher->cancel_at) watcher->is_cancelled = 1;
-}
-
 static void test_progress_and_interrupt(void **state) {
   struct bench bench;
   const struct wo_random_program program = short_program(true);
   (void)state;
   open_bench(&bench, &program);
   for (size_t at = 0; at <= bench.pattern.requests.count; at++) {
-    struct watcher watcher = {.cancel_at = at};
-    const struct wo_replay_hooks hooks = {
-        .state = &watcher, .guard = watch_guard, .is_cancelled = &watcher.is_cancelled, .on_progress = watch_progress};
+    struct gpu_watcher watcher = {.cancel_at = at};
+    struct wo_replay_hooks hooks = {0};
+    gpu_watcher_attach(&watcher, &hooks);
     const enum wo_status status = replay(&bench, 4 * GIB, &program.settings, program.torch, &hooks);
     assert_int_equal(status, at == 0 ? WO_OK : WO_E_IO);
     if (at > 0) assert_non_null(strstr(bench.err.message, "interrupted; everything that was taken of GPU 0 was given back"));
@@ -417,8 +395,8 @@ static void test_progress_and_interrupt(void **state) {
 static void test_interrupt_while_looking(void **state) {
   struct bench bench;
   const struct wo_random_program program = short_program(false);
-  static struct watcher watcher = {.is_cancelled = 1};
-  const struct wo_replay_hooks hooks = {.state = &watcher, .guard = watch_guard, .is_cancelled = &watcher.is_cancelled};
+  static struct gpu_watcher watcher = {.is_cancelled = 1};
+  const struct wo_replay_hooks hooks = {.state = &watcher, .guard = gpu_watcher_guard, .is_cancelled = &watcher.is_cancelled};
   (void)state;
   open_bench(&bench, &program);
   assert_int_equal(replay(&bench, 4 * GIB, &program.settings, program.torch, &hooks), WO_E_IO);

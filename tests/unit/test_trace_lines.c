@@ -227,12 +227,7 @@ static void test_one_note_for_unknown_keys(void **state) {
 
 /* ---- Refused ---- */
 
-static const struct {
-  const char *text;
-  enum wo_status status;
-  unsigned line;
-  const char *message;
-} refused[] = {
+static const struct wo_sample_refused refused[] = {
     {"", WO_E_SYNTAX, 1, "ends before its header"},
     {"{\"whyoom_trace\":", WO_E_SYNTAX, 1, "ends before its header"},
     {"{\"alloc\":5,\"addr\":1}\n", WO_E_SYNTAX, 1, "first line must be a header"},
@@ -289,14 +284,7 @@ static const struct {
 
 static void test_refused(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-    struct wo_recording *recording = NULL;
-    struct wo_err err = {0};
-    const enum wo_status status = wo_sample_read(wo_trace_lines_read, wo_view_of(refused[i].text), i % 3, &recording, &err);
-    if (status != refused[i].status || err.line != refused[i].line || !strstr(err.message, refused[i].message))
-      fail_msg("row %zu: %s, line %u: %s", i, wo_status_name(status), (unsigned)err.line, err.message);
-    assert_null(recording);
-  }
+  wo_sample_expect_refused(wo_trace_lines_read, refused, sizeof refused / sizeof refused[0]);
 }
 
 /* ---- Cut, hostile, out of memory ---- */

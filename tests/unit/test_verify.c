@@ -13,7 +13,7 @@
 
 #include "cuda_replay/trace_open.h"
 #include "tests/support/failing_alloc.h"
-#include "tests/support/trace_sample.h"
+#include "tests/support/layered_program.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -22,27 +22,12 @@ enum { BATCH = 8, WEIGHTS = 4, ACTIVATIONS = 8, WEIGHT_MIB = 1024, ACTIVATION_MI
 /* Each activation is BATCH x 2048 numbers of some width, so that it can be divided by the batch. */
 static struct wo_recording *make_recording(bool is_short) {
   struct wo_text text = {0};
-  struct wo_recording *recording = NULL;
-  struct wo_err err = {0};
-  unsigned id = 0;
-  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n"
-                     "{\"frame\": 0, \"function\": \"_apply\", \"file\": \"torch/nn/modules/module.py\", \"line\": 1}\n"
-                     "{\"frame\": 1, \"function\": \"at::_ops::mm::call(\", \"file\": \"??\"}\n"
-                     "{\"frame\": 2, \"function\": \"forward\", \"file\": \"model.py\", \"line\": 2}\n"
-                     "{\"frame\": 3, \"function\": \"torch::autograd::generated::MmBackward0::apply(\", \"file\": \"??\"}\n"
-                     "{\"frame\": 4, \"function\": \"torch::autograd::Engine::evaluate_function(\", \"file\": \"??\"}\n"
-                     "{\"stack\": 0, \"frames\": [0]}\n{\"stack\": 1, \"frames\": [1, 2]}\n{\"stack\": 2, \"frames\": [3, 4]}\n");
-  for (unsigned i = 0; i < WEIGHTS; i++)
-    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 0}\n", (unsigned long long)WEIGHT_MIB << 20, ++id);
-  for (unsigned i = 0; i < (is_short ? 1 : ACTIVATIONS); i++)
-    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 1}\n", (unsigned long long)ACTIVATION_MIB << 20, ++id);
+  unsigned id = WEIGHTS;
+  wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
+  wo_layered_forward(&text, &id, is_short ? 1 : ACTIVATIONS, ACTIVATION_MIB);
   wo_text_add(&text, "{\"alloc\": 512, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n");
   for (; id > WEIGHTS; id--) wo_text_add(&text, "{\"free\": %u}\n", id);
-  assert_false(text.is_failed);
-  const enum wo_status status = wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err);
-  if (status != WO_OK) fail_msg("%s", err.message);
-  wo_text_done(&text);
-  return recording;
+  return wo_layered_read(&text);
 }
 
 struct fixture {
@@ -261,48 +246,27 @@ static void test_recording_of_another_run(void **state) {
 
 enum { TEMPORARY_MIB = 3 * 1024 };
 
-static void add_layers(struct wo_text *text, unsigned *id, unsigned count, unsigned mib) {
-  for (unsigned i = 0; i < count; i++)
-    wo_text_add(text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 1}\n", (unsigned long long)mib << 20, ++*id);
-}
-
 /* Weights of 4 GiB; steps of 4 GiB of activations, a temporary of 3 GiB on top of them in backward, and an optimizer. `whole` of
  * them, then one that is refused its last activation; then, perhaps, something else that the program does. */
 static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
   struct wo_text text = {0};
-  struct wo_recording *recording = NULL;
-  struct wo_err err = {0};
-  unsigned id = 0;
-  wo_text_add(&text, "{\"whyoom_trace\": 1, \"torch\": \"2.6\"}\n"
-                     "{\"frame\": 0, \"function\": \"_apply\", \"file\": \"torch/nn/modules/module.py\", \"line\": 1}\n"
-                     "{\"frame\": 1, \"function\": \"at::_ops::mm::call(\", \"file\": \"??\"}\n"
-                     "{\"frame\": 2, \"function\": \"forward\", \"file\": \"model.py\", \"line\": 2}\n"
-                     "{\"frame\": 3, \"function\": \"torch::autograd::generated::MmBackward0::apply(\", \"file\": \"??\"}\n"
-                     "{\"frame\": 4, \"function\": \"torch::autograd::Engine::evaluate_function(\", \"file\": \"??\"}\n"
-                     "{\"frame\": 5, \"function\": \"step\", \"file\": \"torch/optim/adamw.py\", \"line\": 3}\n"
-                     "{\"stack\": 0, \"frames\": [0]}\n{\"stack\": 1, \"frames\": [1, 2]}\n{\"stack\": 2, \"frames\": [3, 4]}\n"
-                     "{\"stack\": 3, \"frames\": [5]}\n{\"stack\": 4, \"frames\": [2]}\n");
-  for (unsigned i = 0; i < WEIGHTS; i++)
-    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 0}\n", (unsigned long long)WEIGHT_MIB << 20, ++id);
+  unsigned id = WEIGHTS;
+  wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
   for (unsigned step = 0; step < whole; step++) {
     const unsigned first = id;
-    add_layers(&text, &id, ACTIVATIONS, ACTIVATION_MIB);
+    wo_layered_forward(&text, &id, ACTIVATIONS, ACTIVATION_MIB);
     wo_text_add(&text, "{\"alloc\": %llu, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n",
                 (unsigned long long)TEMPORARY_MIB << 20);
     for (unsigned i = id; i > first; i--) wo_text_add(&text, "{\"free\": %u}\n", i);
     wo_text_add(&text, "{\"alloc\": 512, \"id\": 998, \"stack\": 3}\n{\"free\": 998}\n");
   }
-  add_layers(&text, &id, ACTIVATIONS - 1, ACTIVATION_MIB);
+  wo_layered_forward(&text, &id, ACTIVATIONS - 1, ACTIVATION_MIB);
   wo_text_add(&text, "{\"oom\": %llu, \"stack\": 1}\n", (unsigned long long)ACTIVATION_MIB << 20);
   if (goes_on) {
     for (unsigned i = 0; i + 1 < ACTIVATIONS; i++) wo_text_add(&text, "{\"free\": %u}\n", id - i);
     wo_text_add(&text, "{\"alloc\": 1048576, \"id\": 997, \"stack\": 4}\n");
   }
-  assert_false(text.is_failed);
-  const enum wo_status status = wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err);
-  if (status != WO_OK) fail_msg("%s", err.message);
-  wo_text_done(&text);
-  return recording;
+  return wo_layered_read(&text);
 }
 
 static void set_up_ended(struct fixture *fixture, double capacity_gib, unsigned whole, bool goes_on) {

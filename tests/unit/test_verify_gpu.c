@@ -16,9 +16,10 @@
 #include "cuda_replay/whatif.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
+#include "tests/support/gpu_watcher.h"
+#include "tests/support/layered_program.h"
 #include "tests/support/random_program.h"
 #include "tests/support/stand_in_mirror.h"
-#include "tests/support/trace_sample.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -46,29 +47,12 @@ static int remove_folder(void **state) {
 /* Each activation is BATCH x 2048 numbers of some width, so that it can be divided by the batch. */
 static struct wo_recording *make_recording(const char *settings, unsigned activations, unsigned activation_mib) {
   struct wo_text text = {0};
-  struct wo_recording *recording = NULL;
-  struct wo_err err = {0};
-  unsigned id = 0;
-  wo_text_add(&text,
-              "{\"whyoom_trace\": 1, \"torch\": \"2.6\", \"settings\": \"%s\"}\n"
-              "{\"frame\": 0, \"function\": \"_apply\", \"file\": \"torch/nn/modules/module.py\", \"line\": 1}\n"
-              "{\"frame\": 1, \"function\": \"at::_ops::mm::call(\", \"file\": \"??\"}\n"
-              "{\"frame\": 2, \"function\": \"forward\", \"file\": \"model.py\", \"line\": 2}\n"
-              "{\"frame\": 3, \"function\": \"torch::autograd::generated::MmBackward0::apply(\", \"file\": \"??\"}\n"
-              "{\"frame\": 4, \"function\": \"torch::autograd::Engine::evaluate_function(\", \"file\": \"??\"}\n"
-              "{\"stack\": 0, \"frames\": [0]}\n{\"stack\": 1, \"frames\": [1, 2]}\n{\"stack\": 2, \"frames\": [3, 4]}\n",
-              settings);
-  for (unsigned i = 0; i < WEIGHTS; i++)
-    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 0}\n", (unsigned long long)WEIGHT_MIB << 20, ++id);
-  for (unsigned i = 0; i < activations; i++)
-    wo_text_add(&text, "{\"alloc\": %llu, \"id\": %u, \"stack\": 1}\n", (unsigned long long)activation_mib << 20, ++id);
+  unsigned id = WEIGHTS;
+  wo_layered_begin(&text, settings, WEIGHTS, WEIGHT_MIB);
+  wo_layered_forward(&text, &id, activations, activation_mib);
   wo_text_add(&text, "{\"alloc\": 512, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n");
   for (; id > WEIGHTS; id--) wo_text_add(&text, "{\"free\": %u}\n", id);
-  assert_false(text.is_failed);
-  const enum wo_status status = wo_sample_read(wo_trace_lines_read, (struct wo_view){text.ptr, text.len}, 0, &recording, &err);
-  if (status != WO_OK) fail_msg("%s", err.message);
-  wo_text_done(&text);
-  return recording;
+  return wo_layered_read(&text);
 }
 
 /* A job, and how it is asked about. */
@@ -780,26 +764,6 @@ static void test_memory_runs_out_in_whyoom(void **state) {
 
 /* ---- Interrupts ---- */
 
-struct watcher {
-  volatile sig_atomic_t is_cancelled;
-  size_t cancel_at; /* after this many steps; 0: never */
-  size_t steps, overs;
-  int guards;
-};
-
-static void watch_guard(void *state, bool is_on) {
-  struct watcher *const watcher = state;
-  watcher->guards += is_on ? 1 : -1;
-  assert_in_range(watcher->guards, 0, 1);
-}
-
-static void watch_progress(void *state, const struct wo_gpu_progress *progress) {
-  struct watcher *const watcher = state;
-  assert_int_equal(watcher->guards, 1);
-  watcher->overs += progress->is_over;
-  if (!progress->is_over && ++watcher->steps == watcher->cancel_at) watcher->is_cancelled = 1;
-}
-
 /* At every step of both runs: everything is given back, nothing further is begun, and nothing is chosen. */
 static void test_interrupts(void **state) {
   struct bench bench;
@@ -807,11 +771,8 @@ static void test_interrupts(void **state) {
   (void)state;
   open_bench(&bench, 7.0, "expandable_segments:True");
   for (size_t at = 0; at <= total; at++) {
-    struct watcher watcher = {.cancel_at = at};
-    bench.hooks.state = &watcher;
-    bench.hooks.guard = watch_guard;
-    bench.hooks.is_cancelled = &watcher.is_cancelled;
-    bench.hooks.on_progress = watch_progress;
+    struct gpu_watcher watcher = {.cancel_at = at};
+    gpu_watcher_attach(&watcher, &bench.hooks);
     run(&bench);
     if (at == 0) {
       total = watcher.steps;
