@@ -20,7 +20,7 @@ section() {
   awk -v want=".SH $1" '/^\.SH /{inside = ($0 == want)} inside' "$source/docs/whyoom.1" | sed -e 's/\\-/-/g' -e 's/\\f[A-Z]//g'
 }
 
-# compare COMMAND SECTION: COMMAND is empty for the diagnosis. A help text may also speak of an option that all commands share. The
+# compare COMMAND SECTION: COMMAND is empty for the diagnosis. Both texts may also speak of an option that all commands share. The
 # lines of its usage name other commands' options and do not count.
 section "OPTIONS" | options_of > "$work/shared"
 compare() {
@@ -29,7 +29,9 @@ compare() {
   sort -u "$work/manual" "$work/shared" > "$work/described"
   [ -s "$work/help" ] || complain "the help of whyoom $1 has no options"
   for option in $(comm -23 "$work/help" "$work/described"); do complain "whyoom $1: $option is not in $2 of the manual"; done
-  for option in $(comm -13 "$work/help" "$work/manual"); do complain "whyoom $1: $option of $2 in the manual is not in the help"; done
+  sort -u "$work/help" "$work/shared" > "$work/known"
+  [ -z "$1" ] && cp "$work/help" "$work/known"
+  for option in $(comm -13 "$work/known" "$work/manual"); do complain "whyoom $1: $option of $2 in the manual is not in the help"; done
   for option in $(cat "$work/help"); do
     said=$("$program" $1 "$option" --help 2>&1 < /dev/null || true)
     case $said in *"unknown option"*) complain "whyoom $1: $option is in the help, and unknown" ;; esac

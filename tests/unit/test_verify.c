@@ -14,6 +14,7 @@
 #include "cuda_replay/trace_open.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/layered_program.h"
+#include "tests/support/trace_sample.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
