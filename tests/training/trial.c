@@ -2,8 +2,8 @@
  *
  * usage: trial TRACE CAPACITY UNCERTAINTY < changes    (bytes; a change is a line as in a rule's replays_as, or empty: none)
  *
- * Prints a line of JSON for each change: the verdict at the capacity, and the least capacities at which the high and the low end run
- * in every order of addresses, with nothing uncertain. For tests/training/truth.py. */
+ * Prints a line of JSON for each change: the verdict at the capacity, and the least capacities at which the high and the low end
+ * run in every order of addresses, with nothing uncertain. For tests/training/truth.py. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,14 +66,14 @@ static void answer(const struct wo_verify_subject *subject, const char *line) {
   struct wo_err err = {0};
   if (wo_verify_read_change(&text, 1, &change, &err) != WO_OK) die(err.message);
   const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);
-  printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line, fit_names[result.fit],
-         result.gets_past ? "true" : "false", result.why, result.margin_bytes);
+  printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line,
+         fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes);
   if (result.fit != WO_VERIFY_UNTRIED) {
     struct wo_verify_subject free_card = *subject;
     free_card.capacity_bytes = 0;
     const uint64_t most = try_it(&free_card, line[0] != '\0' ? &change : NULL, 0).reserved_hi_bytes;
-    printf(", \"reserved\": %" PRIu64 ", \"high\": %" PRIu64 ", \"low\": %" PRIu64, most, find_least(subject, &change, true, most),
-           find_least(subject, &change, false, most));
+    printf(", \"reserved\": %" PRIu64 ", \"high\": %" PRIu64 ", \"low\": %" PRIu64, most,
+           find_least(subject, &change, true, most), find_least(subject, &change, false, most));
   }
   printf("}\n");
 }
@@ -90,7 +90,8 @@ int main(int argc, char **argv) {
                              &subject, &err) != WO_OK)
     die(err.message);
   subject.uncertainty_bytes = read_number(argv[3]);
-  printf("{\"completed\": %s, \"open\": %s, \"not_completed\": \"%s\", \"doubt\": \"%s\", \"added\": %zu, \"of\": %zu, \"ratio\": %g}\n",
+  printf("{\"completed\": %s, \"open\": %s, \"not_completed\": \"%s\", \"doubt\": \"%s\", \"added\": %zu, \"of\": %zu, "
+         "\"ratio\": %g}\n",
          subject.completed.is_made ? "true" : "false", subject.is_open ? "true" : "false", subject.completed.why, subject.doubt,
          subject.completed.added_count, subject.completed.whole_count, subject.completed.ratio);
   while (fgets(line, sizeof line, stdin)) {
