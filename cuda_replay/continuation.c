@@ -294,6 +294,37 @@ static void find_step(struct wo__continuing *work, struct wo_iterations *iterati
   work->step_first = iterations->tail = iterations->list.items[--iterations->list.count].first;
 }
 
+/* What backward allocates in a step, but for what is made once. */
+static double backward_bytes(const struct wo__continuing *work, struct wo_iteration step) {
+  double bytes = 0;
+  for (uint32_t r = step.first; r < step.end; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    const struct wo_class_mark mark = work->classes->marks.items[request->subject];
+    if (mark.phase == WO_PHASE_BACKWARD && mark.rule != WO_CLASS_RULE_WORKSPACE && mark.rule != WO_CLASS_RULE_COMMUNICATION)
+      bytes += (double)work->pattern->instances.items[request->subject].size_bytes;
+  }
+  return bytes;
+}
+
+/* More than what is taken for another where several have one stack, and a stray allocation. */
+static bool do_differ(double a, double b) {
+  return a > 1.005 * b || b > 1.005 * a;
+}
+
+/* Whether whole steps behind the first, which may try kernels, differ, or the one that failed from the one that completes it.
+ * What is paired wrongly differs as well, but not in sum. */
+static bool do_steps_differ(const struct wo__continuing *work, const struct wo_iterations *iterations) {
+  double first = 0;
+  if (do_differ(work->sizes.from_bytes, work->sizes.to_bytes)) return true;
+  for (size_t i = 1; i < iterations->list.count && iterations->list.items[i].end <= iterations->tail; i++) {
+    const double bytes = backward_bytes(work, iterations->list.items[i]);
+    if (i == 1) first = bytes;
+    if (do_differ(bytes, first)) return true;
+  }
+  return false;
+}
+
 static enum wo_status complete(struct wo__continuing *work, struct wo_iterations *iterations, const struct wo_trace *trace,
                                struct wo_continuation *continuation) {
   find_step(work, iterations);
@@ -304,6 +335,7 @@ static enum wo_status complete(struct wo__continuing *work, struct wo_iterations
   if (status == WO_OK) {
     continuation->whole_count = count_births(work->pattern, work->donor_first, work->donor_end);
     continuation->ratio = wo__sizes_ratio(&work->sizes);
+    continuation->varies = do_steps_differ(work, iterations);
     status = wo__continuation_build(work, trace, continuation);
   }
   wo__sizes_done(&work->sizes);

@@ -20,6 +20,7 @@
 struct wo_continuation {
   bool is_made;
   bool is_interval;            /* low and high differ */
+  bool varies;                 /* steps differ in size, so that one larger than any that is recorded may come */
   bool goes_on;                /* the recording goes on behind its last refused request: the program caught the failure */
   uint32_t refused;            /* that request; WO_NO_REQUEST: the pattern has none */
   struct wo_pattern low, high; /* up to the refused request, that request as one that is served, the rest of the step. Only when

@@ -130,6 +130,14 @@ static void add_ratio(struct wo__size_map *sizes, double ratio, double bytes) {
   sizes->ratios[least] = (struct wo__size_ratio){ratio, bytes};
 }
 
+static void tally_bytes(struct wo__size_map *sizes) {
+  for (size_t i = 0; i < sizes->count; i++) {
+    if (!sizes->pairs[i].is_near) continue;
+    sizes->from_bytes += (double)sizes->pairs[i].from;
+    sizes->to_bytes += (double)sizes->pairs[i].to_high;
+  }
+}
+
 static void tally_ratios(struct wo__size_map *sizes, bool is_telling) {
   for (size_t i = 0; i < sizes->count; i++) {
     const struct wo__size_pair *const pair = &sizes->pairs[i];
@@ -160,6 +168,7 @@ enum wo_status wo__sizes_learn(struct wo__continuing *work) {
   /* Weighed before they become one row for each size. */
   tally_ratios(sizes, true);
   if (sizes->ratio_count == 0) tally_ratios(sizes, false);
+  tally_bytes(sizes);
   merge(sizes);
   sizes->is_equal = true;
   for (size_t i = 0; i < sizes->count; i++) {

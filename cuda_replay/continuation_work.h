@@ -38,6 +38,7 @@ struct wo__size_map {
   size_t stack_count;
   struct wo__size_ratio ratios[WO__RATIOS_MAX]; /* of the pass that failed */
   size_t ratio_count;
+  double from_bytes, to_bytes;   /* all of that pass together, in the whole step and in the one that failed */
   struct wo_size_counts lasting; /* sizes of parameters, gradients and states: what is as large may be a gradient */
   bool is_equal;                 /* all sizes of that pass are those of the whole step */
 };

@@ -119,21 +119,40 @@ static const struct group *find_marker(struct group *groups, size_t count) {
   return best;
 }
 
-/* Cuts forward at every `step`-th member of the marker. */
-static void cut_segments(struct checkpoint *work, const struct group *marker) {
+/* For each forward pass, by the request of backward that follows it: the size that marks its layers. A pass of another length has
+ * the marker's tensors in another size, the one that stands first there. False when memory is out. */
+static bool find_sizes(const struct checkpoint *work, const struct group *marker, uint64_t **ret_sizes) {
+  const struct wo_pattern *from = work->request->pattern;
+  uint64_t *sizes = calloc(from->requests.count + 1, sizeof sizes[0]);
+  for (size_t i = from->start_count; sizes && i < from->instances.count; i++) {
+    const struct wo_instance *instance = instance_of(work, i);
+    if (work->is_saved[i] == 0 || instance->stack != marker->stack) continue;
+    uint64_t *size = &sizes[work->next_backward[instance->birth]];
+    if (*size == 0 || instance->size_bytes == marker->size_bytes) *size = instance->size_bytes;
+  }
+  *ret_sizes = sizes;
+  return sizes != NULL;
+}
+
+/* Cuts forward at every `step`-th member of the marker. False when memory is out. */
+static bool cut_segments(struct checkpoint *work, const struct group *marker) {
   const struct wo_pattern *from = work->request->pattern;
   uint32_t wanted = work->request->amount;
   size_t step = wanted == 0 || wanted >= marker->count ? 1 : (marker->count + wanted - 1) / wanted;
   size_t seen = 0;
-  for (size_t i = marker->first; i < from->instances.count; i++) {
+  uint64_t *sizes;
+  if (!find_sizes(work, marker, &sizes)) return false;
+  for (size_t i = from->start_count; i < from->instances.count; i++) {
     const struct wo_instance *instance = instance_of(work, i);
-    bool is_member = work->is_saved[i] != 0 && instance->stack == marker->stack && instance->size_bytes == marker->size_bytes;
-    if (!is_member || seen++ % step != 0) continue;
+    if (work->is_saved[i] == 0 || instance->stack != marker->stack) continue;
+    if (instance->size_bytes != sizes[work->next_backward[instance->birth]] || seen++ % step != 0) continue;
     struct segment *segment = &work->segments[work->segment_count++];
     size_t end = work->next_backward[instance->birth];
     *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = GONE};
     if (work->segment_count > 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
   }
+  free(sizes);
+  return true;
 }
 
 /* The birth of an instance, or the end of the requests behind the last one. */
@@ -404,8 +423,9 @@ static bool find_segments(struct checkpoint *work) {
   if (groups == NULL) return false;
   size_t count = gather_groups(work, groups);
   const struct group *marker = find_marker(groups, count);
-  if (marker != NULL) cut_segments(work, marker);
+  const bool is_cut = marker == NULL || cut_segments(work, marker);
   free(groups);
+  if (!is_cut) return false;
   align_all(work);
   for (size_t i = 0; i < work->segment_count; i++) settle_segment(work, i);
   drop_outside(work);

@@ -83,6 +83,13 @@ static bool rewrite_requests(struct rewrite *rewrite) {
   return true;
 }
 
+/* A pattern from the beginning of a program stays one: it is run once, and not repeated as a step is. */
+static bool add_extra(struct rewrite *rewrite, const struct wo_instance *extra) {
+  uint32_t added;
+  if (rewrite->request->pattern->start_count > 0) return wo_pattern_add_start(&rewrite->to, *extra);
+  return wo_pattern_add_alloc(&rewrite->to, *extra, WO_NO_ENTRY, &added);
+}
+
 bool wo__rewrite(const struct wo_transform_request *request, wo__resize *resize, const struct wo_instance *extra,
                  size_t extra_count, struct wo_pattern *ret_pattern) {
   size_t count = request->pattern->instances.count;
@@ -90,7 +97,7 @@ bool wo__rewrite(const struct wo_transform_request *request, wo__resize *resize,
   rewrite.now = malloc((count + 1) * sizeof rewrite.now[0]);
   bool is_made = rewrite.now != NULL;
   for (size_t i = 0; is_made && i < count; i++) rewrite.now[i] = DROPPED;
-  for (size_t i = 0; is_made && i < extra_count; i++) is_made = wo_pattern_add_start(&rewrite.to, extra[i]);
+  for (size_t i = 0; is_made && i < extra_count; i++) is_made = add_extra(&rewrite, &extra[i]);
   is_made = is_made && rewrite_start(&rewrite) && rewrite_requests(&rewrite);
   free(rewrite.now);
   if (!is_made) {

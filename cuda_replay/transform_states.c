@@ -15,14 +15,24 @@ static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
   return size / request->amount + (size % request->amount > 0);
 }
 
+/* What comes along: nothing, copies of parameters in use, or those and whole gradients on their way to where they are shared out.
+ */
+enum buffer { BUFFER_NONE, BUFFER_PARAMETERS, BUFFER_SHARDS };
+
 /* Buffers for the parameters in use: the unit that is gathered at a time is not known (a layer, a block), so the bounds are the
  * largest parameter once and an eighth of all parameters twice; likely is the larger of twice the largest and a sixteenth twice
- * (the next unit is fetched ahead). */
-static struct wo_instance working_buffer(const struct wo_transform_request *request) {
+ * (the next unit is fetched ahead). What is left over of a sharded model is a unit as well, the embedding with the head, that is
+ * two of the largest; at the high end it is there three times: gathered, as whole gradients, and in the flat buffer that these
+ * are reduced from. */
+static struct wo_instance working_buffer(const struct wo_transform_request *request, enum buffer buffer) {
   uint64_t largest, total = wo__parameter_bytes(request, &largest);
   uint64_t size = largest;
   if (request->bound == WO_BOUND_LIKELY) size = 2 * (largest > total / 16 ? largest : total / 16);
-  if (request->bound == WO_BOUND_HIGH) size = 2 * (largest > total / 8 ? largest : total / 8);
+  if (request->bound == WO_BOUND_HIGH) {
+    const bool is_sharded = buffer == BUFFER_SHARDS;
+    const uint64_t pair = largest < total / 2 ? 2 * largest : total, unit = is_sharded ? pair : largest;
+    size = (is_sharded ? 3 : 2) * (unit > total / 8 ? unit : total / 8);
+  }
   return (struct wo_instance){.size_bytes = size > 0 ? size : 1, .stack = WO_NO_STACK, .class_ = WO_CLASS_COMMUNICATION};
 }
 
@@ -37,10 +47,10 @@ static bool has_any(const struct wo_transform_request *request, bool (*is_one)(c
 /* Rewrites, after checking that there is something to change. */
 static enum wo_status rewrite_states(const struct wo_transform_request *request,
                                      bool (*is_one)(const struct wo_transform_request *, size_t), const char *what,
-                                     wo__resize *resize, bool has_buffer, struct wo_pattern *ret_pattern, struct wo_err *err) {
+                                     wo__resize *resize, enum buffer kind, struct wo_pattern *ret_pattern, struct wo_err *err) {
   if (!has_any(request, is_one)) return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", what);
-  struct wo_instance buffer = working_buffer(request);
-  bool is_made = wo__rewrite(request, resize, &buffer, has_buffer ? 1 : 0, ret_pattern);
+  struct wo_instance buffer = working_buffer(request, kind);
+  bool is_made = wo__rewrite(request, resize, &buffer, kind != BUFFER_NONE ? 1 : 0, ret_pattern);
   return is_made ? WO_OK : wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
 }
 
@@ -54,7 +64,7 @@ static uint64_t resize_shard(const struct wo_transform_request *request, size_t 
 /* Each apply_ function says what must be there, how sizes change, and whether a buffer comes along. */
 static enum wo_status apply_shard(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                   struct wo_err *err) {
-  return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, true, ret_pattern, err);
+  return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_shard = {
@@ -64,8 +74,9 @@ const struct wo_transform wo__transform_shard = {
     .amount_max = 65536,
     .apply = apply_shard,
     .assumption =
-        "every GPU keeps 1/N of parameters, gradients and optimizer states, and a buffer of two gathered units whose size is "
-        "not known: from the largest parameter to an eighth of all, twice"};
+        "every GPU keeps 1/N of parameters, gradients and optimizer states, and buffers for units in use whose size is not "
+        "known: from the largest parameter to two of the largest, or an eighth of all, three times (gathered, whole gradients, "
+        "and what these are reduced from)"};
 
 static uint64_t resize_shard_gradients(const struct wo_transform_request *request, size_t i) {
   bool is_shared = wo__is_gradient(request, i) || wo__is_state(request, i);
@@ -76,7 +87,7 @@ static uint64_t resize_shard_gradients(const struct wo_transform_request *reques
 
 static enum wo_status apply_shard_gradients(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                             struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_gradients, true, ret_pattern, err);
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_gradients, BUFFER_PARAMETERS, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_shard_gradients = {.name = "shard-gradients",
@@ -94,8 +105,8 @@ static uint64_t resize_shard_optimizer(const struct wo_transform_request *reques
 
 static enum wo_status apply_shard_optimizer(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                             struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_optimizer, request->bound != WO_BOUND_LOW,
-                        ret_pattern, err);
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_optimizer,
+                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_shard_optimizer = {
@@ -121,8 +132,8 @@ static uint64_t resize_offload_optimizer(const struct wo_transform_request *requ
 
 static enum wo_status apply_offload_optimizer(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                               struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_offload_optimizer, request->bound != WO_BOUND_LOW,
-                        ret_pattern, err);
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_offload_optimizer,
+                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_offload_optimizer = {
@@ -139,7 +150,7 @@ static uint64_t resize_offload_parameters(const struct wo_transform_request *req
 
 static enum wo_status apply_offload_parameters(const struct wo_transform_request *request, struct wo_pattern *ret_pattern,
                                                struct wo_err *err) {
-  return rewrite_states(request, wo__is_parameter, "parameters", resize_offload_parameters, true, ret_pattern, err);
+  return rewrite_states(request, wo__is_parameter, "parameters", resize_offload_parameters, BUFFER_PARAMETERS, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_offload_parameters = {
@@ -164,7 +175,7 @@ static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i
 }
 
 static enum wo_status apply_8bit(const struct wo_transform_request *request, struct wo_pattern *ret_pattern, struct wo_err *err) {
-  return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, false, ret_pattern, err);
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE, ret_pattern, err);
 }
 
 const struct wo_transform wo__transform_8bit_optimizer = {

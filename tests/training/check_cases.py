@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The kept recordings of real training programs: as recorded, and right about what other sizes really took. Needs no wheel.
 
-usage: check_cases.py WHYOOM    exit status 1 and a line for each thing that is wrong
+usage: check_cases.py WHYOOM TRIAL    exit status 1 and a line for each thing that is wrong
 
 truth.json says what each run took (torch.cuda.memory_stats) and by how many percent a prediction from another run's recording may be off.
 """
@@ -51,6 +51,17 @@ def check_pair(whyoom, pair, truth):
     return wrong
 
 
+def check_verify(trial, row):
+    """What is said of a change to a job that failed, against the changed program on that card: the same as ever, and never the contrary."""
+    done = subprocess.run([trial, HERE / "cases" / f"{row['case']}.jsonl", str(row["card_bytes"]), "0"], input=row["change"] + "\n",
+                          capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    said = lines[1]["fit"] if len(lines) == 2 else done.stderr.strip()
+    print(f"{row['case']}, {row['change']}: {said}; it really {'runs' if row['runs'] else 'fails'}")
+    is_contrary = said == ("no" if row["runs"] else "yes")
+    return [f"{row['case']}, {row['change']}: {said}, not {row['said']}"] if is_contrary or said != row["said"] else []
+
+
 def check_scripts():
     """Every script compiles, and the page tells the one command."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,13 +83,15 @@ def check_results():
 
 
 def main():
-    whyoom = sys.argv[1]
+    whyoom, trial = sys.argv[1:3]
     truth = json.loads((HERE / "cases" / "truth.json").read_text())
     wrong = check_scripts() + check_results()
     for case in sorted({pair["from"] for pair in truth["pairs"]}):
         wrong += check_recording(whyoom, case, truth["runs"][case])
     for pair in truth["pairs"]:
         wrong += check_pair(whyoom, pair, truth["runs"][pair["to"]])
+    for row in truth["verify"]:
+        wrong += check_verify(trial, row)
     print("\n".join(wrong) or "all right")
     return int(bool(wrong))
 

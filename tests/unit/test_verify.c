@@ -152,10 +152,10 @@ static void test_needs(void **state) {
 static void test_combination(void **state) {
   (void)state;
   struct fixture fixture;
-  set_up(&fixture, 4.4, 1);
+  set_up(&fixture, 3.9, 1);
   propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
   propose(&fixture, "larger-card", "", 6);
-  propose(&fixture, "shard", "transform=shard=8", 3);
+  propose(&fixture, "offload", "transform=offload-parameters", 3);
   struct wo_verify verify = run(&fixture);
   assert_int_equal(verify.verdict, WO_VERIFY_PROVEN);
   assert_int_equal(verify.chosen->choice_count, 2);
@@ -173,7 +173,7 @@ static void test_choice(void **state) {
   (void)state;
   struct fixture fixture;
   set_up(&fixture, 7.0, 1);
-  propose(&fixture, "shard", "transform=shard=8", 3);
+  propose(&fixture, "offload", "transform=offload-parameters", 3);
   propose(&fixture, "batch", "scale=micro_batch=8:1", 2);
   struct wo_verify verify = run(&fixture);
   assert_int_equal(verify.chosen->choices[0].proposal, 1);
@@ -352,7 +352,7 @@ static void test_length_beyond(void **state) {
   struct fixture fixture;
   set_up(&fixture, 6.0, 1);
   propose(&fixture, "length", "scale=seq_len=2048:1536", 4);
-  propose(&fixture, "shard", "transform=shard=8", 3);
+  propose(&fixture, "offload", "transform=offload-parameters", 3);
   struct wo_verify verify = run(&fixture);
   assert_int_equal(verify.verdict, WO_VERIFY_PROVEN);
   assert_int_equal(verify.rows[0].result.fit, WO_VERIFY_YES);
@@ -384,7 +384,7 @@ static void test_language(void **state) {
       {{"scale=micro_batch=8:4"}, 1, WO_OK},
       {{" scale=micro_batch=8:4  set=expandable_segments:True "}, 1, WO_OK},
       {{"scale=micro_batch=8:4", "scale=seq_len=64:32"}, 2, WO_OK},
-      {{"transform=shard=8", "transform=checkpoint"}, 2, WO_OK},
+      {{"transform=offload-parameters", "transform=checkpoint"}, 2, WO_OK},
       {{"scale=micro_batch=8:4", "scale=micro_batch=8:2"}, 2, WO_E_USAGE},
       {{"set=expandable_segments:True", "set=expandable_segments:False"}, 2, WO_E_USAGE},
       {{"transform=shard=8", "transform=shard=4"}, 2, WO_E_USAGE},

@@ -83,7 +83,7 @@ static void add_rank(struct bench *bench, const char *settings, unsigned activat
   bench->count++;
 }
 
-/* 256 MiB of the capacity are uncertain. Below 8 GiB the job fails as it was; half the batch wants 6 GiB, sharded weights 4.5. */
+/* 256 MiB of the capacity are uncertain. Below 8 GiB the job fails as it was; half the batch wants 6 GiB, offloaded weights 4. */
 static void open_bench(struct bench *bench, double capacity_gib, const char *settings) {
   *bench = (struct bench){0};
   bench->job = (struct wo_diagnosed){.has_gpu_oom = true,
@@ -93,7 +93,7 @@ static void open_bench(struct bench *bench, double capacity_gib, const char *set
   bench->args = (struct wo_replay_args){.has_gpu = true, .no_times = true, .hooks = &bench->hooks};
   add_rank(bench, settings, ACTIVATIONS, ACTIVATION_MIB);
   propose(bench, "batch", "scale=micro_batch=8:4", 2);
-  propose(bench, "shard", "transform=shard=8", 3);
+  propose(bench, "offload", "transform=offload-parameters", 3);
 }
 
 /* The libraries are closed behind each run, so that the next one finds a new card. */

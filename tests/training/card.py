@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Does a program really run on a card of a given size? Asked of real torch over the stub libraries beside this file.
+
+usage: card.py FILE    a JSON list of tasks; their answers are printed, one line of JSON each
+
+A task has a name and the arguments of program.py (`words`), and either
+  "record": BYTES, "out": DIR   runs on such a card, recorded as `whyoom record` does it: DIR/trace.pickle is written where memory runs out, and
+                                ends at the refused request; DIR/message.txt has what torch said
+  "least": true, "cards": [...] the smallest card on which all steps run, to within a few MiB, and whether it runs on each of these cards
+
+Each attempt is a process of its own, forked behind the import of torch, on a card that has so much memory and that nobody else uses: what torch
+can have is all of it, less nothing. Weights are not initialised, as nothing here looks at a value.
+"""
+import ctypes
+import json
+import os
+import pickle
+import re
+import sys
+import traceback
+
+import program
+
+ENTRIES = 100000  # as `whyoom record` keeps at the most
+WHOLE_CARD = 80 << 30
+STEP = 16 << 20  # how finely the least card is looked for
+
+
+def set_card(size):
+    """The stub card's memory, before CUDA is initialised: the first two numbers of struct wo_standin."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = re.search(r"\S*/libcudart\S*", maps.read()).group()
+    sizes = (ctypes.c_uint64 * 2).in_dll(ctypes.CDLL(path), "wo_oracle_standin")
+    sizes[0] = sizes[1] = size
+
+
+def record(torch, out):
+    """As record_sitecustomize.py does it: all entries, stacks of Python, a snapshot at the first refusal."""
+    torch.cuda.init()
+    torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=ENTRIES)
+
+    def dump(*_):
+        with open(os.path.join(out, "trace.pickle"), "wb") as file:
+            pickle.dump(torch.cuda.memory._snapshot(), file)
+
+    torch._C._cuda_attach_out_of_memory_observer(dump)
+
+
+def place_of(text):
+    """In which part of a step an exception was raised, by its lines."""
+    for word, place in (("value.backward()", "backward"), ("optimizer.step()", "optimizer"), ("loss(model", "forward")):
+        if word in text:
+            return place
+    return "other"
+
+
+def run(torch, args, size, out):
+    """In the child: the answer of one attempt."""
+    at = {"step": -1}
+    set_card(size)
+
+    def before_step(step):
+        at["step"] = step
+        if out and step == args.from_step > 0:
+            record(torch, out)
+
+    if out and args.from_step == 0:
+        record(torch, out)
+    parts = (program.make_conv if args.model == "conv" else program.make_language_model)(torch, args)
+    answer = {"ran": True}
+    try:
+        program.run_steps(torch, args, parts, before_step)
+    except torch.cuda.OutOfMemoryError as error:
+        answer = {"ran": False, "step": at["step"], "place": place_of(traceback.format_exc()), "message": str(error)}
+    stats = torch.cuda.memory_stats()
+    answer.update(reserved=stats["reserved_bytes.all.peak"], allocated=stats["allocated_bytes.all.peak"])
+    return answer
+
+
+def attempt(torch, words, size, out=None):
+    """The answer of run() in a process of its own; None when it fails otherwise than for memory."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = run(torch, program.parse(["--out", out or "-", *words]), size, out)
+            os.write(writing, json.dumps(answer).encode())
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+def find_least(torch, words):
+    """Between what is allocated at the peak and what is reserved on a card without end; more than one gap is not looked for."""
+    whole = attempt(torch, words, WHOLE_CARD)
+    if whole is None or not whole["ran"]:
+        return {"error": "does not run on any card"}
+    page = 2 << 20
+    fails, runs = whole["allocated"] // page * page - page, -(-whole["reserved"] // page) * page
+    while runs - fails > STEP:
+        middle = (fails + runs) // 2 // page * page
+        if attempt(torch, words, middle)["ran"]:
+            runs = middle
+        else:
+            fails = middle
+    return {"least": runs, "reserved": whole["reserved"], "allocated": whole["allocated"]}
+
+
+def do(torch, task):
+    if "record" in task:
+        os.makedirs(task["out"], exist_ok=True)
+        answer = attempt(torch, task["words"], task["record"], task["out"])
+        if answer and not answer["ran"]:
+            with open(os.path.join(task["out"], "message.txt"), "w", encoding="utf-8") as file:
+                file.write(f"torch.OutOfMemoryError: {answer['message']}\n")
+        return answer
+    answer = find_least(torch, task["words"]) if task.get("least") else {}
+    answer["on"] = {str(size): bool(attempt(torch, task["words"], size)["ran"]) for size in task.get("cards", [])}
+    return answer
+
+
+def leave_weights(torch):
+    """Filling weights on the CPU takes most of the time of a run and changes nothing on the card."""
+    for name in ("normal_", "uniform_"):
+        filled = getattr(torch.Tensor, name)
+        setattr(torch.Tensor, name, lambda self, *a, _filled=filled, **k: self if self.device.type == "cpu" else _filled(self, *a, **k))
+
+
+def main():
+    import torch
+    import torch.utils.checkpoint
+    leave_weights(torch)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        tasks = json.load(file)
+    for task in tasks:
+        print(json.dumps({"name": task["name"], **(do(torch, task) or {"error": "failed"})}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+/* What `whyoom verify` says of changes to one recorded job, on its card and on cards of other sizes.
+ *
+ * usage: trial TRACE CAPACITY UNCERTAINTY < changes    (bytes; a change is a line as in a rule's replays_as, or empty: none)
+ *
+ * Prints a line of JSON for each change: the verdict at the capacity, and the least capacities at which the high and the low end
+ * run in every order of addresses, with nothing uncertain. For tests/training/truth.py. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/trace_open.h"
+#include "cuda_replay/verify.h"
+#include "cuda_replay/whatif.h"
+#include "parsers/base/number.h"
+
+enum { LINE_BYTES = 512 };
+
+#define STEP_BYTES (UINT64_C(4) << 20)
+
+static const char *const fit_names[] = {
+    [WO_VERIFY_YES] = "yes", [WO_VERIFY_UNSURE] = "not sure", [WO_VERIFY_NO] = "no", [WO_VERIFY_UNTRIED] = "untried"};
+
+static void die(const char *what) {
+  fprintf(stderr, "trial: %s\n", what);
+  exit(1);
+}
+
+static uint64_t read_number(const char *text) {
+  struct wo_view view = wo_view_of(text);
+  uint64_t value = 0;
+  if (wo_number_u64(&view, UINT64_MAX, &value) != WO_OK) die("a number of bytes is wanted");
+  return value;
+}
+
+static struct wo_verify_result try_it(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                      unsigned shuffles) {
+  struct wo_verify_result result = {0};
+  struct wo_err err = {0};
+  if (wo_verify_try(subject, change, shuffles, &result, &err) != WO_OK) die(err.message);
+  return result;
+}
+
+/* The least capacity at which it is not `fails`, with nothing uncertain and no doubt, in two orders of addresses. */
+static uint64_t find_least(const struct wo_verify_subject *subject, const struct wo_replay_args *change, bool is_high,
+                           uint64_t most_bytes) {
+  struct wo_verify_subject asked = *subject;
+  uint64_t fails = most_bytes / 2, runs = most_bytes;
+  asked.uncertainty_bytes = 0;
+  asked.doubt[0] = '\0';
+  asked.is_open = false;
+  while (runs - fails > STEP_BYTES) {
+    asked.capacity_bytes = fails + (runs - fails) / 2;
+    const enum wo_verify_fit fit = try_it(&asked, change, 0).fit;
+    if (is_high ? fit == WO_VERIFY_YES : fit != WO_VERIFY_NO)
+      runs = asked.capacity_bytes;
+    else
+      fails = asked.capacity_bytes;
+  }
+  return runs;
+}
+
+static void answer(const struct wo_verify_subject *subject, const char *line) {
+  const struct wo_view text = wo_view_of(line);
+  struct wo_replay_args change;
+  struct wo_err err = {0};
+  if (wo_verify_read_change(&text, 1, &change, &err) != WO_OK) die(err.message);
+  const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);
+  printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line,
+         fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes);
+  if (result.fit != WO_VERIFY_UNTRIED) {
+    struct wo_verify_subject free_card = *subject;
+    free_card.capacity_bytes = 0;
+    const uint64_t most = try_it(&free_card, line[0] != '\0' ? &change : NULL, 0).reserved_hi_bytes;
+    printf(", \"reserved\": %" PRIu64 ", \"high\": %" PRIu64 ", \"low\": %" PRIu64, most,
+           find_least(subject, &change, true, most), find_least(subject, &change, false, most));
+  }
+  printf("}\n");
+}
+
+int main(int argc, char **argv) {
+  struct wo_recording *recording = NULL;
+  struct wo_verify_subject subject;
+  struct wo_err err = {0};
+  const struct wo_job_sizes sizes = {.capacity_bytes = 0};
+  char line[LINE_BYTES];
+  if (argc != 4) die("usage: trial TRACE CAPACITY UNCERTAINTY < changes");
+  if (wo_trace_open(argv[1], &recording, &err) != WO_OK || recording->traces.count != 1) die(err.message);
+  if (wo_verify_subject_make(recording, &recording->traces.items[0], wo_view_of(argv[1]), &sizes, read_number(argv[2]), 0,
+                             &subject, &err) != WO_OK)
+    die(err.message);
+  subject.uncertainty_bytes = read_number(argv[3]);
+  printf("{\"completed\": %s, \"open\": %s, \"not_completed\": \"%s\", \"doubt\": \"%s\", \"added\": %zu, \"of\": %zu, "
+         "\"ratio\": %g}\n",
+         subject.completed.is_made ? "true" : "false", subject.is_open ? "true" : "false", subject.completed.why, subject.doubt,
+         subject.completed.added_count, subject.completed.whole_count, subject.completed.ratio);
+  while (fgets(line, sizeof line, stdin)) {
+    line[strcspn(line, "\n")] = '\0';
+    answer(&subject, line);
+  }
+  wo_verify_subject_done(&subject);
+  wo_recording_free(recording);
+  return 0;
+}
