@@ -50,6 +50,17 @@ static bool is_other_allocator(struct wo_view kind) {
   return kind.len > 0;
 }
 
+/* The configured length is the limit that batches are cut to, so a tensor of that length belongs to a step as long as any. */
+static bool is_of_full_length(const struct wo_report *report) {
+  static const char *const readings[] = {"size.is_logits", "size.is_attention_scores"};
+  if (number_of(report, "config.seq_len") < 0) return false;
+  for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
+    const struct wo_value *const reading = find_fact(report, readings[i]);
+    if (reading && reading->truth == WO_TRUE) return true;
+  }
+  return false;
+}
+
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
       .capacity_bytes = number_of(report, "gpu.capacity"),
@@ -72,6 +83,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
       .phase = text_of(report, "oom.phase"),
   };
   const struct wo_view checkpointing = text_of(report, "config.checkpointing");
+  sizes.is_full_length = is_of_full_length(report);
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
   if (report->ladder) {
     sizes.measured = report->ladder->base.run;

@@ -173,6 +173,7 @@ static void add_completion(const struct wo_verify_subject *subject, struct wo_te
                 completed->added_count, completed->whole_count);
     if (completed->ratio < 0.999 || completed->ratio > 1.001) wo_text_add(line, "; sizes x%.2f", completed->ratio);
     wo_text_add(line, "%s)", completed->is_interval ? ", some as an interval" : "");
+    if (subject->is_largest_step) wo_text_add(line, ", and of the job's full length by the size of its request: none is larger");
   }
   if (subject->is_open)
     wo_text_add(line, "; the recording ends at the refused request: what the step does after it is not in it, as %s",

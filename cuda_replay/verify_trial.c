@@ -83,8 +83,27 @@ static void find_capacity(struct wo_verify_subject *subject, const struct wo_job
 
 /* ---- Subjects ---- */
 
-/* A model that does not reproduce the recording proves nothing about a changed one; and what the step that failed would have
- * needed says nothing of a longer one behind it. */
+/* A message prints a size in hundredths, and an entry may hold the rounded one. */
+#define SAME_REQUEST_SHARE 0.01
+
+/* Whether the log shows that no step can be larger than the one that failed here: its refused request is that of the recording.
+ */
+static bool is_largest_step(const struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
+  const struct wo_continuation *const completed = &subject->completed;
+  if (!completed->is_made || !completed->varies || !sizes->is_full_length || !(sizes->tried_bytes > 0)) return false;
+  const uint32_t refused = subject->pattern.requests.items[completed->refused].subject;
+  const double ratio = (double)subject->pattern.instances.items[refused].size_bytes / sizes->tried_bytes;
+  return ratio > 1 - SAME_REQUEST_SHARE && ratio < 1 + SAME_REQUEST_SHARE;
+}
+
+/* What the step that failed would have needed says nothing of a longer one behind it. */
+static void doubt_length(struct wo_verify_subject *subject) {
+  if (subject->doubt[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "it holds for the step that failed; steps differ in size, and a larger one may come: record the largest");
+}
+
+/* A model that does not reproduce the recording proves nothing about a changed one. */
 static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_err *err) {
   const struct wo_recording *const recording = subject->recording;
   if (recording->fidelity != WO_TRACE_EXACT) {
@@ -106,9 +125,6 @@ static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_er
              "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
   else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
     snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
-  else if (subject->completed.varies)
-    snprintf(subject->doubt, sizeof subject->doubt,
-             "it holds for the step that failed; steps differ in size, and a larger one may come: record the largest");
   return WO_OK;
 }
 
@@ -143,7 +159,9 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   enum wo_status status = wo_pattern_make(recording, trace, &subject.pattern, err);
   if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
   if (status == WO_OK) status = find_doubt(&subject, err);
+  if (status == WO_OK) doubt_length(&subject);
   if (status != WO_OK) {
     wo_verify_subject_done(&subject);
     return status;

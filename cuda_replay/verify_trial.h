@@ -29,6 +29,7 @@ struct wo_verify_subject {
   uint64_t capacity_bytes;          /* what PyTorch can have of the card; 0 = not known */
   uint64_t uncertainty_bytes;       /* how much less it can be in another run */
   const char *capacity_from;        /* in words */
+  bool is_largest_step;             /* steps differ in size, and the one that failed is as large as any can be */
   bool ends_at_oom;                 /* the recording's last failure is its end: what the step does then is not in it */
   struct wo_continuation completed; /* owned: the step that failed with what it would have done then, where that can be told */
   bool is_open;    /* nothing tells it: what gets past the refused request is not shown to get through the step */

@@ -55,6 +55,7 @@ struct wo_job_sizes {
   double hidden;
   double vocabulary;
   bool has_checkpointing;
+  bool is_full_length; /* the refused request has the size of a tensor at the job's own length, so that no step can be longer */
   struct wo_view alloc_conf;       /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */
   struct wo_view torch;            /* version as printed ("2.6.0+cu124"); may be empty */
   struct wo_measured_run measured; /* another run of the job that fit; micro_batch 0: none is known */

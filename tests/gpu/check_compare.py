@@ -91,7 +91,7 @@ def check_proof():
     proof = {"first_exit": 1, "verify_exit": 0, "verify": {"verdict": "proven", "rows": rows}, "second_exit": 0}
     for change, held, text in (({}, True, "it runs (a smaller batch)"), ({"second_exit": 1}, False, "it fails again (a smaller batch)"),
                                ({"second_exit": None}, False, "it fails again"), ({"verify_exit": 3}, None, "not run (verify: proven)"),
-                               ({"why": "no snapshot of a failure"}, None, "not run (no snapshot of a failure)")):
+                               ({"why": "no snapshot of the small run"}, None, "not run (no snapshot of the small run)")):
         raw = sample()
         raw["proof"] = {**proof, **change}
         result = compare.compare(raw)

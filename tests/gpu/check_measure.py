@@ -101,7 +101,7 @@ print(json.dumps(bench.raw["proof"]))
     scratch = os.path.join(folder, "scratch")
     done = subprocess.run([sys.executable, "-B", "-c", code, sys.argv[1], scratch], cwd=folder, capture_output=True, text=True, check=False,
                           env=dict(os.environ, PYTHONPATH=folder))
-    if done.stdout.strip() != '{"first_exit": 1, "why": "no snapshot of a failure"}':
+    if done.stdout.strip() != '{"micro_batch": 40, "first_exit": 1, "why": "no snapshot of the small run"}':
         failures.append(f"whole way: {done.stdout} {done.stderr}")
     with open(os.path.join(scratch, "whole-way", "job.sh"), encoding="utf-8") as file:
         if "--micro-batch 40\n" not in file.read():

@@ -194,7 +194,7 @@ def run_job(bench, command, log):
 
 
 def too_large(bench):
-    """A micro-batch with which the GPT needs a third more than the card at 512 tokens, and less than the card at 256; None when not known."""
+    """A micro-batch with which the GPT needs a third more than the card; None when not known."""
     peaks = {run["name"]: peak_of(run) for run in bench.raw["runs"] if run["run"]["failed"] is None}
     if not {"gpt-4x512", "gpt-8x512"} <= peaks.keys():
         return None
@@ -204,28 +204,33 @@ def too_large(bench):
     return 8 * round((4 * total / 3 - rest) / sample / 8) if sample > 0 else None
 
 
+def write_job(path, micro_batch):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/bash\n#SBATCH --job-name=gpt\n#SBATCH --gres=gpu:1\n\n{sys.executable} {os.path.join(HERE, 'train.py')} "
+                   f"--plain --model gpt --length 512 --steps 4 --micro-batch {micro_batch}\n")
+
+
 def prove_whole_way(bench):
-    """(g): what a user does. A job that is too large for the card from its second step on is recorded, its fix is proven and written into its
-    script, and it runs."""
+    """(g): what a user does. A job that is too large for the card fails in its first step; a small run of it is recorded; the fix is proven
+    on that, written into the job's script, and the job runs."""
     micro_batch = too_large(bench)
     if micro_batch is None or not bench.has_time("the whole way of one job"):
         return
     folder = bench.folder("whole-way")
     os.makedirs(folder)
-    script, log, again = (os.path.join(folder, name) for name in ("job.sh", "job.err", "again.err"))
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(f"#!/bin/bash\n#SBATCH --job-name=gpt\n#SBATCH --gres=gpu:1\n\n{sys.executable} {os.path.join(HERE, 'train.py')} "
-                   f"--plain --model gpt --length 512 --first-length 256 --steps 6 --micro-batch {micro_batch}\n")
-    proof = bench.raw["proof"] = {"first_exit": run_job(bench, [bench.whyoom, "record", "-o", os.path.join(folder, "traces"), "--", "bash",
-                                                                script], log)}
-    traces = sorted(glob.glob(os.path.join(folder, "traces", "*oom1.pickle")))
+    script, small, log, again = (os.path.join(folder, name) for name in ("job.sh", "small.sh", "job.err", "again.err"))
+    write_job(script, micro_batch)
+    write_job(small, 8)
+    proof = bench.raw["proof"] = {"micro_batch": micro_batch, "first_exit": run_job(bench, ["bash", script], log)}
+    run_job(bench, [bench.whyoom, "record", "-o", os.path.join(folder, "traces"), "--", "bash", small], os.path.join(folder, "small.err"))
+    traces = sorted(glob.glob(os.path.join(folder, "traces", "*exit.pickle")))
     if proof["first_exit"] == 0 or not traces:
-        proof["why"] = "no snapshot of a failure"
+        proof["why"] = "no failure" if traces else "no snapshot of the small run"
         return
-    done = bench.call("verify of the job", [bench.whyoom, "verify", "--format", "json", "--patch", "--write", log, script, "--trace", traces[0]],
-                      300, capture_output=True)
+    done = bench.call("verify of the job", [bench.whyoom, "verify", "--format", "json", "--patch", "--write", "--recorded-at", "micro_batch=8", log,
+                                            script, "--trace", traces[0]], 300, capture_output=True)
     try:
-        proof["verify"] = {key: value for key, value in json.loads(done.stdout)["verify"].items() if key != "traces"}
+        proof["verify"] = {key: value for key, value in json.loads(done.stdout)["verify"].items() if key not in ("traces", "patch")}
         proof["verify_exit"] = done.returncode
     except (AttributeError, KeyError, ValueError):
         proof["why"] = "no report of verify"

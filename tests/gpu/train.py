@@ -50,13 +50,13 @@ def make_gpt(torch, length):
             self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
         def forward(self, ids):
-            x = self.tokens(ids) + self.places[: ids.shape[1]]
+            x = self.tokens(ids) + self.places
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))
 
-    def batch(count, step_length):
-        ids = torch.randint(0, VOCABULARY, (count, step_length + 1), device="cuda")
+    def batch(count):
+        ids = torch.randint(0, VOCABULARY, (count, length + 1), device="cuda")
         return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
 
     def loss(output, target):
@@ -65,7 +65,7 @@ def make_gpt(torch, length):
     return Gpt, batch, loss
 
 
-def make_conv(torch):
+def make_conv(torch, length):
     nn = torch.nn
 
     def stage(before, after):
@@ -81,19 +81,20 @@ def make_conv(torch):
         def forward(self, x):
             return self.head(self.stages(x).mean(dim=(2, 3)))
 
-    def batch(count, step_length):
-        return torch.randn(count, 3, step_length, step_length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
+    def batch(count):
+        return torch.randn(count, 3, length, length, device="cuda"), torch.randint(0, 1000, (count,), device="cuda")
 
     return Conv, batch, nn.functional.cross_entropy
 
 
 def train(torch, args):
     """Runs the steps."""
-    kind, batch, loss = make_gpt(torch, args.length) if args.model == "gpt" else make_conv(torch)
+    make = make_gpt if args.model == "gpt" else make_conv
+    kind, batch, loss = make(torch, args.length)
     model = kind().cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    for step in range(args.steps):
-        data, target = batch(args.micro_batch, args.first_length if step == 0 and args.first_length else args.length)
+    for _ in range(args.steps):
+        data, target = batch(args.micro_batch)
         with torch.autocast("cuda", dtype=torch.bfloat16):
             value = loss(model(data), target)
         value.backward()
@@ -150,7 +151,6 @@ def main():
     parser.add_argument("--model", choices=("gpt", "conv"), default="gpt")
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--length", type=int, default=512, help="tokens, or the side of an image")
-    parser.add_argument("--first-length", type=int, default=0, help="of the first step alone; 0: as the others")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--stacks", choices=("python", "all"), default="all")
     parser.add_argument("--limit", type=int, default=0, help="bytes that the allocator may take")

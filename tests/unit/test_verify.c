@@ -249,13 +249,13 @@ enum { TEMPORARY_MIB = 3 * 1024 };
 
 /* Weights of 4 GiB; steps of 4 GiB of activations, a temporary of 3 GiB on top of them in backward, and an optimizer. `whole` of
  * them, then one that is refused its last activation; then, perhaps, something else that the program does. */
-static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
+static struct wo_recording *make_ended_of(unsigned whole, unsigned whole_mib, bool goes_on) {
   struct wo_text text = {0};
   unsigned id = WEIGHTS;
   wo_layered_begin(&text, NULL, WEIGHTS, WEIGHT_MIB);
   for (unsigned step = 0; step < whole; step++) {
     const unsigned first = id;
-    wo_layered_forward(&text, &id, ACTIVATIONS, ACTIVATION_MIB);
+    wo_layered_forward(&text, &id, ACTIVATIONS, whole_mib);
     wo_text_add(&text, "{\"alloc\": %llu, \"id\": 999, \"stack\": 2}\n{\"free\": 999}\n",
                 (unsigned long long)TEMPORARY_MIB << 20);
     for (unsigned i = id; i > first; i--) wo_text_add(&text, "{\"free\": %u}\n", i);
@@ -268,6 +268,10 @@ static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
     wo_text_add(&text, "{\"alloc\": 1048576, \"id\": 997, \"stack\": 4}\n");
   }
   return wo_layered_read(&text);
+}
+
+static struct wo_recording *make_ended(unsigned whole, bool goes_on) {
+  return make_ended_of(whole, ACTIVATION_MIB, goes_on);
 }
 
 static void set_up_ended(struct fixture *fixture, double capacity_gib, unsigned whole, bool goes_on) {
@@ -485,6 +489,40 @@ static void test_limit_of_the_program(void **state) {
   }
 }
 
+/* A step twice as long as the whole one before it was refused: a longer one may come, but where the log shows that this one was
+ * of the full length. */
+static void test_steps_that_differ(void **state) {
+  static const struct {
+    bool is_full_length;
+    double tried_mib;
+    enum wo_verify_verdict verdict;
+  } rows[] = {{true, ACTIVATION_MIB, WO_VERIFY_PROVEN},
+              {true, ACTIVATION_MIB * 1.004, WO_VERIFY_PROVEN},
+              {false, ACTIVATION_MIB, WO_VERIFY_OPEN},
+              {true, ACTIVATION_MIB / 2.0, WO_VERIFY_OPEN},
+              {true, -1, WO_VERIFY_OPEN},
+              {true, NAN, WO_VERIFY_OPEN}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct fixture fixture;
+    struct wo_err err = {0};
+    set_up(&fixture, 10, 0);
+    fixture.count = 1;
+    fixture.job.sizes.is_full_length = rows[i].is_full_length;
+    fixture.job.sizes.tried_bytes = rows[i].tried_mib * (1 << 20);
+    fixture.recordings[0] = make_ended_of(2, ACTIVATION_MIB / 2, false);
+    assert_int_equal(wo_verify_subject_make(fixture.recordings[0], &fixture.recordings[0]->traces.items[0], WO_VIEW("t"),
+                                            &fixture.job.sizes, 0, 0, &fixture.subjects[0], &err),
+                     WO_OK);
+    assert_true(fixture.subjects[0].completed.is_made && fixture.subjects[0].completed.varies);
+    propose(&fixture, "batch", "scale=micro_batch=8:4", 2);
+    struct wo_verify verify = run(&fixture);
+    if (verify.verdict != rows[i].verdict) fail_msg("row %zu: %s", i, wo_verify_verdict_name(verify.verdict));
+    assert_int_equal(fixture.subjects[0].is_largest_step, rows[i].verdict == WO_VERIFY_PROVEN);
+    tear_down(&fixture, &verify);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_search),
@@ -501,6 +539,7 @@ int main(void) {
       cmocka_unit_test(test_ended_recording),
       cmocka_unit_test(test_length_beyond),
       cmocka_unit_test(test_limit_of_the_program),
+      cmocka_unit_test(test_steps_that_differ),
       cmocka_unit_test(test_recording_of_another_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
