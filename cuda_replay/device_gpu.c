@@ -359,7 +359,7 @@ static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, cons
 /* 0 where the driver does not tell. */
 static int attribute(const struct wo_device_gpu *gpu, enum wo_cuda_attribute which) {
   int value = 0;
-  return gpu->driver->device_attribute(&value, which, gpu->device) == WO_CUDA_SUCCESS ? value : 0;
+  return gpu->driver->device_attribute(&value, (int)which, gpu->device) == WO_CUDA_SUCCESS ? value : 0;
 }
 
 /* What mapped memory is asked for as: 2.6 and later let other processes and network cards have it. It takes as much either way.
