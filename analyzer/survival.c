@@ -88,6 +88,20 @@ static bool steps_went_on(const struct wo_job *job, const struct wo_event *failu
   return false;
 }
 
+/* srun ended the other tasks because one had ended by itself: without ranks, steps behind the failure may be those of the others,
+ * which run on for a moment. */
+static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *failure) {
+  bool has_own_exit = false, has_ended_others = false;
+  if (failure->rank != WO_RANK_UNKNOWN) return false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || !is_later(job, event, failure)) continue;
+    if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) has_own_exit = true;
+    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) has_ended_others = true;
+  }
+  return has_own_exit && has_ended_others;
+}
+
 /* Whether something later in the same file and of the same rank shows that the program was still running its own code. */
 static bool died_of_something_else(const struct wo_job *job, const struct wo_event *failure) {
   bool is_memory_later = false;
@@ -123,5 +137,5 @@ bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
     if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC) has_bad_end = true;
   }
   if (has_success && !has_bad_end) return true;
-  return steps_went_on(job, failure) || died_of_something_else(job, failure);
+  return (steps_went_on(job, failure) && !has_one_task_gone(job, failure)) || died_of_something_else(job, failure);
 }

@@ -10,6 +10,7 @@
 
 #define SKIPPED "WARNING: ran out of memory, skipping batch\n"
 #define TASK_EXIT "srun: error: gpu09: task 2: Exited with exit code 1\n"
+#define TASK_ENDED "srun: error: gpu09: task 3: Terminated\n"
 #define DURING "\nDuring handling of the above exception, another exception occurred:\n\n"
 #define OOM_FRAME "Traceback (most recent call last):\n  File \"/home/user/train.py\", line 88, in main\n    loss.backward()\n"
 
@@ -26,6 +27,10 @@ static const struct row rows[] = {
     {"a sentence of recovery", OOM_ON("0") SKIPPED "step 4: loss 1\n", "success", 1, 0},
     {"a sentence of recovery before it", SKIPPED OOM_ON("0"), "gpu_oom", 0, 2},
     {"steps go on", "step 10: loss 2\n" OOM_ON("0") "step 11: loss 2\nstep 12: loss 2\n", "success", 1, 0},
+    {"steps of tasks that srun ends as one has ended by itself",
+     "step 10: loss 2\n" OOM_ON("0") "step 11: loss 2\nstep 12: loss 2\n" TASK_EXIT TASK_ENDED, "gpu_oom", 0, 2},
+    {"steps go on, and one task alone ends badly later",
+     "step 10: loss 2\n" OOM_ON("0") "step 11: loss 2\nstep 12: loss 2\n" TASK_EXIT, "other", 1, 5},
     {"one more step proves nothing", "step 10: loss 2\n" OOM_ON("0") "step 11: loss 2\n", "gpu_oom", 0, 2},
     {"a step of before, printed again", "step 10: loss 2\n" OOM_ON("0") "step 10: loss 2\nstep 9: loss 2\n", "gpu_oom", 0, 2},
     {"another bar starts", "step 10/100\n" OOM_ON("0") "step 40/400\n", "gpu_oom", 0, 2},
