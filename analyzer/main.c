@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyzer/command.h"
-#include "analyzer/patch.h"
-#include "analyzer/verify_plan.h"
-#include "cuda_replay/record.h"
-#include "cuda_replay/replay_command.h"
-#include "cuda_replay/replay_hooks.h"
-#include "cuda_replay/verify_command.h"
+#include "analyzer/command/command.h"
+#include "analyzer/patch/patch.h"
+#include "analyzer/verify/verify_plan.h"
+#include "cuda_replay/record/record.h"
+#include "cuda_replay/command/replay_command.h"
+#include "cuda_replay/whatif/device_hooks.h"
+#include "cuda_replay/verify/verify_command.h"
 #include "parsers/base/units.h"
 
 /* All that depends on where the program runs, read once. The locale's variables are looked at in

@@ -223,7 +223,7 @@
 #define WO_LIMIT_BUDGET_ROWS 48
 #define WO_LIMIT_BUDGET_FIGURES 8
 
-/* ---- Memory printed beside training steps (parsers/steps.h) ---- */
+/* ---- Memory printed beside training steps (parsers/steps/steps.h) ---- */
 
 /* Longest line that is read for it, and numbers in one line: protect memory. Longer lines are left out. */
 #ifndef WO_LIMIT_STEPS_LINE_BYTES
@@ -278,7 +278,7 @@
 #define WO_LIMIT_TRACE_BLOCKS ((size_t)1 << 24)
 #endif
 
-/* ---- Pickles (cuda_replay/pickle.h). What lies beyond is left unread, and the recording is noted as cut. ---- */
+/* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). What lies beyond is left unread, and the recording is noted as cut. ---- */
 
 /* Values waiting for their container, and values that can be referred to, 8 bytes each: protect memory. Writers that put a whole
  * list on the stack before they close it need one value for each entry. */
@@ -309,7 +309,7 @@
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
 #endif
 
-/* ---- JSON (cuda_replay/json_stream.h) ---- */
+/* ---- JSON (cuda_replay/recording/json/json_stream.h) ---- */
 
 /* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
 #ifndef WO_LIMIT_JSON_DEPTH

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda_replay/device_model.h"
-#include "cuda_replay/allocator.h"
+#include "cuda_replay/device/device_model.h"
+#include "cuda_replay/allocator/allocator.h"
 #include "tests/bench/timing.h"
 
 #define MIB (UINT64_C(1) << 20)

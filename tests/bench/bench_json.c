@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cuda_replay/chrome_trace.h"
-#include "cuda_replay/trace_lines.h"
+#include "cuda_replay/recording/json/chrome_trace.h"
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "tests/bench/timing.h"
 
 static double peak_mb(void) {

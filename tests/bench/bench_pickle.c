@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cuda_replay/trace_open.h"
+#include "cuda_replay/recording/trace_open.h"
 #include "parsers/base/number.h"
 #include "tests/bench/timing.h"
-#include "tests/support/snapshot_writer.h"
+#include "tests/support/replay/snapshot_writer.h"
 
 enum { ROUNDS_DEFAULT = 5, ROUNDS_MAX = 100, ENTRY_BYTES_ABOUT = 200 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "parsers/prefilter.h"
+#include "parsers/match/prefilter.h"
 #include "tests/bench/timing.h"
 
 enum { LITERALS_MAX = 100000, ROUNDS_DEFAULT = 7, ROUNDS_MAX = 101 };

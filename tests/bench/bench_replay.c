@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda_replay/check.h"
-#include "cuda_replay/device_model.h"
-#include "cuda_replay/replay.h"
-#include "cuda_replay/trace_open.h"
+#include "cuda_replay/replay/check.h"
+#include "cuda_replay/device/device_model.h"
+#include "cuda_replay/replay/replay.h"
+#include "cuda_replay/recording/trace_open.h"
 #include "parsers/base/number.h"
 #include "parsers/base/vec.h"
 #include "tests/bench/timing.h"
@@ -22,14 +22,14 @@ enum { ROUNDS_DEFAULT = 5, ROUNDS_MAX = 101, MILLIONS_DEFAULT = 4 };
 
 /* ---- The long pattern ---- */
 
-static bool add(struct wo_pattern *pattern, struct wo_request request) {
+static bool add(struct wo_alloc_pattern *pattern, struct wo_request request) {
   if (!WO_VEC_RESERVE(&pattern->requests, 1, REQUESTS_MAX)) return false;
   pattern->requests.items[pattern->requests.count++] = request;
   return true;
 }
 
 /* One round of the trace: its live set is allocated, its requests run, and what is left is freed. */
-static bool add_round(struct wo_pattern *pattern, const struct wo_pattern *once) {
+static bool add_round(struct wo_alloc_pattern *pattern, const struct wo_alloc_pattern *once) {
   const uint32_t first = (uint32_t)pattern->instances.count;
   if (!WO_VEC_RESERVE(&pattern->instances, once->instances.count, REQUESTS_MAX)) return false;
   for (size_t i = 0; i < once->instances.count; i++) {
@@ -57,7 +57,7 @@ static bool add_round(struct wo_pattern *pattern, const struct wo_pattern *once)
 
 /* ---- Timing ---- */
 
-static bool run(const struct wo_pattern *pattern, const struct wo_recording *recording, double *ret_took_s) {
+static bool run(const struct wo_alloc_pattern *pattern, const struct wo_recording *recording, double *ret_took_s) {
   struct wo_device device;
   struct wo_err err;
   const struct wo_device_model_options model_options = {.capacity_bytes = UINT64_MAX};
@@ -72,7 +72,7 @@ static bool run(const struct wo_pattern *pattern, const struct wo_recording *rec
   return is_done;
 }
 
-static void time_replay(const struct wo_pattern *pattern, const struct wo_recording *recording, size_t entries, size_t rounds) {
+static void time_replay(const struct wo_alloc_pattern *pattern, const struct wo_recording *recording, size_t entries, size_t rounds) {
   double took_s[ROUNDS_MAX];
   for (size_t i = 0; i < rounds; i++) {
     if (!run(pattern, recording, &took_s[i])) return;
@@ -86,21 +86,21 @@ static void time_replay(const struct wo_pattern *pattern, const struct wo_record
 
 static void time_rest(const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_start start;
-  struct wo_pattern pattern;
+  struct wo_alloc_pattern pattern;
   struct wo_check check;
   struct wo_err err;
   const double entries = 1e-6 * (double)trace->entries.count;
   const double begin_s = now_s();
   wo_start_rebuild(recording, trace, &recording->settings, WO_TORCH_DEFAULT, &start, &err);
   const double start_s = now_s();
-  wo_pattern_make(recording, trace, &pattern, &err);
+  wo_alloc_pattern_make(recording, trace, &pattern, &err);
   const double pattern_s = now_s();
   wo_check_run(recording, trace, &(struct wo_check_options){0}, &check, &err);
   const double check_s = now_s();
   printf("million_entries_per_s start %.1f pattern %.1f check %.1f\n", entries / (start_s - begin_s),
          entries / (pattern_s - start_s), entries / (check_s - pattern_s));
   wo_start_done(&start);
-  wo_pattern_done(&pattern);
+  wo_alloc_pattern_done(&pattern);
 }
 
 /* The trace of a recording with the most entries, or NULL. */
@@ -114,9 +114,9 @@ static const struct wo_trace *largest(const struct wo_recording *recording) {
 }
 
 static void bench(const struct wo_recording *recording, const struct wo_trace *trace, size_t entries_wanted, size_t rounds) {
-  struct wo_pattern once, many = {.recording = recording};
+  struct wo_alloc_pattern once, many = {.recording = recording};
   struct wo_err err;
-  if (wo_pattern_make(recording, trace, &once, &err) != WO_OK) {
+  if (wo_alloc_pattern_make(recording, trace, &once, &err) != WO_OK) {
     fprintf(stderr, "%s\n", err.message);
     return;
   }
@@ -125,8 +125,8 @@ static void bench(const struct wo_recording *recording, const struct wo_trace *t
   for (; is_made && entries < entries_wanted; entries += trace->entries.count) is_made = add_round(&many, &once);
   if (is_made) time_replay(&many, recording, entries, rounds);
   time_rest(recording, trace);
-  wo_pattern_done(&once);
-  wo_pattern_done(&many);
+  wo_alloc_pattern_done(&once);
+  wo_alloc_pattern_done(&many);
 }
 
 static size_t read_count(const char *text, size_t most, size_t otherwise) {

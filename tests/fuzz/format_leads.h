@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "parsers/format.h"
-#include "rules/rule.h"
+#include "parsers/scan/format.h"
+#include "rules/load/rule.h"
 
 /* The lead of that number among those of the reader's patterns; NULL behind the last. The pack is loaded with WO_LOAD_ALL. */
 static inline const struct wo_view *format_lead(const struct wo_pack *pack, const struct wo_format *format, size_t number) {

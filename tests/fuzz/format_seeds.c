@@ -1,9 +1,9 @@
 /* Makes the seeds of the readers' fuzz targets: format_seeds FOLDER TABLE... writes FOLDER/fuzz_fmt_<name>/<seed> for each row of
- * parsers/formats.def, from the leads (format_leads.h) and from the logs of the table tests in which the reader found evidence.
+ * parsers/formats/formats.def, from the leads (format_leads.h) and from the logs of the table tests in which the reader found evidence.
  */
 #include <sys/stat.h>
 
-#include "parsers/scan.h"
+#include "parsers/scan/scan.h"
 #include "tests/fuzz/format_leads.h"
 #include "tests/support/table.h"
 
@@ -11,7 +11,7 @@ enum { SEEDS_MAX = 60, LEAD_SEEDS_MAX = 30, PATH_SIZE = 4096 };
 
 static const char *const names[] = {
 #define WO_FORMAT(name) #name,
-#include "parsers/formats.def"
+#include "parsers/formats/formats.def"
 #undef WO_FORMAT
 };
 

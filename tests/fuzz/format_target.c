@@ -1,4 +1,4 @@
-/* The fuzz target of one reader, compiled once for each row of parsers/formats.def: any bytes behind a line that opens the
+/* The fuzz target of one reader, compiled once for each row of parsers/formats/formats.def: any bytes behind a line that opens the
  * reader. The first two bytes choose that line (0 = none). Properties: what every piece of evidence must hold; chunks do not
  * matter; CRLF and LF give the same evidence. */
 #include "tests/fuzz/format_leads.h"

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "parsers/base/clean.h"
-#include "parsers/scan.h"
-#include "rules/embedded.h"
-#include "rules/rule.h"
+#include "parsers/scan/scan.h"
+#include "rules/load/embedded.h"
+#include "rules/load/rule.h"
 #include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

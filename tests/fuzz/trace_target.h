@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cuda_replay/trace_lines.h"
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "parsers/base/text.h"
 #include "tests/fuzz/require.h"
 

@@ -25,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda_replay/cuda_driver.h"
+#include "cuda_replay/device/cuda_driver.h"
 #include "tests/stand_in/environment.h"
 
 #define PAGE_BYTES (UINT64_C(2) << 20)

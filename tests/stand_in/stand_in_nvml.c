@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/nvml.h"
+#include "cuda_replay/device/nvml.h"
 #include "tests/stand_in/environment.h"
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, NOT_FOUND = 6, TOO_SMALL = 7, UUID_LEN = 40 };

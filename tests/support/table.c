@@ -8,7 +8,7 @@
 
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
-#include "parsers/scan.h"
+#include "parsers/scan/scan.h"
 #include "tests/support/files.h"
 
 enum { MOST_CASES = 2000, EVENT_LINE_BYTES = 8192, NO_LIMIT = 0 };

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "parsers/base/view.h"
-#include "parsers/pattern.h"
+#include "parsers/match/pattern.h"
 
 /* One case. Views are borrowed from the table. */
 struct wo_table_case {

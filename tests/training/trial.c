@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/trace_open.h"
-#include "cuda_replay/verify.h"
-#include "cuda_replay/whatif.h"
+#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/verify/verify.h"
+#include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/number.h"
 
 enum { LINE_BYTES = 512 };

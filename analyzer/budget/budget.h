@@ -1,0 +1,183 @@
+/* Memory by component, from sizes and settings: the arithmetic behind `whyoom budget`. Every formula with its source stands in
+ * docs/budget.md.
+ *
+ * Pure: inputs in, a table out; nothing is read and nothing is printed. All sizes are of one rank (one card) and in bytes. A
+ * component whose inputs are missing is unknown, never zero, and names what it needs. Where an assumption spans a range the row
+ * is an interval; its middle is what the assumption in the row says. */
+#ifndef WO_BUDGET_H
+#define WO_BUDGET_H
+
+#include "parsers/base/arena.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/number.h"
+
+/* How a key is written. A flag has no value; a choice is one of the names of the last column, kept as its place from 1. */
+enum wo_budget_sort { WO_BUDGET_COUNT, WO_BUDGET_SIZE, WO_BUDGET_FLAG, WO_BUDGET_CHOICE };
+
+/* The inputs: X(enumerator, option, sort, largest value, choices, meaning). A value of 0 is "not given". */
+#define WO_BUDGET_KEY_MAP(X)                                                                                                     \
+  X(WO_BUDGET_PARAMS, "params", WO_BUDGET_COUNT, 1e15, "", "parameters of the model")                                            \
+  X(WO_BUDGET_TRAINABLE, "trainable", WO_BUDGET_COUNT, 1e15, "", "the part of --params that is trained")                         \
+  X(WO_BUDGET_ADAPTERS, "adapters", WO_BUDGET_COUNT, 1e15, "", "trained parameters beside --params, which are then frozen")      \
+  X(WO_BUDGET_DTYPE, "dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16|amp|fp8", "number format of the weights")                     \
+  X(WO_BUDGET_GRAD_DTYPE, "grad-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16", "number format of the gradients")                 \
+  X(WO_BUDGET_OPTIMIZER, "optimizer", WO_BUDGET_CHOICE, 0, "adam|adamw|adam8bit|sgd|sgd-momentum|adafactor|lion|none",           \
+    "optimizer")                                                                                                                 \
+  X(WO_BUDGET_OPTIMIZER_DTYPE, "optimizer-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16", "number format of its moments")         \
+  X(WO_BUDGET_MASTER, "master-weights", WO_BUDGET_FLAG, 1, "", "an fp32 copy of 16-bit weights is kept")                         \
+  X(WO_BUDGET_QUANTIZE, "quantize", WO_BUDGET_CHOICE, 0, "8bit|4bit", "number format of the frozen weights")                     \
+  X(WO_BUDGET_LORA_RANK, "lora-rank", WO_BUDGET_COUNT, 1e6, "", "rank of the adapters")                                          \
+  X(WO_BUDGET_GPUS, "gpus", WO_BUDGET_COUNT, 1e6, "", "cards of the job")                                                        \
+  X(WO_BUDGET_ZERO, "zero", WO_BUDGET_CHOICE, 0, "0|1|2|3", "ZeRO stage")                                                        \
+  X(WO_BUDGET_FSDP, "fsdp", WO_BUDGET_CHOICE, 0, "full_shard|shard_grad_op|no_shard", "FSDP sharding")                           \
+  X(WO_BUDGET_TENSOR, "tensor-parallel", WO_BUDGET_COUNT, 1e6, "", "cards that share each layer")                                \
+  X(WO_BUDGET_SEQUENCE, "sequence-parallel", WO_BUDGET_FLAG, 1, "", "they also share the sequence")                              \
+  X(WO_BUDGET_PIPELINE, "pipeline", WO_BUDGET_COUNT, 1e6, "", "pipeline stages")                                                 \
+  X(WO_BUDGET_UNIT, "largest-layer", WO_BUDGET_COUNT, 1e15, "", "parameters of the largest unit gathered at once")               \
+  X(WO_BUDGET_OFFLOAD_OPTIMIZER, "offload-optimizer", WO_BUDGET_FLAG, 1, "", "optimizer states live on the host")                \
+  X(WO_BUDGET_OFFLOAD_PARAMS, "offload-params", WO_BUDGET_FLAG, 1, "", "weights live on the host")                               \
+  X(WO_BUDGET_MICRO_BATCH, "micro-batch", WO_BUDGET_COUNT, 1e9, "", "samples of one forward pass")                               \
+  X(WO_BUDGET_GRAD_ACCUM, "grad-accum", WO_BUDGET_COUNT, 1e9, "", "forward passes of one step")                                  \
+  X(WO_BUDGET_SEQ_LEN, "seq-len", WO_BUDGET_COUNT, 1e9, "", "tokens of a sample")                                                \
+  X(WO_BUDGET_LAYERS, "layers", WO_BUDGET_COUNT, 1e6, "", "layers")                                                              \
+  X(WO_BUDGET_HIDDEN, "hidden", WO_BUDGET_COUNT, 1e9, "", "width")                                                               \
+  X(WO_BUDGET_HEADS, "heads", WO_BUDGET_COUNT, 1e6, "", "attention heads")                                                       \
+  X(WO_BUDGET_KV_HEADS, "kv-heads", WO_BUDGET_COUNT, 1e6, "", "heads whose keys and values are kept")                            \
+  X(WO_BUDGET_HEAD_DIM, "head-dim", WO_BUDGET_COUNT, 1e6, "", "width of a head")                                                 \
+  X(WO_BUDGET_FFN, "intermediate", WO_BUDGET_COUNT, 1e9, "", "width of the feed-forward block")                                  \
+  X(WO_BUDGET_VOCAB, "vocab", WO_BUDGET_COUNT, 1e9, "", "entries of the vocabulary")                                             \
+  X(WO_BUDGET_CHECKPOINTING, "checkpointing", WO_BUDGET_CHOICE, 0, "none|selective|full", "activations computed again")          \
+  X(WO_BUDGET_ATTENTION, "attention", WO_BUDGET_CHOICE, 0, "flash|scores", "whether the scores are kept")                        \
+  X(WO_BUDGET_FUSED_LOSS, "fused-loss", WO_BUDGET_FLAG, 1, "", "the loss is computed in chunks")                                 \
+  X(WO_BUDGET_INFERENCE, "inference", WO_BUDGET_FLAG, 1, "", "no training: weights and KV cache")                                \
+  X(WO_BUDGET_MAX_SEQS, "max-num-seqs", WO_BUDGET_COUNT, 1e9, "", "sequences served at once")                                    \
+  X(WO_BUDGET_MAX_LEN, "max-model-len", WO_BUDGET_COUNT, 1e9, "", "tokens of the longest sequence served")                       \
+  X(WO_BUDGET_KV_DTYPE, "kv-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16|fp8", "number format of the KV cache")                  \
+  X(WO_BUDGET_CAPACITY, "capacity", WO_BUDGET_SIZE, 1e15, "", "memory of one card")
+
+enum wo_budget_key {
+#define WO_BUDGET_ENUM(code, option, sort, most, choices, meaning) code,
+  WO_BUDGET_KEY_MAP(WO_BUDGET_ENUM)
+#undef WO_BUDGET_ENUM
+      WO_BUDGET_KEY_COUNT_
+};
+
+/* The choices by place. */
+enum { WO_BUDGET_FP32 = 1, WO_BUDGET_BF16, WO_BUDGET_FP16, WO_BUDGET_AMP, WO_BUDGET_FP8 };
+enum {
+  WO_BUDGET_ADAM = 1,
+  WO_BUDGET_ADAMW,
+  WO_BUDGET_ADAM8BIT,
+  WO_BUDGET_SGD,
+  WO_BUDGET_SGD_MOMENTUM,
+  WO_BUDGET_ADAFACTOR,
+  WO_BUDGET_LION,
+  WO_BUDGET_NO_OPTIMIZER
+};
+enum { WO_BUDGET_NONE = 1, WO_BUDGET_SELECTIVE, WO_BUDGET_FULL };
+enum { WO_BUDGET_FLASH = 1, WO_BUDGET_SCORES };
+enum { WO_BUDGET_8BIT = 1, WO_BUDGET_4BIT };
+
+/* A frozen model beside the trained one: no gradients, no states, not sharded. */
+struct wo_budget_frozen {
+  struct wo_view name;
+  double parameters;
+  double bytes_per_parameter;
+};
+
+/* Bytes measured at a micro-batch and, when seq_len > 0, at a length; they are scaled to those of the budget. micro_batch 0: the
+ * bytes do not depend on it. */
+struct wo_budget_measured {
+  struct wo_interval bytes;
+  double micro_batch;
+  double seq_len;
+};
+
+/* What one rank needs beside the others. */
+struct wo_budget_extra {
+  uint32_t rank;
+  struct wo_budget_measured measured;
+};
+
+/* What somebody wrote down for a component. `row` is the id of a row. */
+struct wo_budget_stated {
+  struct wo_view row;
+  struct wo_interval bytes;
+};
+
+struct wo_budget_input {
+  double values[WO_BUDGET_KEY_COUNT_];
+  struct wo_budget_frozen frozen[WO_LIMIT_BUDGET_ITEMS];
+  size_t frozen_count;
+  struct wo_budget_extra extras[WO_LIMIT_BUDGET_ITEMS];
+  size_t extra_count;
+  struct wo_budget_stated stated[WO_LIMIT_BUDGET_ITEMS];
+  size_t stated_count;
+  bool has_activations; /* measured, in place of the formula */
+  struct wo_budget_measured activations;
+};
+
+/* One component. Ids are the names of the JSON form: weights, frozen, adapters, gradients, optimizer, activations, logits,
+ * kv_cache, buffers, context, extra. Texts live in the arena; empty ones have nothing to say. */
+struct wo_budget_row {
+  struct wo_view id;
+  struct wo_view label;
+  bool is_known;
+  bool is_state;             /* counts into the model states */
+  int32_t rank;              /* the only rank that has it, or -1 */
+  struct wo_interval bytes;  /* on the card */
+  struct wo_interval host;   /* on the host, for this rank */
+  struct wo_view formula;    /* with its numbers; for an unknown row, what it needs */
+  struct wo_view assumption; /* what was taken for granted */
+  bool is_stated;
+  struct wo_interval stated;
+  struct wo_view stated_note; /* how the stated figure differs */
+};
+
+enum wo_budget_verdict {
+  WO_BUDGET_OPEN,    /* no capacity is given, or what is known fits and a component is unknown */
+  WO_BUDGET_FITS,    /* at the upper end of every interval */
+  WO_BUDGET_TIGHT,   /* by what was assumed, not at the upper end */
+  WO_BUDGET_NOT_FIT, /* not by what was assumed */
+};
+
+struct wo_budget {
+  struct wo_budget_row rows[WO_LIMIT_BUDGET_ROWS];
+  size_t row_count;
+  struct wo_interval states; /* weights, gradients, optimizer states, frozen models */
+  struct wo_interval total;  /* of the rank that needs most; of what is known */
+  struct wo_interval others; /* of ranks without extras; equal to total where there are none */
+  struct wo_interval host;   /* for one rank */
+  bool is_complete;          /* no component is unknown */
+  enum wo_budget_verdict verdict;
+  struct wo_interval seen; /* what the job's log asks for at once, where that overrules the verdict (wo_budget_compare); else 0 */
+  double margin;           /* capacity less the middle of the total; 0 without a capacity */
+  bool has_batches;        /* the two below are known */
+  double batch_sure;       /* largest micro-batch that fits at the upper end; 0 = none */
+  double batch_likely;     /* by what was assumed; 0 = none */
+  bool has_stages;
+  struct wo_interval stages[4]; /* model states of a rank at ZeRO 0 to 3 */
+};
+
+/* Works out the table. Texts live in `arena`. WO_E_NOMEM; else WO_OK, whatever the inputs. */
+enum wo_status wo_budget_make(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *ret_budget);
+
+/* The name of a verdict in JSON: open, fits, tight, does_not_fit. */
+const char *wo_budget_verdict_name(enum wo_budget_verdict verdict);
+
+/* Bytes of one number of a dtype choice: fp32 4, bf16 and fp16 2, amp 4, fp8 1; 0 for 0. */
+double wo_budget_dtype_bytes(double choice);
+
+/* Bytes of one frozen weight, quantised or not, and the adapters that a LoRA rank gives (analyzer/budget/budget_live.c). */
+struct wo_interval wo__budget_adapters(const struct wo_budget_input *input);
+
+/* The part of the budget that grows with the batch (analyzer/budget/budget_live.c): each adds its row. */
+void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
+
+/* Measured bytes at the input's micro-batch and length. */
+struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const struct wo_budget_measured *measured,
+                                     struct wo_arena *arena, struct wo_view *ret_formula);
+
+#endif

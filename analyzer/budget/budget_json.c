@@ -1,0 +1,126 @@
+/* The budget as one JSON object, schema whyoom.budget/1 (docs/schema/budget-1.schema.json). See budget_report.h.
+ *
+ * As in the report's JSON: unknown is null, never zero; keys never change their meaning. cJSON builds; what it cannot allocate
+ * makes the text failed and empty. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "analyzer/budget/budget_args.h"
+#include "analyzer/budget/budget_report.h"
+#include "analyzer/report/report_text.h"
+#include "parsers/base/json_out.h"
+
+#ifndef WHYOOM_VERSION
+#define WHYOOM_VERSION "unknown"
+#endif
+
+struct writer {
+  const struct wo_budget_report *report;
+  struct wo_json_out json;
+};
+
+static void put_interval(struct writer *w, cJSON *object, const char *key, struct wo_interval bytes) {
+  cJSON *const interval = wo_json_put(&w->json, object, key, cJSON_CreateObject());
+  wo_json_put_bytes(&w->json, interval, "low", bytes.lo);
+  wo_json_put_bytes(&w->json, interval, "assumed", bytes.mid);
+  wo_json_put_bytes(&w->json, interval, "high", bytes.hi);
+}
+
+static void put_rank(struct writer *w, cJSON *object, int32_t rank) {
+  wo_json_put(&w->json, object, "rank", rank < 0 ? cJSON_CreateNull() : wo_json_number((double)rank));
+}
+
+static void put_row(struct writer *w, cJSON *array, const struct wo_budget_row *row) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put_text(&w->json, object, "id", row->id);
+  wo_json_put_text(&w->json, object, "label", row->label);
+  put_rank(w, object, row->rank);
+  wo_json_put_bool(&w->json, object, "is_state", row->is_state);
+  if (row->is_known) {
+    put_interval(w, object, "bytes", row->bytes);
+    put_interval(w, object, "host_bytes", row->host);
+  } else {
+    wo_json_put(&w->json, object, "bytes", cJSON_CreateNull());
+    wo_json_put(&w->json, object, "host_bytes", cJSON_CreateNull());
+  }
+  wo_json_put_text(&w->json, object, "formula", row->formula);
+  wo_json_put_text(&w->json, object, "assumption", row->assumption);
+  if (!row->is_stated) return;
+  put_interval(w, object, "stated_bytes", row->stated);
+  wo_json_put_text(&w->json, object, "stated_note", row->stated_note);
+}
+
+static void put_input(struct writer *w, cJSON *array, enum wo_budget_key key) {
+  const double value = w->report->input.values[key];
+  if (value == 0) return;
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put_text(&w->json, object, "name", wo_view_of(wo_budget_key_option(key)));
+  switch (wo_budget_key_sort(key)) {
+  case WO_BUDGET_FLAG:
+    wo_json_put(&w->json, object, "value", cJSON_CreateTrue());
+    break;
+  case WO_BUDGET_CHOICE:
+    wo_json_put_text(&w->json, object, "value", wo_budget_choice_name(key, value));
+    break;
+  case WO_BUDGET_COUNT:
+  case WO_BUDGET_SIZE:
+    wo_json_put(&w->json, object, "value", wo_json_number(value));
+    break;
+  }
+  wo_json_put_text(&w->json, object, "origin", w->report->origins[key]);
+}
+
+static void put_figures(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put(&w->json, root, "measured", cJSON_CreateArray());
+  for (size_t i = 0; i < w->report->figure_count; i++) {
+    const struct wo_budget_figure *const figure = &w->report->figures[i];
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_text(&w->json, object, "label", figure->label);
+    wo_json_put_bytes(&w->json, object, "bytes", figure->bytes.mid);
+    wo_json_put_text(&w->json, object, "origin", figure->origin);
+    wo_json_put_text(&w->json, object, "note", figure->note);
+  }
+}
+
+static void put_verdict(struct writer *w, cJSON *root) {
+  const struct wo_budget *const budget = &w->report->budget;
+  const double capacity = w->report->input.values[WO_BUDGET_CAPACITY];
+  wo_json_put_text(&w->json, root, "verdict", wo_view_of(wo_budget_verdict_name(budget->verdict)));
+  wo_json_put(&w->json, root, "seen_bytes", budget->seen.mid > 0 ? wo_json_number(round(budget->seen.mid)) : cJSON_CreateNull());
+  wo_json_put_bool(&w->json, root, "is_complete", budget->is_complete);
+  wo_json_put(&w->json, root, "capacity_bytes", capacity > 0 ? wo_json_number(round(capacity)) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "margin_bytes", capacity > 0 ? wo_json_number(round(budget->margin)) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "largest_micro_batch_sure",
+              budget->has_batches ? wo_json_number(budget->batch_sure) : cJSON_CreateNull());
+  wo_json_put(&w->json, root, "largest_micro_batch_assumed",
+              budget->has_batches ? wo_json_number(budget->batch_likely) : cJSON_CreateNull());
+  cJSON *const stages = wo_json_put(&w->json, root, "states_by_zero_stage", cJSON_CreateArray());
+  for (int stage = 0; stage < 4 && budget->has_stages; stage++)
+    wo_json_push(&w->json, stages, wo_json_number(round(budget->stages[stage].mid)));
+}
+
+static void put_budget(struct writer *w, cJSON *root) {
+  const struct wo_budget *const budget = &w->report->budget;
+  wo_json_put_text(&w->json, root, "schema", WO_VIEW("whyoom.budget/1"));
+  cJSON *const tool = wo_json_put(&w->json, root, "tool", cJSON_CreateObject());
+  wo_json_put_text(&w->json, tool, "name", WO_VIEW("whyoom"));
+  wo_json_put_text(&w->json, tool, "version", WO_VIEW(WHYOOM_VERSION));
+  put_verdict(w, root);
+  cJSON *const rows = wo_json_put(&w->json, root, "components", cJSON_CreateArray());
+  for (size_t i = 0; i < budget->row_count; i++) put_row(w, rows, &budget->rows[i]);
+  put_interval(w, root, "model_states_bytes", budget->states);
+  put_interval(w, root, "total_bytes", budget->total);
+  put_interval(w, root, "total_other_ranks_bytes", budget->others);
+  put_interval(w, root, "host_bytes_per_rank", budget->host);
+  put_figures(w, root);
+  cJSON *const inputs = wo_json_put(&w->json, root, "inputs", cJSON_CreateArray());
+  for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) put_input(w, inputs, (enum wo_budget_key)key);
+}
+
+void wo_budget_json(const struct wo_budget_report *report, struct wo_text *out) {
+  struct writer w = {.report = report};
+  cJSON *const root = cJSON_CreateObject();
+  if (root != NULL) put_budget(&w, root);
+  wo_json_finish(&w.json, root, out);
+}

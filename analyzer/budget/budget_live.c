@@ -1,0 +1,231 @@
+/* The part of a budget that grows with the batch: activations, logits, KV cache. See budget.h; sources in docs/budget.md. */
+#include <math.h>
+
+#include "analyzer/budget/budget.h"
+#include "parsers/base/units.h"
+
+/* What a transformer layer keeps for its backward pass, in numbers of b x s x h: inputs of both norms, of the query/key/value
+ * projection and of the feed-forward block stay whole under tensor parallelism; queries, keys, values, the input of the output
+ * projection and the inner activations are divided. Two dropout masks have one byte each. */
+#define KEPT_WHOLE 4.0
+#define KEPT_DIVIDED 4.0
+#define KEPT_INNER 2.0
+#define KEPT_INNER_GATED 4.0
+#define MASK_BYTES 2.0
+
+static double value(const struct wo_budget_input *input, enum wo_budget_key key) {
+  return input->values[key];
+}
+
+static double one_or(double number) {
+  return number >= 1 ? number : 1;
+}
+
+static bool is_fp32(const struct wo_budget_input *input) {
+  return value(input, WO_BUDGET_DTYPE) == WO_BUDGET_FP32;
+}
+
+static struct wo_interval times(struct wo_interval a, double factor) {
+  return (struct wo_interval){a.lo * factor, a.mid * factor, a.hi * factor};
+}
+
+/* ---- Measured points ---- */
+
+struct wo_interval wo__budget_scaled(const struct wo_budget_input *input, const struct wo_budget_measured *measured,
+                                     struct wo_arena *arena, struct wo_view *ret_formula) {
+  const double batch = value(input, WO_BUDGET_MICRO_BATCH);
+  const double length = value(input, WO_BUDGET_SEQ_LEN);
+  char size[32];
+  const char *const text = wo_units_bytes_text(measured->bytes.mid, size, sizeof size);
+  struct wo_interval bytes = measured->bytes;
+  struct wo_view formula = wo_arena_format(arena, "%s", text);
+  if (measured->micro_batch > 0 && batch > 0) {
+    bytes = times(bytes, batch / measured->micro_batch);
+    formula = wo_arena_format(arena, "%s x %.0f / %.0f", text, batch, measured->micro_batch);
+  }
+  if (measured->seq_len > 0 && length > 0 && length != measured->seq_len) {
+    const double ratio = length / measured->seq_len;
+    const bool is_flash = value(input, WO_BUDGET_ATTENTION) == WO_BUDGET_FLASH;
+    bytes = times(bytes, ratio);
+    if (!is_flash && ratio > 1) bytes.hi *= ratio;
+    if (!is_flash && ratio < 1) bytes.lo *= ratio;
+    formula = wo_arena_format(arena, "%.*s x %.0f / %.0f", (int)formula.len, formula.ptr, length, measured->seq_len);
+  }
+  *ret_formula = formula;
+  return bytes;
+}
+
+/* ---- Activations ---- */
+
+/* Bytes of one layer for each b x s x h, without the attention scores. */
+static struct wo_interval layer_factor(const struct wo_budget_input *input) {
+  const double bytes = is_fp32(input) ? 4 : 2;
+  const double t = one_or(value(input, WO_BUDGET_TENSOR));
+  const double ffn = value(input, WO_BUDGET_FFN) > 0 ? value(input, WO_BUDGET_FFN) / value(input, WO_BUDGET_HIDDEN) : 4;
+  const double inner[] = {KEPT_INNER * ffn, ffn == 4 ? KEPT_INNER * ffn : KEPT_INNER_GATED * ffn};
+  double factor[2];
+  for (int i = 0; i < 2; i++) {
+    const double whole = bytes * KEPT_WHOLE + MASK_BYTES;
+    const double divided = bytes * (KEPT_DIVIDED + inner[i]);
+    factor[i] = value(input, WO_BUDGET_SEQUENCE) > 0 ? (whole + divided) / t : whole + divided / t;
+  }
+  return (struct wo_interval){factor[0], factor[1], factor[1]};
+}
+
+/* The same for the scores: softmax, its dropout and the mask. Fused kernels keep none; nobody says which one runs when it is not
+ * stated, and the usual one is fused. */
+static struct wo_interval score_factor(const struct wo_budget_input *input) {
+  const double attention = value(input, WO_BUDGET_ATTENTION);
+  const double bytes = is_fp32(input) ? 9 : 5;
+  const double factor = bytes * value(input, WO_BUDGET_HEADS) * value(input, WO_BUDGET_SEQ_LEN) / value(input, WO_BUDGET_HIDDEN) /
+                        one_or(value(input, WO_BUDGET_TENSOR));
+  if (attention == WO_BUDGET_FLASH) return (struct wo_interval){0, 0, 0};
+  if (attention == WO_BUDGET_SCORES) return (struct wo_interval){factor, factor, factor};
+  return (struct wo_interval){0, 0, factor};
+}
+
+/* Layers whose activations a card holds: the first pipeline stage keeps as many micro-batches as there are stages, so that
+ * pipelining divides nothing as long as there are enough of them. */
+static double layers_held(const struct wo_budget_input *input) {
+  const double stages = one_or(value(input, WO_BUDGET_PIPELINE));
+  const double passes = one_or(value(input, WO_BUDGET_GRAD_ACCUM));
+  return value(input, WO_BUDGET_LAYERS) * fmin(1, passes / stages);
+}
+
+static const char *missing(const struct wo_budget_input *input) {
+  if (value(input, WO_BUDGET_MICRO_BATCH) == 0) return "needs --micro-batch";
+  if (value(input, WO_BUDGET_SEQ_LEN) == 0) return "needs --seq-len";
+  if (value(input, WO_BUDGET_LAYERS) == 0) return "needs --layers";
+  if (value(input, WO_BUDGET_HIDDEN) == 0) return "needs --hidden";
+  const bool has_scores =
+      value(input, WO_BUDGET_ATTENTION) != WO_BUDGET_FLASH && value(input, WO_BUDGET_CHECKPOINTING) != WO_BUDGET_SELECTIVE;
+  return has_scores && value(input, WO_BUDGET_HEADS) == 0 ? "needs --heads, or --attention flash" : NULL;
+}
+
+static struct wo_view activation_assumption(const struct wo_budget_input *input, struct wo_arena *arena) {
+  const double mode = value(input, WO_BUDGET_CHECKPOINTING);
+  const bool is_open = value(input, WO_BUDGET_ATTENTION) == 0 && mode != WO_BUDGET_SELECTIVE;
+  const double ffn = value(input, WO_BUDGET_FFN);
+  const bool is_gated = ffn > 0 && ffn != 4 * value(input, WO_BUDGET_HIDDEN);
+  return wo_arena_format(arena, "%s%s%s%s", mode == 0 ? "no checkpointing is assumed; " : "",
+                         is_open ? "from fused attention to scores that are kept (--attention says); " : "",
+                         is_gated ? "a gated feed-forward block keeps four inner activations, a plain one two (low end); " : "",
+                         "dense transformer layers of the standard form");
+}
+
+static void set_known(struct wo_budget_row *row, struct wo_interval bytes, struct wo_view formula) {
+  row->is_known = true;
+  row->bytes = bytes;
+  row->formula = formula;
+}
+
+static void fill_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double b = value(input, WO_BUDGET_MICRO_BATCH);
+  const double s = value(input, WO_BUDGET_SEQ_LEN);
+  const double h = value(input, WO_BUDGET_HIDDEN);
+  const double layers = layers_held(input);
+  const double mode = value(input, WO_BUDGET_CHECKPOINTING);
+  const struct wo_interval base = layer_factor(input);
+  const struct wo_interval score = score_factor(input);
+  const bool has_scores = mode != WO_BUDGET_SELECTIVE;
+  const struct wo_interval factor = {base.lo + (has_scores ? score.lo : 0), base.mid + (has_scores ? score.mid : 0),
+                                     base.hi + (has_scores ? score.hi : 0)};
+  if (mode == WO_BUDGET_FULL) {
+    const double input_bytes = (is_fp32(input) ? 4 : 2) * b * s * h;
+    struct wo_interval bytes = times(factor, b * s * h);
+    bytes.lo += layers * input_bytes;
+    bytes.mid += layers * input_bytes;
+    bytes.hi += layers * input_bytes;
+    set_known(row, bytes,
+              wo_arena_format(arena, "%.0f x %.0f x %.0f x (%g layers x %d B + one layer x %.4g B)", b, s, h, layers,
+                              is_fp32(input) ? 4 : 2, factor.mid));
+    return;
+  }
+  set_known(row, times(factor, layers * b * s * h),
+            wo_arena_format(arena, "%g layers x %.0f x %.0f x %.0f x %.4g B", layers, b, s, h, factor.mid));
+}
+
+void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  if (input->has_activations) {
+    struct wo_view formula = {0};
+    const struct wo_interval bytes = wo__budget_scaled(input, &input->activations, arena, &formula);
+    set_known(row, bytes, formula);
+    row->assumption = WO_VIEW("a measured point, in proportion to the batch; the loss is taken to be part of it");
+    return;
+  }
+  const char *const lacks = missing(input);
+  if (lacks) {
+    row->formula = wo_view_of(lacks);
+    return;
+  }
+  fill_activations(input, arena, row);
+  row->assumption = activation_assumption(input, arena);
+}
+
+/* ---- Logits ---- */
+
+void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double b = value(input, WO_BUDGET_MICRO_BATCH);
+  const double s = value(input, WO_BUDGET_SEQ_LEN);
+  const double v = value(input, WO_BUDGET_VOCAB);
+  const double t = one_or(value(input, WO_BUDGET_TENSOR));
+  if (b == 0 || s == 0 || v == 0) {
+    row->formula = wo_view_of(b == 0 ? "needs --micro-batch" : s == 0 ? "needs --seq-len" : "needs --vocab");
+    return;
+  }
+  const double per = is_fp32(input) ? 8 : 10;
+  const double bytes = b * s * v * per / t;
+  const bool is_fused = value(input, WO_BUDGET_FUSED_LOSS) > 0;
+  const struct wo_interval all = {is_fused ? 0 : bytes, is_fused ? 0 : bytes, is_fused ? bytes / 8 : bytes};
+  set_known(row, all,
+            is_fused ? WO_VIEW("computed in chunks")
+                     : wo_arena_format(arena, "%.0f x %.0f x %.0f x %.0f B%s", b, s, v, per, t > 1 ? " / tensor parallel" : ""));
+  row->assumption = is_fused         ? WO_VIEW("a chunk of an eighth at the most")
+                    : is_fp32(input) ? WO_VIEW("4 B for the fp32 logits, 4 B for their gradient")
+                                     : WO_VIEW("2 B for the logits, 4 B for their fp32 copy, 4 B for its gradient");
+}
+
+/* ---- KV cache ---- */
+
+void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row) {
+  const double layers = value(input, WO_BUDGET_LAYERS);
+  const double heads = value(input, WO_BUDGET_KV_HEADS) > 0 ? value(input, WO_BUDGET_KV_HEADS) : value(input, WO_BUDGET_HEADS);
+  const double hidden = value(input, WO_BUDGET_HIDDEN);
+  const double all_heads = value(input, WO_BUDGET_HEADS);
+  const double dim = value(input, WO_BUDGET_HEAD_DIM) > 0 ? value(input, WO_BUDGET_HEAD_DIM)
+                     : all_heads > 0                      ? hidden / all_heads
+                                                          : 0;
+  const double length = value(input, WO_BUDGET_MAX_LEN);
+  if (layers == 0 || heads == 0 || dim == 0 || length == 0) {
+    row->formula = wo_view_of(length == 0 ? "needs --max-model-len" : "needs --layers, --kv-heads and --head-dim");
+    return;
+  }
+  static const double formats[] = {2, 4, 2, 2, 1}; /* 16 bits where none is stated */
+  const double bytes = formats[(size_t)value(input, WO_BUDGET_KV_DTYPE)];
+  const double seqs = one_or(value(input, WO_BUDGET_MAX_SEQS));
+  const double parts = one_or(value(input, WO_BUDGET_TENSOR)) * one_or(value(input, WO_BUDGET_PIPELINE));
+  const double one = 2 * layers * heads * dim * bytes * length / parts;
+  set_known(row, (struct wo_interval){one, one * seqs, one * seqs},
+            wo_arena_format(arena, "2 x %.0f x %.0f x %.0f x %.0f B x %.0f seqs x %.0f%s", layers, heads, dim, bytes, seqs,
+                            length, parts > 1 ? " / parallel" : ""));
+  row->assumption = WO_VIEW("every sequence at full length; the low end holds a single one");
+}
+
+/* ---- Adapters ---- */
+
+/* Query and value projections at the least (the usual default), all linear layers of a gated block at the most. */
+struct wo_interval wo__budget_adapters(const struct wo_budget_input *input) {
+  const double stated = value(input, WO_BUDGET_ADAPTERS);
+  const double rank = value(input, WO_BUDGET_LORA_RANK);
+  const double h = value(input, WO_BUDGET_HIDDEN);
+  const double layers = value(input, WO_BUDGET_LAYERS);
+  if (stated > 0) return (struct wo_interval){stated, stated, stated};
+  if (rank == 0 || h == 0 || layers == 0 || value(input, WO_BUDGET_TRAINABLE) > 0) return (struct wo_interval){0, 0, 0};
+  const double heads = value(input, WO_BUDGET_HEADS);
+  const double kv_heads = value(input, WO_BUDGET_KV_HEADS);
+  const double kv = heads > 0 && kv_heads > 0 ? h * kv_heads / heads : h;
+  const double ffn = value(input, WO_BUDGET_FFN) > 0 ? value(input, WO_BUDGET_FFN) : 4 * h;
+  const double query_value = 2 * h + (h + kv);
+  const double linear = query_value + (h + kv) + 2 * h + 3 * (h + ffn);
+  return (struct wo_interval){rank * layers * query_value, rank * layers * linear, rank * layers * linear};
+}

@@ -1,0 +1,218 @@
+/* `whyoom [PATH...|-]`: reads all inputs as one job and reports it. Without arguments on a
+ * terminal: a row for each SLURM log of this folder.
+ *
+ * A file that cannot be read is told on stderr and noted in the report, and the rest is diagnosed
+ * all the same: nine of ten logs are worth a diagnosis. The exit status is then that of an error,
+ * so that scripts notice. */
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/command/command.h"
+#include "analyzer/files/names.h"
+#include "parsers/base/limits.h"
+
+/* Logs of a folder that are listed when whyoom is called without arguments. */
+#define FOLDER_LOGS_MAX 256
+
+/* Adds the error to what goes to stderr, under the path when it names none of its own. */
+static void note_error(const char *path, const struct wo_err *err, struct wo_text *errors) {
+  struct wo_err shown = *err;
+  if (shown.file[0] == '\0') wo_err_place(&shown, path, 0, 0, 0);
+  wo_command_error(errors, &shown);
+}
+
+/* Reads an open input to its end and closes it. A failure in the middle keeps what was read before:
+ * the job has it already, and has noted where it ended. */
+static bool read_open(struct wo_job *job, struct wo_input *input, const char *path, struct wo_text *errors) {
+  struct wo_err err = {0};
+  const enum wo_status status = wo_job_read(job, input, path, &err);
+  if (status != WO_OK) note_error(path, &err, errors);
+  wo_input_close(input);
+  return status == WO_OK;
+}
+
+/* Reads one input; false when something of it could not be read. */
+static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
+  const bool is_stdin = strcmp(path, "-") == 0;
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  const enum wo_status status =
+      is_stdin ? wo_input_open_fd(STDIN_FILENO, "<stdin>", &input, &err) : wo_input_open(path, &input, &err);
+  if (status != WO_OK) {
+    note_error(path, &err, errors);
+    wo_job_add_unreadable(job, is_stdin ? "<stdin>" : path, &err);
+    return false;
+  }
+  return read_open(job, input, is_stdin ? "<stdin>" : path, errors);
+}
+
+/* What was read, but not in the usual way, is told where errors are: the report may go to a file. */
+static void write_notes(const struct wo_job *job, struct wo_text *errors) {
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_job_input *input = &job->inputs[i];
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
+      wo_text_add(errors, "whyoom: %.*s: %.*s\n", (int)input->path.len, input->path.ptr, (int)input->notes[k].len,
+                  input->notes[k].ptr);
+    }
+  }
+}
+
+/* One line per piece of evidence, in the order of finding. A line that does not fit is cut; this is
+ * for looking into patterns, and JSON has everything. */
+static void write_events(const struct wo_job *job, struct wo_text *out) {
+  char line[8192];
+  for (size_t i = 0; i < job->events.count; i++) {
+    wo_text_add(out, "%s\n", wo_event_to_text(&job->events.items[i], line, sizeof line));
+  }
+}
+
+/* Makes the report and writes it in the form that was asked for. A failure that no rule explains
+ * counts as a failure found: whyoom in a script must not call such a job fine. */
+static enum wo_exit write_report(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_job *job,
+                                 const struct wo_pack *pack, struct wo_text *out) {
+  struct wo_report *report = NULL;
+  if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
+  if (cli->format == WO_OUT_JSON) {
+    wo_report_json(report, out);
+  } else {
+    wo_report_text(report, wo_command_style(cli, terminal), out);
+  }
+  const bool is_failed = wo_report_tells_failure(report) || job->story.failure != WO_EVENT_NONE;
+  wo_report_free(report);
+  return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
+}
+
+enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack *pack, char **paths, size_t count,
+                                 struct wo_job **ret_job, struct wo_text *errors) {
+  struct wo_job *job = NULL;
+  bool is_complete = true;
+  *ret_job = NULL;
+  if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
+  job->no_prefilter = cli->no_prefilter;
+  wo_job_expect(job, (const char *const *)paths, count);
+  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
+  if (wo_job_close(job) != WO_OK) {
+    wo_job_free(job);
+    return WO_EXIT_ERROR;
+  }
+  write_notes(job, errors);
+  *ret_job = job;
+  return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
+}
+
+/* A recording says nothing of why a job failed: without a log, "no failure found" would be a lie. */
+static bool has_log(const struct wo_job *job) {
+  for (size_t i = 0; i < job->input_count; i++) {
+    if (!job->inputs[i].is_recording) return true;
+  }
+  return job->input_count == 0;
+}
+
+/* Diagnoses the given paths as one job. An input that could not be read outweighs what was found,
+ * and --exit-zero does not hide it: it is a mistake in the call, not a result. */
+static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_pack *pack,
+                                   char **paths, size_t count, struct wo_text *out, struct wo_text *errors) {
+  struct wo_job *job = NULL;
+  const enum wo_exit reading = wo_command_read_job(cli, pack, paths, count, &job, errors);
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (job && !has_log(job)) {
+    wo_job_free(job);
+    return WO_EXIT_ERROR;
+  }
+  if (job) {
+    code = WO_EXIT_FINE;
+    if (cli->list_events) {
+      write_events(job, out);
+    } else {
+      code = write_report(cli, terminal, job, pack, out);
+    }
+  }
+  if (code == WO_EXIT_ERROR) wo_text_add(errors, "whyoom: out of memory\n");
+  wo_job_free(job);
+  if (reading == WO_EXIT_ERROR) return WO_EXIT_ERROR;
+  return cli->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
+}
+
+/* ---- Without arguments ---- */
+
+/* SLURM's default names, "slurm-4711.out" and "slurm-4711_3.out"; other --output patterns could be
+ * anything. */
+static bool is_slurm_log(const char *name) {
+  const struct wo_view view = wo_view_of(name);
+  return wo_view_starts(view, "slurm-") && (wo_view_ends(view, ".out") || wo_view_ends(view, ".err"));
+}
+
+/* Byte-wise, for qsort: with ids of one length that is the order of submission. */
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Fills `names` with at most FOLDER_LOGS_MAX names, each to be freed, and returns how many. Which
+ * ones are left out of a larger folder is up to the file system. */
+static size_t list_logs(char **names) {
+  DIR *folder = opendir(".");
+  size_t count = 0;
+  if (!folder) return 0;
+  for (const struct dirent *entry = readdir(folder); entry && count < FOLDER_LOGS_MAX; entry = readdir(folder)) {
+    if (!is_slurm_log(entry->d_name)) continue;
+    names[count] = strdup(entry->d_name);
+    if (names[count]) count++;
+  }
+  closedir(folder);
+  qsort(names, count, sizeof *names, compare_names);
+  return count;
+}
+
+/* One row: file, outcome, first finding. */
+static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char *name, struct wo_text *out,
+                      struct wo_text *errors) {
+  struct wo_job *job = NULL;
+  struct wo_report *report = NULL;
+  bool is_failed = false;
+  if (wo_job_new(pack, &job) != WO_OK) return false;
+  job->no_prefilter = cli->no_prefilter;
+  if (read_path(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
+    const struct wo_view title =
+        wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
+    wo_text_add(out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
+    is_failed = wo_report_tells_failure(report);
+  }
+  wo_report_free(report);
+  wo_job_free(job);
+  return is_failed;
+}
+
+/* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets
+ * the help text: somebody typed `whyoom` to see what it is. */
+static enum wo_exit diagnose_folder(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
+                                    struct wo_text *errors) {
+  char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
+  if (!names) return WO_EXIT_ERROR;
+  const size_t count = list_logs(names);
+  bool is_failed = false;
+  for (size_t i = 0; i < count; i++) is_failed = write_row(cli, pack, names[i], out, errors) || is_failed;
+  if (count == 0) wo_text_add(out, "%s", wo_cli_help(WO_COMMAND_DIAGNOSE));
+  for (size_t i = 0; i < count; i++) free(names[i]);
+  free(names);
+  return is_failed && !cli->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
+}
+
+/* A pipe is read when no path is given; a terminal is not, or the program would seem to hang. */
+enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                                 struct wo_text *errors) {
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+  if (!pack) return WO_EXIT_ERROR;
+  enum wo_exit code;
+  if (cli->word_count > 0) {
+    code = diagnose_paths(cli, terminal, pack, cli->words, cli->word_count, out, errors);
+  } else if (terminal->is_stdin_terminal) {
+    code = diagnose_folder(cli, pack, out, errors);
+  } else {
+    char dash[] = "-";
+    char *paths[] = {dash};
+    code = diagnose_paths(cli, terminal, pack, paths, 1, out, errors);
+  }
+  wo_pack_free(pack);
+  return code;
+}

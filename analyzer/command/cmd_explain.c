@@ -1,0 +1,125 @@
+/* `whyoom explain ID`: what a cause, a fix, a knob, a fact or a term means, from the same data that
+ * the rules are made of.
+ *
+ * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Causes and fixes are the pages of
+ * analyzer/command/rule_doc.h. */
+#include "analyzer/command/command.h"
+#include "analyzer/command/rule_doc.h"
+
+/* A row of facts.def with its meaning, which the rest of the program has no use for. */
+struct fact_row {
+  const char *name;
+  const char *unit;
+  const char *meaning;
+};
+
+static const struct fact_row facts[] = {
+#define WO_FACT(name, unit, meaning) {name, #unit, meaning},
+#include "rules/language/facts.def"
+#include "rules/language/rows.def"
+#undef WO_FACT
+};
+
+/* "setting micro_batch" and an empty line. */
+static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
+  wo_text_add(out, "%s %.*s\n\n", sort, (int)id.len, id.ptr);
+}
+
+/* All spellings, each with the framework that uses it: the list is what makes whyoom find a setting
+ * in a log. */
+static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t width) {
+  add_heading(out, "setting", knob->id);
+  if (knob->means.len > 0) wo_command_wrap(out, knob->means, 2, width);
+  wo_text_add(out, "\nSpelled\n");
+  for (size_t i = 0; i < knob->alias_count; i++) {
+    const struct wo_alias *alias = &knob->aliases[i];
+    wo_text_add(out, "  %.*s%s%.*s%s\n", (int)alias->key.len, alias->key.ptr, alias->framework.len ? " (" : "",
+                (int)alias->framework.len, alias->framework.len ? alias->framework.ptr : "", alias->framework.len ? ")" : "");
+  }
+}
+
+/* False when no fact is called so. The unit is that of conditions ("BYTES"). */
+static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
+  for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+    if (!wo_view_is(id, facts[i].name)) continue;
+    add_heading(out, "fact", id);
+    wo_command_wrap(out, wo_view_of(facts[i].meaning), 2, width);
+    wo_text_add(out, "  unit: %s\n", facts[i].unit);
+    return true;
+  }
+  return false;
+}
+
+/* Terms are what the reports take for granted ("reserved", "private pool"). False when none is
+ * called so. */
+static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
+  for (size_t i = 0; i < pack->term_count; i++) {
+    const struct wo_term *term = &pack->terms[i];
+    if (!wo_view_equal(term->id, id)) continue;
+    wo_text_add(out, "%.*s\n\n", (int)term->title.len, term->title.ptr);
+    wo_command_wrap(out, term->text, 2, width);
+    return true;
+  }
+  return false;
+}
+
+/* A row of the table of known shapes. Reports name it where they take a number from it, so its source must be found. */
+static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
+  for (size_t i = 0; i < pack->model_count; i++) {
+    const struct wo_model_shape *const shape = &pack->models[i];
+    if (!wo_view_equal(shape->id, id)) continue;
+    add_heading(out, "model", id);
+    wo_text_add(out, "  parameters %.0f\n  layers %.0f\n  hidden size %.0f\n  feed-forward width %.0f\n", shape->parameters,
+                shape->layers, shape->hidden, shape->intermediate);
+    wo_text_add(out, "  heads %.0f, key/value heads %.0f, head size %.0f\n", shape->heads, shape->kv_heads, shape->head_dim);
+    if (shape->vocab > 0) wo_text_add(out, "  vocabulary %.0f\n", shape->vocab);
+    wo_text_add(out, "  source: %.*s\n", (int)shape->source.len, shape->source.ptr ? shape->source.ptr : "");
+    return true;
+  }
+  return false;
+}
+
+/* Everything that has the id: a cause and a fix may share one, and then both are meant. False when
+ * nothing has it. */
+static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
+  const struct wo_cause *cause = wo_pack_cause(pack, id);
+  const struct wo_fix *fix = wo_pack_fix(pack, id);
+  const struct wo_knob *knob = wo_pack_knob(pack, id);
+  struct wo_doc doc = {.out = out, .form = WO_DOC_TEXT, .width = width};
+  if (cause) wo_rule_doc_cause(&doc, pack, cause);
+  if (cause && fix) wo_text_add(out, "\n");
+  if (fix) wo_rule_doc_fix(&doc, pack, fix);
+  wo_doc_done(&doc);
+  if (knob) explain_knob(knob, out, width);
+  return cause || fix || knob || explain_fact(id, out, width) || explain_term(pack, id, out, width) ||
+         explain_model(pack, id, out);
+}
+
+/* Not every knob and fact: there are hundreds, and few are looked up by chance. */
+static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "whyoom explain ID, where ID is one of\n\ncauses: ");
+  for (size_t i = 0; i < pack->cause_count; i++) wo_text_add(out, "%.*s ", (int)pack->causes[i].id.len, pack->causes[i].id.ptr);
+  wo_text_add(out, "\n\nfixes: ");
+  for (size_t i = 0; i < pack->fix_count; i++) wo_text_add(out, "%.*s ", (int)pack->fixes[i].id.len, pack->fixes[i].id.ptr);
+  wo_text_add(out, "\n\nterms: ");
+  for (size_t i = 0; i < pack->term_count; i++) wo_text_add(out, "%.*s ", (int)pack->terms[i].id.len, pack->terms[i].id.ptr);
+  wo_text_add(out, "\n\nor a setting (`whyoom rules list`), a fact such as oom.tried or a model such as gpt2\n");
+}
+
+/* Several ids may be asked for; one that is unknown does not keep the others from being explained. */
+enum wo_exit wo_command_explain(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
+                                struct wo_text *errors) {
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
+  if (!pack) return WO_EXIT_ERROR;
+  const struct wo_text_style style = wo_command_style(cli, terminal);
+  enum wo_exit code = WO_EXIT_FINE;
+  if (cli->word_count == 0) list_ids(pack, out);
+  for (size_t i = 0; i < cli->word_count; i++) {
+    if (i > 0) wo_text_add(out, "\n");
+    if (explain(pack, wo_view_of(cli->words[i]), out, style.width)) continue;
+    wo_text_add(errors, "whyoom: nothing is known of \"%s\"; `whyoom explain` lists what is\n", cli->words[i]);
+    code = WO_EXIT_ERROR;
+  }
+  wo_pack_free(pack);
+  return code;
+}

@@ -1,0 +1,318 @@
+/* `whyoom rules list|check|test|show|why`: reads the packs whole, lints them, runs their examples.
+ *
+ * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A
+ * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
+ * packs that cannot be read by that of an error. */
+#include "analyzer/command/command.h"
+
+/* ---- list ---- */
+
+/* Where a rule comes from, for those that are not as they were built in, and why it is off. Ends the line. */
+static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
+  if (place.is_user) {
+    wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", (int)place.file.len, place.file.ptr,
+                (unsigned long long)place.line);
+  }
+  if (off) {
+    wo_text_add(out, "  [off: %.*s, %.*s:%llu]", (int)off->why.len, off->why.ptr, (int)off->place.file.len, off->place.file.ptr,
+                (unsigned long long)off->place.line);
+  }
+  wo_text_add(out, "\n");
+}
+
+/* Patterns of a user's are few enough to be listed; ours are counted only. */
+static void list_patterns(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
+  for (size_t i = 0; i < pack->sample_count; i++) {
+    if (!pack->samples[i].place.is_user) continue;
+    const struct wo_view id = pack->patterns[pack->samples[i].pattern].id;
+    wo_text_add(out, "  %-34.*s", (int)id.len, id.ptr);
+    add_origin(out, pack->samples[i].place, NULL);
+  }
+}
+
+/* Definitions and what is turned off without being a cause or a fix: patterns, which are gone from the pack. */
+static void list_others(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "definitions (%zu)\n", pack->define_count);
+  for (size_t i = 0; i < pack->define_count; i++) {
+    const struct wo_define *define = &pack->defines[i];
+    wo_text_add(out, "  def.%-30.*s %.*s", (int)define->id.len, define->id.ptr, (int)define->means.len,
+                define->means.ptr ? define->means.ptr : "");
+    add_origin(out, define->place, NULL);
+  }
+  for (size_t i = 0; i < pack->off_count; i++) {
+    const struct wo_off *off = &pack->offs[i];
+    if (wo_pack_cause(pack, off->id) || wo_pack_fix(pack, off->id)) continue;
+    wo_text_add(out, "pattern %.*s", (int)off->id.len, off->id.ptr);
+    add_origin(out, (struct wo_rule_place){.is_user = false}, off);
+  }
+}
+
+/* One line each, for grep: the id first, then what a reader picks by. Titles are shown as they were
+ * written, with the braces of their values, since there is no job to fill them from. What bears no
+ * file behind it is built in. */
+static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
+  wo_text_add(out, "causes (%zu)\n", pack->cause_count);
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    const struct wo_cause *cause = &pack->causes[i];
+    wo_text_add(out, "  %-34.*s %-16.*s %.*s", (int)cause->id.len, cause->id.ptr, (int)cause->family.len,
+                cause->family.ptr ? cause->family.ptr : "", (int)cause->means.len, cause->means.ptr ? cause->means.ptr : "");
+    add_origin(out, cause->place, cause->off);
+  }
+  wo_text_add(out, "fixes (%zu)\n", pack->fix_count);
+  for (size_t i = 0; i < pack->fix_count; i++) {
+    const struct wo_fix *fix = &pack->fixes[i];
+    const struct wo_view title = wo_template_source(fix->title);
+    wo_text_add(out, "  %-34.*s %.*s", (int)fix->id.len, fix->id.ptr, (int)title.len, title.ptr ? title.ptr : "");
+    add_origin(out, fix->place, fix->off);
+  }
+  wo_text_add(out, "knobs (%zu)\n", pack->knob_count);
+  for (size_t i = 0; i < pack->knob_count; i++) {
+    const struct wo_knob *knob = &pack->knobs[i];
+    wo_text_add(out, "  %-34.*s %zu spellings, such as %.*s", (int)knob->id.len, knob->id.ptr, knob->alias_count,
+                knob->alias_count ? (int)knob->aliases[0].key.len : 0, knob->alias_count ? knob->aliases[0].key.ptr : "");
+    add_origin(out, knob->place, NULL);
+  }
+  list_patterns(pack, out);
+  list_others(pack, out);
+  wo_text_add(out, "models of known shape: %zu\n", pack->model_count);
+}
+
+/* ---- examples ---- */
+
+/* What a diagnosis of one example came to. The title is copied, because its report is gone by the
+ * time it is compared. */
+struct example_result {
+  struct wo_view first_id; /* borrowed from the pack; empty when there is no finding */
+  char title[512];
+  struct wo_view tied_id; /* of the second finding, when its score is the same as the first one's */
+};
+
+/* Findings among which a cause must be for an example to give it. The first is the one that a user reads. A cause that can only
+ * ever be possible stands behind a surer one, or behind "unclear", and is read with it; notes stand behind everything. */
+static size_t count_judged(const struct wo_report *report, const struct wo_cause *cause) {
+  if (!cause->is_failure) return report->finding_count;
+  const size_t most = cause->at_most == WO_CONFIDENCE_POSSIBLE ? 2 : 1;
+  return report->finding_count < most ? report->finding_count : most;
+}
+
+/* The finding that an example is judged by: the cause's own where it is among those that count, else the first; NULL for none. */
+static const struct wo_report_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
+  const size_t count = count_judged(report, cause);
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_equal(report->findings[i].cause->id, cause->id)) return &report->findings[i];
+  }
+  return report->finding_count > 0 ? &report->findings[0] : NULL;
+}
+
+/* Runs one example through the whole diagnosis, as a log by itself. False when it could not be run,
+ * which is not the same as giving no finding. */
+static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause, const struct wo_example *example,
+                        struct example_result *ret) {
+  struct wo_job *job = NULL;
+  struct wo_report *report = NULL;
+  *ret = (struct example_result){.title = ""};
+  if (wo_job_new(pack, &job) != WO_OK) return false;
+  const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
+                       wo_report_make(job, pack, &report) == WO_OK;
+  const struct wo_report_finding *const finding = is_made ? find_judged(report, cause) : NULL;
+  if (finding != NULL) {
+    ret->first_id = finding->cause->id;
+    const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
+    memcpy(ret->title, title.ptr, title.len);
+    ret->title[title.len] = '\0';
+    const struct wo_report_finding *const others = report->findings;
+    const bool is_tied = report->finding_count > 1 && others[1].cause->is_failure && others[1].score >= others[0].score;
+    if (is_tied) ret->tied_id = others[finding == &others[1] ? 0 : 1].cause->id;
+  }
+  wo_report_free(report);
+  wo_job_free(job);
+  return is_made;
+}
+
+/* ---- check ---- */
+
+/* "file:line:column: message", as compilers print it, so that editors find the place. The lint
+ * knows no columns and says 0. */
+static void add_complaint(void *context, const struct wo_err *complaint) {
+  struct wo_text *out = context;
+  if (complaint->file[0] != '\0')
+    wo_text_add(out, "%s:%llu:%u: ", complaint->file, (unsigned long long)complaint->line, complaint->column);
+  wo_text_add(out, "%s\n", complaint->message);
+}
+
+/* Examples that two causes claim with one score: which of them comes first is then an accident of the order of files. */
+static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
+  size_t ties = 0;
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    const struct wo_cause *cause = &pack->causes[i];
+    for (size_t k = 0; k < cause->example_count && !cause->off; k++) {
+      struct example_result result;
+      if (!cause->examples[k].gives || !run_example(pack, cause, &cause->examples[k], &result) || result.tied_id.len == 0)
+        continue;
+      ties++;
+      wo_text_add(out, "%.*s:%llu:0: cause %.*s: example %zu is claimed by %.*s and %.*s with one score\n",
+                  (int)cause->place.file.len, cause->place.file.ptr, (unsigned long long)cause->place.line, (int)cause->id.len,
+                  cause->id.ptr, k + 1, (int)result.first_id.len, result.first_id.ptr, (int)result.tied_id.len,
+                  result.tied_id.ptr);
+    }
+  }
+  return ties;
+}
+
+/* The counts are printed also when all is well: an empty folder would otherwise look like one
+ * without faults. */
+static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
+  const size_t complaints = wo_pack_check(pack, add_complaint, out) + check_ties(pack, out);
+  wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
+              pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
+  return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+}
+
+/* ---- test ---- */
+
+/* Runs the examples of one cause; returns how many failed, each with a line that says how. Only the
+ * first finding counts, since it is the one that a user reads: a cause that comes second in its own
+ * example has been beaten by a neighbour, and that is what an author wants to know. */
+static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out) {
+  size_t failed = 0;
+  for (size_t i = 0; i < cause->example_count; i++) {
+    const struct wo_example *example = &cause->examples[i];
+    struct example_result result;
+    const bool is_run = run_example(pack, cause, example, &result);
+    const bool gives = is_run && wo_view_equal(result.first_id, cause->id);
+    const bool is_titled = !example->gives || example->title.len == 0 || wo_view_equal(wo_view_of(result.title), example->title);
+    if (is_run && gives == example->gives && is_titled) continue;
+    failed++;
+    wo_text_add(out, "%.*s:%llu: example %zu of %.*s: ", (int)cause->place.file.len, cause->place.file.ptr,
+                (unsigned long long)cause->place.line, i + 1, (int)cause->id.len, cause->id.ptr);
+    if (gives == example->gives) {
+      wo_text_add(out, "title is \"%s\", expected \"%.*s\"\n", result.title, (int)example->title.len, example->title.ptr);
+    } else {
+      wo_text_add(out, "first finding is %.*s, which it %s\n", result.first_id.len ? (int)result.first_id.len : 4,
+                  result.first_id.len ? result.first_id.ptr : "none", example->gives ? "must not be" : "must not give");
+    }
+  }
+  return failed;
+}
+
+/* Causes only: no other sort of rule has examples, and the samples of patterns belong to the lint. */
+static enum wo_exit test_rules(const struct wo_pack *pack, struct wo_text *out) {
+  size_t examples = 0;
+  size_t failed = 0;
+  for (size_t i = 0; i < pack->cause_count; i++) {
+    if (pack->causes[i].off) continue;
+    examples += pack->causes[i].example_count;
+    failed += test_cause(pack, &pack->causes[i], out);
+  }
+  wo_text_add(out, "%zu examples of %zu causes: %zu failed\n", examples, pack->cause_count, failed);
+  return failed == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+}
+
+/* ---- show ---- */
+
+/* Whether a rule of that id begins in the file: its sort is the first key of a rule. */
+static bool defines(struct wo_view text, struct wo_view id) {
+  static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term", "model", "define"};
+  for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+    char needle[160];
+    snprintf(needle, sizeof needle, "\"%s\": \"%.*s\"", sorts[i], (int)id.len, id.ptr);
+    if (wo_view_has(text, needle)) return true;
+  }
+  return false;
+}
+
+/* Where the user's own rule of that id stands, whatever sort it is of; NULL without. */
+static const struct wo_rule_place *find_own(const struct wo_pack *pack, struct wo_view id) {
+  const struct wo_cause *cause = wo_pack_cause(pack, id);
+  const struct wo_fix *fix = wo_pack_fix(pack, id);
+  const struct wo_knob *knob = wo_pack_knob(pack, id);
+  if (cause && cause->place.is_user) return &cause->place;
+  if (fix && fix->place.is_user) return &fix->place;
+  if (knob && knob->place.is_user) return &knob->place;
+  for (size_t i = 0; i < pack->sample_count; i++) {
+    const struct wo_pattern_samples *samples = &pack->samples[i];
+    if (samples->place.is_user && wo_view_equal(pack->patterns[samples->pattern].id, id)) return &samples->place;
+  }
+  const struct wo_define *define = wo_pack_define(pack, id);
+  return define && define->place.is_user ? &define->place : NULL;
+}
+
+/* Adds a file of the user's as it is. */
+static bool add_file(const struct wo_rule_place *place, struct wo_text *out) {
+  char *const path = strndup(place->file.ptr, place->file.len);
+  struct wo_input *input = NULL;
+  struct wo_err err = {0};
+  char buf[4096];
+  bool is_read = path && wo_input_open(path, &input, &err) == WO_OK;
+  for (size_t got = 1; is_read && got > 0;) {
+    is_read = wo_input_read(input, buf, sizeof buf, &got, &err) == WO_OK;
+    if (is_read) wo_text_add_view(out, (struct wo_view){buf, got});
+  }
+  wo_input_close(input);
+  free(path);
+  return is_read;
+}
+
+/* Says who has turned the rule off. Without a pack, when it is broken, nothing is known. */
+static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
+  for (size_t i = 0; pack && i < pack->off_count; i++) {
+    const struct wo_off *off = &pack->offs[i];
+    if (!wo_view_equal(off->id, id)) continue;
+    wo_text_add(out, "// turned off by %.*s:%llu: %.*s\n", (int)off->place.file.len, off->place.file.ptr,
+                (unsigned long long)off->place.line, (int)off->why.len, off->why.ptr);
+  }
+}
+
+/* The compiled-in file that defines the rule; false without one. */
+static bool add_built_in(struct wo_view id, struct wo_text *out) {
+  size_t count = 0;
+  const struct wo_rule_file *files = wo_rule_embedded(WO_LOAD_ALL, &count);
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view text = {files[i].data, files[i].size};
+    if (!defines(text, id)) continue;
+    wo_text_add(out, "// built in: %s\n", files[i].name);
+    wo_text_add_view(out, text);
+    return true;
+  }
+  return false;
+}
+
+/* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
+ * is as it is. The user's own rule counts before the one that it replaces. A folder that cannot be
+ * loaded does not keep our own rules from being shown: then it helps most. */
+static enum wo_exit show_rule(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
+  const struct wo_view id = wo_view_of(cli->words[1]);
+  struct wo_pack *pack = cli->rules_dir ? wo_command_load(cli, WO_LOAD_ALL, errors) : NULL;
+  const struct wo_rule_place *own = pack ? find_own(pack, id) : NULL;
+  add_off(pack, id, out);
+  if (own) {
+    wo_text_add(out, "// %.*s, line %llu%s\n", (int)own->file.len, own->file.ptr, (unsigned long long)own->line,
+                own->is_replacing ? ", in place of the built-in rule" : "");
+  }
+  const bool is_shown = own ? add_file(own, out) : add_built_in(id, out);
+  wo_pack_free(pack);
+  if (is_shown) return WO_EXIT_FINE;
+  wo_text_add(errors, "whyoom: no rule is called \"%.*s\"; `whyoom rules list` names them all\n", (int)id.len, id.ptr);
+  return WO_EXIT_ERROR;
+}
+
+/* `show` comes before loading: it helps most when a pack is broken. */
+enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
+  const struct wo_view action = cli->word_count > 0 ? wo_view_of(cli->words[0]) : WO_VIEW("list");
+  if (wo_view_is(action, "show")) {
+    if (cli->word_count >= 2) return show_rule(cli, out, errors);
+    wo_text_add(errors, "whyoom: rules show needs the id of a rule\n");
+    return WO_EXIT_ERROR;
+  }
+  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
+  if (!pack) return WO_EXIT_ERROR;
+  enum wo_exit code = WO_EXIT_FINE;
+  if (wo_view_is(action, "list")) list_rules(pack, out);
+  if (wo_view_is(action, "check")) code = check_rules(pack, out);
+  if (wo_view_is(action, "test")) code = test_rules(pack, out);
+  if (wo_view_is(action, "pages")) code = wo_command_rules_pages(cli, pack, out, errors);
+  if (wo_view_is(action, "why")) code = wo_command_rules_why(cli, pack, out, errors);
+  wo_pack_free(pack);
+  return code;
+}

@@ -1,0 +1,156 @@
+/* Works out the fixes of a finding: formulas over the job's facts, written in the user's own keys. What is set already, conflicts
+ * or cannot help is withheld, and said. */
+#include <assert.h>
+
+#include "analyzer/diagnosis/diagnose.h"
+
+static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
+  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
+}
+
+static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text) {
+  return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
+}
+
+/* The clauses that hold, as texts. */
+static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,
+                                 const struct wo_view **ret_texts, size_t *ret_count) {
+  struct wo_view *texts = wo_arena_array(diagnosis->arena, count + 1, sizeof *texts);
+  if (!texts) return WO_E_NOMEM;
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
+  }
+  *ret_texts = texts;
+  *ret_count = kept;
+  return WO_OK;
+}
+
+/* Two unknown values are not the same: the change is worth proposing where nobody knows what is set. */
+static bool is_same_value(struct wo_value a, struct wo_value b) {
+  if (a.unit != b.unit) return false;
+  if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
+  if (!a.is_known || !b.is_known) return false;
+  return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
+}
+
+/* Truth values have no number, so they keep "known" in a field of their own. */
+static bool is_settled(struct wo_value value) {
+  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
+}
+
+/* Changes whose new value is known and differs from the present one. */
+static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  struct wo_report_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
+  if (!changes) return WO_E_NOMEM;
+  for (size_t i = 0; i < fix->change_count; i++) {
+    const struct wo_knob *knob = wo_pack_knob(diagnosis->pack, fix->changes[i].knob);
+    if (!knob || !holds(diagnosis, fix->changes[i].when)) continue;
+    const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
+    const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
+    const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
+    if (!is_settled(to) || is_same_value(from, to)) continue;
+    changes[out->change_count++] = (struct wo_report_change){
+        .knob = knob->id,
+        .from = from,
+        .to = to,
+        .spelled = wo_spell_change(diagnosis, knob, to),
+        .where = setting ? setting->event->id : WO_EVENT_NONE,
+    };
+  }
+  out->changes = changes;
+  return WO_OK;
+}
+
+/* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, nothing needs to be said. */
+static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, bool *is_silent) {
+  *is_silent = false;
+  if (fix->already && wo_expr_truth(fix->already, &diagnosis->source) == WO_TRUE) {
+    const wo_event_id *ids = NULL;
+    size_t count = 0;
+    struct wo_view say = render(diagnosis, fix->already_say);
+    if (say.len == 0) say = render(diagnosis, fix->title);
+    if (wo_diagnose_evidence(diagnosis, fix->already, &ids, &count) != WO_OK || count == 0) return say;
+    const struct wo_view place = wo_diagnose_place(diagnosis, wo_event_get(&diagnosis->facts->job->events, ids[0]));
+    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
+  }
+  for (size_t i = 0; i < fix->conflict_count; i++) {
+    if (fix->conflicts[i].when && holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
+  }
+  *is_silent = !holds(diagnosis, fix->when);
+  return (struct wo_view){0};
+}
+
+/* Texts and costs come from the rule; changes and savings from the job's own figures. */
+static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  out->id = fix->id;
+  out->title = render(diagnosis, fix->title);
+  out->cost_speed = render(diagnosis, fix->cost_speed);
+  out->cost_accuracy = render(diagnosis, fix->cost_accuracy);
+  out->cost_effort = render(diagnosis, fix->cost_effort);
+  bool has_unknown = false;
+  out->replays_as = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
+  if (has_unknown) out->replays_as = (struct wo_view){0};
+  if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
+  if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
+  return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
+}
+
+/* Whether two fixes set one knob to different values: pasting both, the later would win and nobody would know. */
+static bool are_rivals(const struct wo_report_fix *a, const struct wo_report_fix *b) {
+  for (size_t i = 0; i < a->change_count; i++) {
+    for (size_t k = 0; k < b->change_count; k++) {
+      const bool is_one_knob = wo_view_equal(a->changes[i].knob, b->changes[k].knob);
+      if (is_one_knob && !is_same_value(a->changes[i].to, b->changes[k].to)) return true;
+    }
+  }
+  return false;
+}
+
+/* Of two fixes that set one knob differently the better is kept; the other is named with the reason. Returns how many are left.
+ */
+static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_report_fix *fixes, size_t count, struct wo_view *others,
+                          size_t *other_count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t rival = 0;
+    while (rival < kept && !are_rivals(&fixes[rival], &fixes[i])) rival++;
+    if (rival == kept) {
+      fixes[kept++] = fixes[i];
+      continue;
+    }
+    const struct wo_view title = fixes[i].title;
+    others[(*other_count)++] = wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)",
+                                               (int)title.len, title.ptr, rival + 1);
+  }
+  return kept;
+}
+
+enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
+  const size_t count = finding->cause->fix_count;
+  struct wo_report_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
+  struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
+  const struct wo_shortage shortage = wo_shortage_find(diagnosis);
+  if (!fixes || !others) return WO_E_NOMEM;
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_fix *fix = wo_pack_fix(diagnosis->pack, finding->cause->fixes[i]);
+    if (!fix || fix->off) continue;
+    bool is_silent = false;
+    const struct wo_view reason = why_not(diagnosis, fix, &is_silent);
+    if (reason.len > 0) {
+      others[finding->not_proposed_count++] = reason;
+    } else if (!is_silent) {
+      struct wo_report_fix made = {0};
+      if (!wo_suffice_judge(diagnosis, fix, &shortage, &made)) continue;
+      if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
+      /* A fix that exists to change settings and has none to change is no fix. */
+      if (fix->change_count > 0 && made.change_count == 0 && made.command_count == 0) continue;
+      fixes[finding->fix_count++] = made;
+    }
+  }
+  wo_suffice_order(fixes, finding->fix_count);
+  finding->fix_count = drop_rivals(diagnosis, fixes, finding->fix_count, others, &finding->not_proposed_count);
+  finding->fixes = fixes;
+  finding->not_proposed = others;
+  return WO_OK;
+}

@@ -1,0 +1,258 @@
+/* Whether a fix is enough: what it saves against what was missing. Ranks fixes by that, then by cost.
+ *
+ * Both are intervals. A fix is enough alone when the least that it saves is the most that can be missing; "perhaps" is all that
+ * lies between. What is asked is whether the refused request would be served: what comes later in the step is not in the log. */
+#include <assert.h>
+
+#include "analyzer/diagnosis/diagnose.h"
+#include "parsers/base/units.h"
+
+/* Unknown facts that a formula may name; more are not looked at. */
+#define NEEDS_MAX 8
+
+/* Steps after which the model's states have been on the card together: what is missing then is not theirs. */
+#define STATES_COMPLETE_STEP 3
+
+static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
+  return wo_facts_get(diagnosis->facts, wo_view_of(name));
+}
+
+static struct wo_interval minus(struct wo_interval a, struct wo_interval b) {
+  return (struct wo_interval){a.lo - b.hi, a.mid - b.mid, a.hi - b.lo};
+}
+
+static const char *size_text(double bytes, char *buf, size_t cap) {
+  return wo_units_bytes_text(bytes, buf, cap);
+}
+
+/* ---- What was missing ---- */
+
+/* Takes over a shortage that is larger than the present one. */
+static void raise_to(struct wo_shortage *shortage, struct wo_interval bytes, struct wo_view formula) {
+  if (bytes.hi <= 0 || (shortage->is_known && bytes.hi <= shortage->bytes.hi)) return;
+  if (bytes.lo < 0) bytes.lo = 0;
+  if (bytes.mid < bytes.lo) bytes.mid = bytes.lo;
+  *shortage = (struct wo_shortage){true, bytes, formula};
+}
+
+/* The idle part of the cache counts from nothing, where none of its gaps is large enough, to all of it. */
+static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value room = fact(diagnosis, "oom.free");
+  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
+  if (!tried.is_known || !room.is_known) return;
+  struct wo_interval bytes = minus(tried.number, room.number);
+  char t[32], f[32], u[32];
+  size_text(tried.number.mid, t, sizeof t);
+  size_text(room.number.mid, f, sizeof f);
+  if (!idle.is_known || fact(diagnosis, "oom.contradiction").is_known) {
+    raise_to(shortage, bytes, wo_arena_format(diagnosis->arena, "%s wanted - %s free", t, f));
+    return;
+  }
+  bytes.lo -= idle.number.hi;
+  bytes.mid -= idle.number.mid;
+  raise_to(shortage, bytes,
+           wo_arena_format(diagnosis->arena, "%s wanted - %s free - 0 to %s unallocated", t, f,
+                           size_text(idle.number.mid, u, sizeof u)));
+}
+
+/* A cap on the process leaves memory free that it must not take. */
+static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value allowed = fact(diagnosis, "oom.allowed");
+  const struct wo_value allocated = fact(diagnosis, "oom.allocated");
+  if (!tried.is_known || !allowed.is_known || !allocated.is_known) return;
+  const struct wo_interval sum = {tried.number.lo + allocated.number.lo, tried.number.mid + allocated.number.mid,
+                                  tried.number.hi + allocated.number.hi};
+  char s[32], a[32];
+  raise_to(shortage, minus(sum, allowed.number),
+           wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", size_text(sum.mid, s, sizeof s),
+                           size_text(allowed.number.mid, a, sizeof a)));
+}
+
+/* A small request that fails while the states are being built says nothing of how much of them is still to come. */
+static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
+  const struct wo_value states = fact(diagnosis, "model.states");
+  const struct wo_value capacity = fact(diagnosis, "gpu.capacity");
+  const struct wo_value step = fact(diagnosis, "oom.step");
+  if (!states.is_known || !capacity.is_known || states.number.lo <= capacity.number.hi) return;
+  if (fact(diagnosis, "model.is_sharded").truth == WO_TRUE || fact(diagnosis, "oom.is_serving").truth == WO_TRUE) return;
+  if (step.is_known && step.number.mid > STATES_COMPLETE_STEP) return;
+  char lo[32], hi[32], c[32];
+  size_text(states.number.lo, lo, sizeof lo);
+  size_text(states.number.hi, hi, sizeof hi);
+  const bool is_range = states.number.hi - states.number.lo > states.number.hi / 100;
+  raise_to(shortage, minus(states.number, capacity.number),
+           wo_arena_format(diagnosis->arena, "%s%s%s of model states - %s of the card", is_range ? lo : hi,
+                           is_range ? " to " : "", is_range ? hi : "", size_text(capacity.number.mid, c, sizeof c)));
+}
+
+/* Engines say themselves what they need. */
+static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
+  const struct wo_value needed = fact(diagnosis, "oom.needed");
+  const bool is_start = wo_view_is(fact(diagnosis, "oom.kind").text, "vllm_startup");
+  const struct wo_value available = fact(diagnosis, is_start ? "oom.free" : "oom.available");
+  if (!needed.is_known || !available.is_known) return;
+  char n[32], a[32];
+  raise_to(shortage, minus(needed.number, available.number),
+           wo_arena_format(diagnosis->arena, "%s needed - %s available", size_text(needed.number.mid, n, sizeof n),
+                           size_text(available.number.mid, a, sizeof a)));
+}
+
+struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis) {
+  struct wo_shortage shortage = {.is_known = false};
+  add_request(diagnosis, &shortage);
+  add_cap(diagnosis, &shortage);
+  add_states(diagnosis, &shortage);
+  add_engine(diagnosis, &shortage);
+  return shortage;
+}
+
+/* ---- What is not known ---- */
+
+struct needs {
+  const struct wo_diagnosis *diagnosis;
+  struct wo_view names[NEEDS_MAX];
+  size_t count;
+  size_t withheld; /* index of the one that stays unknown in a trial; count: none */
+};
+
+static void add_unknown(void *context, struct wo_view name) {
+  struct needs *needs = context;
+  const struct wo_value value = wo_facts_get(needs->diagnosis->facts, name);
+  if (value.is_known || value.unit == WO_UNIT_NONE || needs->count == NEEDS_MAX) return;
+  for (size_t i = 0; i < needs->count; i++) {
+    if (wo_view_equal(needs->names[i], name)) return;
+  }
+  needs->names[needs->count++] = name;
+}
+
+/* The facts, with something in the place of those that are not known. */
+static struct wo_value trial_value(void *context, struct wo_view name) {
+  const struct needs *needs = context;
+  const struct wo_value value = wo_facts_get(needs->diagnosis->facts, name);
+  for (size_t i = 0; i < needs->count; i++) {
+    if (i == needs->withheld || !wo_view_equal(needs->names[i], name)) continue;
+    if (value.unit == WO_UNIT_BOOL) return wo_value_bool(WO_TRUE);
+    if (value.unit == WO_UNIT_TEXT) return wo_value_text(WO_VIEW("x"));
+    return wo_value_exact(value.unit, 1);
+  }
+  return value;
+}
+
+static bool is_known_in_trial(const struct needs *needs, const struct wo_fix *fix) {
+  struct needs trial = *needs;
+  const struct wo_facts_source source = {.get = trial_value, .context = &trial};
+  return wo_expr_eval(fix->saves_lo, &source).is_known && wo_expr_eval(fix->saves_hi, &source).is_known;
+}
+
+/* Names the facts without which the saving stays unknown whatever else were known. A formula with a way round a fact
+ * (`otherwise`) does not need it; one that no figures make known is withheld on purpose, and needs nothing. */
+static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+  struct needs needs = {.diagnosis = diagnosis};
+  wo_expr_each_fact(fix->saves_lo, add_unknown, &needs);
+  wo_expr_each_fact(fix->saves_hi, add_unknown, &needs);
+  needs.withheld = needs.count;
+  struct wo_view *names = wo_arena_array(diagnosis->arena, needs.count + 1, sizeof *names);
+  if (!names || !is_known_in_trial(&needs, fix)) return;
+  for (size_t i = 0; i < needs.count; i++) {
+    needs.withheld = i;
+    if (!is_known_in_trial(&needs, fix)) names[out->need_count++] = needs.names[i];
+  }
+  out->needs = names;
+}
+
+/* ---- The verdict ---- */
+
+/* No fix frees more than the card holds, and what the refused request itself shrinks by: a share of states that were never on the
+ * card is told in the formula, not as freed bytes. */
+static struct wo_interval cap_saving(const struct wo_diagnosis *diagnosis, struct wo_interval bytes) {
+  const struct wo_value allocated = fact(diagnosis, "oom.allocated");
+  const struct wo_value capacity = fact(diagnosis, "gpu.capacity");
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const bool is_trusted = allocated.is_known && !fact(diagnosis, "oom.contradiction").is_known;
+  if (!is_trusted && !capacity.is_known) return bytes;
+  double most = is_trusted ? allocated.number.hi + (tried.is_known ? tried.number.hi : 0) : capacity.number.mid;
+  if (capacity.is_known && most > capacity.number.mid) most = capacity.number.mid;
+  if (bytes.hi > most) bytes.hi = most;
+  if (bytes.lo > most) bytes.lo = most;
+  bytes.mid = (bytes.lo + bytes.hi) / 2;
+  return bytes;
+}
+
+static enum wo_suffices compare(struct wo_interval saved, const struct wo_shortage *shortage) {
+  if (!shortage->is_known) return WO_SUFFICES_UNKNOWN;
+  if (saved.lo >= shortage->bytes.hi) return WO_SUFFICES_YES;
+  return saved.hi < shortage->bytes.lo ? WO_SUFFICES_NO : WO_SUFFICES_MAYBE;
+}
+
+/* A rule may know better than two independent intervals: states and their saving rest on the same unknown number format. */
+static enum wo_suffices overrule(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, enum wo_suffices verdict) {
+  if (fix->saves_enough && wo_expr_truth(fix->saves_enough, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_YES;
+  if (fix->saves_too_little && wo_expr_truth(fix->saves_too_little, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_NO;
+  return verdict;
+}
+
+bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
+                      struct wo_report_fix *out) {
+  assert(fix && shortage && out);
+  out->cost_rank = fix->cost_rank;
+  if (shortage->is_known) out->shortage_bytes = shortage->bytes;
+  if (fix->saves_lo && fix->saves_hi) {
+    const struct wo_value lo = wo_expr_eval(fix->saves_lo, &diagnosis->source);
+    const struct wo_value hi = wo_expr_eval(fix->saves_hi, &diagnosis->source);
+    if (!lo.is_known || !hi.is_known) {
+      name_needs(diagnosis, fix, out);
+    } else {
+      if (hi.number.hi <= 0) return false;
+      const double low = lo.number.lo > 0 ? lo.number.lo : 0;
+      const double high = hi.number.hi > low ? hi.number.hi : low;
+      const struct wo_interval saved = {low, (low + high) / 2, high};
+      out->has_saves = true;
+      out->saves_bytes = cap_saving(diagnosis, saved);
+      out->saves_formula = wo_template_render(fix->saves_formula, &diagnosis->source, diagnosis->arena, NULL);
+      out->suffices = compare(saved, shortage);
+    }
+  }
+  out->suffices = overrule(diagnosis, fix, out->suffices);
+  return true;
+}
+
+bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *room) {
+  assert(fix && room);
+  const bool is_compared = fix->suffices == WO_SUFFICES_YES || fix->suffices == WO_SUFFICES_MAYBE;
+  if (!fix->has_saves || !is_compared || fix->shortage_bytes.hi <= 0) return false;
+  *room = minus(fix->saves_bytes, fix->shortage_bytes);
+  if (room->hi <= 0 || (fix->suffices == WO_SUFFICES_YES && room->lo < 0)) return false;
+  if (room->lo < 0) room->lo = 0;
+  if (room->mid < room->lo) room->mid = room->lo;
+  return true;
+}
+
+/* ---- The order ---- */
+
+/* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.
+ */
+static unsigned place_of(const struct wo_report_fix *fix) {
+  static const unsigned places[] = {
+      [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
+  const unsigned rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
+  const unsigned first = rank == WO_COST_RANK_MAX ? sizeof places / sizeof places[0] : places[fix->suffices];
+  return first * (WO_COST_RANK_MAX + 1) + (fix->suffices == WO_SUFFICES_UNKNOWN ? 0 : rank);
+}
+
+/* Insertion: a finding has a dozen fixes, and equal ones must keep the order of the rule. */
+void wo_suffice_order(struct wo_report_fix *fixes, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    const struct wo_report_fix fix = fixes[i];
+    size_t at = i;
+    for (; at > 0 && place_of(&fixes[at - 1]) > place_of(&fix); at--) fixes[at] = fixes[at - 1];
+    fixes[at] = fix;
+  }
+}
+
+const char *wo_suffices_name(enum wo_suffices suffices) {
+  static const char *const names[] = {
+      [WO_SUFFICES_UNKNOWN] = "unknown", [WO_SUFFICES_YES] = "yes", [WO_SUFFICES_MAYBE] = "maybe", [WO_SUFFICES_NO] = "no"};
+  return names[suffices];
+}

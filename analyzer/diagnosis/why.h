@@ -1,0 +1,61 @@
+/* How a rule came to its verdict: its clauses one by one, taken apart, with the facts that they looked at. */
+#ifndef WO_WHY_H
+#define WO_WHY_H
+
+#include "analyzer/diagnosis/diagnose.h"
+
+/* One fact that a condition looked at. */
+struct wo_why_fact {
+  struct wo_view name;
+  struct wo_value value;
+  struct wo_view place; /* "file:line"; empty when it comes from no line */
+};
+
+/* One condition of a clause, or a part of one. */
+struct wo_why_step {
+  struct wo_expr_step step;
+  bool is_overlap; /* undecided for rounding alone */
+  const struct wo_why_fact *facts;
+  size_t fact_count; /* of leaves */
+};
+
+/* One clause: "when", "not_when", "for", "against", "already", "conflicts", "changes", "saves.lo", "saves.hi", "let". */
+struct wo_why_clause {
+  const char *part;
+  struct wo_view name; /* of a let: its name; of a change: the knob */
+  struct wo_view say;  /* the text with this job's values; may be empty */
+  struct wo_view source;
+  struct wo_value value; /* of the expression */
+  bool is_overlap;       /* undecided for rounding alone */
+  bool has_weight;
+  double weight;
+  double score; /* after this clause, where it has a weight */
+  const struct wo_why_step *steps;
+  size_t step_count;
+};
+
+struct wo_why {
+  const char *sort; /* "cause" or "fix" */
+  struct wo_view id;
+  struct wo_rule_place place;
+  bool is_fired;         /* it is among what the report shows */
+  struct wo_view reason; /* one sentence: why it fired, or why not */
+  bool has_score;
+  double prior;
+  double score;
+  const struct wo_why_clause *clauses;
+  size_t clause_count;
+};
+
+/* Explains a cause / a fix over the diagnosis' facts. `report` is of the same job. Everything lives in the diagnosis' arena.
+ * WO_E_NOMEM. */
+enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_cause *cause,
+                            struct wo_why *ret_why);
+enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_fix *fix,
+                          struct wo_why *ret_why);
+
+/* Write it for people, and as one JSON object with a final newline. */
+void wo_why_text(const struct wo_why *why, struct wo_text *out);
+void wo_why_json(const struct wo_why *why, struct wo_text *out);
+
+#endif

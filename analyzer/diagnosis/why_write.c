@@ -1,0 +1,153 @@
+/* Writes the explanation of a verdict, for people and as JSON. */
+#include <cjson/cJSON.h>
+
+#include "analyzer/diagnosis/why.h"
+#include "parsers/base/json_out.h"
+
+static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
+
+/* What is undecided for rounding is told from what is undecided because a fact is unknown. */
+static const char *verdict_of(const struct wo_why_step *step) {
+  const struct wo_value *value = &step->step.value;
+  if (value->unit != WO_UNIT_BOOL) return value->is_known ? "value" : "unknown";
+  if (value->truth != WO_UNDECIDED) return truth_names[value->truth];
+  return step->is_overlap ? "undecided" : "unknown";
+}
+
+/* ---- text ---- */
+
+/* Values need an arena only to be shown, and one line's is gone with the line. */
+static void add_value(struct wo_text *out, struct wo_value value) {
+  struct wo_arena arena;
+  wo_arena_init(&arena, (size_t)64 * 1024);
+  wo_text_add_view(out, wo_value_show(&arena, value));
+  wo_arena_done(&arena);
+}
+
+static void add_fact(struct wo_text *out, const struct wo_why_fact *fact, size_t indent) {
+  wo_text_repeat(out, ' ', indent);
+  wo_text_add(out, "%.*s = ", (int)fact->name.len, fact->name.ptr);
+  add_value(out, fact->value);
+  if (fact->place.len > 0) wo_text_add(out, "  [%.*s]", (int)fact->place.len, fact->place.ptr);
+  wo_text_add(out, "\n");
+}
+
+/* A single comparison repeats its clause, so that only its facts are told. */
+static void add_steps(struct wo_text *out, const struct wo_why_clause *clause) {
+  for (size_t i = 0; i < clause->step_count; i++) {
+    const struct wo_why_step *step = &clause->steps[i];
+    const size_t indent = 6 + 2 * (size_t)step->step.depth;
+    if (clause->step_count > 1 || !step->step.is_leaf) {
+      wo_text_repeat(out, ' ', indent);
+      wo_text_add(out, "%-10s %.*s%s\n", verdict_of(step), (int)step->step.source.len, step->step.source.ptr,
+                  step->step.is_definition ? ", that is" : "");
+    }
+    for (size_t k = 0; k < step->fact_count; k++) add_fact(out, &step->facts[k], indent + 2);
+  }
+}
+
+static void add_verdict(struct wo_text *out, const struct wo_why_clause *clause) {
+  if (clause->value.unit != WO_UNIT_BOOL) {
+    add_value(out, clause->value);
+    return;
+  }
+  const bool is_unknown = clause->value.truth == WO_UNDECIDED && !clause->is_overlap;
+  wo_text_add(out, "%s", is_unknown ? "unknown" : truth_names[clause->value.truth]);
+}
+
+static void add_clause(struct wo_text *out, const struct wo_why_clause *clause) {
+  wo_text_add(out, "  %s%s%.*s: ", clause->part, clause->name.len > 0 ? " " : "", (int)clause->name.len,
+              clause->name.len > 0 ? clause->name.ptr : "");
+  add_verdict(out, clause);
+  if (clause->has_weight) wo_text_add(out, "  (weight %.2f, score then %.2f)", clause->weight, clause->score);
+  wo_text_add(out, "\n");
+  const char *const says = clause->value.truth == WO_TRUE ? "says" : "would say";
+  if (clause->say.len > 0) wo_text_add(out, "      %s \"%.*s\"\n", says, (int)clause->say.len, clause->say.ptr);
+  if (clause->source.len > 0) wo_text_add(out, "      %.*s\n", (int)clause->source.len, clause->source.ptr);
+  add_steps(out, clause);
+}
+
+void wo_why_text(const struct wo_why *why, struct wo_text *out) {
+  wo_text_add(out, "%s %.*s, %s %.*s:%llu\n", why->sort, (int)why->id.len, why->id.ptr,
+              why->place.is_user ? "from" : "built in, from", (int)why->place.file.len, why->place.file.ptr,
+              (unsigned long long)why->place.line);
+  wo_text_add(out, "%s: %.*s\n", why->is_fired ? "it fires" : "it does not fire", (int)why->reason.len,
+              why->reason.ptr ? why->reason.ptr : "");
+  if (why->has_score) wo_text_add(out, "score: %.2f, from a prior of %.2f\n", why->score, why->prior);
+  for (size_t i = 0; i < why->clause_count; i++) {
+    wo_text_add(out, "\n");
+    add_clause(out, &why->clauses[i]);
+  }
+}
+
+/* ---- JSON ---- */
+
+/* A value, its bounds where it is a number, and its unit. What is unknown is null. */
+static void put_value(struct wo_json_out *json, cJSON *object, struct wo_value value) {
+  const bool is_number = value.unit == WO_UNIT_NUMBER || value.unit == WO_UNIT_BYTES || value.unit == WO_UNIT_DURATION;
+  wo_json_put(json, object, "unit", cJSON_CreateString(wo_unit_name(value.unit)));
+  if (value.unit == WO_UNIT_BOOL) {
+    wo_json_put(json, object, "value",
+                value.truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value.truth == WO_TRUE));
+  } else if (!value.is_known) {
+    wo_json_put(json, object, "value", cJSON_CreateNull());
+  } else if (value.unit == WO_UNIT_TEXT) {
+    wo_json_put_text(json, object, "value", value.text);
+  } else {
+    wo_json_put(json, object, "value", cJSON_CreateNumber(value.number.mid));
+  }
+  if (!is_number || !value.is_known) return;
+  wo_json_put(json, object, "lo", cJSON_CreateNumber(value.number.lo));
+  wo_json_put(json, object, "hi", cJSON_CreateNumber(value.number.hi));
+}
+
+static void put_step(struct wo_json_out *json, cJSON *array, const struct wo_why_step *step) {
+  cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
+  wo_json_put(json, object, "depth", cJSON_CreateNumber(step->step.depth));
+  wo_json_put_text(json, object, "source", step->step.source);
+  wo_json_put(json, object, "verdict", cJSON_CreateString(verdict_of(step)));
+  cJSON *const facts = wo_json_put(json, object, "facts", cJSON_CreateArray());
+  for (size_t i = 0; i < step->fact_count; i++) {
+    cJSON *const fact = wo_json_push(json, facts, cJSON_CreateObject());
+    wo_json_put_text(json, fact, "name", step->facts[i].name);
+    put_value(json, fact, step->facts[i].value);
+    wo_json_put_text(json, fact, "place", step->facts[i].place);
+  }
+}
+
+static void put_clause(struct wo_json_out *json, cJSON *array, const struct wo_why_clause *clause) {
+  cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
+  wo_json_put(json, object, "part", cJSON_CreateString(clause->part));
+  wo_json_put_text(json, object, "name", clause->name);
+  wo_json_put_text(json, object, "say", clause->say);
+  wo_json_put_text(json, object, "source", clause->source);
+  put_value(json, object, clause->value);
+  if (clause->has_weight) {
+    wo_json_put(json, object, "weight", cJSON_CreateNumber(clause->weight));
+    wo_json_put(json, object, "score", cJSON_CreateNumber(clause->score));
+  }
+  cJSON *const steps = wo_json_put(json, object, "conditions", cJSON_CreateArray());
+  for (size_t i = 0; i < clause->step_count; i++) put_step(json, steps, &clause->steps[i]);
+}
+
+static void put_why(struct wo_json_out *json, cJSON *root, const struct wo_why *why) {
+  wo_json_put(json, root, "schema", cJSON_CreateString("whyoom.why/1"));
+  wo_json_put(json, root, "sort", cJSON_CreateString(why->sort));
+  wo_json_put_text(json, root, "id", why->id);
+  wo_json_put_text(json, root, "file", why->place.file);
+  wo_json_put(json, root, "line", cJSON_CreateNumber((double)why->place.line));
+  wo_json_put_bool(json, root, "built_in", !why->place.is_user);
+  wo_json_put_bool(json, root, "fires", why->is_fired);
+  wo_json_put_text(json, root, "reason", why->reason);
+  wo_json_put(json, root, "prior", why->has_score ? cJSON_CreateNumber(why->prior) : cJSON_CreateNull());
+  wo_json_put(json, root, "score", why->has_score ? cJSON_CreateNumber(why->score) : cJSON_CreateNull());
+  cJSON *const clauses = wo_json_put(json, root, "clauses", cJSON_CreateArray());
+  for (size_t i = 0; i < why->clause_count; i++) put_clause(json, clauses, &why->clauses[i]);
+}
+
+void wo_why_json(const struct wo_why *why, struct wo_text *out) {
+  struct wo_json_out json = {0};
+  cJSON *const root = cJSON_CreateObject();
+  if (root != NULL) put_why(&json, root, why);
+  wo_json_finish(&json, root, out);
+}

@@ -1,0 +1,227 @@
+/* Facts about how the job ended, whatever it ended of: the signal, the code, the driver's report, and what came before. */
+#include "analyzer/facts/facts_ending.h"
+#include "analyzer/story/story.h"
+#include "parsers/base/units.h"
+
+/* Bytes of the words of an ending that rules look through. */
+#define TEXT_BYTES 1200
+
+/* What a shell and torchrun add to a signal's number to make an exit code of it. */
+#define CODE_BASE 128
+
+struct signal_row {
+  int number;
+  const char *name;
+  const char *printed; /* by strsignal, and so by srun, shells and mpirun */
+};
+
+static const struct signal_row signals[] = {
+    {1, "SIGHUP", "Hangup"},
+    {2, "SIGINT", "Interrupt"},
+    {3, "SIGQUIT", "Quit"},
+    {4, "SIGILL", "Illegal instruction"},
+    {6, "SIGABRT", "Aborted"},
+    {7, "SIGBUS", "Bus error"},
+    {8, "SIGFPE", "Floating point exception"},
+    {9, "SIGKILL", "Killed"},
+    {10, "SIGUSR1", "User defined signal 1"},
+    {11, "SIGSEGV", "Segmentation fault"},
+    {12, "SIGUSR2", "User defined signal 2"},
+    {15, "SIGTERM", "Terminated"},
+};
+
+#define SIGNAL_COUNT (sizeof signals / sizeof signals[0])
+
+static void set_text(struct wo_facts *facts, const char *name, struct wo_view value, wo_event_id evidence) {
+  if (value.len > 0) wo_facts_set(facts, name, wo_value_text(value), evidence);
+}
+
+static void set_number(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_exact(WO_UNIT_NUMBER, value), evidence);
+}
+
+static void set_bool(struct wo_facts *facts, const char *name, bool value, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_bool(value ? WO_TRUE : WO_FALSE), evidence);
+}
+
+/* ---- Signals ---- */
+
+static const char *name_of_number(int number) {
+  for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+    if (signals[i].number == number) return signals[i].name;
+  }
+  return NULL;
+}
+
+/* "Segmentation fault (core dumped)", "SIGTERM", "KILL" or "9". */
+static const char *name_of_text(struct wo_view text) {
+  uint64_t number = 0;
+  struct wo_view digits = text;
+  if (wo_number_u64(&digits, 64, &number) == WO_OK && digits.len == 0) return name_of_number((int)number);
+  for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+    if (wo_view_starts(text, signals[i].printed)) return signals[i].name;
+    if (wo_view_is(text, signals[i].name) || wo_view_is(text, signals[i].name + 3)) return signals[i].name;
+  }
+  return NULL;
+}
+
+/* Launchers print a signal as a negative code, shells as 128 and its number. Codes above 128 that are no signal of the table are
+ * codes of the program's own. */
+static const char *name_of_code(double code) {
+  if (code < 0 && code > -64) return name_of_number((int)-code);
+  return code > CODE_BASE && code < CODE_BASE + 64 ? name_of_number((int)code - CODE_BASE) : NULL;
+}
+
+/* NULL when the event tells of none. "Fatal Python error: Bus error" is a crash like a segmentation fault, and says which. */
+static const char *signal_of(const struct wo_event *event) {
+  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
+  const char *name = signal.len > 0 ? name_of_text(signal) : NULL;
+  if (!name) name = name_of_code(wo_event_number(event, WO_FIELD_EXIT_CODE, 0));
+  if (name || event->kind != WO_KIND_SEGFAULT) return name;
+  name = name_of_text(wo_event_text(event, WO_FIELD_MESSAGE));
+  return name ? name : "SIGSEGV";
+}
+
+/* ---- What came before ---- */
+
+/* A task that ended by itself: not one that was ended with the others. */
+static bool is_task_failure(const struct wo_event *event) {
+  if (event->kind == WO_KIND_SECONDARY) return wo_view_has(event->text, "First task exited");
+  if (event->kind != WO_KIND_TASK_EXIT || wo_story_is_accounting(event)) return false;
+  const char *signal = signal_of(event);
+  return !signal || (strcmp(signal, "SIGKILL") != 0 && strcmp(signal, "SIGTERM") != 0);
+}
+
+/* Ends that srun brings about itself, and lines of tasks that it ended. */
+static bool may_be_after_task_failure(const struct wo_event *failure) {
+  if (wo_story_is_accounting(failure)) return false;
+  return failure->kind == WO_KIND_CANCELLED || (failure->kind == WO_KIND_TASK_EXIT && !is_task_failure(failure));
+}
+
+/* srun ends the tasks that are left when one of them has ended (--kill-on-bad-exit, --wait). */
+static void read_task_failure(struct wo_facts *facts, const struct wo_event *failure) {
+  wo_event_id before = WO_EVENT_NONE;
+  if (!may_be_after_task_failure(failure)) return;
+  if (wo_view_is(wo_event_text(failure, WO_FIELD_REASON), "TASK FAILURE")) before = failure->id;
+  for (size_t i = 0; i < facts->job->events.count && before == WO_EVENT_NONE; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->is_quoted || event->span.file != failure->span.file || event->span.line >= failure->span.line) continue;
+    if (is_task_failure(event)) before = event->id;
+  }
+  set_bool(facts, "end.is_after_task_failure", before != WO_EVENT_NONE, before == WO_EVENT_NONE ? failure->id : before);
+}
+
+/* The driver's first report of a fault. 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c makes no failure of them). */
+static void read_xid(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_event *xid = wo_event_field(failure, WO_FIELD_XID) ? failure : NULL;
+  for (size_t i = 0; i < facts->job->events.count && !xid; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const bool is_fault = event->kind == WO_KIND_XID || event->kind == WO_KIND_PROGRAM_ERROR;
+    if (is_fault && !event->is_quoted && wo_event_field(event, WO_FIELD_XID)) xid = event;
+  }
+  if (xid) set_number(facts, "end.xid", wo_event_number(xid, WO_FIELD_XID, 0), xid->id);
+}
+
+/* ---- Words ---- */
+
+/* Appends a part with a blank before it, unless it stands there already; what does not fit is cut. */
+static size_t append(char *text, size_t len, struct wo_view part) {
+  const bool is_there = wo_view_find((struct wo_view){text, len}, part, 0) != WO_NOT_FOUND;
+  if (part.len == 0 || is_there || len + 1 >= TEXT_BYTES) return len;
+  if (len > 0) text[len++] = ' ';
+  const size_t room = TEXT_BYTES - len;
+  const size_t count = part.len < room ? part.len : room;
+  memcpy(text + len, part.ptr, count);
+  return len + count;
+}
+
+/* All that the line and its fields say, for rules that look for words in it. A long message is not in its line as a whole. */
+static struct wo_view words_of(const struct wo_facts *facts, const struct wo_event *event) {
+  static const enum wo_field_id ids[] = {WO_FIELD_EXCEPTION, WO_FIELD_MESSAGE, WO_FIELD_REASON};
+  char text[TEXT_BYTES];
+  size_t len = append(text, 0, event->text);
+  for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) len = append(text, len, wo_event_text(event, ids[i]));
+  return wo_arena_copy(facts->arena, (struct wo_view){text, len});
+}
+
+/* ---- Accounting ---- */
+
+/* Times of the job as a whole. A step's are its own. */
+static void read_times(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const double elapsed = wo_event_number(event, WO_FIELD_ELAPSED_S, -1);
+    const double limit = wo_event_number(event, WO_FIELD_TIME_LIMIT_S, -1);
+    if (event->is_quoted || wo_event_field(event, WO_FIELD_STEP_ID)) continue;
+    if (elapsed >= 0) set_number(facts, "job.elapsed_min", elapsed / 60, event->id);
+    if (limit > 0) set_number(facts, "job.time_limit_min", limit / 60, event->id);
+  }
+}
+
+/* "B:USR1@300": the batch shell gets SIGUSR1 five minutes before the limit. */
+static void read_signal_request(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_SBATCH || event->is_quoted || !wo_view_is(wo_event_text(event, WO_FIELD_KEY), "signal")) continue;
+    set_text(facts, "slurm.signal", wo_event_text(event, WO_FIELD_VALUE), event->id);
+  }
+}
+
+static void read_step(struct wo_facts *facts) {
+  const struct wo_story *story = &facts->job->story;
+  if (story->step < 0) return;
+  set_number(facts, "job.step", (double)story->step, WO_EVENT_NONE);
+  set_text(facts, "job.step_unit", story->step_unit, WO_EVENT_NONE);
+  if (story->step_total > 0) set_number(facts, "job.step_total", (double)story->step_total, WO_EVENT_NONE);
+}
+
+/* What memory failures say stands in oom.text. */
+static bool is_memory(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+}
+
+/* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job tells them. */
+static const struct wo_event *find_code(const struct wo_facts *facts, const struct wo_event *failure) {
+  if (signal_of(failure) || wo_event_number(failure, WO_FIELD_EXIT_CODE, 0) != 0) return failure;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != failure->kind || event->is_quoted || !wo_story_is_accounting(event)) continue;
+    if (signal_of(event) || wo_event_number(event, WO_FIELD_EXIT_CODE, 0) != 0) return event;
+  }
+  return failure;
+}
+
+/* A code of 0 is none that a job ends in failure with. */
+static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_event *event = find_code(facts, failure);
+  const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
+  const char *signal = signal_of(event);
+  if (signal) set_text(facts, "end.signal", wo_view_of(signal), event->id);
+  if (code != 0) set_number(facts, "end.exit_code", code, event->id);
+}
+
+/* Why a job that was cancelled had waited, from any row of accounting. */
+static void read_cancellation(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != WO_KIND_CANCELLED || event->is_quoted || !wo_story_is_accounting(event)) continue;
+    set_text(facts, "end.reason", wo_event_text(event, WO_FIELD_REASON), event->id);
+  }
+}
+
+void wo_facts_read_ending(struct wo_facts *facts) {
+  const struct wo_event *failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+  read_times(facts);
+  read_signal_request(facts);
+  read_step(facts);
+  if (!failure) return;
+  set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
+  if (!is_memory(failure)) set_text(facts, "end.text", words_of(facts, failure), failure->id);
+  set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
+  set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);
+  read_code(facts, failure);
+  read_xid(facts, failure);
+  read_task_failure(facts, failure);
+  if (failure->kind == WO_KIND_CANCELLED) read_cancellation(facts);
+}

@@ -1,0 +1,205 @@
+/* What the host's memory was made of when it ran out, and how much of it the job needed at least. */
+#include "analyzer/facts/facts_ending.h"
+#include "analyzer/story/story.h"
+#include "parsers/base/units.h"
+
+/* Prints of the memory in use from which a rise counts as growth: one step up is what starting looks like. */
+#define GROWTH_PRINTS 4
+
+static void set_bytes(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_exact(WO_UNIT_BYTES, value), evidence);
+}
+
+static void set_true(struct wo_facts *facts, const char *name, wo_event_id evidence) {
+  wo_facts_set(facts, name, wo_value_bool(WO_TRUE), evidence);
+}
+
+static const struct wo_event *failure_of(const struct wo_facts *facts) {
+  return wo_event_get(&facts->job->events, facts->job->story.failure);
+}
+
+static bool is_host_failure(const struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  return failure && wo_kind_class(failure->kind) == WO_CLASS_HOST_MEMORY;
+}
+
+/* Keeps the larger. */
+struct figure {
+  double bytes;
+  wo_event_id evidence;
+};
+
+static void keep_larger(struct figure *figure, double bytes, wo_event_id evidence) {
+  if (bytes > figure->bytes) *figure = (struct figure){bytes, evidence};
+}
+
+/* ---- How much was needed ---- */
+
+/* seff tells the use of all nodes together, of which the mean is the least that one had. Its ending only repeats that figure. */
+static double used_of(const struct wo_event *event) {
+  const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
+  const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
+  if (!wo_view_is(event->pattern_id, "seff") || wo_event_field(event, WO_FIELD_HOST)) return used;
+  return event->kind == WO_KIND_JOB_INFO && nodes >= 1 ? used / nodes : 0;
+}
+
+/* What one event shows of the use of the job on one node. "exceeded memory limit (used > limit)" tells it for the step,
+ * accounting for the largest task, the kernel for one process; the sum of the kernel's table counts shared pages several times,
+ * so it is left out. */
+static void measure(const struct wo_event *event, struct figure *needed) {
+  const enum wo_kind kind = event->kind;
+  const bool is_kill = kind == WO_KIND_CGROUP_OOM || kind == WO_KIND_HOST_OOM;
+  const bool is_monitor = wo_event_field(event, WO_FIELD_TOTAL_BYTES) != NULL;
+  if (is_kill && !is_monitor) {
+    keep_larger(needed, used_of(event), event->id);
+    keep_larger(needed, wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, 0) + wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0),
+                event->id);
+  }
+  if (kind == WO_KIND_JOB_INFO && !wo_event_field(event, WO_FIELD_TOTAL_BYTES)) keep_larger(needed, used_of(event), event->id);
+}
+
+/* A job that was killed at its limit needed more than that; sampled figures often lie below. */
+static void read_needed(struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  struct figure needed = {0, WO_EVENT_NONE};
+  const struct wo_value limit = wo_facts_get(facts, WO_VIEW("host.limit"));
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    if (!facts->job->events.items[i].is_quoted) measure(&facts->job->events.items[i], &needed);
+  }
+  if (needed.bytes > 0) set_bytes(facts, "host.measured", needed.bytes, needed.evidence);
+  if (failure->kind == WO_KIND_CGROUP_OOM && limit.is_known) keep_larger(&needed, limit.number.mid, limit.evidence);
+  if (needed.bytes > 0) set_bytes(facts, "host.needed", needed.bytes, needed.evidence);
+}
+
+/* ---- What it was made of ---- */
+
+/* The kernel's figures of the cgroup. Files in memory include /dev/shm. */
+static void read_cgroup(struct wo_facts *facts, const struct wo_event *event) {
+  if (!wo_view_is(event->pattern_id, "kernel-cgroup-stats")) return;
+  const double file = wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, -1);
+  const double shmem = wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
+  const double anon = wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, -1);
+  if (anon >= 0) set_bytes(facts, "host.group_anon", anon, event->id);
+  if (shmem > 0) set_bytes(facts, "host.group_shmem", shmem, event->id);
+  if (file >= 0) set_bytes(facts, "host.group_cache", file > shmem ? file - shmem : 0, event->id);
+}
+
+/* The kernel's table of all processes; when the node ran out, of all jobs on it. */
+static void read_table(struct wo_facts *facts, const struct wo_event *event) {
+  if (!wo_view_is(event->pattern_id, "kernel-task-table") || !wo_event_field(event, WO_FIELD_LARGEST_BYTES)) return;
+  set_bytes(facts, "host.table_sum", wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
+  set_bytes(facts, "host.table_largest", wo_event_number(event, WO_FIELD_LARGEST_BYTES, 0), event->id);
+  const struct wo_view program = wo_event_text(event, WO_FIELD_PROGRAM);
+  if (program.len > 0) wo_facts_set(facts, "host.table_program", wo_value_text(program), event->id);
+}
+
+/* Data-loader workers call themselves pt_data_worker since PyTorch 2.1; the trainer's message names them in all versions. */
+static bool is_worker_kill(const struct wo_event *event) {
+  if (wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) return false;
+  return wo_view_starts(wo_event_text(event, WO_FIELD_PROGRAM), "pt_data_worker") ||
+         wo_view_is(event->pattern_id, "dataloader-killed");
+}
+
+static void read_parts(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->is_quoted) continue;
+    read_cgroup(facts, event);
+    read_table(facts, event);
+    if (is_worker_kill(event)) set_true(facts, "host.is_worker_killed", event->id);
+    if (wo_view_is(event->pattern_id, "slurm-memory-limit-touched")) set_true(facts, "host.is_limit_touched", event->id);
+  }
+}
+
+/* ---- The node over time ---- */
+
+/* Between the first and the last print, or the rise is that of starting: models are loaded, and states are set up. */
+#define GROWTH_SECONDS 3600
+
+/* Whether both prints bear times of their own that lie far enough apart. */
+static bool are_apart(const struct wo_event *first, const struct wo_event *last) {
+  const struct wo_stamp *a = &first->stamp;
+  const struct wo_stamp *b = &last->stamp;
+  if (a->clock == WO_CLOCK_NONE || a->clock != b->clock || a->is_inherited || b->is_inherited) return false;
+  return b->time_ns - a->time_ns >= GROWTH_SECONDS * WO_NS_PER_S;
+}
+
+/* The last print before the end: "used = 84.52 GB, percent = 67.1%". */
+static void read_node_use(struct wo_facts *facts, const struct wo_event *last) {
+  const double share = wo_event_number(last, WO_FIELD_HOST_USED_PCT, -1) / 100;
+  if (share < 0 || share > 1) return;
+  wo_facts_set(facts, "host.used_share", wo_value_exact(WO_UNIT_NUMBER, share), last->id);
+}
+
+/* Repeated prints of one program ("CPU Virtual Memory: used = 84.52 GB"). Only a rise without a fall counts, beyond what rounding
+ * makes of equal figures. */
+static void read_growth(struct wo_facts *facts) {
+  const struct wo_event *first = NULL;
+  const struct wo_event *last = NULL;
+  size_t prints = 0;
+  bool is_rising = true;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const struct wo_field *used = wo_event_field(event, WO_FIELD_USED_BYTES);
+    if (event->is_quoted || !used || !wo_view_is(event->pattern_id, "memory-deepspeed-host")) continue;
+    if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) is_rising = false;
+    if (!first) first = event;
+    last = event;
+    prints++;
+  }
+  if (!last) return;
+  read_node_use(facts, last);
+  if (!is_rising || prints < GROWTH_PRINTS || !are_apart(first, last)) return;
+  const double rise =
+      wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo - wo_event_field(first, WO_FIELD_USED_BYTES)->number.hi;
+  if (rise > 0) set_bytes(facts, "host.growth", rise, last->id);
+}
+
+/* ---- Where states are offloaded to ---- */
+
+static void read_offload(struct wo_facts *facts) {
+  static const char *const knobs[] = {"optimizer_offload", "param_offload"};
+  for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
+    const struct wo_setting *setting = wo_facts_setting(facts, wo_view_of(knobs[i]));
+    if (!setting || !setting->event) continue;
+    const bool is_disk = wo_view_is_nocase(wo_event_text(setting->event, WO_FIELD_VALUE), "nvme");
+    if (is_disk) set_true(facts, "host.is_offload_nvme", setting->event->id);
+  }
+}
+
+/* ---- Page-locked memory ---- */
+
+/* A failure while batches were copied to page-locked memory is one of the host, though CUDA words it as its own. */
+static void read_pinned(struct wo_facts *facts) {
+  const struct wo_event *failure = failure_of(facts);
+  const struct wo_event *traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
+  if (!failure || failure->kind != WO_KIND_CUDA_OOM) return;
+  const bool is_named = wo_view_has(failure->text, "cudaHostAlloc") || wo_view_has(failure->text, "pin_memory") ||
+                        wo_view_has(failure->text, "cudaHostRegister");
+  const struct wo_view function = traceback ? wo_event_text(traceback, WO_FIELD_INNER_FUNCTION) : (struct wo_view){0};
+  if (is_named || wo_view_has(function, "pin_memory")) set_true(facts, "host.is_pinned", failure->id);
+}
+
+/* ---- Requests per processor and per card ---- */
+
+static void read_shares(struct wo_facts *facts) {
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    const struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
+    struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
+    struct wo_interval bytes;
+    if (event->is_quoted || !wo_view_starts(key, "mem-per-")) continue;
+    if (wo_units_bytes(&value, WO_MIB, &bytes) != WO_OK || bytes.mid <= 0) continue;
+    if (wo_view_is(key, "mem-per-cpu")) set_bytes(facts, "slurm.mem_per_cpu", bytes.mid, event->id);
+    if (wo_view_is(key, "mem-per-gpu")) set_bytes(facts, "slurm.mem_per_gpu", bytes.mid, event->id);
+  }
+}
+
+void wo_facts_read_host_use(struct wo_facts *facts) {
+  read_shares(facts);
+  read_parts(facts);
+  read_growth(facts);
+  read_offload(facts);
+  read_pinned(facts);
+  if (is_host_failure(facts)) read_needed(facts);
+}

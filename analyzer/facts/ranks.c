@@ -1,0 +1,147 @@
+/* Gathers the ranks of a job and works out what their failing together, or alone, tells. */
+#include "analyzer/facts/ranks.h"
+
+#include <stdio.h>
+
+#include "analyzer/story/story.h"
+#include "analyzer/story/timeline.h"
+
+/* Failed ranks that are listed by number. */
+#define LISTED_MAX 12
+
+const char *wo_rank_status_name(enum wo_rank_status status) {
+  static const char *const names[] = {"silent", "followed", "failed"};
+  return names[status];
+}
+
+/* A label that counts processes per node names a rank of the job only where there is one node. */
+static bool has_global_rank(const struct wo_job *job, const struct wo_event *event) {
+  if (event->is_quoted || event->rank < 0 || event->rank >= WO_LIMIT_RANKS) return false;
+  return !event->is_local_rank || job->story.node_count <= 1;
+}
+
+static enum wo_rank_status status_of(enum wo_role role) {
+  if (role == WO_ROLE_FAILURE || role == WO_ROLE_REPEAT) return WO_RANK_FAILED;
+  return role == WO_ROLE_CONSEQUENCE ? WO_RANK_FOLLOWED : WO_RANK_SILENT;
+}
+
+static void note_event(struct wo_rank *row, const struct wo_event *event, enum wo_role role) {
+  const enum wo_rank_status status = status_of(role);
+  const int32_t gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, -1);
+  if (row->host.len == 0) row->host = wo_timeline_host(event);
+  if (row->gpu < 0 && status == WO_RANK_FAILED) row->gpu = gpu;
+  if (status <= row->status) return;
+  row->status = status;
+  row->evidence = event->id;
+}
+
+enum wo_status wo_ranks_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_rank **ret, size_t *ret_count) {
+  struct wo_rank *rows = wo_arena_array(arena, WO_LIMIT_RANKS, sizeof *rows);
+  bool *is_seen = wo_arena_array(arena, WO_LIMIT_RANKS, sizeof *is_seen);
+  if (!rows || !is_seen) return WO_E_NOMEM;
+  for (int32_t rank = 0; rank < WO_LIMIT_RANKS; rank++) {
+    rows[rank] = (struct wo_rank){.rank = rank, .gpu = -1, .evidence = WO_EVENT_NONE};
+  }
+  bool has_some = false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!has_global_rank(job, event) || job->story.roles[i] == WO_ROLE_EARLIER) continue;
+    is_seen[event->rank] = has_some = true;
+    rows[event->rank].is_seen = true;
+    note_event(&rows[event->rank], event, job->story.roles[i]);
+  }
+  size_t count = 0;
+  for (int32_t rank = 0; has_some && rank < WO_LIMIT_RANKS; rank++) {
+    const bool is_silent = !is_seen[rank] && rank < job->story.rank_count && job->story.rank_count <= WO_LIMIT_RANKS;
+    if (is_seen[rank] || is_silent) rows[count++] = rows[rank];
+  }
+  *ret = rows;
+  *ret_count = count;
+  return WO_OK;
+}
+
+/* ---- Facts ---- */
+
+/* "0, 3, 5". */
+static struct wo_view list_ranks(struct wo_arena *arena, const struct wo_rank *rows, size_t count, bool is_failed) {
+  char text[LISTED_MAX * 12 + 8];
+  size_t len = 0;
+  size_t listed = 0;
+  for (size_t i = 0; i < count && listed < LISTED_MAX; i++) {
+    if ((rows[i].status == WO_RANK_FAILED) != is_failed) continue;
+    len += (size_t)snprintf(text + len, sizeof text - len, "%s%d", listed++ > 0 ? ", " : "", (int)rows[i].rank);
+  }
+  return wo_arena_copy(arena, (struct wo_view){text, len});
+}
+
+/* Whether the failed ranks share one host while ranks of another one did not fail; undecided without all hosts. */
+static enum wo_truth is_one_node(const struct wo_rank *rows, size_t count) {
+  struct wo_view host = {0};
+  bool has_other = false;
+  for (size_t i = 0; i < count; i++) {
+    if (rows[i].status != WO_RANK_FAILED) continue;
+    if (rows[i].host.len == 0) return WO_UNDECIDED;
+    if (host.len > 0 && !wo_view_equal(host, rows[i].host)) return WO_FALSE;
+    host = rows[i].host;
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (rows[i].host.len > 0 && !wo_view_equal(host, rows[i].host)) has_other = true;
+  }
+  return host.len > 0 && has_other ? WO_TRUE : WO_UNDECIDED;
+}
+
+/* Processes on the card beside the one that reports: one that is listed without the reporter's own figure is the reporter, as it
+ * is called in a container. */
+static double others_on_card(const struct wo_event *event) {
+  const double listed = wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0);
+  return wo_event_field(event, WO_FIELD_PROCESS_BYTES) ? listed : listed - 1;
+}
+
+/* Whether all ranks of a node put their processes on GPU 0: each report is of GPU 0, and as many processes hold memory there as
+ * the node has ranks; a single other process in a single report may be a stranger's. Cards that CUDA_VISIBLE_DEVICES hands out
+ * one by one are all called GPU 0, but hold one process. */
+static enum wo_truth are_all_on_gpu0(const struct wo_job *job) {
+  const double nodes = job->story.node_count > 1 ? (double)job->story.node_count : 1;
+  const double per_node = (double)job->story.rank_count / nodes;
+  bool is_crowded = false;
+  bool is_sure = false;
+  int32_t first = WO_RANK_UNKNOWN;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->is_quoted || status_of(job->story.roles[i]) != WO_RANK_FAILED || !wo_event_field(event, WO_FIELD_GPU)) continue;
+    if (wo_event_number(event, WO_FIELD_GPU, -1) != 0) return WO_FALSE;
+    const double others = others_on_card(event);
+    if (per_node < 2 || others + 1 < per_node) continue;
+    if (first == WO_RANK_UNKNOWN) first = event->rank;
+    is_crowded = true;
+    is_sure = is_sure || others >= 2 || event->rank != first;
+  }
+  return is_crowded && is_sure ? WO_TRUE : WO_UNDECIDED;
+}
+
+void wo_facts_read_ranks(struct wo_facts *facts) {
+  const struct wo_job *job = facts->job;
+  const struct wo_event *failure = wo_event_get(&job->events, job->story.failure);
+  const struct wo_rank *rows = NULL;
+  size_t count = 0;
+  size_t failed = 0;
+  if (job->story.rank_count > 0) {
+    wo_facts_set(facts, "ranks.total", wo_value_exact(WO_UNIT_NUMBER, job->story.rank_count), WO_EVENT_NONE);
+  }
+  const enum wo_class class = failure ? wo_kind_class(failure->kind) : WO_CLASS_NONE;
+  if (class != WO_CLASS_GPU_MEMORY && class != WO_CLASS_HOST_MEMORY) return;
+  if (wo_ranks_make(job, facts->arena, &rows, &count) != WO_OK) return;
+  for (size_t i = 0; i < count; i++) failed += rows[i].status == WO_RANK_FAILED;
+  wo_facts_set(facts, "ranks.all_on_gpu0", wo_value_bool(are_all_on_gpu0(job)), failure->id);
+  if (failed == 0) return;
+  const bool is_only_rank0 = failed == 1 && failure->rank == 0;
+  wo_facts_set(facts, "ranks.failed_count", wo_value_exact(WO_UNIT_NUMBER, (double)failed), failure->id);
+  wo_facts_set(facts, "ranks.failed", wo_value_text(list_ranks(facts->arena, rows, count, true)), failure->id);
+  if (failed < count) {
+    wo_facts_set(facts, "ranks.not_failed", wo_value_text(list_ranks(facts->arena, rows, count, false)), failure->id);
+  }
+  wo_facts_set(facts, "ranks.is_one_node", wo_value_bool(is_one_node(rows, count)), failure->id);
+  if (job->story.rank_count > 1) {
+    wo_facts_set(facts, "ranks.is_only_rank0", wo_value_bool(is_only_rank0 ? WO_TRUE : WO_FALSE), failure->id);
+  }
+}

@@ -1,0 +1,38 @@
+/* Sizes that tell: which tensor of this job has just the size of the refused request.
+ *
+ * Only shapes that the job gives are tried (its settings, its printed counts, and for a known model's name the table of known
+ * shapes, which is named as an assumption). What does not fit within the printed decimals and the allocator's rounding is not
+ * listed, and nothing is searched for: a formula has no free factor. */
+#ifndef WO_SIZES_H
+#define WO_SIZES_H
+
+#include "analyzer/facts/facts.h"
+
+/* A reading of the request. Texts live in the facts' arena. */
+struct wo_size_reading {
+  struct wo_view id;      /* logits-fp32, logits-16bit, attention-scores-fp32, ...: names of the JSON report */
+  struct wo_view meaning; /* "the fp32 logits" */
+  struct wo_view formula; /* "2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary)" */
+  double bytes;           /* of the tensor, before the allocator rounds it up */
+  bool is_specific;       /* false: powers of two alone, which coincide easily */
+  struct wo_view assumed[WO_LIMIT_SIZE_READINGS]; /* "vocabulary 152064 from the table of known shapes: qwen2.5-7b" */
+  size_t assumed_count;
+};
+
+struct wo_sizes {
+  bool has_request;                                        /* a refused request of a size that can be told apart is known */
+  struct wo_interval request;                              /* its printed interval */
+  struct wo_size_reading readings[WO_LIMIT_SIZE_READINGS]; /* the most telling first */
+  size_t reading_count;                                    /* kept */
+  size_t match_count;                                      /* that fit, kept or not */
+  size_t tried_count;
+  double logits_max_bytes; /* the largest logits that were tried; 0 = none */
+};
+
+/* Works out the readings of the failure. The facts of the failure, the settings and the model must be there. */
+void wo_sizes_find(const struct wo_facts *facts, struct wo_sizes *ret_sizes);
+
+/* Sets the facts "size.". */
+void wo_facts_read_sizes(struct wo_facts *facts);
+
+#endif

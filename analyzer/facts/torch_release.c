@@ -1,0 +1,110 @@
+/* Which release of PyTorch failed: what the inputs print of versions, held against the words of the failure itself.
+ *
+ * A job's inputs may show several environments (the node's, a container's, one that was just installed). The failure's own words
+ * rule some out; of what is left the version nearest above the failure counts, and where none stands there and they differ,
+ * nothing is known. What a program or a list of its packages says beats what a script asked for. */
+#include "analyzer/facts/facts.h"
+#include "parsers/base/exchange/torch_version.h"
+
+/* No last release. */
+#define WO_TORCH_OPEN 9999
+
+struct wording {
+  const char *words;
+  uint16_t first, last;
+};
+
+static const struct wording wordings[] = {
+#define WO_TORCH_WORDING(words, first, last) {words, first, last},
+#include "analyzer/facts/torch_wordings.def"
+#undef WO_TORCH_WORDING
+};
+
+/* Releases that are possible; the event that tells, or NULL when nothing does. */
+struct range {
+  uint16_t first, last;
+  const struct wo_event *event;
+};
+
+static void narrow(struct range *range, const struct wo_event *event) {
+  for (size_t i = 0; i < sizeof wordings / sizeof wordings[0]; i++) {
+    const struct wording *const row = &wordings[i];
+    if (!wo_view_has(event->text, row->words)) continue;
+    if (row->first > range->first) range->first = row->first;
+    if (row->last < range->last) range->last = row->last;
+    if (range->event == NULL) range->event = event;
+  }
+}
+
+/* Words that contradict each other were printed by different programs, and tell nothing. */
+static struct range read_wordings(const struct wo_facts *facts, const struct wo_event *failure) {
+  struct range range = {.first = 0, .last = WO_TORCH_OPEN};
+  if (failure != NULL && (failure->kind == WO_KIND_CUDA_OOM || failure->kind == WO_KIND_HIP_OOM)) narrow(&range, failure);
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    if (wo_view_is(event->pattern_id, "torch-alloc-conf-ignored")) narrow(&range, event);
+  }
+  return range.first > range.last ? (struct range){.first = 0, .last = WO_TORCH_OPEN} : range;
+}
+
+/* Whether the event names a version that can have failed this way, of the wanted sort. */
+static bool is_candidate(const struct wo_event *event, const struct range *range, bool is_pinned, uint16_t *ret_release) {
+  if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) return false;
+  const struct wo_view version = wo_event_text(event, WO_FIELD_TORCH);
+  if (version.len == 0 || !wo_torch_version_parse(version, ret_release)) return false;
+  if (wo_view_is(event->pattern_id, "torch-version-pinned") != is_pinned) return false;
+  return *ret_release >= range->first && *ret_release <= range->last;
+}
+
+/* Above the failure, of the same rank where both tell. */
+static bool is_above(const struct wo_event *event, const struct wo_event *failure) {
+  if (failure == NULL || event->span.file != failure->span.file || event->span.line > failure->span.line) return false;
+  return event->rank == failure->rank || event->rank == WO_RANK_UNKNOWN || failure->rank == WO_RANK_UNKNOWN;
+}
+
+/* The version that counts among those of one sort, or NULL. */
+static const struct wo_event *choose(const struct wo_facts *facts, const struct wo_event *failure, const struct range *range,
+                                     bool is_pinned) {
+  const struct wo_event *any = NULL, *nearest = NULL;
+  uint16_t release = 0, first = 0;
+  bool is_one = true;
+  for (size_t i = 0; i < facts->job->events.count; i++) {
+    const struct wo_event *const event = &facts->job->events.items[i];
+    if (!is_candidate(event, range, is_pinned, &release)) continue;
+    if (any == NULL) first = release;
+    is_one = is_one && release == first;
+    any = event;
+    if (is_above(event, failure) && (nearest == NULL || event->span.line >= nearest->span.line)) nearest = event;
+  }
+  if (nearest != NULL) return nearest;
+  return is_one ? any : NULL;
+}
+
+static void set_release(struct wo_facts *facts, uint16_t first, uint16_t last, wo_event_id evidence) {
+  const struct wo_interval number = {.lo = first, .mid = first, .hi = last};
+  wo_facts_set(facts, "job.torch_release", wo_value_number(WO_UNIT_NUMBER, number), evidence);
+}
+
+void wo_facts_read_torch(struct wo_facts *facts) {
+  const struct wo_event *const failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+  const struct range range = read_wordings(facts, failure);
+  const struct wo_event *event = choose(facts, failure, &range, false);
+  uint16_t release = 0;
+  if (event == NULL) event = choose(facts, failure, &range, true);
+  if (event != NULL && wo_torch_version_parse(wo_event_text(event, WO_FIELD_TORCH), &release)) {
+    wo_facts_set(facts, "job.torch", wo_value_text(wo_event_text(event, WO_FIELD_TORCH)), event->id);
+    set_release(facts, release, release, event->id);
+  } else if (range.event != NULL) {
+    set_release(facts, range.first, range.last, range.event->id);
+  }
+}
+
+const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob) {
+  const struct wo_value release = wo_facts_get(facts, WO_VIEW("job.torch_release"));
+  const struct wo_alias *chosen = &knob->aliases[0];
+  for (size_t i = 0; i < knob->alias_count && release.is_known; i++) {
+    const struct wo_alias *const alias = &knob->aliases[i];
+    if (alias->torch_since > chosen->torch_since && release.number.lo >= alias->torch_since) chosen = alias;
+  }
+  return chosen;
+}

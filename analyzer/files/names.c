@@ -1,0 +1,396 @@
+/* Reads facts off file names. Names are hints: what the content says wins.
+ *
+ * Users name logs by hand and by SLURM's patterns (%j job, %A_%a array and task, %t task), and
+ * launchers add theirs. Everything here looks at the last part of a path: folders are named after
+ * experiments, users and dates. */
+#include "analyzer/files/names.h"
+
+#include <stdio.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/base/number.h"
+
+/* SLURM job ids have at least three digits in practice; shorter numbers in names are versions and counters. */
+#define JOB_ID_DIGITS_MIN 3
+#define JOB_ID_DIGITS_MAX 10
+
+/* A path that ends in a slash has an empty last part; no input has such a name. */
+struct wo_view wo_name_base(struct wo_view path) {
+  const size_t slash = wo_view_find_last(path, WO_VIEW("/"), path.len);
+  return slash == WO_NOT_FOUND ? path : wo_view_skip(path, slash + 1);
+}
+
+static bool is_separator(char c) {
+  return c == '_' || c == '-' || c == '.';
+}
+
+/* The rank that a word says. Separators may stand between the word and its number: "rank3", "rank_3", "rank-03", "task.3". */
+static int32_t rank_by_word(struct wo_view base) {
+  static const char *const words[] = {"rank", "task"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    const struct wo_view word = wo_view_of(words[i]);
+    const size_t at = wo_view_find(base, word, 0);
+    if (at == WO_NOT_FOUND) continue;
+    struct wo_view in = wo_view_skip(base, at + word.len);
+    while (in.len > 0 && is_separator(in.ptr[0])) in = wo_view_skip(in, 1);
+    uint64_t rank = 0;
+    if (wo_number_u64(&in, 1000000, &rank) == WO_OK) return (int32_t)rank;
+  }
+  return WO_RANK_UNKNOWN;
+}
+
+/* Whether a word is a node's name: a usual stem and a number. A card is called "gpu3", a node "gpu03". */
+static bool is_host(struct wo_view word) {
+  static const char *const stems[] = {"node", "nid", "host", "gpu", "cn", "compute", "worker", "server", "dgx", "hgx"};
+  size_t letters = 0;
+  while (letters < word.len && wo_is_alpha(word.ptr[letters])) letters++;
+  size_t end = letters;
+  while (end < word.len && wo_is_digit(word.ptr[end])) end++;
+  const struct wo_view stem = wo_view_sub(word, 0, letters);
+  if (end != word.len || end == letters || (wo_view_is(stem, "gpu") && end - letters < 2)) return false;
+  for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
+    if (wo_view_is(stem, stems[i])) return true;
+  }
+  return false;
+}
+
+/* Whether the last word of the view is a node's name. */
+static bool ends_in_host(struct wo_view view) {
+  size_t start = view.len;
+  while (start > 0 && wo_is_alnum(view.ptr[start - 1])) start--;
+  return is_host(wo_view_skip(view, start));
+}
+
+struct wo_view wo_name_host(struct wo_view path) {
+  struct wo_view rest = wo_name_base(path);
+  while (rest.len > 0) {
+    const struct wo_view word = wo_name_word(&rest);
+    if (is_host(word)) return word;
+  }
+  return (struct wo_view){0};
+}
+
+/* Cuts the last folder or file name off a path. */
+static struct wo_view cut_last(struct wo_view *path) {
+  const struct wo_view base = wo_name_base(*path);
+  *path = wo_view_sub(*path, 0, path->len - base.len > 0 ? path->len - base.len - 1 : 0);
+  return base;
+}
+
+/* The whole word is a number. */
+static bool is_number(struct wo_view word, uint64_t *ret) {
+  return wo_number_u64(&word, 1000000, ret) == WO_OK && word.len == 0;
+}
+
+bool wo_name_attempt(struct wo_view path, struct wo_name_attempt *ret) {
+  const struct wo_view file = cut_last(&path);
+  const struct wo_view folder = cut_last(&path);
+  const struct wo_view attempt = cut_last(&path);
+  const bool is_stream = wo_view_is(file, "stdout.log") || wo_view_is(file, "stderr.log");
+  uint64_t rank = 0;
+  uint64_t number = 0;
+  if (!is_stream || !wo_view_starts(attempt, "attempt_") || !is_number(folder, &rank)) return false;
+  if (!is_number(wo_view_skip(attempt, sizeof "attempt_" - 1), &number)) return false;
+  *ret = (struct wo_name_attempt){.folder = path, .attempt = (int32_t)number, .local_rank = (int32_t)rank};
+  return true;
+}
+
+int32_t wo_name_local_rank(struct wo_view path) {
+  struct wo_name_attempt name;
+  return wo_name_attempt(path, &name) ? name.local_rank : WO_RANK_UNKNOWN;
+}
+
+/* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
+ * task is known by the job in front of it: "slurm-4711_0.out". */
+static bool counts_other_things(struct wo_view head) {
+  static const char *const counted[] = {"epoch",   "step", "iter", "part",  "run",   "try",  "attempt",
+                                        "restart", "seed", "fold", "trial", "array", "node", "job"};
+  const struct wo_view front = wo_view_sub(head, 0, head.len - 1);
+  for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+    if (wo_view_ends(front, counted[i])) return true;
+  }
+  size_t digits = 0;
+  while (digits < front.len && wo_is_digit(front.ptr[front.len - 1 - digits])) digits++;
+  return wo_view_ends(head, "_") && digits > 0 && !ends_in_host(front);
+}
+
+/* As wo_name_number, whatever the number counts. */
+static bool read_numbered(struct wo_view path, struct wo_name_number *ret) {
+  size_t end = path.len;
+  while (end > 0 && (wo_is_alpha(path.ptr[end - 1]) || path.ptr[end - 1] == '.')) end--;
+  size_t at = end;
+  while (at > 0 && wo_is_digit(path.ptr[at - 1])) at--;
+  const bool is_ending = end == path.len || path.ptr[end] == '.';
+  if (at == end || at == 0 || !is_separator(path.ptr[at - 1]) || !is_ending) return false;
+  struct wo_view digits = wo_view_sub(path, at, end);
+  if (wo_number_u64(&digits, WO_LIMIT_INPUT_FILES - 1, &ret->number) != WO_OK) return false;
+  ret->head = wo_view_sub(path, 0, at);
+  ret->tail = wo_view_skip(path, end);
+  return true;
+}
+
+bool wo_name_number(struct wo_view path, struct wo_name_number *ret) {
+  struct wo_name_number numbered;
+  if (!read_numbered(path, &numbered) || counts_other_things(numbered.head)) return false;
+  *ret = numbered;
+  return true;
+}
+
+/* Whether both read the same once numbers behind the first `exact` bytes are taken for equal: with "%N.%t" the node's name stands
+ * in front of the task. */
+static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
+  size_t i = 0;
+  size_t k = 0;
+  while (i < a.len && k < b.len) {
+    if (wo_is_digit(a.ptr[i]) && wo_is_digit(b.ptr[k]) && i >= exact && k >= exact) {
+      while (i < a.len && wo_is_digit(a.ptr[i])) i++;
+      while (k < b.len && wo_is_digit(b.ptr[k])) k++;
+    } else if (a.ptr[i++] != b.ptr[k++]) {
+      return false;
+    }
+  }
+  return i == a.len && k == b.len;
+}
+
+/* The number at the end of a name is a rank when the names that differ only there count from 0 without a gap, and no name stands
+ * without number among them ("train.log", "train.log.1": old logs, put aside). */
+static int32_t rank_by_siblings(struct wo_view path, const char *const *all, size_t count) {
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return WO_RANK_UNKNOWN;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  unsigned char is_seen[WO_LIMIT_INPUT_FILES] = {0};
+  uint64_t highest = 0;
+  uint64_t seen_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view other = wo_view_of(all[i]);
+    struct wo_name_number its;
+    if (wo_view_equal(other, wo_view_sub(own.head, 0, own.head.len - 1))) return WO_RANK_UNKNOWN;
+    if (!read_numbered(other, &its) || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!is_same_pattern(its.head, own.head, folder_len)) continue;
+    if (!is_seen[its.number]) seen_count++;
+    is_seen[its.number] = 1;
+    if (its.number > highest) highest = its.number;
+  }
+  return seen_count >= 2 && seen_count == highest + 1 ? (int32_t)own.number : WO_RANK_UNKNOWN;
+}
+
+bool wo_name_is_node_rank(struct wo_view path, const char *const *all, size_t count) {
+  struct wo_name_number own;
+  if (!wo_name_number(path, &own)) return false;
+  const size_t folder_len = path.len - wo_name_base(path).len;
+  for (size_t i = 0; i < count; i++) {
+    struct wo_name_number its;
+    if (!read_numbered(wo_view_of(all[i]), &its) || its.number != own.number || !wo_view_equal(its.tail, own.tail)) continue;
+    if (!wo_view_equal(its.head, own.head) && is_same_pattern(its.head, own.head, folder_len)) return true;
+  }
+  return false;
+}
+
+int32_t wo_name_rank(struct wo_view path, const char *const *all, size_t count) {
+  const int32_t rank = rank_by_word(wo_name_base(path));
+  return rank != WO_RANK_UNKNOWN ? rank : rank_by_siblings(path, all, count);
+}
+
+/* Whether the input holds evidence of the kind. Linear, once per input. */
+static bool has_kind(const struct wo_event_store *store, uint32_t file, enum wo_kind kind) {
+  for (size_t i = 0; i < store->count; i++) {
+    if (store->items[i].span.file == file && store->items[i].kind == kind) return true;
+  }
+  return false;
+}
+
+/* The format of a trace that is all that the input holds, or an empty view. Outputs of jobs often hold a table of nvidia-smi, and
+ * are logs all the same. */
+static struct wo_view trace_format(const struct wo_event_store *store, uint32_t file, struct wo_view base) {
+  static const struct {
+    const char *pattern;
+    const char *format;
+  } rows[] = {{"smi-dmon", "dmon"},
+              {"smi-query-csv", "query-csv"},
+              {"smi-table", "smi-table"},
+              {"smi-q", "smi-q"},
+              {"smi-query-csv-bare", "query-csv"},
+              {"smi-query-csv-nounits", "query-csv"},
+              {"smi-query-apps", "query-apps"},
+              {"smi-pmon", "pmon"},
+              {"smi-xml", "smi-xml"},
+              {"dcgmi-dmon", "dcgmi"},
+              {"gpustat", "gpustat"},
+              {"gpustat-json", "gpustat"}};
+  struct wo_view pattern = {0};
+  if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return pattern;
+  for (size_t i = 0; i < store->count; i++) {
+    if (store->items[i].span.file != file) continue;
+    const enum wo_kind kind = store->items[i].kind;
+    if (kind != WO_KIND_MONITOR && kind != WO_KIND_GPU_PROCESS) return (struct wo_view){0};
+    if (kind == WO_KIND_MONITOR || pattern.len == 0) pattern = store->items[i].pattern_id;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is(pattern, rows[i].pattern)) return wo_view_of(rows[i].format);
+  }
+  return (struct wo_view){0};
+}
+
+/* Accounting, when the input holds nothing else. The JSON of scontrol and squeue differs from that of sacct in keys: jobs there
+ * have a command or a count of tasks, and no steps. */
+static struct wo_view account_format(const struct wo_event_store *store, uint32_t file) {
+  bool is_scontrol = false;
+  bool is_sacct = false;
+  bool is_jobstats = false;
+  for (size_t i = 0; i < store->count; i++) {
+    const struct wo_event *const event = &store->items[i];
+    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
+    const bool is_json = wo_view_is(event->pattern_id, "sacct-json");
+    const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;
+    if (wo_view_is(event->pattern_id, "scontrol-job") || (is_json && is_control)) {
+      is_scontrol = true;
+    } else if (wo_view_starts(event->pattern_id, "sacct-")) {
+      is_sacct = true;
+    } else if (wo_view_starts(event->pattern_id, "jobstats-")) {
+      is_jobstats = true;
+    } else {
+      return (struct wo_view){0};
+    }
+  }
+  if (is_scontrol) return WO_VIEW("scontrol");
+  if (is_sacct) return WO_VIEW("sacct");
+  return is_jobstats ? WO_VIEW("jobstats") : (struct wo_view){0};
+}
+
+/* By the name's end for what people edit, by a word in it for what tools print. A text file with
+ * #SBATCH lines is a script that lost its ending on the way through a mail. */
+struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
+  const struct wo_view base = wo_name_base(path);
+  const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
+  const bool is_config = wo_view_ends(base, ".yaml") || wo_view_ends(base, ".yml") || wo_view_ends(base, ".json") ||
+                         wo_view_ends(base, ".toml") || wo_view_ends(base, ".ini") || wo_view_ends(base, ".cfg");
+  const bool is_prose = wo_view_ends(base, ".md") || wo_view_ends(base, ".rst") || wo_view_ends(base, ".markdown");
+  if (is_prose) return WO_VIEW("prose");
+  const bool is_stream = wo_view_ends(base, ".out") || wo_view_ends(base, ".err") || wo_view_ends(base, ".log");
+  if (is_script || (has_kind(store, file, WO_KIND_SBATCH) && wo_view_ends(base, ".txt"))) return WO_VIEW("sbatch");
+  if (wo_view_has(base, "scontrol")) return WO_VIEW("scontrol");
+  if (wo_view_has(base, "sacct")) return WO_VIEW("sacct");
+  const struct wo_view trace = trace_format(store, file, base);
+  if (trace.len > 0) return trace;
+  const struct wo_view account = is_stream ? (struct wo_view){0} : account_format(store, file);
+  if (account.len > 0) return account;
+  if (is_config) return WO_VIEW("config");
+  if (wo_view_has(base, "dmon")) return WO_VIEW("dmon");
+  return WO_VIEW("log");
+}
+
+struct wo_view wo_name_word(struct wo_view *rest) {
+  size_t len = 0;
+  while (len < rest->len && !is_separator(rest->ptr[len])) len++;
+  const struct wo_view word = wo_view_sub(*rest, 0, len);
+  *rest = wo_view_skip(*rest, len + 1);
+  return word;
+}
+
+bool wo_name_is_stream(struct wo_view path) {
+  static const char *const streams[] = {"out", "err", "log", "stdout", "stderr"};
+  struct wo_view rest = wo_name_base(path);
+  while (rest.len > 0) {
+    const struct wo_view word = wo_name_word(&rest);
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+      if (wo_view_is_nocase(word, streams[i])) return true;
+    }
+  }
+  return false;
+}
+
+/* SLURM's own name for the log of an array's task, "slurm-12_3.out": there even a short number is a job. */
+static bool is_default_array_name(struct wo_view base) {
+  struct wo_view rest = base;
+  uint64_t number = 0;
+  if (!wo_view_starts(rest, "slurm-")) return false;
+  rest = wo_view_skip(rest, sizeof "slurm-" - 1);
+  if (wo_number_u64(&rest, UINT32_MAX, &number) != WO_OK || !wo_view_starts(rest, "_")) return false;
+  rest = wo_view_skip(rest, 1);
+  return wo_number_u64(&rest, UINT32_MAX, &number) == WO_OK && (wo_view_is(rest, ".out") || wo_view_is(rest, ".err"));
+}
+
+/* The first run of digits that stands alone: not part of a word ("gpt2"), nor the head of one
+ * ("70b"), and of a length that ids have. What follows an underscore is the array task. */
+struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
+  const struct wo_view base = wo_name_base(path);
+  const size_t digits_min = is_default_array_name(base) ? 1 : JOB_ID_DIGITS_MIN;
+  *ret_array_task = -1;
+  for (size_t at = 0; at < base.len; at++) {
+    if (!wo_is_digit(base.ptr[at]) || (at > 0 && wo_is_alnum(base.ptr[at - 1]))) continue;
+    size_t end = at;
+    while (end < base.len && wo_is_digit(base.ptr[end])) end++;
+    const bool is_word = end < base.len && wo_is_alpha(base.ptr[end]);
+    if (!is_word && end - at >= digits_min && end - at <= JOB_ID_DIGITS_MAX) {
+      struct wo_view task = wo_view_skip(base, end);
+      uint64_t index = 0;
+      if (wo_view_starts(task, "_")) {
+        task = wo_view_skip(task, 1);
+        if (wo_number_u64(&task, 10000000, &index) == WO_OK) *ret_array_task = (int64_t)index;
+      }
+      return wo_view_sub(base, at, end);
+    }
+    at = end;
+  }
+  return (struct wo_view){0};
+}
+
+/* Numbers in the names of scripts and configurations are sizes and dates. */
+struct wo_view wo_name_job(struct wo_view path, int64_t *ret_array_task) {
+  *ret_array_task = -1;
+  return wo_name_is_stream(path) ? wo_name_id(path, ret_array_task) : (struct wo_view){0};
+}
+
+/* ---- Lists of hosts ---- */
+
+#define HOST_BYTES 200
+
+/* Cuts the next item off a list at a comma outside of brackets. */
+static struct wo_view cut_item(struct wo_view *list) {
+  size_t depth = 0;
+  size_t at = 0;
+  while (at < list->len && (list->ptr[at] != ',' || depth > 0)) {
+    if (list->ptr[at] == '[') depth++;
+    if (list->ptr[at] == ']' && depth > 0) depth--;
+    at++;
+  }
+  const struct wo_view item = wo_view_sub(*list, 0, at);
+  *list = wo_view_skip(*list, at + 1);
+  return item;
+}
+
+/* "03-06" or "9". The width keeps leading zeros. False for anything else. */
+static bool read_range(struct wo_view text, uint64_t *ret_first, uint64_t *ret_last, int *ret_width) {
+  const size_t dash = wo_view_find_char(text, '-', 0);
+  *ret_width = (int)(dash == WO_NOT_FOUND ? text.len : dash);
+  if (*ret_width > 9 || wo_number_u64(&text, UINT32_MAX, ret_first) != WO_OK) return false;
+  *ret_last = *ret_first;
+  if (text.len == 0) return true;
+  text = wo_view_skip(text, 1);
+  return wo_number_u64(&text, UINT32_MAX, ret_last) == WO_OK && text.len == 0 && *ret_last >= *ret_first;
+}
+
+void wo_name_each_host(struct wo_view list, bool (*fn)(void *context, struct wo_view host), void *context) {
+  char host[HOST_BYTES + 32];
+  while (list.len > 0) {
+    const struct wo_view item = wo_view_trim(cut_item(&list));
+    const size_t open = wo_view_find_char(item, '[', 0);
+    const size_t close = wo_view_find_char(item, ']', 0);
+    if (item.len == 0 || item.len > HOST_BYTES) continue;
+    if (open == WO_NOT_FOUND) {
+      if (!fn(context, item)) return;
+      continue;
+    }
+    struct wo_view ranges = wo_view_sub(item, open + 1, close == WO_NOT_FOUND ? item.len : close);
+    while (ranges.len > 0) {
+      uint64_t first = 0;
+      uint64_t last = 0;
+      int width = 0;
+      if (!read_range(wo_view_cut(&ranges, ','), &first, &last, &width)) continue;
+      for (uint64_t i = first; i <= last; i++) {
+        const int len = snprintf(host, sizeof host, "%.*s%0*llu", (int)open, item.ptr, width, (unsigned long long)i);
+        if (!fn(context, (struct wo_view){host, (size_t)len})) return;
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/* Private to patch_*.c. */
+#ifndef WO_PATCH_INTERNAL_H
+#define WO_PATCH_INTERNAL_H
+
+#include "analyzer/patch/patch.h"
+#include "parsers/base/status.h"
+#include "parsers/base/text.h"
+#include "parsers/base/view.h"
+
+/* The next line of *rest, with its line end; the last may have none. Empty at the end. */
+struct wo_view wo__patch_take_line(struct wo_view *rest);
+
+/* Reads a plain file to its end; *ret_text is released with wo_text_done. WO_E_KIND for links and devices. */
+enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct wo_err *err);
+
+/* A new content on the disk beside its file, which it is not yet. */
+struct wo__patch_draft {
+  char path[4096]; /* empty: there is none */
+};
+
+/* Writes a draft with the mode of the file at `path`. WO_E_KIND for a file that nobody may write; WO_E_IO, WO_E_LIMIT. */
+enum wo_status wo__patch_draft(const char *path, struct wo_view content, struct wo__patch_draft *ret_draft, struct wo_err *err);
+
+/* Gives the draft the file's name, if the file still holds `before` (else WO_E_RANGE); the draft is gone in any case. Without a
+ * draft it does nothing. WO_E_IO. */
+enum wo_status wo__patch_commit(const char *path, struct wo_view before, struct wo__patch_draft *draft, struct wo_err *err);
+
+/* Takes a draft away; nothing without one. */
+void wo__patch_drop(struct wo__patch_draft *draft);
+
+/* Finds the line of a script where the variable gets its value that some command gives to `key` (`--key $NAME`, dashes and
+ * underscores alike). True when there is one such line only and it says `value`: then line, byte and key (a view of content) of
+ * *edit are set. */
+bool wo__patch_find_variable(struct wo_view content, struct wo_view key, struct wo_view value, struct wo_patch_edit *edit);
+
+#endif

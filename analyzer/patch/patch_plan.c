@@ -1,0 +1,157 @@
+/* Which lines of which files a fix changes. See patch.h.
+ *
+ * Only scripts and configurations are changed; a setting that shows in a log alone is told, as nobody knows where it is set. */
+#include "analyzer/patch/patch.h"
+#include "analyzer/patch/patch_internal.h"
+
+enum { VALUE_BYTES = 64, PATH_BYTES = 1024 };
+
+struct planner {
+  const struct wo_report *report;
+  struct wo_arena *arena;
+  struct wo_patch_edit *edits;
+  size_t count;
+  struct wo_text *notes;
+};
+
+static bool is_editable(const struct wo_job_input *input) {
+  return !input->is_compressed && !input->is_unreadable &&
+         (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
+}
+
+/* "--batch-size 8", "batch_size: 8", "\"batch_size\": 8", "export X=8" -> 8. */
+static struct wo_view value_of(struct wo_view spelled, struct wo_view key) {
+  const size_t at = wo_view_find(spelled, key, 0);
+  if (at == WO_NOT_FOUND) return (struct wo_view){0};
+  struct wo_view value = wo_view_skip(spelled, at + key.len);
+  while (value.len > 0 && (value.ptr[0] == '"' || value.ptr[0] == ':' || value.ptr[0] == '=' || value.ptr[0] == ' '))
+    value = wo_view_skip(value, 1);
+  if (value.len > 0 && value.ptr[value.len - 1] == '"') value.len--;
+  return value;
+}
+
+/* The value that the search settled on, where it is not the proposed one; accumulation grows by as much as the batch shrinks. */
+static bool find_number(const struct wo_report_change *change, const struct wo_report_fix *fix, const struct wo_choice *choice,
+                        char *buf, size_t cap) {
+  double value = 0;
+  if (wo_view_is(change->knob, "micro_batch")) value = choice->micro_batch;
+  if (wo_view_is(change->knob, "seq_len")) value = choice->seq_len;
+  for (size_t i = 0; i < fix->change_count && wo_view_is(change->knob, "grad_accum") && choice->micro_batch > 0; i++) {
+    if (wo_view_is(fix->changes[i].knob, "micro_batch") && change->from.is_known && fix->changes[i].from.is_known)
+      value = change->from.number.mid * fix->changes[i].from.number.mid / choice->micro_batch;
+  }
+  if (!(value >= 1 && value < 1e9) || value != (double)(uint32_t)value) return false;
+  snprintf(buf, cap, "%u", (unsigned)value);
+  return true;
+}
+
+static void note(struct planner *planner, const struct wo_report_change *change, const char *why) {
+  wo_text_add(planner->notes, "whyoom: ");
+  wo_text_add_view(planner->notes, change->spelled);
+  wo_text_add(planner->notes, ": %s\n", why);
+}
+
+/* A file that sets it, when the setting that counts is a log's: the script of the same key. */
+static const struct wo_event *find_place(const struct planner *planner, const struct wo_report_change *change) {
+  const struct wo_job *const job = planner->report->job;
+  const struct wo_event *const event = wo_event_get(&job->events, change->where);
+  return event && event->span.file < job->input_count && is_editable(&job->inputs[event->span.file]) ? event : NULL;
+}
+
+/* Settings of the environment go into the script that is submitted, where they are not set yet. */
+static enum wo_status add_line(struct planner *planner, const struct wo_report_change *change) {
+  const struct wo_job *const job = planner->report->job;
+  for (size_t i = 0; i < job->input_count; i++) {
+    if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
+    planner->edits[planner->count++] = (struct wo_patch_edit){.path = job->inputs[i].path, .to = change->spelled};
+    return WO_OK;
+  }
+  note(planner, change, "no batch script is among the files given; set it where the job is started");
+  return WO_OK;
+}
+
+/* The text to write: the number that the search settled on, else the proposed one. Empty when the line cannot be changed by
+ * itself. */
+static struct wo_view new_value(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
+                                const struct wo_report_change *change, struct wo_view key) {
+  char number[VALUE_BYTES];
+  if (find_number(change, fix, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
+  return value_of(change->spelled, key);
+}
+
+/* The edit of the line in one script where a variable gives the value; line 0 where none does. */
+static enum wo_status find_variable(struct planner *planner, const struct wo_job_input *input, struct wo_patch_edit *edit) {
+  struct wo_text text = {0};
+  struct wo_err err = {0};
+  const struct wo_view key = edit->key;
+  const enum wo_status status = wo__patch_read(input->path.ptr, &text, &err);
+  if (status != WO_OK) return status == WO_E_NOMEM ? status : WO_OK;
+  edit->path = input->path;
+  if (wo__patch_find_variable((struct wo_view){text.ptr, text.len}, key, edit->value, edit))
+    edit->key = wo_arena_copy(planner->arena, edit->key);
+  wo_text_done(&text);
+  return edit->key.ptr ? WO_OK : WO_E_NOMEM;
+}
+
+/* A log shows the value that a script's variable gave: `MB=8`, `--micro-batch-size "$MB"`. */
+static enum wo_status add_variable(struct planner *planner, const struct wo_event *event, struct wo_view to, bool *ret_is_added) {
+  const struct wo_job *const job = planner->report->job;
+  struct wo_patch_edit edit = {
+      .key = wo_event_text(event, WO_FIELD_KEY), .value = wo_event_text(event, WO_FIELD_VALUE), .to = to};
+  *ret_is_added = false;
+  for (size_t i = 0; i < job->input_count && edit.line == 0; i++) {
+    if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
+    if (find_variable(planner, &job->inputs[i], &edit) != WO_OK) return WO_E_NOMEM;
+  }
+  *ret_is_added = edit.line > 0;
+  if (edit.line > 0) planner->edits[planner->count++] = edit;
+  return WO_OK;
+}
+
+static enum wo_status add_change(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
+                                 const struct wo_report_change *change) {
+  const struct wo_event *const event = find_place(planner, change);
+  const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
+  if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
+  if (!seen && wo_view_starts(change->spelled, "export ")) return add_line(planner, change);
+  const struct wo_view to = seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : change->spelled;
+  bool is_added = false;
+  if (!event && seen && to.len > 0 && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
+  if (is_added) return WO_OK;
+  if (!event) {
+    note(planner, change, "it is set in none of the scripts and configurations given; change it where the job sets it");
+  } else if (to.len == 0) {
+    note(planner, change, "its line cannot be changed by itself");
+  } else {
+    planner->edits[planner->count++] =
+        (struct wo_patch_edit){.path = planner->report->job->inputs[event->span.file].path,
+                               .line = event->span.line,
+                               .byte = event->span.byte,
+                               .key = wo_event_text(event, WO_FIELD_KEY),
+                               .value = wo_event_text(event, WO_FIELD_VALUE),
+                               .to = to,
+                               .is_command = wo_view_is(wo_event_text(event, WO_FIELD_ORIGIN), "command")};
+  }
+  return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
+}
+
+enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
+                             size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
+                             size_t *ret_count, struct wo_text *notes) {
+  struct planner planner = {.report = report, .arena = arena, .notes = notes};
+  planner.edits = wo_arena_array(arena, WO_PATCH_EDITS_MAX, sizeof *planner.edits);
+  if (!planner.edits) return WO_E_NOMEM;
+  for (size_t i = 0; i < choice_count; i++) {
+    const struct wo_report_fix *const fix = &fixes[choices[i].proposal];
+    for (size_t k = 0; k < fix->change_count; k++) {
+      if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
+    }
+    for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
+      const struct wo_report_change told = {.spelled = fix->commands[k]};
+      note(&planner, &told, "a change of the program, which is yours to make");
+    }
+  }
+  *ret_edits = planner.edits;
+  *ret_count = planner.count;
+  return WO_OK;
+}

@@ -1,0 +1,190 @@
+/* All of `whyoom verify --patch`: plan, read, change, show, and write when asked to. See patch.h. */
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "analyzer/patch/patch.h"
+#include "analyzer/patch/patch_internal.h"
+#include "parsers/base/clean.h"
+
+enum { SHOWN_BYTES = 1024, LEFT_MAX = 4 };
+
+struct file {
+  struct wo_view path;
+  struct wo_text before, after;
+  char *absolute; /* path without links and dots in its folder; NULL when it could not be found out */
+  struct wo__patch_draft draft;
+};
+
+static void add_path(struct wo_text *errors, struct wo_view path) {
+  char text[SHOWN_BYTES];
+  wo_text_add(errors, "whyoom: ");
+  wo_text_add_view(errors, wo_clean_utf8(path, text, sizeof text));
+}
+
+static void tell(struct wo_text *errors, struct wo_view path, const struct wo_err *err) {
+  char text[SHOWN_BYTES];
+  add_path(errors, path);
+  wo_text_add(errors, ": ");
+  wo_text_add_view(errors, wo_clean_utf8(wo_view_of(err->message), text, sizeof text));
+  wo_text_add(errors, "\n");
+}
+
+static struct wo_view view_of(const struct wo_text *text) {
+  return (struct wo_view){text->ptr, text->len};
+}
+
+/* The paths of inputs are NUL-terminated copies in the job's arena. */
+static bool change_file(struct file *file, const struct wo_patch_edit *edits, size_t count, struct wo_text *errors) {
+  struct wo_err err = {0};
+  enum wo_status status = wo__patch_read(file->path.ptr, &file->before, &err);
+  if (status == WO_OK) status = wo_patch_apply(view_of(&file->before), edits, count, file->path, &file->after, &err);
+  if (status != WO_OK) tell(errors, file->path, &err);
+  return status == WO_OK;
+}
+
+/* The same setting with the old value elsewhere in the file may be another command's, or the one that counts: who wrote it knows.
+ */
+static void tell_left(const struct file *file, const struct wo_patch_edit *edit, struct wo_text *errors) {
+  uint64_t line = 0;
+  if (edit->line == 0 || !wo_view_equal(edit->path, file->path) || wo_view_equal(edit->value, edit->to)) return;
+  for (int i = 0; i < LEFT_MAX && (line = wo_patch_find_left(view_of(&file->after), edit, line + 1)) > 0; i++) {
+    char text[SHOWN_BYTES];
+    add_path(errors, file->path);
+    wo_text_add(errors, ":%llu: also sets ", (unsigned long long)line);
+    wo_text_add_view(errors, wo_clean_utf8(edit->key, text, sizeof text));
+    wo_text_add(errors, " to ");
+    wo_text_add_view(errors, wo_clean_utf8(edit->value, text, sizeof text));
+    wo_text_add(errors, ", and is left as it is\n");
+  }
+}
+
+static size_t list_files(const struct wo_patch_edit *edits, size_t count, struct file *files) {
+  size_t file_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t k = 0;
+    while (k < file_count && !wo_view_equal(files[k].path, edits[i].path)) k++;
+    if (k == file_count) files[file_count++] = (struct file){.path = edits[i].path};
+  }
+  return file_count;
+}
+
+/* ---- Names in the diff ---- */
+
+/* "folder/file" -> what the folder is called from the root, and the file's name as it is. NULL when the folder is not there any
+ * more. */
+static char *find_absolute(struct wo_view path) {
+  char folder[PATH_MAX];
+  size_t name = path.len;
+  while (name > 0 && path.ptr[name - 1] != '/') name--;
+  if (name >= sizeof folder) return NULL;
+  snprintf(folder, sizeof folder, "%.*s.", (int)name, path.ptr);
+  char *const real = realpath(folder, NULL);
+  if (!real) return NULL;
+  const size_t cap = strlen(real) + 1 + (path.len - name) + 1;
+  char *const absolute = malloc(cap);
+  const char *const slash = strcmp(real, "/") == 0 ? "" : "/";
+  if (absolute) snprintf(absolute, cap, "%s%s%.*s", real, slash, (int)(path.len - name), path.ptr + name);
+  free(real);
+  return absolute;
+}
+
+/* The part of an absolute path below a folder; empty when it is not below it. */
+static struct wo_view below(const char *absolute, const char *folder) {
+  const struct wo_view path = wo_view_of(absolute);
+  const size_t len = strlen(folder);
+  if (strcmp(folder, "/") == 0) return wo_view_skip(path, 1);
+  if (!wo_view_starts(path, folder) || path.len <= len + 1 || path.ptr[len] != '/') return (struct wo_view){0};
+  return wo_view_skip(path, len + 1);
+}
+
+/* Whether all files lie below `here`; false, too, when that cannot be found out, which *ret_is_known tells. */
+static bool are_below(struct file *files, size_t count, const char *here, bool *ret_is_known) {
+  bool are_all = true;
+  *ret_is_known = here != NULL;
+  for (size_t i = 0; i < count && *ret_is_known; i++) {
+    files[i].absolute = find_absolute(files[i].path);
+    *ret_is_known = files[i].absolute != NULL;
+    are_all = are_all && *ret_is_known && below(files[i].absolute, here).len > 0;
+  }
+  return are_all;
+}
+
+/* Files below the current folder are named from there; when one is not, all are named from the root, so that the diff applies as
+ * a whole. False when names cannot be found out. */
+static bool show_files(struct file *files, size_t count, struct wo_text *out, struct wo_text *errors) {
+  char *const here = realpath(".", NULL);
+  bool is_known = false, is_changed = false;
+  const bool is_here = are_below(files, count, here, &is_known);
+  for (size_t i = 0; i < count && is_known; i++) {
+    const struct wo_view before = view_of(&files[i].before), after = view_of(&files[i].after);
+    wo_patch_diff(below(files[i].absolute, is_here ? here : "/"), before, after, out);
+    is_changed = is_changed || !wo_view_equal(before, after);
+  }
+  free(here);
+  if (!is_known) wo_text_add(errors, "whyoom: --patch: the folders of the files cannot be found out\n");
+  if (is_known && is_changed && !is_here)
+    wo_text_add(errors, "whyoom: --patch: not all files are below this folder: apply it with patch -d / -p1\n");
+  return is_known;
+}
+
+/* ---- Writing ---- */
+
+/* All drafts are on their disks before the first file gets its new content. */
+static bool write_files(struct file *files, size_t count, struct wo_text *errors) {
+  bool is_done = true;
+  for (size_t i = 0; i < count && is_done; i++) {
+    struct wo_err err = {0};
+    if (wo_view_equal(view_of(&files[i].before), view_of(&files[i].after))) continue;
+    is_done = wo__patch_draft(files[i].path.ptr, view_of(&files[i].after), &files[i].draft, &err) == WO_OK;
+    if (!is_done) tell(errors, files[i].path, &err);
+  }
+  for (size_t i = 0; i < count; i++) {
+    struct wo_err err = {0};
+    if (!is_done) {
+      wo__patch_drop(&files[i].draft);
+    } else if (wo__patch_commit(files[i].path.ptr, view_of(&files[i].before), &files[i].draft, &err) != WO_OK) {
+      tell(errors, files[i].path, &err);
+      is_done = false;
+    }
+  }
+  return is_done;
+}
+
+/* All files are changed in memory before the first is shown or written. */
+static bool run_files(struct file *files, size_t count, const struct wo_patch_edit *edits, size_t edit_count, bool is_writing,
+                      struct wo_text *out, struct wo_text *errors) {
+  for (size_t i = 0; i < count; i++) {
+    if (!change_file(&files[i], edits, edit_count, errors)) return false;
+  }
+  if (!show_files(files, count, out, errors)) return false;
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < edit_count; k++) tell_left(&files[i], &edits[k], errors);
+  }
+  return !is_writing || write_files(files, count, errors);
+}
+
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+                                  const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
+                                  struct wo_text *errors) {
+  struct wo_arena arena;
+  struct file files[WO_PATCH_EDITS_MAX];
+  const struct wo_patch_edit *edits = NULL;
+  size_t count = 0;
+  assert(report && out && errors);
+  const size_t told = errors->len;
+  wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+  bool is_done = wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
+  const bool is_whole = errors->len == told; /* the plan tells what it leaves */
+  const size_t file_count = is_done ? list_files(edits, count, files) : 0;
+  if (!is_done) wo_text_add(errors, "whyoom: %s\n", wo_status_text(WO_E_NOMEM));
+  is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);
+  for (size_t i = 0; i < file_count; i++) {
+    wo_text_done(&files[i].before);
+    wo_text_done(&files[i].after);
+    free(files[i].absolute);
+  }
+  wo_arena_done(&arena);
+  if (!is_done) return WO_PATCH_FAILED;
+  return is_whole ? WO_PATCH_WHOLE : WO_PATCH_PARTIAL;
+}

@@ -1,0 +1,660 @@
+/* The report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json).
+ *
+ * In: struct wo_report. Out: JSON text, two blanks of indentation. What is unknown is null or a
+ * missing key, never zero. Sizes, lines and offsets are written as exact integers (as raw numbers:
+ * cJSON's own go through double and may get an exponent). cJSON builds and prints; whatever it
+ * cannot allocate makes the text failed and empty.
+ *
+ * For programs: keys never change their meaning within a schema, new ones may come. Order is for
+ * people who look at the file; readers must not rely on it, but a diff of two reports does. */
+#include <assert.h>
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "analyzer/diagnosis/ladder.h"
+#include "analyzer/report/report_text.h"
+#include "analyzer/facts/sizes.h"
+#include "parsers/base/json_out.h"
+#include "parsers/base/units.h"
+
+#ifndef WHYOOM_VERSION
+#define WHYOOM_VERSION "unknown"
+#endif
+
+enum { ID_BYTES = 24 };
+
+/* What every part needs. Items that cannot be made are counted as failed and left out. */
+struct writer {
+  const struct wo_report *report;
+  const struct wo_job *job;
+  struct wo_json_out json;
+};
+
+/* ---- Values ---- */
+
+/* A time as RFC 3339, as far as the log tells it. No zone is written, since most logs name none;
+ * the times of one report compare with each other. */
+static void put_time(struct writer *w, cJSON *object, const char *key, int64_t time_ns) {
+  char text[48];
+  const bool is_known = time_ns != WO_TIME_UNKNOWN;
+  wo_json_put(&w->json, object, key,
+              is_known ? cJSON_CreateString(wo_units_time_text(time_ns, text, sizeof text)) : cJSON_CreateNull());
+}
+
+/* "e7", or null. Ids are texts so that nobody computes with them; they hold within one report only. */
+static cJSON *id_item(wo_event_id id) {
+  char text[ID_BYTES];
+  if (id == WO_EVENT_NONE) return cJSON_CreateNull();
+  snprintf(text, sizeof text, "e%" PRId32, id);
+  return cJSON_CreateString(text);
+}
+
+/* An array of evidence ids, in the order in which an argument names them. */
+static void put_ids(struct writer *w, cJSON *object, const char *key, const wo_event_id *ids, size_t count) {
+  cJSON *const array = wo_json_put_array(&w->json, object, key);
+  for (size_t i = 0; i < count; i++) wo_json_push(&w->json, array, id_item(ids[i]));
+}
+
+/* The ids of all events that play the given role. */
+static void put_role_ids(struct writer *w, cJSON *object, const char *key, enum wo_role role) {
+  const struct wo_story *const story = &w->job->story;
+  cJSON *const array = wo_json_put_array(&w->json, object, key);
+  for (size_t i = 0; story->roles != NULL && i < w->job->events.count; i++) {
+    if (story->roles[i] == role) wo_json_push(&w->json, array, id_item((wo_event_id)i));
+  }
+}
+
+/* A value of the rule language; unknown is null. Durations are nanoseconds, and sizes bytes,
+ * whatever the log printed. The nominal value only: whoever needs the interval finds it beside. */
+static cJSON *value_item(struct writer *w, const struct wo_value *value) {
+  if (!value->is_known) return cJSON_CreateNull();
+  switch (value->unit) {
+  case WO_UNIT_BOOL:
+    return value->truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value->truth == WO_TRUE);
+  case WO_UNIT_TEXT:
+    return wo_json_text(&w->json, value->text);
+  case WO_UNIT_BYTES:
+  case WO_UNIT_DURATION:
+    return wo_json_number(round(value->number.mid));
+  case WO_UNIT_NUMBER:
+    return wo_json_number(value->number.mid);
+  case WO_UNIT_NONE:
+    break;
+  }
+  return cJSON_CreateNull();
+}
+
+/* The unit as the schema names it. The rule language has one unit for counts and ratios, the schema
+ * tells them apart by value: a ratio that happens to be whole is called a count. */
+static const char *unit_name(const struct wo_value *value) {
+  switch (value->unit) {
+  case WO_UNIT_BOOL:
+    return "bool";
+  case WO_UNIT_BYTES:
+    return "bytes";
+  case WO_UNIT_DURATION:
+    return "ns";
+  case WO_UNIT_TEXT:
+    return "text";
+  case WO_UNIT_NUMBER:
+  case WO_UNIT_NONE:
+    break;
+  }
+  return value->number.mid == floor(value->number.mid) ? "count" : "ratio";
+}
+
+/* ---- Job ---- */
+
+/* The files. A path is what the user gave, so that a reader can find the file again; "unknown" is a format of its own. */
+static void put_inputs(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "inputs");
+  for (size_t i = 0; i < w->job->input_count; i++) {
+    const struct wo_job_input *const input = &w->job->inputs[i];
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put(&w->json, object, "path", wo_json_text(&w->json, input->path));
+    wo_json_put(&w->json, object, "format", wo_json_text(&w->json, input->format.len > 0 ? input->format : WO_VIEW("unknown")));
+    wo_json_put_count(&w->json, object, "bytes", input->bytes);
+    wo_json_put_count(&w->json, object, "lines", input->lines);
+    wo_json_put_bool(&w->json, object, "compressed", input->is_compressed);
+    wo_json_put_bool(&w->json, object, "unreadable", input->is_unreadable);
+    wo_json_put_texts(&w->json, object, "notes", input->notes, input->note_count);
+  }
+}
+
+/* The runs of files that hold several. The index counts within all of them, from 1 as people count. */
+static void put_runs(struct writer *w, cJSON *job) {
+  cJSON *const array = wo_json_put_array(&w->json, job, "runs");
+  for (size_t i = 0; i < w->job->story.run_count; i++) {
+    const struct wo_run *const run = &w->job->story.runs[i];
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_count(&w->json, object, "index", i + 1);
+    wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[run->file].path));
+    wo_json_put_count(&w->json, object, "first_line", run->first_line);
+    wo_json_put_count(&w->json, object, "last_line", run->last_line);
+    wo_json_put_text(&w->json, object, "job_id", run->job_id);
+    wo_json_put_name(&w->json, object, "outcome", wo_outcome_name(run->outcome));
+    wo_json_put_known(&w->json, object, "step_first", run->step_first);
+    wo_json_put_known(&w->json, object, "step_last", run->step_last);
+    wo_json_put_bool(&w->json, object, "current", run->is_current);
+    wo_json_put(&w->json, object, "evidence", id_item(run->failure));
+  }
+}
+
+/* Who failed and who followed. `uncertain` says that another rank may have been first. */
+static void put_ranks(struct writer *w, cJSON *job) {
+  const struct wo_story *const story = &w->job->story;
+  cJSON *const array = wo_json_put_array(&w->json, job, "rank_table");
+  for (size_t i = 0; i < w->report->rank_count; i++) {
+    const struct wo_rank *const rank = &w->report->ranks[i];
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put_count(&w->json, object, "rank", (uint64_t)rank->rank);
+    wo_json_put_text(&w->json, object, "host", rank->host);
+    wo_json_put_known(&w->json, object, "gpu", rank->gpu);
+    wo_json_put_name(&w->json, object, "status", wo_rank_status_name(rank->status));
+    wo_json_put(&w->json, object, "evidence", id_item(rank->evidence));
+  }
+  wo_json_put_bool(&w->json, job, "order_uncertain", story->is_order_uncertain);
+  wo_json_put(&w->json, job, "order_rival", id_item(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
+}
+
+/* What is known of the job as a whole. Nodes is empty, not null, when none is known: readers can always loop over it. */
+static void put_job(struct writer *w, cJSON *root) {
+  const struct wo_story *const story = &w->job->story;
+  cJSON *const object = wo_json_put_object(&w->json, root, "job");
+  wo_json_put_text(&w->json, object, "id", story->job_id);
+  wo_json_put_known(&w->json, object, "array_task", story->array_task);
+  wo_json_put_texts(&w->json, object, "nodes", story->nodes, story->node_count);
+  wo_json_put_known(&w->json, object, "ranks", story->rank_count);
+  wo_json_put_name(&w->json, object, "outcome", wo_outcome_name(story->outcome));
+  put_ids(w, object, "outcome_evidence", story->outcome_evidence, story->outcome_evidence_count);
+  put_role_ids(w, object, "recovered", WO_ROLE_RECOVERED);
+  put_runs(w, object);
+  put_ranks(w, object);
+}
+
+/* The node of a failure: of the line's prefix, or the single one that the message names. */
+static struct wo_view host_of(const struct wo_event *event) {
+  if (event->host.len > 0) return event->host;
+  const struct wo_view named = wo_event_text(event, WO_FIELD_HOST);
+  const bool is_list = wo_view_find_char(named, '[', 0) != WO_NOT_FOUND || wo_view_find_char(named, ',', 0) != WO_NOT_FOUND;
+  return is_list ? (struct wo_view){NULL, 0} : named;
+}
+
+/* The first failure that was not survived. The step is the last one seen before it, hence a property of the story and not of the
+ * event. */
+static void put_failure(struct writer *w, cJSON *root) {
+  const struct wo_story *const story = &w->job->story;
+  const struct wo_event *const event = wo_event_get(&w->job->events, story->failure);
+  if (event == NULL) {
+    wo_json_put(&w->json, root, "failure", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, root, "failure");
+  wo_json_put_name(&w->json, object, "kind", wo_kind_name(event->kind));
+  wo_json_put_known(&w->json, object, "rank", event->rank);
+  wo_json_put_bool(&w->json, object, "rank_inferred", story->is_rank_inferred);
+  wo_json_put_text(&w->json, object, "host", host_of(event));
+  wo_json_put_known(&w->json, object, "gpu", (int64_t)wo_event_number(event, WO_FIELD_GPU, -1));
+  put_time(w, object, "time", event->time_ns);
+  wo_json_put_known(&w->json, object, "step", story->step);
+  wo_json_put_known(&w->json, object, "step_total", story->step_total);
+  wo_json_put_text(&w->json, object, "step_unit", story->step_unit);
+  wo_json_put_text(&w->json, object, "phase", story->phase);
+  wo_json_put(&w->json, object, "evidence", id_item(event->id));
+  wo_json_put(&w->json, object, "traceback", id_item(story->traceback));
+  put_role_ids(w, object, "consequences", WO_ROLE_CONSEQUENCE);
+}
+
+/* ---- Findings ---- */
+
+/* Arguments keep the order of the report: the heaviest first. */
+static void put_arguments(struct writer *w, cJSON *finding, const char *key, const struct wo_argument *arguments, size_t count) {
+  cJSON *const array = wo_json_put_array(&w->json, finding, key);
+  for (size_t i = 0; i < count; i++) {
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put(&w->json, object, "text", wo_json_text(&w->json, arguments[i].text));
+    wo_json_put(&w->json, object, "weight", wo_json_number(arguments[i].weight));
+    put_ids(w, object, "evidence", arguments[i].evidence, arguments[i].evidence_count);
+  }
+}
+
+/* Changed settings. "to" is the value, "spelled" the same in the words of the user's framework: programs want the one, people the
+ * other. */
+static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+  cJSON *const array = wo_json_put_array(&w->json, fix_object, "changes");
+  for (size_t i = 0; i < fix->change_count; i++) {
+    const struct wo_report_change *const change = &fix->changes[i];
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, change->knob));
+    wo_json_put(&w->json, object, "from", value_item(w, &change->from));
+    wo_json_put(&w->json, object, "to", value_item(w, &change->to));
+    wo_json_put_text(&w->json, object, "spelled", change->spelled);
+    wo_json_put(&w->json, object, "where", id_item(change->where));
+  }
+}
+
+/* What a fix frees, as an interval: a single number would promise more than is known. */
+static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+  if (!fix->has_saves) {
+    wo_json_put(&w->json, fix_object, "saves_bytes", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, fix_object, "saves_bytes");
+  wo_json_put_bytes(&w->json, object, "lo", fix->saves_bytes.lo);
+  wo_json_put_bytes(&w->json, object, "hi", fix->saves_bytes.hi);
+  wo_json_put_text(&w->json, object, "formula", fix->saves_formula);
+}
+
+/* What the fix leaves free. */
+static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+  struct wo_interval room;
+  if (!wo_suffice_headroom(fix, &room)) {
+    wo_json_put(&w->json, fix_object, "headroom_bytes", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, fix_object, "headroom_bytes");
+  wo_json_put_bytes(&w->json, object, "lo", room.lo);
+  wo_json_put_bytes(&w->json, object, "hi", room.hi);
+}
+
+/* What `whyoom verify` found out; null in a diagnosis. */
+static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof *proof) {
+  if (proof == NULL) {
+    wo_json_put(&w->json, fix_object, "proof", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, fix_object, "proof");
+  wo_json_put_name(&w->json, object, "on", proof->on);
+  wo_json_put_name(&w->json, object, "pattern", proof->pattern);
+  wo_json_put_bool(&w->json, object, "fits", proof->fits);
+  wo_json_put_bytes(&w->json, object, "peak_reserved_bytes", proof->peak_reserved_bytes);
+  wo_json_put_bytes(&w->json, object, "margin_bytes", proof->margin_bytes);
+}
+
+/* One proposal. */
+static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "id", wo_json_text(&w->json, fix->id));
+  wo_json_put(&w->json, object, "title", wo_json_text(&w->json, fix->title));
+  put_changes(w, object, fix);
+  put_saves(w, object, fix);
+  wo_json_put_name(&w->json, object, "suffices", wo_suffices_name(fix->suffices));
+  put_headroom(w, object, fix);
+  wo_json_put_texts(&w->json, object, "needs", fix->needs, fix->need_count);
+  cJSON *const cost = wo_json_put_object(&w->json, object, "cost");
+  wo_json_put(&w->json, cost, "rank", fix->cost_rank > 0 ? wo_json_number(fix->cost_rank) : cJSON_CreateNull());
+  wo_json_put_text(&w->json, cost, "speed", fix->cost_speed);
+  wo_json_put_text(&w->json, cost, "accuracy", fix->cost_accuracy);
+  wo_json_put_text(&w->json, cost, "effort", fix->cost_effort);
+  wo_json_put_texts(&w->json, object, "commands", fix->commands, fix->command_count);
+  wo_json_put_texts(&w->json, object, "notes", fix->notes, fix->note_count);
+  put_proof(w, object, fix->proof);
+}
+
+/* One finding. The family is the stable vocabulary, the id is finer; both are given because both are asked for. */
+static void put_finding(struct writer *w, cJSON *array, const struct wo_report_finding *finding) {
+  assert(finding->cause != NULL && finding->score >= 0 && finding->score <= 1);
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "id", wo_json_text(&w->json, finding->cause->id));
+  wo_json_put(&w->json, object, "family", wo_json_text(&w->json, finding->cause->family));
+  wo_json_put(&w->json, object, "title", wo_json_text(&w->json, finding->title));
+  wo_json_put(&w->json, object, "summary", wo_json_text(&w->json, finding->summary));
+  wo_json_put_name(&w->json, object, "confidence", wo__confidence_name(finding->confidence));
+  wo_json_put(&w->json, object, "score", wo_json_number(finding->score));
+  wo_json_put_bool(&w->json, object, "is_failure", finding->cause->is_failure);
+  put_arguments(w, object, "for", finding->for_, finding->for_count);
+  put_arguments(w, object, "against", finding->against, finding->against_count);
+  wo_json_put_texts(&w->json, object, "would_tell", finding->would_tell, finding->would_tell_count);
+  cJSON *const fixes = wo_json_put_array(&w->json, object, "fixes");
+  for (size_t i = 0; i < finding->fix_count; i++) put_fix(w, fixes, &finding->fixes[i]);
+  wo_json_put_texts(&w->json, object, "not_proposed", finding->not_proposed, finding->not_proposed_count);
+}
+
+/* ---- Memory and facts ----
+ *
+ * A printed "17.66 GiB" stands for every size that prints so. The nominal value comes first, as a plain integer that most readers
+ * want; lo and hi are there for those who add sizes up and must know how far off the sum can be. */
+
+/* A size and the interval that its printed form stands for. */
+static void put_interval(struct writer *w, cJSON *object, const char *key, struct wo_interval bytes) {
+  assert(bytes.lo <= bytes.mid && bytes.mid <= bytes.hi);
+  wo_json_put_bytes(&w->json, object, key, bytes.mid);
+  wo_json_put_bytes(&w->json, object, "lo", bytes.lo);
+  wo_json_put_bytes(&w->json, object, "hi", bytes.hi);
+}
+
+/* The card. Parts are given also when they contradict each other, with the flag that says so: leaving them out would hide the
+ * very thing that a reader must see. */
+static void put_memory(struct writer *w, cJSON *root) {
+  const struct wo_report_memory *const memory = &w->report->memory;
+  if (!w->report->has_memory) {
+    wo_json_put(&w->json, root, "memory", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, root, "memory");
+  /* A card of no bytes does not exist: zero is how an unknown capacity arrives. */
+  const bool has_capacity = memory->capacity_bytes.mid > 0;
+  wo_json_put_known(&w->json, object, "gpu", memory->gpu);
+  wo_json_put(&w->json, object, "capacity_bytes",
+              has_capacity ? wo_json_number(round(memory->capacity_bytes.mid)) : cJSON_CreateNull());
+  wo_json_put_bool(&w->json, object, "contradictory", memory->is_contradictory);
+  cJSON *const parts = wo_json_put_array(&w->json, object, "parts");
+  for (size_t i = 0; i < memory->part_count; i++) {
+    cJSON *const part = wo_json_push(&w->json, parts, cJSON_CreateObject());
+    wo_json_put(&w->json, part, "name", wo_json_text(&w->json, memory->parts[i].name));
+    put_interval(w, part, "bytes", memory->parts[i].bytes);
+  }
+  wo_json_put_texts(&w->json, object, "arithmetic", memory->arithmetic, memory->arithmetic_count);
+}
+
+/* One tensor that has the size of the request. */
+static void put_reading(struct writer *w, cJSON *array, const struct wo_size_reading *reading) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "id", wo_json_text(&w->json, reading->id));
+  wo_json_put(&w->json, object, "meaning", wo_json_text(&w->json, reading->meaning));
+  wo_json_put(&w->json, object, "formula", wo_json_text(&w->json, reading->formula));
+  wo_json_put_bytes(&w->json, object, "bytes", reading->bytes);
+  wo_json_put_bool(&w->json, object, "specific", reading->is_specific);
+  wo_json_put_texts(&w->json, object, "assumed", reading->assumed, reading->assumed_count);
+}
+
+/* What was missing when the failure came: fixes are measured by it. */
+static void put_shortage(struct writer *w, cJSON *root) {
+  const struct wo_shortage shortage = w->report->shortage;
+  cJSON *const object = wo_json_put(&w->json, root, "shortage", shortage.is_known ? cJSON_CreateObject() : cJSON_CreateNull());
+  if (shortage.is_known)
+    put_interval(w, object, "bytes", shortage.bytes), wo_json_put_text(&w->json, object, "formula", shortage.formula);
+}
+
+/* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
+ * chance hit is. */
+static void put_request(struct writer *w, cJSON *root) {
+  const struct wo_sizes *const sizes = w->report->request;
+  if (sizes == NULL) {
+    wo_json_put(&w->json, root, "request", cJSON_CreateNull());
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, root, "request");
+  put_interval(w, object, "bytes", sizes->request);
+  wo_json_put_count(&w->json, object, "tried", sizes->tried_count);
+  wo_json_put_count(&w->json, object, "fitting", sizes->match_count);
+  cJSON *const readings = wo_json_put_array(&w->json, object, "readings");
+  for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
+}
+
+/* A known fact under its dotted name; unknown ones are left out. lo and hi come only where the printed number left some doubt. */
+static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
+  const struct wo_value *const value = &fact->value;
+  if (!value->is_known) return;
+  w->json.scratch.len = 0;
+  wo_text_add_view(&w->json.scratch, fact->name);
+  if (w->json.scratch.is_failed || fact->name.len == 0) {
+    w->json.is_failed = true;
+    return;
+  }
+  cJSON *const object = wo_json_put_object(&w->json, facts, w->json.scratch.ptr); /* the key is copied */
+  wo_json_put(&w->json, object, "value", value_item(w, value));
+  wo_json_put_name(&w->json, object, "unit", unit_name(value));
+  wo_json_put(&w->json, object, "evidence", id_item(value->evidence));
+  const bool has_number = value->unit != WO_UNIT_TEXT && value->unit != WO_UNIT_BOOL;
+  if (!has_number || value->number.lo == value->number.hi) return;
+  const bool is_whole = value->unit != WO_UNIT_NUMBER; /* bytes and nanoseconds */
+  wo_json_put(&w->json, object, "lo", wo_json_number(is_whole ? round(value->number.lo) : value->number.lo));
+  wo_json_put(&w->json, object, "hi", wo_json_number(is_whole ? round(value->number.hi) : value->number.hi));
+}
+
+/* Consequences by sort. Every single one stands in the evidence with its role. */
+static void put_folds(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "folded");
+  for (size_t i = 0; i < w->report->fold_count; i++) {
+    cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+    wo_json_put(&w->json, object, "what", wo_json_text(&w->json, w->report->folds[i].what));
+    wo_json_put_count(&w->json, object, "count", w->report->folds[i].count);
+    wo_json_put_count(&w->json, object, "ranks", w->report->folds[i].rank_count);
+  }
+}
+
+/* ---- Evidence ---- */
+
+/* A field by its type: sizes are whole bytes, counts and ratios whatever they are. */
+static void put_field(struct writer *w, cJSON *fields, const struct wo_field *field) {
+  const char *const name = wo_field_name(field->id);
+  switch (wo_field_type_of(field->id)) {
+  case WO_FIELD_TYPE_TEXT:
+    wo_json_put(&w->json, fields, name, wo_json_text(&w->json, field->text));
+    break;
+  case WO_FIELD_TYPE_BYTES:
+    wo_json_put_bytes(&w->json, fields, name, field->number.mid);
+    break;
+  case WO_FIELD_TYPE_COUNT:
+  case WO_FIELD_TYPE_RATIO:
+    wo_json_put(&w->json, fields, name, wo_json_number(field->number.mid));
+    break;
+  }
+}
+
+/* The part that an event plays, or NULL for none; the key is then left out. */
+static const char *role_name(enum wo_role role) {
+  switch (role) {
+  case WO_ROLE_FAILURE:
+    return "failure";
+  case WO_ROLE_CONSEQUENCE:
+    return "consequence";
+  case WO_ROLE_RECOVERED:
+    return "recovered";
+  case WO_ROLE_REPEAT:
+    return "repeat";
+  case WO_ROLE_EARLIER:
+    return "earlier_run";
+  case WO_ROLE_NONE:
+    break;
+  }
+  return NULL;
+}
+
+/* One piece of evidence. Keys that are seldom true are left out when they are not: a report can hold thousands of these. */
+static void put_event(struct writer *w, cJSON *array, const struct wo_event *event, enum wo_role role) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  const bool has_file = event->span.file < w->job->input_count;
+  wo_json_put(&w->json, object, "id", id_item(event->id));
+  wo_json_put_name(&w->json, object, "kind", wo_kind_name(event->kind));
+  wo_json_put_text(&w->json, object, "path", has_file ? w->job->inputs[event->span.file].path : (struct wo_view){NULL, 0});
+  wo_json_put_count(&w->json, object, "line", event->span.line);
+  wo_json_put_count(&w->json, object, "byte", event->span.byte);
+  wo_json_put_count(&w->json, object, "length", event->span.length);
+  wo_json_put_known(&w->json, object, "rank", event->rank);
+  wo_json_put_text(&w->json, object, "host", event->host);
+  put_time(w, object, "time", event->time_ns);
+  if (role_name(role) != NULL) wo_json_put_name(&w->json, object, "role", role_name(role));
+  if (event->of != WO_EVENT_NONE) wo_json_put(&w->json, object, "of", id_item(event->of));
+  if (event->is_quoted) wo_json_put(&w->json, object, "quoted", cJSON_CreateTrue());
+  wo_json_put_text(&w->json, object, "pattern", event->pattern_id);
+  wo_json_put(&w->json, object, "text", wo_json_text(&w->json, event->text));
+  cJSON *const fields = wo_json_put_object(&w->json, object, "fields");
+  for (uint32_t i = 0; i < event->field_count; i++) put_field(w, fields, &event->fields[i]);
+}
+
+/* All evidence. The position in the store is the id, so that "e7" is found by counting as well as by searching. */
+static void put_evidence(struct writer *w, cJSON *root) {
+  const struct wo_event_store *const events = &w->job->events;
+  const enum wo_role *const roles = w->job->story.roles;
+  cJSON *const array = wo_json_put_array(&w->json, root, "evidence");
+  for (size_t i = 0; i < events->count && !w->json.is_failed; i++) {
+    assert(events->items[i].id == (wo_event_id)i);
+    put_event(w, array, &events->items[i], roles == NULL ? WO_ROLE_NONE : roles[i]);
+  }
+  wo_json_put_count(&w->json, root, "evidence_dropped", events->dropped);
+}
+
+/* ---- Traces ---- */
+
+static void put_figure(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
+  wo_json_put(&w->json, object, key, figure.is_known ? wo_json_number(figure.value) : cJSON_CreateNull());
+}
+
+static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
+  if (figure.is_known) figure.value = round(figure.value);
+  put_figure(w, object, key, figure);
+}
+
+/* A slope and the ends of its interval, or null. */
+static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_report_slope *slope) {
+  if (!slope->is_known) {
+    wo_json_put(&w->json, object, key, cJSON_CreateNull());
+    return;
+  }
+  cJSON *const item = cJSON_CreateObject();
+  wo_json_put(&w->json, object, key, item);
+  put_figure(w, item, "value", (struct wo_report_figure){true, slope->value.mid});
+  put_figure(w, item, "lo", (struct wo_report_figure){true, slope->value.lo});
+  put_figure(w, item, "hi", (struct wo_report_figure){true, slope->value.hi});
+}
+
+/* One card of one trace. What the trace has no column for is null: most of them lack something. */
+static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_monitor *monitor) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  assert(monitor->file < w->job->input_count);
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[monitor->file].path));
+  wo_json_put_count(&w->json, object, "gpu", (uint64_t)monitor->gpu);
+  wo_json_put_count(&w->json, object, "samples", monitor->samples);
+  put_figure_bytes(w, object, "fb_peak_bytes", monitor->fb_peak_bytes);
+  put_figure_bytes(w, object, "fb_last_bytes", monitor->fb_last_bytes);
+  put_figure(w, object, "fb_slope_bytes_per_s", monitor->fb_slope_bytes_per_s);
+  put_figure(w, object, "fb_slope_bytes_per_sample", monitor->fb_slope_bytes_per_sample);
+  put_figure(w, object, "sm_mean_pct", monitor->sm_mean_pct);
+  put_figure_bytes(w, object, "capacity_bytes", monitor->capacity_bytes);
+  put_figure(w, object, "active_samples", monitor->active_samples);
+  put_figure(w, object, "sm_active_mean_pct", monitor->sm_active_mean_pct);
+  put_figure(w, object, "idle_pct", monitor->idle_pct);
+  put_slope(w, object, "fb_trend_bytes_per_s", &monitor->fb_trend_per_s);
+  put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->fb_trend_per_sample);
+  put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->fb_late_rise_bytes);
+  wo_json_put(&w->json, object, "note", monitor->lack.len > 0 ? wo_json_text(&w->json, monitor->lack) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "evidence", id_item(monitor->evidence));
+}
+
+static void put_process(struct writer *w, cJSON *array, const struct wo_report_process *process) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  assert(process->file < w->job->input_count);
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->file].path));
+  put_figure(w, object, "gpu", (struct wo_report_figure){process->gpu >= 0, process->gpu});
+  put_figure(w, object, "pid", (struct wo_report_figure){process->pid > 0, (double)process->pid});
+  wo_json_put(&w->json, object, "name", process->name.len > 0 ? wo_json_text(&w->json, process->name) : cJSON_CreateNull());
+  wo_json_put_count(&w->json, object, "samples", process->samples);
+  put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
+  wo_json_put(&w->json, object, "evidence", id_item(process->evidence));
+}
+
+static void put_steps_row(struct writer *w, cJSON *array, const struct wo_report_steps *row) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->file].path));
+  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, row->figure));
+  wo_json_put(&w->json, object, "rank", row->rank >= 0 ? cJSON_CreateNumber(row->rank) : cJSON_CreateNull());
+  wo_json_put(&w->json, object, "is_of_last_run", cJSON_CreateBool(row->is_counted));
+  wo_json_put_count(&w->json, object, "prints", row->samples);
+  wo_json_put(&w->json, object, "step_unit",
+              row->step_unit.len > 0 ? wo_json_text(&w->json, row->step_unit) : cJSON_CreateNull());
+  put_figure(w, object, "first_step", row->step_first);
+  put_figure(w, object, "last_step", row->step_last);
+  put_figure(w, object, "peak_step", row->step_peak);
+  put_figure_bytes(w, object, "first_bytes", (struct wo_report_figure){row->first_bytes.is_known, row->first_bytes.value.mid});
+  put_figure_bytes(w, object, "last_bytes", (struct wo_report_figure){row->last_bytes.is_known, row->last_bytes.value.mid});
+  put_figure_bytes(w, object, "peak_bytes", (struct wo_report_figure){row->peak_bytes.is_known, row->peak_bytes.value.mid});
+  put_figure_bytes(w, object, "lowest_bytes", (struct wo_report_figure){row->lowest_bytes.is_known, row->lowest_bytes.value.mid});
+  put_slope(w, object, "slope_bytes_per_step", &row->slope_bytes_per_step);
+  put_figure_bytes(w, object, "late_rise_bytes", row->late_rise_bytes);
+  put_figure_bytes(w, object, "jump_bytes", row->jump_bytes);
+  put_figure_bytes(w, object, "jump_from_bytes", row->jump_from_bytes);
+  put_figure(w, object, "jump_step", row->jump_step);
+  wo_json_put(&w->json, object, "jump_line",
+              row->jump_line > 0 ? cJSON_CreateNumber((double)row->jump_line) : cJSON_CreateNull());
+  put_figure_bytes(w, object, "fall_bytes", row->fall_bytes);
+  wo_json_put_count(&w->json, object, "falls", row->falls);
+  wo_json_put_count(&w->json, object, "restarts", row->restarts);
+  wo_json_put_count(&w->json, object, "wraps", row->wraps);
+  wo_json_put_count(&w->json, object, "first_line", row->line_first);
+  wo_json_put_count(&w->json, object, "last_line", row->line_last);
+  wo_json_put(&w->json, object, "evidence", id_item(row->evidence));
+}
+
+static void put_steps(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "steps");
+  for (size_t i = 0; i < w->report->step_row_count; i++) put_steps_row(w, array, &w->report->steps[i]);
+}
+
+static void put_monitors(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "monitors");
+  for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+  cJSON *const processes = wo_json_put_array(&w->json, root, "gpu_processes");
+  for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
+}
+
+/* ---- Settings ---- */
+
+/* What a knob is set to, and the values that do not count with the reason. */
+static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
+  cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
+  wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));
+  wo_json_put(&w->json, object, "value", value_item(w, &setting->value));
+  wo_json_put(&w->json, object, "spelled", wo_json_text(&w->json, setting->spelled));
+  wo_json_put(&w->json, object, "evidence", id_item(setting->value.evidence));
+  cJSON *const others = wo_json_put_array(&w->json, object, "others");
+  for (size_t i = 0; i < setting->other_count; i++) {
+    cJSON *const other = wo_json_push(&w->json, others, cJSON_CreateObject());
+    wo_json_put(&w->json, other, "value", value_item(w, &setting->others[i].value));
+    wo_json_put(&w->json, other, "evidence", id_item(setting->others[i].value.evidence));
+    wo_json_put(&w->json, other, "why_not", wo_json_text(&w->json, setting->others[i].why_not));
+    wo_json_put_bool(&w->json, other, "conflict", setting->others[i].is_conflict);
+  }
+}
+
+static void put_settings(struct writer *w, cJSON *root) {
+  cJSON *const array = wo_json_put_array(&w->json, root, "settings");
+  for (size_t i = 0; i < w->report->setting_count; i++) put_setting(w, array, &w->report->settings[i]);
+}
+
+/* ---- The whole ---- */
+
+/* The keys in the order in which people read them; the long lists come last. */
+static void put_report(struct writer *w, cJSON *root) {
+  const struct wo_report *const report = w->report;
+  wo_json_put_name(&w->json, root, "schema", "whyoom.report/1");
+  cJSON *const tool = wo_json_put_object(&w->json, root, "tool");
+  wo_json_put_name(&w->json, tool, "name", "whyoom");
+  wo_json_put_name(&w->json, tool, "version", WHYOOM_VERSION);
+  put_inputs(w, root);
+  put_job(w, root);
+  put_failure(w, root);
+  cJSON *const findings = wo_json_put_array(&w->json, root, "findings");
+  for (size_t i = 0; i < report->finding_count; i++) put_finding(w, findings, &report->findings[i]);
+  put_memory(w, root);
+  put_shortage(w, root);
+  put_request(w, root);
+  put_monitors(w, root);
+  put_steps(w, root);
+  if (report->ladder != NULL) {
+    wo_ladder_json(&w->json, root, "ladder", report->ladder);
+  } else {
+    wo_json_put(&w->json, root, "ladder", cJSON_CreateNull());
+  }
+  cJSON *const facts = wo_json_put_object(&w->json, root, "facts");
+  for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
+  put_settings(w, root);
+  put_folds(w, root);
+  wo_json_put_text(&w->json, root, "resubmit", report->resubmit);
+  if (report->verify_json.len > 0) {
+    cJSON *const verify =
+        wo_json_put(&w->json, root, "verify", cJSON_ParseWithLength(report->verify_json.ptr, report->verify_json.len));
+    wo_json_put_exact(&w->json, verify, "patch", report->verify_patch);
+  }
+  put_evidence(w, root);
+}
+
+void wo_report_json(const struct wo_report *report, struct wo_text *out) {
+  assert(report != NULL && report->job != NULL && out != NULL);
+  struct writer w = {.report = report, .job = report->job};
+  cJSON *const root = cJSON_CreateObject();
+  if (root != NULL) put_report(&w, root);
+  wo_json_finish(&w.json, root, out);
+}

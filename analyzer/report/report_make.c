@@ -1,0 +1,281 @@
+/* Makes the report of a job: facts, findings, the card's memory, folded consequences, the line to resubmit with. */
+#include <assert.h>
+
+#include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/diagnosis/ladder.h"
+#include "analyzer/facts/monitors.h"
+#include "analyzer/facts/step_memory.h"
+#include "analyzer/facts/sizes.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/units.h"
+
+static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
+  return wo_facts_get(diagnosis->facts, wo_view_of(name));
+}
+
+/* ---- Memory of the card ---- */
+
+/* Share of the card below which a part that may be zero is not shown. */
+#define ROUNDING_SHARE 0.002
+
+/* Parts are drawn in this order as a bar that is as wide as the card. */
+static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
+                     const char *fact_name) {
+  const struct wo_value value = fact(diagnosis, fact_name);
+  /* A difference whose interval starts at zero is rounding, not memory. */
+  const bool is_rounding = value.number.lo <= 0 && value.number.mid < memory->capacity_bytes.mid * ROUNDING_SHARE;
+  if (!value.is_known || is_rounding || memory->part_count == sizeof memory->parts / sizeof memory->parts[0]) return;
+  memory->parts[memory->part_count++] = (struct wo_memory_part){wo_view_of(name), value.number};
+}
+
+/* Lines beyond the room are left out; the most telling come first. */
+static void add_line(struct wo_report_memory *memory, struct wo_view line) {
+  const size_t cap = sizeof memory->arithmetic / sizeof memory->arithmetic[0];
+  if (line.len > 0 && memory->arithmetic_count < cap) memory->arithmetic[memory->arithmetic_count++] = line;
+}
+
+/* Was there room for the request, and where? Compares what is free and idle with what was wanted. */
+static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value room = fact(diagnosis, "oom.free");
+  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
+  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  if (!tried.is_known || !room.is_known || contradiction.is_known) return;
+  const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
+  char f[32], u[32], s[32], t[32];
+  wo_units_bytes_text(room.number.mid, f, sizeof f);
+  wo_units_bytes_text(tried.number.mid, t, sizeof t);
+  wo_units_bytes_text(sum, s, sizeof s);
+  const char *const verdict = sum >= tried.number.mid ? "space enough, not in one piece" : "not enough, even in one piece";
+  if (room.number.mid >= tried.number.mid) {
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
+  } else if (idle.is_known) {
+    wo_units_bytes_text(idle.number.mid, u, sizeof u);
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s + unallocated %s = %s %s %s wanted: %s", f, u, s,
+                                     sum >= tried.number.mid ? ">=" : "<", t, verdict));
+  } else {
+    add_line(memory, wo_arena_format(diagnosis->arena, "free %s < %s wanted", f, t));
+  }
+}
+
+/* Figures that cannot be true together come of a message that was cut or mixed with another rank's. */
+static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
+  const struct wo_value tried = fact(diagnosis, "oom.tried");
+  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  if (contradiction.is_known) {
+    add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
+                                     (int)contradiction.text.len, contradiction.text.ptr));
+  }
+  if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
+  char t[32], c[32];
+  add_line(memory,
+           wo_arena_format(diagnosis->arena, "wanted %s > %s, the whole card", wo_units_bytes_text(tried.number.mid, t, sizeof t),
+                           wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
+}
+
+/* Nothing is drawn without the card's capacity. Where the process's own figure is missing, what the list does not explain is
+ * shown as unaccounted, rather than blamed on anybody. */
+static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_value capacity = fact(diagnosis, "oom.capacity");
+  if (!capacity.is_known) return;
+  struct wo_report_memory *memory = &report->memory;
+  report->has_memory = true;
+  memory->capacity_bytes = capacity.number;
+  const struct wo_value gpu = fact(diagnosis, "oom.gpu");
+  memory->gpu = gpu.is_known ? (int32_t)gpu.number.mid : -1;
+  memory->is_contradictory = fact(diagnosis, "oom.contradiction").is_known;
+  add_part(diagnosis, memory, "allocated", "oom.allocated");
+  add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
+  add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
+  add_part(diagnosis, memory, "other_processes",
+           fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
+  if (!fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
+  add_part(diagnosis, memory, "free", "oom.free");
+  add_size(diagnosis, memory);
+  add_room(diagnosis, memory);
+}
+
+/* Readings were worked out for the facts, and are again with all their parts. */
+static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
+  if (!sizes) return WO_E_NOMEM;
+  wo_sizes_find(diagnosis->facts, sizes);
+  if (sizes->has_request) report->request = sizes;
+  return WO_OK;
+}
+
+/* Steps up from a run that fits, which needs the monitors. */
+static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  struct wo_ladder *const ladder = wo_arena_alloc(diagnosis->arena, sizeof *ladder);
+  if (!ladder) return WO_E_NOMEM;
+  if (wo_ladder_find(diagnosis, report, ladder)) report->ladder = ladder;
+  return WO_OK;
+}
+
+/* ---- Consequences ---- */
+
+/* Sorts of consequences that are told apart. */
+#define FOLD_MAX 32
+
+/* The exception is what users look for in their logs; lines without one go by their pattern. */
+static struct wo_view fold_name(const struct wo_event *event) {
+  const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
+  if (exception.len > 0) return exception;
+  return event->pattern_id.len > 0 ? event->pattern_id : wo_view_of(wo_kind_name(event->kind));
+}
+
+/* Ranks that a sort of consequence was seen on, one bit for each of 256. */
+struct fold_state {
+  uint64_t ranks[FOLD_MAX][4];
+};
+
+/* The last sort takes what does not fit any more, so that the total stays right. */
+static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_state *state, const struct wo_event *event) {
+  const struct wo_view name = fold_name(event);
+  size_t at = 0;
+  while (at < *count && !wo_view_equal(folds[at].what, name)) at++;
+  if (at == *count && *count == FOLD_MAX) at--;
+  if (at == *count) folds[(*count)++] = (struct wo_report_fold){.what = name};
+  folds[at].count++;
+  if (event->rank == WO_RANK_UNKNOWN) return;
+  const uint32_t slot = (uint32_t)event->rank % 256;
+  if (state->ranks[at][slot / 64] >> (slot % 64) & 1) return;
+  state->ranks[at][slot / 64] |= UINT64_C(1) << (slot % 64);
+  folds[at].rank_count++;
+}
+
+/* A job of 64 ranks leaves hundreds of tracebacks behind one failure; they are counted and not listed. */
+static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_job *job = report->job;
+  struct wo_report_fold *folds = wo_arena_array(diagnosis->arena, FOLD_MAX, sizeof *folds);
+  struct fold_state *state = wo_arena_alloc(diagnosis->arena, sizeof *state);
+  if (!folds || !state) return WO_E_NOMEM;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const enum wo_role role = job->story.roles[i];
+    if (role != WO_ROLE_CONSEQUENCE && role != WO_ROLE_REPEAT) continue;
+    count_fold(folds, &report->fold_count, state, &job->events.items[i]);
+  }
+  report->folds = folds;
+  return WO_OK;
+}
+
+/* ---- Facts, resubmission ---- */
+
+/* Facts without a value are left out of the report: their number is large and they say nothing. */
+static bool is_told(struct wo_value value) {
+  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
+}
+
+static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_facts *facts = diagnosis->facts;
+  struct wo_report_fact *rows = wo_arena_array(diagnosis->arena, facts->row_count + facts->setting_count + 1, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < facts->row_count; i++) {
+    if (is_told(facts->rows[i].value))
+      rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
+  }
+  for (size_t i = 0; i < facts->setting_count; i++) {
+    const struct wo_setting *setting = &facts->settings[i];
+    if (!setting->event) continue;
+    const struct wo_view id = setting->knob->id;
+    const struct wo_view name = wo_arena_format(diagnosis->arena, "config.%.*s", (int)id.len, id.ptr);
+    rows[report->fact_count++] = (struct wo_report_fact){name, setting->value};
+  }
+  report->facts = rows;
+  return WO_OK;
+}
+
+static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const struct wo_setting *setting,
+                                   struct wo_report_setting *out) {
+  struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
+  *out = (struct wo_report_setting){.knob = setting->knob->id,
+                                    .value = setting->value,
+                                    .spelled = wo_spell_setting(diagnosis->arena, setting->event),
+                                    .others = others,
+                                    .other_count = setting->other_count,
+                                    .has_conflict = setting->has_conflict};
+  if (others == NULL || out->spelled.ptr == NULL) return WO_E_NOMEM;
+  for (size_t i = 0; i < setting->other_count; i++) {
+    const struct wo_setting_other *const other = &setting->others[i];
+    others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
+  }
+  return WO_OK;
+}
+
+static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_facts *const facts = diagnosis->facts;
+  struct wo_report_setting *const rows = wo_arena_array(diagnosis->arena, facts->setting_count + 1, sizeof *rows);
+  if (!rows) return WO_E_NOMEM;
+  for (size_t i = 0; i < facts->setting_count; i++) {
+    if (!facts->settings[i].event) continue;
+    if (make_setting(diagnosis, &facts->settings[i], &rows[report->setting_count++]) != WO_OK) return WO_E_NOMEM;
+  }
+  report->settings = rows;
+  return WO_OK;
+}
+
+/* The command that scontrol prints, an absolute path, or the script among the inputs: both are what the user submits. */
+static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
+  const struct wo_job *job = report->job;
+  if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
+    /* "/opt/python3 train.py" is a line inside of the script. */
+    if (event->kind != WO_KIND_JOB_INFO || wo_view_is(event->pattern_id, "sbatch-launch") || !wo_view_starts(command, "/"))
+      continue;
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
+    return;
+  }
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_view path = job->inputs[i].path;
+    if (!wo_view_is(job->inputs[i].format, "sbatch")) continue;
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)path.len, path.ptr);
+    return;
+  }
+}
+
+/* Findings come first, as the line to resubmit with is only worth showing beside a fix. Monitors were gathered for the facts, and
+ * are again for the report's own list. */
+static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
+  struct wo_facts facts;
+  enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
+  if (status != WO_OK) return status;
+  const struct wo_diagnosis diagnosis = {
+      .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
+  status = wo_diagnose(&diagnosis, report);
+  if (status == WO_OK) status = make_folds(&diagnosis, report);
+  if (status == WO_OK) status = make_facts(&diagnosis, report);
+  if (status == WO_OK) status = make_settings(&diagnosis, report);
+  if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
+  if (status == WO_OK) status = wo_step_memory_make(job, &report->arena, &report->steps, &report->step_row_count);
+  if (status == WO_OK) status = make_ladder(&diagnosis, report);
+  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
+  if (status == WO_OK) status = make_request(&diagnosis, report);
+  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
+  report->shortage = wo_shortage_find(&diagnosis);
+  make_memory(&diagnosis, report);
+  make_resubmit(&diagnosis, report);
+  return wo_arena_is_exhausted(&report->arena) ? WO_E_NOMEM : status;
+}
+
+enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_report **ret_report) {
+  struct wo_report *report = calloc(1, sizeof *report);
+  if (!report) return WO_E_NOMEM;
+  wo_arena_init(&report->arena, WO_LIMIT_REPORT_BYTES);
+  report->job = job;
+  const enum wo_status status = fill(report, job, pack);
+  if (status != WO_OK) {
+    wo_report_free(report);
+    return status;
+  }
+  *ret_report = report;
+  return WO_OK;
+}
+
+struct wo_report *wo_report_free(struct wo_report *report) {
+  if (!report) return NULL;
+  wo_arena_done(&report->arena);
+  free(report);
+  return NULL;
+}

@@ -1,0 +1,367 @@
+/* The report as text for people, in the manner of a compiler's diagnostics: what failed, where it stands, what to change.
+ *
+ * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,
+ * fixes, then what was left out. No decisions are made here and no number is computed that the report does not hold. */
+#include "analyzer/report/report_text.h"
+
+#include <assert.h>
+
+#include "parsers/base/units.h"
+
+enum {
+  WIDTH_MIN = 40,   /* narrower pages are laid out as if they were that wide */
+  INPUTS_NAMED = 3, /* in the first line; more are counted */
+  NODES_NAMED = 4,
+  SURVIVED_NAMED = 2,
+  RANKS_TOLD_APART = 65536
+};
+
+/* ---- First line: the job ---- */
+
+/* The files by name, up to a few; then their number, since a job of a hundred ranks has a hundred
+ * logs. One name fewer is shown when a number follows, so that "and 1 more file" never takes the
+ * place of that file's name. Returns the column behind the last item. */
+static size_t put_input_items(struct wo__writer *w, size_t column) {
+  const struct wo_job *const job = w->report->job;
+  const size_t named = job->input_count <= INPUTS_NAMED ? job->input_count : INPUTS_NAMED - 1;
+  for (size_t i = 0; i < named; i++) {
+    wo__add_path(wo__writer_start(w), job->inputs[i].path);
+    column = wo__page_item(&w->page, column, 0, WO__TINT_PLACE, wo__writer_scratch(w));
+  }
+  if (named < job->input_count) {
+    wo_text_add(wo__writer_start(w), "and ");
+    wo__add_counted(&w->scratch, job->input_count - named, "more file", "more files");
+    column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+  }
+  return column;
+}
+
+/* "8 ranks on gpu11, gpu12". Nothing when neither is known: the item is then empty and left out. */
+static void add_ranks(const struct wo__writer *w, struct wo_text *text) {
+  const struct wo_story *const story = w->story;
+  if (story->rank_count > 0) wo__add_counted(text, (uint64_t)story->rank_count, "rank", "ranks");
+  if (story->node_count == 0) return;
+  wo_text_add(text, story->rank_count > 0 ? " on " : "on ");
+  for (size_t i = 0; i < story->node_count && i < NODES_NAMED; i++) {
+    if (i > 0) wo_text_add(text, ", ");
+    wo_text_add_view(text, story->nodes[i]);
+  }
+  if (story->node_count > NODES_NAMED) wo_text_add(text, " and %zu more", story->node_count - NODES_NAMED);
+}
+
+/* "out of GPU memory at step 4120 of 5000". The step is the last one that the log shows before the
+ * failure, in the words of the program ("iteration", "epoch"); it says at once whether a job died
+ * at its start or after a day. */
+static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
+  const struct wo_story *const story = w->story;
+  wo_text_add(text, "%s", wo_outcome_text(story->outcome));
+  if (story->step < 0 || story->outcome == WO_OUTCOME_SUCCESS) return;
+  wo_text_add(text, " at ");
+  wo_text_add_view(text, story->step_unit.len > 0 ? story->step_unit : WO_VIEW("step"));
+  wo_text_add(text, " %lld", (long long)story->step);
+  if (story->step_total >= 0) wo_text_add(text, " of %lld", (long long)story->step_total);
+}
+
+/* Which job this is about and how it ended: the line to quote in a mail to the support desk. */
+static void write_job(struct wo__writer *w) {
+  size_t column = put_input_items(w, 0);
+  if (w->story->job_id.len > 0) {
+    wo_text_add(wo__writer_start(w), "job ");
+    wo_text_add_view(&w->scratch, w->story->job_id);
+    if (w->story->array_task >= 0) wo_text_add(&w->scratch, ", array task %lld", (long long)w->story->array_task);
+    column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+  }
+  add_ranks(w, wo__writer_start(w));
+  column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+  add_outcome(w, wo__writer_start(w));
+  wo__page_item(&w->page, column, 0, WO__TINT_STRONG, wo__writer_scratch(w));
+  wo__end_line(w);
+}
+
+/* ---- The diagnosis ---- */
+
+/* What the report is about: the failure, else what shows how the job ended, else what the first
+ * finding rests on. NULL when there is no line to point at, as for a job that just ends. */
+static const struct wo_event *find_where(const struct wo_report *report) {
+  const struct wo_story *const story = &report->job->story;
+  const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
+  if (event == NULL && story->outcome_evidence_count > 0) event = wo_event_get(&report->job->events, story->outcome_evidence[0]);
+  if (event != NULL || report->finding_count == 0) return event;
+  const struct wo_report_finding *const finding = &report->findings[0];
+  if (finding->for_count == 0 || finding->for_[0].evidence_count == 0) return NULL;
+  return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
+}
+
+/* Files of which something could be read, and their lines. A file that broke off in the middle
+ * counts: its first part was looked at. */
+static size_t count_readable(const struct wo_job *job, uint64_t *ret_lines) {
+  size_t files = 0;
+  *ret_lines = 0;
+  for (size_t i = 0; i < job->input_count; i++) {
+    files += !job->inputs[i].is_unreadable || job->inputs[i].bytes > 0;
+    *ret_lines += job->inputs[i].lines;
+  }
+  return files;
+}
+
+/* The verdict when no rule found anything to say. It names how much was looked at, because "nothing
+ * found" in an empty file and in a thousand lines are different news. */
+static void write_no_finding(struct wo__writer *w) {
+  uint64_t lines = 0;
+  const size_t files = count_readable(w->report->job, &lines);
+  const enum wo_outcome outcome = w->story->outcome;
+  /* Three cases: something failed that no rule knows; nothing could be looked at; all is well as far as the log shows. */
+  const bool has_failed = outcome != WO_OUTCOME_SUCCESS && outcome != WO_OUTCOME_UNKNOWN;
+  struct wo_text *const text = wo__writer_start(w);
+  const char *tag = "ok:";
+  if (has_failed) {
+    tag = "error:";
+    wo_text_add(text, "%s; no rule explains it further", wo_outcome_text(outcome));
+  } else if (files == 0) {
+    tag = "note:";
+    wo_text_add(text, "nothing could be read");
+  } else {
+    wo_text_add(text, "no failure found in ");
+    wo__add_counted(text, files, "file", "files");
+    wo_text_add(text, ", ");
+    wo__add_counted(text, lines, "line", "lines");
+    if (outcome == WO_OUTCOME_UNKNOWN) wo_text_add(text, "; %s", wo_outcome_text(outcome));
+  }
+  const struct wo_view tag_view = wo_view_of(tag);
+  wo__page_put(&w->page, has_failed ? WO__TINT_ERROR : WO__TINT_FIX, tag_view);
+  wo__indent(w, 1);
+  wo__page_flow(&w->page, tag_view.len + 1, WO__INDENT, WO__TINT_STRONG, wo__writer_scratch(w));
+  wo__end_line(w);
+  if (has_failed && w->where != NULL) {
+    wo__write_location(w, w->where);
+    wo__write_quote(w, w->where);
+  }
+}
+
+/* A finding below the first: as a section of its own. */
+static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+  wo__end_line(w);
+  wo__write_title(w, tag, finding);
+  wo__put_paragraph(w, finding->summary);
+  wo__write_body(w, finding);
+}
+
+/* The first finding in full, with the place of the failure and the card. Only this one has them: they belong to the failure, and
+ * the other findings are other readings of the same failure. Where nothing failed, the first note is what there is to read. */
+static void write_diagnosis(struct wo__writer *w) {
+  const struct wo_report *const report = w->report;
+  if (!wo_report_tells_failure(report)) {
+    write_no_finding(w);
+    if (report->finding_count > 0) write_in_full(w, "note", &report->findings[0]);
+    return;
+  }
+  const struct wo_report_finding *const finding = &report->findings[0];
+  assert(finding->cause != NULL);
+  wo__write_title(w, w->story->outcome == WO_OUTCOME_SUCCESS ? "note" : "error", finding);
+  if (w->where != NULL) {
+    wo__write_location(w, w->where);
+    wo__write_quote(w, w->where);
+  }
+  wo__put_paragraph(w, finding->summary);
+  if (report->has_memory) {
+    wo__end_line(w);
+    wo__page_memory(&w->page, &report->memory);
+  }
+  if (report->request != NULL) wo__page_request(&w->page, report->request);
+  wo__write_body(w, finding);
+}
+
+/* ---- What else there is ----
+ *
+ * One screen should do. So other findings and consequences are named or counted here, never dropped: what a reader does not see
+ * he can ask for. */
+
+/* The other findings: a line each, or in full when asked for. */
+static void write_others(struct wo__writer *w) {
+  for (size_t i = 1; i < w->report->finding_count; i++) {
+    const struct wo_report_finding *const finding = &w->report->findings[i];
+    if (w->page.style.is_verbose) {
+      write_in_full(w, finding->cause->is_failure ? "also" : "note", finding);
+      continue;
+    }
+    wo_text_add_view(wo__writer_start(w), finding->title);
+    wo_text_add(&w->scratch, " (");
+    wo_text_add_view(&w->scratch, finding->cause->id);
+    wo_text_add(&w->scratch, ", %s)", wo__confidence_name(finding->confidence));
+    wo__put_labelled(w, finding->cause->is_failure ? "also possible:" : "also note:", wo__writer_scratch(w));
+  }
+}
+
+/* Whether an event plays a role. A job that was never closed has no roles, and then every event is
+ * plain evidence. */
+static bool has_role(const struct wo__writer *w, size_t event_index, enum wo_role role) {
+  return w->story->roles != NULL && w->story->roles[event_index] == role;
+}
+
+/* Different ranks among the consequences. Ranks beyond the bits are not counted: the number is then
+ * too small, in jobs larger than any known. */
+static size_t count_consequence_ranks(const struct wo__writer *w) {
+  /* One bit for each rank: jobs of thousands of ranks are where the count matters. */
+  unsigned char is_seen[RANKS_TOLD_APART / 8] = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < w->events->count; i++) {
+    const int32_t rank = w->events->items[i].rank;
+    if (!has_role(w, i, WO_ROLE_CONSEQUENCE) || rank < 0 || rank >= RANKS_TOLD_APART) continue;
+    const unsigned char bit = (unsigned char)(1U << (rank % 8));
+    count += (is_seen[rank / 8] & bit) == 0;
+    is_seen[rank / 8] |= bit;
+  }
+  return count;
+}
+
+/* "  folded: 7 consequences on 7 ranks (NCCL watchdog 5, connection closed 2)". When one rank
+ * fails, srun and NCCL make every other one report its end; those lines are most of the log's red
+ * ink and none of its cause. */
+static void write_folds(struct wo__writer *w) {
+  const struct wo_report *const report = w->report;
+  struct wo_text *const text = wo__writer_start(w);
+  const size_t ranks = count_consequence_ranks(w);
+  size_t total = 0;
+  for (size_t i = 0; i < report->fold_count; i++) total += report->folds[i].count;
+  if (total == 0) return;
+  wo__add_counted(text, total, "consequence", "consequences");
+  if (ranks > 0) {
+    wo_text_add(text, " on ");
+    wo__add_counted(text, ranks, "rank", "ranks");
+  }
+  for (size_t i = 0; i < report->fold_count; i++) {
+    wo_text_add(text, i == 0 ? " (" : ", ");
+    wo_text_add_view(text, report->folds[i].what);
+    wo_text_add(text, " %zu", report->folds[i].count);
+  }
+  wo_text_add(text, ")");
+  if (!w->page.style.is_verbose) wo_text_add(text, "; --verbose shows them");
+  wo__put_labelled(w, "folded:", wo__writer_scratch(w));
+}
+
+/* The events of a role, a paragraph each. */
+static void write_events(struct wo__writer *w, enum wo_role role) {
+  for (size_t i = 0; i < w->events->count; i++) {
+    const struct wo_event *const event = &w->events->items[i];
+    if (!has_role(w, i, role)) continue;
+    wo__add_place(w, wo__writer_start(w), event);
+    if (event->rank != WO_RANK_UNKNOWN) wo_text_add(&w->scratch, "  rank %d", (int)event->rank);
+    wo_text_add(&w->scratch, "  ");
+    wo_text_add_view(&w->scratch, wo_view_trim(event->text));
+    wo__indent(w, WO__FURTHER);
+    wo__page_flow(&w->page, WO__FURTHER, WO__FURTHER + 2, WO__TINT_PLAIN, wo__writer_scratch(w));
+    wo__end_line(w);
+  }
+}
+
+/* "  survived: 2 memory failures that the program caught (line 12, line 40)". Batch-size finders
+ * provoke them on purpose, and some engines retry; they are named, because they show how near the
+ * edge the job ran. */
+static void write_recovered(struct wo__writer *w) {
+  struct wo_text *const text = wo__writer_start(w);
+  size_t count = 0;
+  for (size_t i = 0; i < w->events->count; i++) count += has_role(w, i, WO_ROLE_RECOVERED);
+  if (count == 0) return;
+  wo__add_counted(text, count, "memory failure", "memory failures");
+  wo_text_add(text, " that the program caught");
+  size_t named = 0;
+  for (size_t i = 0; i < w->events->count && named < SURVIVED_NAMED; i++) {
+    if (!has_role(w, i, WO_ROLE_RECOVERED)) continue;
+    wo_text_add(text, named++ == 0 ? " (" : ", ");
+    wo__add_short_place(w, text, &w->events->items[i]);
+  }
+  wo_text_add(text, named < count ? ", ...)" : ")");
+  wo__put_labelled(w, "survived:", wo__writer_scratch(w));
+}
+
+/* The line to paste; below its label where both do not fit. Never wrapped: broken, a shell would
+ * run its first half. */
+static void write_resubmit(const struct wo__writer *w) {
+  const struct wo_view line = w->report->resubmit;
+  if (line.len == 0) return;
+  const size_t column = wo__put_label(w, WO__TINT_FAINT, "resubmit with:", 0);
+  if (column + wo_text_columns(line) > w->page.style.width) wo__page_break(&w->page, WO__FURTHER);
+  wo__page_put(&w->page, WO__TINT_FIX, line);
+  wo__end_line(w);
+}
+
+/* A remark on the inputs, at the left margin: it is about the report, not part of the diagnosis. */
+static void put_note(const struct wo__writer *w, struct wo_view text) {
+  wo__page_put(&w->page, WO__TINT_STRONG, WO_VIEW("note:"));
+  wo__indent(w, 1);
+  wo__page_flow(&w->page, sizeof "note:", WO__INDENT, WO__TINT_PLAIN, text);
+  wo__end_line(w);
+}
+
+/* What could not be read, was cut, or was left out. Last, but never left out: a diagnosis from half
+ * of the logs must say so. */
+static void write_notes(struct wo__writer *w) {
+  const struct wo_job *const job = w->report->job;
+  for (size_t i = 0; i < job->input_count; i++) {
+    const struct wo_job_input *const input = &job->inputs[i];
+    for (size_t n = 0; n < input->note_count; n++) {
+      wo__add_path(wo__writer_start(w), input->path);
+      wo_text_add(&w->scratch, ": ");
+      wo_text_add_view(&w->scratch, input->notes[n]);
+      put_note(w, wo__writer_scratch(w));
+    }
+    if (!input->is_unreadable || input->note_count > 0) continue;
+    wo__add_path(wo__writer_start(w), input->path);
+    wo_text_add(&w->scratch, ": could not be read");
+    put_note(w, wo__writer_scratch(w));
+  }
+  if (job->events.dropped == 0) return;
+  wo__add_counted(wo__writer_start(w), job->events.dropped, "piece of evidence", "pieces of evidence");
+  wo_text_add(&w->scratch, " beyond the limits: counted, not kept");
+  put_note(w, wo__writer_scratch(w));
+}
+
+/* Whether anything follows the diagnosis, so that an empty line must set it off. */
+static bool has_rest(const struct wo__writer *w) {
+  const struct wo_report *const report = w->report;
+  bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
+  has_some = has_some || wo__has_settings(w);
+  for (size_t i = 0; i < report->job->input_count; i++)
+    has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
+  for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
+  for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
+  has_some = has_some || report->process_count > 0 || report->step_row_count > 0 || report->ladder != NULL;
+  return has_some || wo__has_ranks_or_runs(w);
+}
+
+/* All that follows the diagnosis. */
+static void write_rest(struct wo__writer *w) {
+  if (has_rest(w)) wo__end_line(w);
+  write_others(w);
+  wo__write_ranks(w);
+  wo__write_runs(w);
+  write_folds(w);
+  if (w->page.style.is_verbose) write_events(w, WO_ROLE_CONSEQUENCE);
+  write_recovered(w);
+  if (w->page.style.is_verbose) write_events(w, WO_ROLE_RECOVERED);
+  wo__write_monitors(w);
+  wo__write_steps(w);
+  wo__write_ladder(w);
+  wo__write_settings(w);
+  write_resubmit(w);
+  write_notes(w);
+}
+
+/* The scratch text is the only thing that is allocated here; when it failed the report has holes, and so has failed too. */
+void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out) {
+  assert(report != NULL && report->job != NULL && out != NULL);
+  if (style.width < WIDTH_MIN) style.width = WIDTH_MIN;
+  struct wo__writer w = {
+      .page = {.out = out, .style = style},
+      .report = report,
+      .story = &report->job->story,
+      .events = &report->job->events,
+      .where = find_where(report),
+  };
+  write_job(&w);
+  wo__end_line(&w);
+  write_diagnosis(&w);
+  write_rest(&w);
+  out->is_failed = out->is_failed || w.scratch.is_failed;
+  wo_text_done(&w.scratch);
+}

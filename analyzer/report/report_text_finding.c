@@ -1,0 +1,402 @@
+/* A finding as text: its title, the place it stands, the evidence word for word, reasons, and fixes that can be pasted.
+ *
+ *   error[fragmentation]: 11.62 GiB lay idle in pieces while 2.00 GiB was refused
+ *     --> slurm-88213.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208
+ *         | CUDA out of memory. Tried to allocate 2.00 GiB.
+ *         |                     ^^^^^^^^^^^^^^^^^^^^^^^^^^
+ *     for:     11.62 GiB is 30 % of the card
+ *     fix 1  expandable segments on
+ *            export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+ *
+ * In: struct wo_report_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
+ * page: broken, it could not be pasted. */
+#include <assert.h>
+#include <math.h>
+
+#include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/report/report_text.h"
+#include "parsers/base/units.h"
+
+enum {
+  PLACES_NAMED = 2,   /* behind one argument */
+  QUOTE_COLUMNS = 640 /* of an evidence line, unless verbose */
+};
+
+/* ---- Small texts ---- */
+
+/* A value as people write it. The caller has seen that it is known. Durations read as SLURM prints
+ * them, so that they can be compared with sacct; nothing is written for a value without a unit. */
+void wo__add_value(struct wo_text *text, const struct wo_value *value) {
+  char buf[40];
+  const double number = value->number.mid;
+  switch (value->unit) {
+  case WO_UNIT_BOOL:
+    wo_text_add(text, "%s", value->truth == WO_TRUE ? "true" : "false");
+    break;
+  case WO_UNIT_NUMBER:
+    wo_text_add(text, number == floor(number) && fabs(number) < 1e15 ? "%.0f" : "%g", number);
+    break;
+  case WO_UNIT_BYTES:
+    wo_text_add(text, "%s", wo_units_bytes_text(number, buf, sizeof buf));
+    break;
+  case WO_UNIT_DURATION:
+    wo_text_add(text, "%s", wo_units_duration_text((int64_t)number, buf, sizeof buf));
+    break;
+  case WO_UNIT_TEXT:
+    wo_text_add_view(text, value->text);
+    break;
+  case WO_UNIT_NONE:
+    break;
+  }
+}
+
+/* "6.0 to 9.0 GiB", "up to 9.0 GiB", "6.0 GiB"; in MiB below one GiB. Bounds that would differ in
+ * the last digit only are one number: an interval there would pretend to know it. A lower bound
+ * that is not positive means "perhaps nothing". */
+static void add_range(struct wo_text *text, struct wo_interval bytes) {
+  const bool is_small = bytes.hi < WO_GIB;
+  const double unit = is_small ? WO_MIB : WO_GIB;
+  const int decimals = is_small ? 0 : 1;
+  if (bytes.lo <= 0) {
+    wo_text_add(text, "up to ");
+  } else if (bytes.hi - bytes.lo > bytes.hi / 100) {
+    wo_text_add(text, "%.*f to ", decimals, bytes.lo / unit);
+  }
+  wo_text_add(text, "%.*f %s", decimals, bytes.hi / unit, is_small ? "MiB" : "GiB");
+}
+
+/* "  label: one; two; three", wrapped. */
+static void put_joined(struct wo__writer *w, const char *label, const struct wo_view *texts, size_t count) {
+  struct wo_text *const text = wo__writer_start(w);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) wo_text_add(text, "; ");
+    wo_text_add_view(text, texts[i]);
+  }
+  wo__put_labelled(w, label, wo__writer_scratch(w));
+}
+
+/* ---- Where it failed ---- */
+
+/* The phase for people: "decode" alone could be any decoding. */
+static struct wo_view phase_label(struct wo_view phase) {
+  return wo_view_is(phase, "decode") ? WO_VIEW("auxiliary decode pass") : phase;
+}
+
+/* "  --> slurm-1.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208" */
+void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
+  const size_t indent = WO__INDENT + 4;
+  const struct wo__page *const page = &w->page;
+  wo__indent(w, WO__INDENT);
+  wo__page_put(page, WO__TINT_PLACE, WO_VIEW("-->"));
+  wo__indent(w, 1);
+  wo__add_place(w, wo__writer_start(w), event);
+  size_t column = wo__page_item(page, indent, indent, WO__TINT_PLACE, wo__writer_scratch(w));
+  struct wo_text *text = wo__writer_start(w);
+  if (event->rank != WO_RANK_UNKNOWN) wo_text_add(text, "rank %d", (int)event->rank);
+  const bool is_inferred = w->story->is_rank_inferred && event->id == w->story->failure;
+  if (is_inferred) wo_text_add(text, " (from srun: the only task that left by itself)");
+  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
+  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, event->host);
+  /* The card as the process numbers it; the message says so itself. */
+  const double gpu = wo_event_number(event, WO_FIELD_GPU, -1);
+  text = wo__writer_start(w);
+  if (gpu >= 0) wo_text_add(text, "GPU %.0f", gpu);
+  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
+  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, phase_label(w->story->phase));
+  /* The user's own line, not the library's: that is the one that can be changed. */
+  const struct wo_event *const traceback = wo_event_get(w->events, w->story->traceback);
+  text = wo__writer_start(w);
+  if (traceback != NULL && wo_event_text(traceback, WO_FIELD_FRAME_FILE).len > 0) {
+    wo_text_add_view(text, wo_event_text(traceback, WO_FIELD_FRAME_FILE));
+    wo_text_add(text, ":%.0f", wo_event_number(traceback, WO_FIELD_FRAME_LINE, 0));
+  }
+  wo__page_item(page, column, indent, WO__TINT_PLACE, wo__writer_scratch(w));
+  wo__end_line(w);
+}
+
+/* The words of a memory message that name the refused request: "Tried to allocate 2.00 GiB". Empty
+ * when they are not there; it then points into the event's text all the same, so that put_carets
+ * can compare places. All PyTorch devices since 1.0 have these words, in one order or the other. */
+static struct wo_view decisive_part(const struct wo_event *event) {
+  const struct wo_view lead = WO_VIEW("Tried to allocate ");
+  const size_t at = wo_view_find(event->text, lead, 0);
+  if (at == WO_NOT_FOUND) return (struct wo_view){event->text.ptr, 0};
+  struct wo_view rest = wo_view_skip(event->text, at + lead.len);
+  struct wo_interval bytes;
+  if (wo_units_bytes(&rest, 0, &bytes) != WO_OK) return (struct wo_view){event->text.ptr, 0};
+  return (struct wo_view){event->text.ptr + at, (size_t)(rest.ptr - event->text.ptr) - at};
+}
+
+/* What sets the words of a log off from ours. */
+static void put_gutter(const struct wo__writer *w) {
+  wo__indent(w, WO__INDENT + 4);
+  wo__page_put(&w->page, WO__TINT_PLACE, w->page.style.use_utf8 ? WO_VIEW("\xE2\x94\x82") : WO_VIEW("|"));
+  wo__indent(w, 1);
+}
+
+/* Carets below the part of a quoted line that is decisive, if any of it is: a part that was wrapped
+ * gets them on both lines. Columns are counted, not bytes, or a wide character before the part
+ * would shift them. */
+static void put_carets(const struct wo__writer *w, struct wo_view line, struct wo_view part) {
+  const char *const first = part.ptr > line.ptr ? part.ptr : line.ptr;
+  const char *const line_end = line.ptr + line.len;
+  const char *const end = part.ptr + part.len < line_end ? part.ptr + part.len : line_end;
+  if (first >= end) return;
+  char carets[256];
+  const size_t columns = wo_text_columns((struct wo_view){first, (size_t)(end - first)});
+  const size_t count = columns < sizeof carets ? columns : sizeof carets;
+  memset(carets, '^', count);
+  put_gutter(w);
+  wo__indent(w, wo_text_columns((struct wo_view){line.ptr, (size_t)(first - line.ptr)}));
+  wo__page_put(&w->page, WO__TINT_ERROR, (struct wo_view){carets, count});
+  wo__end_line(w);
+}
+
+/* PyTorch closes its messages with the same advice whatever happened: it is no evidence and only
+ * takes room. From 1.10 on it suggests max_split_size_mb, from 2.2 on expandable segments, also
+ * where they are on already. */
+static struct wo_view without_advice(struct wo_view text) {
+  static const char *const openings[] = {" If reserved but unallocated memory is large", " If reserved memory is >>"};
+  for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
+    const size_t at = wo_view_find(text, wo_view_of(openings[i]), 0);
+    if (at != WO_NOT_FOUND) return wo_view_sub(text, 0, at);
+  }
+  return text;
+}
+
+/* The evidence, word for word. */
+void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
+  const size_t room = w->page.style.width - (WO__INDENT + 6);
+  const size_t lines_max = w->page.style.is_verbose ? SIZE_MAX : QUOTE_COLUMNS / room + 1;
+  const struct wo_view part = decisive_part(event);
+  const struct wo_view whole = wo_view_trim(event->text);
+  struct wo_view rest = w->page.style.is_verbose ? whole : without_advice(whole);
+  const bool is_cut = rest.len < whole.len;
+  for (size_t lines = 0; rest.len > 0 && lines < lines_max; lines++) {
+    const struct wo_view line = wo_text_take_line(&rest, room);
+    put_gutter(w);
+    wo__page_put(&w->page, WO__TINT_PLAIN, line);
+    wo__end_line(w);
+    put_carets(w, line, part);
+  }
+  if (rest.len == 0 && !is_cut) return;
+  /* The message goes on, but what matters stands at its front. */
+  put_gutter(w);
+  wo__page_put(&w->page, WO__TINT_FAINT, WO_VIEW("..."));
+  wo__end_line(w);
+}
+
+/* ---- A finding ---- */
+
+/* "error[fragmentation]: title                likely". The id in brackets is what `whyoom explain`
+ * takes, as with a compiler's error code. */
+void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+  const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
+  const size_t width = w->page.style.width;
+  wo_text_add(wo__writer_start(w), "%s[", tag);
+  wo_text_add_view(&w->scratch, finding->cause->id);
+  wo_text_add(&w->scratch, "]:");
+  size_t column = wo__page_flow(&w->page, 0, WO__INDENT, WO__TINT_ERROR, wo__writer_scratch(w));
+  wo__indent(w, 1);
+  column = wo__page_flow(&w->page, column + 1, WO__INDENT, WO__TINT_STRONG, finding->title);
+  /* At the margin of the last line of the title; of a line of its own when there is no room. */
+  if (column + 2 + confidence.len > width) {
+    wo__end_line(w);
+    column = 0;
+  }
+  wo__indent(w, width - column - confidence.len);
+  wo__page_put(&w->page, WO__TINT_FAINT, confidence);
+  wo__end_line(w);
+}
+
+/* The text of an argument with the places that it rests on, the place of the diagnosis itself left out. */
+static void add_argument(const struct wo__writer *w, struct wo_text *text, const struct wo_argument *argument) {
+  size_t named = 0;
+  wo_text_add_view(text, argument->text);
+  for (size_t i = 0; i < argument->evidence_count; i++) {
+    const struct wo_event *const event = wo_event_get(w->events, argument->evidence[i]);
+    if (event == NULL || event == w->where) continue;
+    if (named == PLACES_NAMED) {
+      wo_text_add(text, ", ...");
+      break;
+    }
+    wo_text_add(text, named == 0 ? " (" : ", ");
+    wo__add_short_place(w, text, event);
+    named++;
+  }
+  if (named > 0) wo_text_add(text, ")");
+}
+
+/* Reasons, one below the other behind a common label: they are compared, so they stand in a column. */
+static void write_arguments(struct wo__writer *w, const char *label, const struct wo_argument *arguments, size_t count) {
+  const size_t label_columns = sizeof "against:" - 1;
+  if (count == 0) return;
+  const size_t column = wo__put_label(w, WO__TINT_FAINT, label, label_columns);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) wo__indent(w, column);
+    add_argument(w, wo__writer_start(w), &arguments[i]);
+    wo__page_flow(&w->page, column, column, WO__TINT_PLAIN, wo__writer_scratch(w));
+    wo__end_line(w);
+  }
+}
+
+/* ---- Fixes ---- */
+
+/* "# now 32, train.sbatch:14"; nothing when neither is known. The place is where to edit, which is
+ * worth more than the value. */
+static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_report_change *change) {
+  const struct wo_event *const where = wo_event_get(w->events, change->where);
+  if (!change->from.is_known && where == NULL) return;
+  wo_text_add(text, "# now ");
+  if (change->from.is_known) wo__add_value(text, &change->from);
+  if (change->from.is_known && where != NULL) wo_text_add(text, ", ");
+  if (where != NULL) wo__add_place(w, text, where);
+}
+
+/* A changed setting, whole and on one line, so that it can be pasted; the present setting behind it as a comment, or below. */
+static void write_change(struct wo__writer *w, size_t indent, const struct wo_report_change *change) {
+  struct wo_text *text = wo__writer_start(w);
+  wo_text_add_view(text, change->spelled);
+  if (change->spelled.len == 0) {
+    wo_text_add_view(text, change->knob);
+    wo_text_add(text, "=");
+    wo__add_value(text, &change->to);
+  }
+  wo__indent(w, indent);
+  wo__page_put(&w->page, WO__TINT_FIX, wo__writer_scratch(w));
+  const size_t column = indent + wo_text_columns(wo__writer_scratch(w));
+  /* '#' starts a comment in shells, YAML and Hydra files: the line can be pasted with its comment. */
+  add_present(w, wo__writer_start(w), change);
+  if (w->scratch.len > 0 && column + 2 + wo_text_columns(wo__writer_scratch(w)) <= w->page.style.width) {
+    wo__indent(w, 2);
+    wo__page_put(&w->page, WO__TINT_FAINT, wo__writer_scratch(w));
+  } else if (w->scratch.len > 0) {
+    wo__page_break(&w->page, indent + 2);
+    wo__page_flow(&w->page, indent + 2, indent + 4, WO__TINT_FAINT, wo__writer_scratch(w));
+  }
+  wo__end_line(w);
+}
+
+/* Adds "what: text" to a row of costs; "none" reads "unchanged": a fix that leaves the results
+ * alone is what most people look for first. */
+static void add_cost(struct wo_text *text, const char *what, struct wo_view cost) {
+  if (cost.len == 0) return;
+  if (text->len > 0) wo_text_add(text, "; ");
+  wo_text_add(text, "%s: ", what);
+  wo_text_add_view(text, wo_view_is(cost, "none") ? WO_VIEW("unchanged") : cost);
+}
+
+/* A line below the title of a fix, wrapped a little further in. Nothing for an empty text. */
+static void put_indented(const struct wo__writer *w, size_t indent, struct wo_view text) {
+  if (text.len == 0) return;
+  wo__indent(w, indent);
+  wo__page_flow(&w->page, indent, indent + 2, WO__TINT_PLAIN, text);
+  wo__end_line(w);
+}
+
+/* What a fact is, in the words of the list of facts; the name itself for settings. */
+static void add_meaning(struct wo_text *text, struct wo_view name) {
+  static const struct {
+    const char *name;
+    const char *meaning;
+  } rows[] = {
+#define WO_FACT(name, unit, meaning) {name, meaning},
+#include "rules/language/facts.def"
+#undef WO_FACT
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!wo_view_is(name, rows[i].name)) continue;
+    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning);
+    wo_text_add_view(text, name);
+    wo_text_add(text, ")");
+    return;
+  }
+  wo_text_add_view(text, name);
+}
+
+/* What a fix would have to know of the job to tell what it frees. */
+static void write_needs(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+  if (fix->need_count == 0) return;
+  wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
+  for (size_t i = 0; i < fix->need_count; i++) {
+    if (i > 0) wo_text_add(&w->scratch, ", ");
+    add_meaning(&w->scratch, fix->needs[i]);
+  }
+  put_indented(w, indent, wo__writer_scratch(w));
+}
+
+/* What a fix leaves missing, where it is surely too small. */
+static struct wo_interval lacking(const struct wo_report_fix *fix) {
+  const struct wo_interval need = fix->shortage_bytes, saved = fix->saves_bytes;
+  return (struct wo_interval){need.lo - saved.hi, need.mid - saved.mid, need.hi - saved.lo};
+}
+
+/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
+ * with the sum that it comes from, so that a reader can check it. */
+static void write_saves(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+  static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
+                                         [WO_SUFFICES_YES] = "enough alone",
+                                         [WO_SUFFICES_MAYBE] = "may be enough",
+                                         [WO_SUFFICES_NO] = "not enough alone"};
+  write_needs(w, indent, fix);
+  const char *const verdict = verdicts[fix->suffices];
+  wo_text_add(wo__writer_start(w), "%s", verdict);
+  if (fix->has_saves && fix->suffices != WO_SUFFICES_UNKNOWN && fix->shortage_bytes.hi > 0) {
+    wo_text_add(&w->scratch, ": needs ");
+    add_range(&w->scratch, fix->shortage_bytes);
+  }
+  if (!fix->has_saves) {
+    put_indented(w, indent, wo__writer_scratch(w));
+    return;
+  }
+  wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
+  add_range(&w->scratch, fix->saves_bytes);
+  struct wo_interval room;
+  if (wo_suffice_headroom(fix, &room)) {
+    wo_text_add(&w->scratch, ", leaves ");
+    add_range(&w->scratch, room);
+  } else if (fix->suffices == WO_SUFFICES_NO && fix->shortage_bytes.lo > fix->saves_bytes.hi) {
+    wo_text_add(&w->scratch, ", still lacks ");
+    add_range(&w->scratch, lacking(fix));
+  }
+  if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
+  wo_text_add_view(&w->scratch, fix->saves_formula);
+  put_indented(w, indent, wo__writer_scratch(w));
+}
+
+/* One proposal: title, what to paste, what it frees, what it costs, what to know. Nothing between the settings and the commands:
+ * they are copied together. */
+static void write_fix(struct wo__writer *w, const struct wo_report_fix *fix, size_t number) {
+  char label[32];
+  snprintf(label, sizeof label, "fix %zu ", number);
+  const size_t indent = wo__put_label(w, WO__TINT_FIX, label, 0);
+  wo__page_flow(&w->page, indent, indent, WO__TINT_STRONG, fix->title);
+  wo__end_line(w);
+  for (size_t i = 0; i < fix->change_count; i++) write_change(w, indent, &fix->changes[i]);
+  for (size_t i = 0; i < fix->command_count; i++) {
+    wo__indent(w, indent);
+    wo__page_put(&w->page, WO__TINT_FIX, fix->commands[i]);
+    wo__end_line(w);
+  }
+  write_saves(w, indent, fix);
+  struct wo_text *const text = wo__writer_start(w);
+  add_cost(text, "speed", fix->cost_speed);
+  add_cost(text, "results", fix->cost_accuracy);
+  add_cost(text, "effort", fix->cost_effort);
+  put_indented(w, indent, wo__writer_scratch(w));
+  for (size_t i = 0; i < fix->note_count; i++) {
+    wo_text_add(wo__writer_start(w), "note: ");
+    wo_text_add_view(&w->scratch, fix->notes[i]);
+    put_indented(w, indent, wo__writer_scratch(w));
+  }
+}
+
+/* Reasons and fixes of a finding. */
+void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding) {
+  write_arguments(w, "for:", finding->for_, finding->for_count);
+  write_arguments(w, "against:", finding->against, finding->against_count);
+  if (finding->fix_count > 0) wo__end_line(w);
+  for (size_t i = 0; i < finding->fix_count; i++) write_fix(w, &finding->fixes[i], i + 1);
+  put_joined(w, "not proposed:", finding->not_proposed, finding->not_proposed_count);
+  put_joined(w, "would settle it:", finding->would_tell, finding->would_tell_count);
+}

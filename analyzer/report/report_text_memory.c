@@ -1,0 +1,210 @@
+/* The card's memory as a bar, its legend, and the arithmetic that rests on it.
+ *
+ *   GPU 1  39.39 GiB
+ *   [###########################............-  ]
+ *     # 26.11 allocated  . 11.62 unallocated  - 0.60 non-PyTorch  1.06 free  (GiB)
+ *
+ * In: struct wo_report_memory. Out: three or more lines of a page. The bar shows proportions, the legend the numbers; the fill
+ * characters alone tell the parts apart, so that nothing is lost without colours. */
+#include <assert.h>
+#include <math.h>
+
+#include "analyzer/report/report_text.h"
+#include "analyzer/facts/sizes.h"
+#include "parsers/base/units.h"
+
+enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, RUN_BYTES = 768, READINGS_SHOWN = 3 };
+
+/* How a part is drawn. The fills of one column differ in every row. */
+struct look {
+  const char *name;  /* as the report names the part */
+  const char *label; /* as people read it */
+  const char *ascii;
+  const char *utf8;
+  enum wo__tint tint;
+};
+
+/* In the order in which the message names them. Blank for free, so that a full card looks full. */
+static const struct look looks[] = {
+    {"allocated", "allocated", "#", "\xE2\x96\x88", WO__TINT_ERROR},
+    {"reserved_unallocated", "unallocated", ".", "\xE2\x96\x91", WO__TINT_PLACE},
+    {"non_pytorch", "non-PyTorch", "-", "\xE2\x96\x92", WO__TINT_STRONG},
+    {"other_processes", "other processes", "=", "\xE2\x96\x93", WO__TINT_FIX},
+    {"free", "free", " ", " ", WO__TINT_PLAIN},
+    {"unaccounted", "unaccounted", "?", "?", WO__TINT_FAINT},
+};
+
+/* The look of a part; a name that is not in the list is drawn as unaccounted. */
+static const struct look *look_of(struct wo_view name) {
+  const size_t last = sizeof looks / sizeof *looks - 1;
+  for (size_t i = 0; i < last; i++) {
+    if (wo_view_is(name, looks[i].name)) return &looks[i];
+  }
+  return &looks[last];
+}
+
+/* The character that fills a part's columns. */
+static struct wo_view fill_of(const struct wo__page *page, const struct look *look) {
+  return wo_view_of(page->style.use_utf8 ? look->utf8 : look->ascii);
+}
+
+/* A part that has something to draw. */
+static bool is_drawn(const struct wo_memory_part *part) {
+  return isfinite(part->bytes.mid) && part->bytes.mid > 0;
+}
+
+/* Sum of the parts, or the capacity where that is larger: what the whole bar stands for. Printed
+ * parts are rounded one by one, so that they can add up to a little more than the card. */
+static double whole_bytes(const struct wo_report_memory *memory) {
+  double sum = 0;
+  for (size_t i = 0; i < memory->part_count; i++) sum += is_drawn(&memory->parts[i]) ? memory->parts[i].bytes.mid : 0;
+  return sum > memory->capacity_bytes.mid ? sum : memory->capacity_bytes.mid;
+}
+
+/* Shares `cells` out to the parts. Every part that is there gets one at least; rounding is paid by
+ * the largest part, where a column more or less is not seen. What the parts leave of the whole
+ * stays blank. */
+static void share_cells(const struct wo_report_memory *memory, size_t cells, size_t ret_cells[PARTS_MAX]) {
+  assert(memory->part_count <= PARTS_MAX && cells > PARTS_MAX);
+  const double whole = whole_bytes(memory);
+  size_t used = 0;
+  size_t largest = 0;
+  double sum = 0;
+  for (size_t i = 0; i < memory->part_count; i++) {
+    const bool has_bytes = is_drawn(&memory->parts[i]);
+    const double bytes = has_bytes ? memory->parts[i].bytes.mid : 0;
+    const size_t share = (size_t)(bytes / whole * (double)cells);
+    ret_cells[i] = has_bytes && share == 0 ? 1 : share;
+    used += ret_cells[i];
+    sum += bytes;
+    if (ret_cells[i] > ret_cells[largest]) largest = i;
+  }
+  /* What all parts together should take, against what they got. */
+  const size_t wanted = (size_t)(sum / whole * (double)cells + 0.5);
+  if (memory->part_count == 0) return;
+  if (wanted >= used) {
+    ret_cells[largest] += wanted - used;
+  } else if (ret_cells[largest] > used - wanted) {
+    ret_cells[largest] -= used - wanted;
+  }
+}
+
+/* Writes one part of the bar: a run of one fill in one tint. */
+static void put_cells(const struct wo__page *page, const struct look *look, size_t count) {
+  char run[RUN_BYTES];
+  const struct wo_view fill = fill_of(page, look);
+  while (count > 0) {
+    size_t len = 0;
+    for (; count > 0 && len + fill.len <= sizeof run; count--) {
+      memcpy(run + len, fill.ptr, fill.len);
+      len += fill.len;
+    }
+    wo__page_put(page, look->tint, (struct wo_view){run, len});
+  }
+}
+
+/* The bar, as wide as the page. Rounding can leave a column over at the right: it stays blank. */
+static void put_bar(const struct wo__page *page, const struct wo_report_memory *memory) {
+  const size_t room = page->style.width - INDENT - 2;
+  size_t cells[PARTS_MAX] = {0};
+  share_cells(memory, room, cells);
+  wo_text_repeat(page->out, ' ', INDENT);
+  wo_text_add(page->out, "[");
+  size_t used = 0;
+  for (size_t i = 0; i < memory->part_count; i++) {
+    assert(used <= room);
+    const size_t count = cells[i] < room - used ? cells[i] : room - used;
+    put_cells(page, look_of(memory->parts[i].name), count);
+    used += count;
+  }
+  wo_text_repeat(page->out, ' ', room - used);
+  wo_text_add(page->out, "]");
+  wo__page_break(page, 0);
+}
+
+/* "# 26.11 allocated  . 11.62 unallocated  1.06 free  (GiB)". In the order of the bar. Two decimals
+ * as PyTorch prints them, so that a figure is found again in the message. */
+static void put_legend(const struct wo__page *page, const struct wo_report_memory *memory) {
+  size_t column = LEGEND_INDENT;
+  wo_text_repeat(page->out, ' ', LEGEND_INDENT);
+  for (size_t i = 0; i < memory->part_count; i++) {
+    const struct wo_memory_part *const part = &memory->parts[i];
+    if (!is_drawn(part)) continue;
+    const struct look *const look = look_of(part->name);
+    const struct wo_view fill = fill_of(page, look);
+    char gib[32];
+    char item[96];
+    wo_units_gib_text(part->bytes.mid, 2, gib, sizeof gib);
+    /* A blank cannot be shown as a key; the one part without a key is the blank one. */
+    const bool is_blank = wo_view_is(fill, " ");
+    snprintf(item, sizeof item, "%s%s%s %s", is_blank ? "" : fill.ptr, is_blank ? "" : " ", gib, look->label);
+    column = wo__page_item(page, column, LEGEND_INDENT, look->tint, wo_view_of(item));
+  }
+  wo__page_item(page, column, LEGEND_INDENT, WO__TINT_PLAIN, WO_VIEW("(GiB)"));
+  wo__page_break(page, 0);
+}
+
+/* "GPU 1  39.39 GiB" */
+static void put_card(const struct wo__page *page, const struct wo_report_memory *memory) {
+  char size[32];
+  char card[32];
+  wo_text_repeat(page->out, ' ', INDENT);
+  if (memory->gpu < 0) {
+    snprintf(card, sizeof card, "GPU");
+  } else {
+    snprintf(card, sizeof card, "GPU %d", (int)memory->gpu);
+  }
+  size_t column = wo__page_item(page, INDENT, INDENT, WO__TINT_STRONG, wo_view_of(card));
+  if (memory->capacity_bytes.mid > 0) {
+    wo_units_bytes_text(memory->capacity_bytes.mid, size, sizeof size);
+    column = wo__page_item(page, column, INDENT, WO__TINT_PLAIN, wo_view_of(size));
+  }
+  if (memory->is_contradictory) {
+    const struct wo_view why = WO_VIEW("no bar is drawn: the figures cannot all be true");
+    wo__page_item(page, column, INDENT, WO__TINT_PLAIN, why);
+  }
+  wo__page_break(page, 0);
+}
+
+/* When the figures contradict each other a bar would lie; the arithmetic is still shown, because it says how they do. */
+void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory) {
+  assert(page != NULL && memory != NULL && memory->part_count <= PARTS_MAX);
+  put_card(page, memory);
+  if (!memory->is_contradictory && whole_bytes(memory) > 0) {
+    put_bar(page, memory);
+    put_legend(page, memory);
+  }
+  for (size_t i = 0; i < memory->arithmetic_count; i++) {
+    wo_text_repeat(page->out, ' ', INDENT);
+    wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, memory->arithmetic[i]);
+    wo__page_break(page, 0);
+  }
+}
+
+/* "the request: 2.32 GiB = 2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary): the fp32 logits; vocabulary 152064 from
+ * the table of known shapes: qwen2.5-7b". A second reading begins with "or:". */
+static void put_reading(const struct wo__page *page, const struct wo_sizes *sizes, size_t index) {
+  const struct wo_size_reading *const reading = &sizes->readings[index];
+  struct wo_text text = {0};
+  char size[32];
+  wo_text_add(&text, "%s: %s = ", index == 0 ? "the request" : "or", wo_units_bytes_text(sizes->request.mid, size, sizeof size));
+  wo_text_add_view(&text, reading->formula);
+  wo_text_add(&text, ": ");
+  wo_text_add_view(&text, reading->meaning);
+  for (size_t i = 0; i < reading->assumed_count; i++) {
+    wo_text_add(&text, "; ");
+    wo_text_add_view(&text, reading->assumed[i]);
+  }
+  if (!reading->is_specific) wo_text_add(&text, "; powers of two alone, which coincide easily");
+  if (index == 0 && sizes->match_count > 1) wo_text_add(&text, "; one of %zu readings that fit", sizes->match_count);
+  wo_text_repeat(page->out, ' ', INDENT);
+  wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, (struct wo_view){text.ptr, text.len});
+  wo__page_break(page, 0);
+  page->out->is_failed = page->out->is_failed || text.is_failed;
+  wo_text_done(&text);
+}
+
+void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes) {
+  assert(page != NULL && sizes != NULL);
+  for (size_t i = 0; i < sizes->reading_count && i < READINGS_SHOWN; i++) put_reading(page, sizes, i);
+}

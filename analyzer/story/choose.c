@@ -1,0 +1,168 @@
+/* Which of the events that claim to be the end was the first failure.
+ *
+ * The stronger claim wins. Among equal ones: the process that torchelastic blames; the earlier, by lines within a file and by
+ * times across files; and where neither tells, the lower rank. Files are walked in the order of their names, so that the order in
+ * which they were given changes nothing. */
+#include <stdlib.h>
+
+#include "analyzer/story/story_internal.h"
+
+/* Exit code of a process that torchelastic ended itself. */
+#define EXIT_SIGTERM (-15)
+
+/* Order in which things stand in the inputs: only lines of one file have one. */
+static bool is_line_before(const struct wo_event *a, const struct wo_event *b) {
+  return a->span.file == b->span.file && a->span.line < b->span.line;
+}
+
+/* A cancellation before an error of the program explains that error, unless it is itself the answer to a task's failure. */
+static bool is_stopped_by(const struct wo_event *error, const struct wo_event *stop) {
+  if (stop->kind != WO_KIND_CANCELLED || wo__claim_of(error) != WO__CLAIM_PROGRAM || stop->span.file != error->span.file)
+    return false;
+  if (wo_story_is_accounting(stop)) return false;
+  return is_line_before(stop, error) && !wo_view_is(wo_event_text(stop, WO_FIELD_REASON), "TASK FAILURE");
+}
+
+/* Whether both lines bear times of their own: then these tell more than the order in which a launcher got hold of the lines. */
+static bool are_stamped(const struct wo_event *a, const struct wo_event *b) {
+  return a->stamp.clock != WO_CLOCK_NONE && b->stamp.clock != WO_CLOCK_NONE && !a->stamp.is_inherited && !b->stamp.is_inherited;
+}
+
+/* Whether a is known to come before b. */
+static bool is_before(const struct wo_timeline *timeline, const struct wo_event *a, const struct wo_event *b) {
+  const bool is_same_file = a->span.file == b->span.file;
+  if (!is_same_file || are_stamped(a, b)) {
+    if (wo_timeline_is_before(timeline, a, b)) return true;
+    if (wo_timeline_is_before(timeline, b, a)) return false;
+  }
+  return is_line_before(a, b);
+}
+
+/* Whether a is to be preferred though nothing tells which of the two came first. */
+static bool is_lower(const struct wo_event *a, const struct wo_event *b) {
+  if (a->span.file == b->span.file || a->rank == b->rank) return false;
+  return a->rank != WO_RANK_UNKNOWN && (b->rank == WO_RANK_UNKNOWN || a->rank < b->rank);
+}
+
+/* Of two equal claims the earlier wins: the first failure pulls the others after it, as ranks wait for each other. */
+static bool wins(const struct wo_timeline *timeline, const struct wo_event *event, const struct wo_event *best) {
+  if (!best || is_stopped_by(best, event)) return true;
+  if (is_stopped_by(event, best)) return false;
+  const enum wo__claim a = wo__claim_of(event);
+  const enum wo__claim b = wo__claim_of(best);
+  if (a != b) return a > b;
+  const bool is_row = wo_story_is_accounting(event);
+  if (is_row != wo_story_is_accounting(best)) return !is_row;
+  if (is_before(timeline, event, best)) return true;
+  return !is_before(timeline, best, event) && is_lower(event, best);
+}
+
+/* ---- Files by name ---- */
+
+/* A file and where its events stand in the store. */
+struct file_events {
+  struct wo_view path;
+  size_t first;
+  size_t end;
+};
+
+static int compare_files(const void *a, const void *b) {
+  const struct file_events *x = a;
+  const struct file_events *y = b;
+  const size_t len = x->path.len < y->path.len ? x->path.len : y->path.len;
+  const int order = len > 0 ? memcmp(x->path.ptr, y->path.ptr, len) : 0;
+  if (order != 0) return order;
+  if (x->path.len != y->path.len) return x->path.len < y->path.len ? -1 : 1;
+  return x->first < y->first ? -1 : 1;
+}
+
+/* The files that hold evidence, by name; returns their number. */
+static size_t sort_files(const struct wo_job *job, struct file_events *files, size_t cap) {
+  size_t count = 0;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const uint32_t file = job->events.items[i].span.file;
+    const bool is_new = i == 0 || file != job->events.items[i - 1].span.file;
+    if (is_new && count == cap) break;
+    if (is_new) files[count++] = (struct file_events){.path = job->inputs[file].path, .first = i};
+    files[count - 1].end = i + 1;
+  }
+  if (count > 1) qsort(files, count, sizeof *files, compare_files);
+  return count;
+}
+
+/* ---- What the launcher says ---- */
+
+static bool is_in(const struct wo_job *job, const struct wo_event *event, int32_t run) {
+  return run == WO__RUNS_CURRENT ? wo__is_current(job, event) : job->story.run_of[event->id] == run;
+}
+
+/* Torchelastic's account of the first failure; of several, one for each node, the earliest that does not tell of a process that
+ * it ended itself. NULL without. */
+static const struct wo_event *find_root(const struct wo_job *job, const struct wo_timeline *timeline, int32_t run) {
+  const struct wo_event *best = NULL;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind != WO_KIND_ELASTIC || event->rank == WO_RANK_UNKNOWN || event->is_quoted || !is_in(job, event, run)) continue;
+    if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGTERM) continue;
+    const int64_t gap_ns = best ? wo_timeline_gap_ns(timeline, event, best) : 0;
+    const bool is_earlier = best && gap_ns > 0 && event->stamp.time_ns < best->stamp.time_ns;
+    if (!best || is_earlier || (gap_ns <= 0 && event->rank < best->rank)) best = event;
+  }
+  return best;
+}
+
+/* Whether an event is of the process that the launcher blames. Labels that count the processes of a node need its name too. */
+static bool is_of_root(const struct wo_event *event, const struct wo_event *root) {
+  const struct wo_view host = wo_timeline_host(event);
+  const struct wo_view root_host = wo_timeline_host(root);
+  if (!event->is_local_rank) return event->rank == root->rank;
+  if (host.len > 0 && root_host.len > 0 && !wo_view_equal(host, root_host)) return false;
+  return event->rank == (int32_t)wo_event_number(root, WO_FIELD_LOCAL_RANK, -1);
+}
+
+/* ---- The choice ---- */
+
+/* The failure by claims, times and ranks alone. */
+static const struct wo_event *choose_by_order(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
+                                              int32_t run) {
+  struct file_events files[WO_LIMIT_INPUT_FILES];
+  const size_t count = sort_files(job, files, WO_LIMIT_INPUT_FILES);
+  const struct wo_event *best = NULL;
+  for (size_t f = 0; f < count; f++) {
+    for (size_t i = files[f].first; i < files[f].end; i++) {
+      const struct wo_event *event = &job->events.items[i];
+      if (is_open[i] && is_in(job, event, run) && wins(timeline, event, best)) best = event;
+    }
+  }
+  return best;
+}
+
+/* Where torchelastic names the rank that failed first, that rank's own report of the same thing: clocks of nodes and the
+ * buffering of pipes shuffle lines. */
+const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
+                                          int32_t run) {
+  const struct wo_event *best = choose_by_order(job, is_open, timeline, run);
+  const struct wo_event *root = best ? find_root(job, timeline, run) : NULL;
+  if (!root || is_of_root(best, root)) return best;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!is_open[i] || !is_in(job, event, run) || event->kind != best->kind) continue;
+    if (is_of_root(event, root) && wo__claim_of(event) == wo__claim_of(best)) return event;
+  }
+  return best;
+}
+
+const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
+                                      const struct wo_event *failure) {
+  const struct wo_event *root = find_root(job, timeline, WO__RUNS_CURRENT);
+  if (!wo__is_memory_claim(failure) || failure->rank == WO_RANK_UNKNOWN || (root && is_of_root(failure, root))) return NULL;
+  const struct wo_event *rival = NULL;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!is_open[i] || event->span.file == failure->span.file || event->kind != failure->kind) continue;
+    if (event->rank == WO_RANK_UNKNOWN || event->rank == failure->rank || !wo__is_current(job, event)) continue;
+    if (is_before(timeline, failure, event) || is_before(timeline, event, failure)) continue;
+    if (!rival || event->rank < rival->rank) rival = event;
+  }
+  return rival;
+}

@@ -1,0 +1,160 @@
+/* What each event may be the end of, and which events are out of the question: survived, explained by another one, or outlived
+ * by the job. */
+#include "analyzer/story/story_internal.h"
+
+/* Lines between a message and the traceback that it ends, when wrapping or loggers push them apart. */
+#define TRACEBACK_LINES 6
+
+/* Events behind a traceback within which the message that it frames is looked for. */
+#define NEIGHBOURS 256
+
+enum wo_outcome wo__outcome_of(const struct wo_event *event) {
+  switch (event->kind) {
+  case WO_KIND_TIME_LIMIT:
+    return WO_OUTCOME_TIME_LIMIT;
+  case WO_KIND_CANCELLED:
+    return WO_OUTCOME_CANCELLED;
+  case WO_KIND_PREEMPTED:
+    return WO_OUTCOME_PREEMPTED;
+  case WO_KIND_NODE_FAIL:
+    return WO_OUTCOME_NODE_FAIL;
+  case WO_KIND_LAUNCH_FAIL:
+    return WO_OUTCOME_OTHER;
+  case WO_KIND_SEGFAULT:
+    return WO_OUTCOME_SEGFAULT;
+  case WO_KIND_NCCL_TIMEOUT:
+    return WO_OUTCOME_NCCL;
+  case WO_KIND_DISK:
+    return WO_OUTCOME_DISK;
+  case WO_KIND_XID:
+  case WO_KIND_HARDWARE:
+    return WO_OUTCOME_HARDWARE;
+  default:
+    break;
+  }
+  switch (wo_kind_class(event->kind)) {
+  case WO_CLASS_GPU_MEMORY:
+    return WO_OUTCOME_GPU_OOM;
+  case WO_CLASS_HOST_MEMORY:
+    return WO_OUTCOME_HOST_OOM;
+  case WO_CLASS_PROGRAM:
+    return WO_OUTCOME_PROGRAM_ERROR;
+  case WO_CLASS_EXIT:
+    return WO_OUTCOME_OTHER;
+  default:
+    return WO_OUTCOME_UNKNOWN;
+  }
+}
+
+/* Evidence of a host kill that a cancellation or time limit explains as well: a SIGKILL without a word about memory. */
+static bool is_weak_kill(const struct wo_event *event) {
+  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
+  const bool is_sigkill = wo_view_is(signal, "Killed") || wo_view_is(signal, "9");
+  return event->kind == WO_KIND_HOST_OOM && (is_sigkill || wo_event_field(event, WO_FIELD_EXIT_CODE));
+}
+
+bool wo_story_is_suspicion(const struct wo_event *event) {
+  return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
+}
+
+/* Events that belong to another one (`of`), such as progress around a failure, are never what a job died of. */
+static bool is_candidate(const struct wo_event *event) {
+  if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
+  if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
+  return wo__outcome_of(event) != WO_OUTCOME_UNKNOWN;
+}
+
+/* Kinds that say more than the traceback around them. */
+static bool is_specific(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || class == WO_CLASS_HARDWARE ||
+         event->kind == WO_KIND_DISK;
+}
+
+/* A traceback or error that only frames a more specific message belongs to it. */
+static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
+  if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
+  const size_t first = (size_t)event->id;
+  for (size_t i = first; i < job->events.count && i - first <= NEIGHBOURS; i++) {
+    const struct wo_event *other = &job->events.items[i];
+    if (!is_specific(other) || other->is_quoted) continue;
+    if (other->span.file != event->span.file || other->rank != event->rank) continue;
+    if (other->span.line >= event->span.line && other->span.line - event->span.line <= TRACEBACK_LINES) return true;
+  }
+  return false;
+}
+
+enum wo__claim wo__claim_of(const struct wo_event *event) {
+  switch (wo_kind_class(event->kind)) {
+  case WO_CLASS_GPU_MEMORY:
+    return WO__CLAIM_MEMORY;
+  case WO_CLASS_HOST_MEMORY:
+    return is_weak_kill(event) ? WO__CLAIM_PROGRAM : WO__CLAIM_MEMORY;
+  case WO_CLASS_ENDING:
+    return event->kind == WO_KIND_CANCELLED ? WO__CLAIM_CANCELLED : WO__CLAIM_ENDING;
+  case WO_CLASS_HARDWARE:
+    return WO__CLAIM_ENDING;
+  case WO_CLASS_PROGRAM:
+    return event->kind == WO_KIND_NCCL_TIMEOUT ? WO__CLAIM_NCCL : WO__CLAIM_PROGRAM;
+  case WO_CLASS_EXIT:
+    return WO__CLAIM_EXIT;
+  default:
+    return WO__CLAIM_NONE;
+  }
+}
+
+bool wo__is_memory_claim(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+}
+
+/* Opens the candidates, and closes those memory failures that the program went on after. is_open has a place for each event. */
+static void assign_recovered(struct wo_job *job, bool *is_open) {
+  struct wo_story *story = &job->story;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    is_open[i] = is_candidate(event) && !is_frame(job, event);
+    if (!is_open[i] || !wo__is_memory_claim(event) || !wo_story_survived(job, i)) continue;
+    story->roles[i] = WO_ROLE_RECOVERED;
+    is_open[i] = false;
+  }
+}
+
+/* Kills without a word about memory count for nothing once the workload manager says that it ended the job. */
+static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
+  bool is_ended[WO_LIMIT_RUNS + 1] = {false}; /* by run; the first is that of files with a single one */
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (is_open[i] && wo_kind_class(job->events.items[i].kind) == WO_CLASS_ENDING) is_ended[job->story.run_of[i] + 1] = true;
+  }
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (is_ended[job->story.run_of[i] + 1] && is_weak_kill(&job->events.items[i])) is_open[i] = false;
+  }
+}
+
+/* Whether the state that a job ended in shows that this line of a log was not its end. A log that holds several starts shows how
+ * the earlier ones ended; and a step that was cancelled while the job FAILED was ended by srun, not by a user. */
+static bool is_outlived(const struct wo_event *event, struct wo_view state) {
+  const bool is_failed = wo_view_is(state, "FAILED");
+  const bool is_later =
+      is_failed || wo_view_is(state, "COMPLETED") || wo_view_is(state, "OUT_OF_MEMORY") || wo_view_is(state, "TIMEOUT");
+  if (wo_story_is_accounting(event)) return false;
+  if (event->kind == WO_KIND_CANCELLED) return is_failed && wo_event_field(event, WO_FIELD_STEP_ID);
+  return event->kind == WO_KIND_PREEMPTED && is_later;
+}
+
+/* A step's cancellation is still told, as a consequence of what ended the job. */
+static void drop_outlived(struct wo_job *job, bool *is_open) {
+  const struct wo_view state = wo_story_final_state(job);
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (!is_open[i] || !is_outlived(event, state)) continue;
+    is_open[i] = false;
+    if (event->kind == WO_KIND_CANCELLED) job->story.roles[i] = WO_ROLE_CONSEQUENCE;
+  }
+}
+
+void wo__claims_open(struct wo_job *job, bool *is_open) {
+  assign_recovered(job, is_open);
+  drop_explained_kills(job, is_open);
+  drop_outlived(job, is_open);
+}

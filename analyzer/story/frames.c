@@ -1,0 +1,63 @@
+/* Tracebacks of failures: which one belongs to which message, and what its frames show of the phase and of the tensor. */
+#include "analyzer/story/story.h"
+
+/* Lines between a message and the traceback that it ends, when wrapping or loggers push them apart. */
+#define TRACEBACK_LINES 6
+
+/* Events on either side within which related ones are looked for. */
+#define NEIGHBOURS 256
+
+wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event) {
+  /* What the workload manager or the kernel says belongs to no traceback, however near one stands. */
+  const enum wo_class class = wo_kind_class(event->kind);
+  if (event->kind == WO_KIND_CGROUP_OOM || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT) return WO_EVENT_NONE;
+  for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= NEIGHBOURS; id--) {
+    const struct wo_event *other = &job->events.items[id];
+    if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
+    if (other->span.line <= event->span.line && event->span.line - other->span.line <= TRACEBACK_LINES) return id;
+  }
+  return WO_EVENT_NONE;
+}
+
+/* Hints are plain texts, looked for in path, function and line of code alike. */
+static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame) {
+  for (size_t i = 0; i < hint->any_of_count; i++) {
+    if (wo_view_find(frame, hint->any_of[i], 0) != WO_NOT_FOUND) return true;
+  }
+  return false;
+}
+
+/* These hints tell what kind of tensor was wanted, or what the program was about; they stand in the same list as the phases. */
+static bool is_nature(struct wo_view name) {
+  return wo_view_is(name, "attention") || wo_view_is(name, "logits") || wo_view_is(name, "graph_kept") ||
+         wo_view_is(name, "checkpoint_read") || wo_view_is(name, "ddp_setup");
+}
+
+struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
+  for (size_t i = 0; i < pack->phase_count; i++) {
+    const struct wo_phase_hint *hint = &pack->phases[i];
+    if (!is_nature(hint->phase) && hint_matches(hint, frames)) return hint->phase;
+  }
+  return (struct wo_view){0};
+}
+
+/* The last `count` frames of "…;path|function|code;path|function|code". */
+static struct wo_view innermost(struct wo_view frames, size_t count) {
+  size_t at = frames.len;
+  while (count > 0 && at > 0) {
+    at--;
+    if (frames.ptr[at] == ';') count--;
+  }
+  return wo_view_skip(frames, at);
+}
+
+bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name) {
+  return wo_story_frames_hold(pack, innermost(frames, 4), name);
+}
+
+bool wo_story_frames_hold(const struct wo_pack *pack, struct wo_view frames, const char *name) {
+  for (size_t i = 0; i < pack->phase_count; i++) {
+    if (wo_view_is(pack->phases[i].phase, name) && hint_matches(&pack->phases[i], frames)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,91 @@
+/* Which job this is: its id, its nodes, the number of its ranks. */
+#include "analyzer/files/names.h"
+#include "analyzer/story/story_internal.h"
+
+/* Each name once. Names are few and the room is small: a job on more nodes is listed by its first ones. */
+static void add_node(struct wo_story *story, struct wo_view node) {
+  if (node.len == 0 || story->node_count == sizeof story->nodes / sizeof story->nodes[0]) return;
+  for (size_t i = 0; i < story->node_count; i++) {
+    if (wo_view_equal(story->nodes[i], node)) return;
+  }
+  story->nodes[story->node_count++] = node;
+}
+
+/* Ranks that the launch line starts: processes per node times nodes; 0 when it does not tell. */
+static int32_t ranks_launched(const struct wo_job *job) {
+  double per_node = 0;
+  double nodes = 1;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    struct wo_view value = wo_event_text(event, event->kind == WO_KIND_SBATCH ? WO_FIELD_NODES : WO_FIELD_VALUE);
+    uint64_t number = 0;
+    if (wo_number_u64(&value, 100000, &number) != WO_OK || value.len > 0 || number == 0) continue;
+    if (event->kind == WO_KIND_SBATCH) nodes = (double)number;
+    if (event->kind == WO_KIND_CONFIG && wo_view_is(wo_event_text(event, WO_FIELD_KNOB), "n_gpus")) per_node = (double)number;
+  }
+  const double ranks = per_node * nodes;
+  return ranks < 1e6 ? (int32_t)ranks : 0;
+}
+
+/* SLURM's list "gpu[01-04]" is taken apart name by name; a new name lies in a buffer of the caller and is copied. False stops the
+ * walk when the room is full. */
+static bool add_listed_node(void *context, struct wo_view node) {
+  struct wo_job *job = context;
+  struct wo_story *story = &job->story;
+  const size_t before = story->node_count;
+  add_node(story, node);
+  if (story->node_count > before) story->nodes[before] = wo_arena_copy(&job->arena, node);
+  return story->node_count < sizeof story->nodes / sizeof story->nodes[0];
+}
+
+/* Nodes that were allocated, and tasks that were started. A single task may start ranks of its own, so it tells nothing. */
+static void read_allocation(struct wo_job *job, const struct wo_event *event) {
+  struct wo_story *story = &job->story;
+  if (event->kind != WO_KIND_JOB_INFO || wo_event_field(event, WO_FIELD_STEP_ID)) return;
+  wo_name_each_host(wo_event_text(event, WO_FIELD_NODES), add_listed_node, job);
+  struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+  uint64_t number = 0;
+  if (story->rank_count < 0 && wo_number_u64(&tasks, 1000000, &number) == WO_OK && number > 1)
+    story->rank_count = (int32_t)number;
+  const double task = wo_event_number(event, WO_FIELD_ARRAY_TASK, -1);
+  if (story->array_task < 0 && task >= 0) story->array_task = (int64_t)task;
+}
+
+/* The job's id, its nodes and the number of ranks. Context lines name hosts that are only mentioned (a rendezvous endpoint, a
+ * file server), so their hosts do not count. */
+/* What the names of logs tell. Lines name a task of an array by an id of its own, so its number may stand in the name alone. */
+static void read_names(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  for (size_t i = 0; i < job->input_count; i++) {
+    int64_t task = -1;
+    const struct wo_view id = wo_name_job(job->inputs[i].path, &task);
+    if (id.len == 0) continue;
+    if (story->job_id.len == 0) story->job_id = id;
+    if (story->array_task < 0) story->array_task = task;
+  }
+}
+
+void wo__read_identity(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  int32_t highest = -1;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->is_quoted && wo_story_is_accounting(event)) continue;
+    struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
+    if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
+    if (story->job_id.len == 0 && id.len > 0) story->job_id = wo_view_cut(&id, '.');
+    if (event->rank > highest) highest = event->rank;
+    if (wo_kind_class(event->kind) != WO_CLASS_CONTEXT || event->kind == WO_KIND_ELASTIC) {
+      add_node(story, event->host.len > 0 ? event->host : wo_event_text(event, WO_FIELD_HOST));
+    }
+  }
+  const int32_t launched = ranks_launched(job);
+  story->rank_count = highest + 1 > launched ? highest + 1 : launched;
+  if (story->rank_count == 0) story->rank_count = -1;
+  const int32_t run = story->failure == WO_EVENT_NONE ? -1 : story->run_of[story->failure];
+  if (run >= 0 && story->runs[run].job_id.len > 0) story->job_id = story->runs[run].job_id;
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (!job->events.items[i].is_quoted) read_allocation(job, &job->events.items[i]);
+  }
+  read_names(job);
+}

@@ -1,0 +1,241 @@
+/* A job's inputs: reads each through the scanner into one evidence store, and notes what could not be read. */
+#include "analyzer/story/job.h"
+
+#include <assert.h>
+
+#include "analyzer/files/names.h"
+#include "analyzer/story/story.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+#include "parsers/base/clean.h"
+
+static const char *const outcome_names[] = {
+#define WO_OUTCOME_NAME(code, name, text) [code] = name,
+    WO_OUTCOME_MAP(WO_OUTCOME_NAME)
+#undef WO_OUTCOME_NAME
+};
+
+static const char *const outcome_texts[] = {
+#define WO_OUTCOME_TEXT(code, name, text) [code] = text,
+    WO_OUTCOME_MAP(WO_OUTCOME_TEXT)
+#undef WO_OUTCOME_TEXT
+};
+
+const char *wo_outcome_name(enum wo_outcome outcome) {
+  assert(outcome < WO_OUTCOME_COUNT_);
+  return outcome_names[outcome];
+}
+
+const char *wo_outcome_text(enum wo_outcome outcome) {
+  assert(outcome < WO_OUTCOME_COUNT_);
+  return outcome_texts[outcome];
+}
+
+enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
+  struct wo_job *job = calloc(1, sizeof *job);
+  if (!job) return WO_E_NOMEM;
+  wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
+  wo_event_store_init(&job->events);
+  job->pack = pack;
+  const enum wo_status status =
+      wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &job->patterns);
+  if (status != WO_OK) {
+    wo_job_free(job);
+    return status;
+  }
+  *ret_job = job;
+  return WO_OK;
+}
+
+struct wo_job *wo_job_free(struct wo_job *job) {
+  if (!job) return NULL;
+  wo_pattern_set_free(job->patterns);
+  wo_event_store_done(&job->events);
+  wo_arena_done(&job->arena);
+  free(job->inputs);
+  free(job);
+  return NULL;
+}
+
+void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
+  job->paths = paths;
+  job->path_count = count;
+}
+
+/* NULL beyond the limit of files, or without memory. Names of files may hold any bytes; they are cleaned as a name ends up on a
+ * terminal and in JSON. */
+static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
+  struct {
+    struct wo_job_input *items;
+    size_t count, capacity;
+  } rows = {job->inputs, job->input_count, job->input_capacity};
+  if (!WO_VEC_RESERVE(&rows, 1, WO_LIMIT_INPUT_FILES)) return NULL;
+  job->inputs = rows.items;
+  job->input_capacity = rows.capacity;
+  struct wo_job_input *row = &job->inputs[job->input_count++];
+  *row = (struct wo_job_input){.format = WO_VIEW("log")};
+  char clean[512];
+  row->path = wo_arena_copy(&job->arena, wo_clean_utf8(wo_view_of(path), clean, sizeof clean));
+  return row;
+}
+
+/* An input has room for a few notes; the first ones are the causes of the others. */
+static void add_note(struct wo_job_input *row, struct wo_view note) {
+  if (note.len > 0 && row->note_count < sizeof row->notes / sizeof row->notes[0]) row->notes[row->note_count++] = note;
+}
+
+void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return;
+  row->is_unreadable = true;
+  row->format = WO_VIEW("unknown");
+  add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
+}
+
+/* What the readers of traces did not read and why: tables of other vendors, columns without names. Each thing once, whatever the
+ * number of cards. */
+static void note_traces(struct wo_job *job, struct wo_job_input *row) {
+  const uint32_t file = (uint32_t)(row - job->inputs);
+  for (size_t i = job->events.count; i-- > 0 && job->events.items[i].span.file == file;) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (event->kind != WO_KIND_NOTE || !wo_view_starts(event->pattern_id, "smi-")) continue;
+    const struct wo_view message = wo_event_text(event, WO_FIELD_MESSAGE);
+    if (row->note_count == 0 || !wo_view_equal(row->notes[row->note_count - 1], message)) add_note(row, message);
+  }
+}
+
+/* The format is told by the evidence that was found in the input, and only then by its name. */
+static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
+  row->bytes = summary->bytes;
+  row->lines = summary->lines;
+  row->format = wo_name_format(&job->events, (uint32_t)(row - job->inputs), row->path);
+  if (summary->long_lines > 0) {
+    add_note(row, wo_arena_format(&job->arena, "%llu line%s longer than %zu KiB read in pieces",
+                                  (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
+                                  WO_LIMIT_LINE_BYTES / 1024));
+  }
+  note_traces(job, row);
+}
+
+/* Bytes at the start of an input by which text is told from other data, and the share of control bytes that no text has. */
+#define SAMPLE_BYTES ((size_t)4096)
+#define BINARY_SHARE 20
+
+/* Whether more than one byte in BINARY_SHARE is a control character that logs do not hold. Runs of NUL do stand in logs: network
+ * file systems leave them where a node's last blocks were lost. */
+static bool is_binary(const char *buf, size_t len) {
+  const size_t sample = len < SAMPLE_BYTES ? len : SAMPLE_BYTES;
+  size_t odd = 0;
+  for (size_t i = 0; i < sample; i++) {
+    const unsigned char c = (unsigned char)buf[i];
+    if (c < ' ' && !memchr("\0\t\n\r\b\f\x1b", c, 7)) odd++;
+  }
+  return odd * BINARY_SHARE > sample;
+}
+
+/* What a recording of allocations is called, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2
+ * to 5 start with 0x80 and their number, 0 and 1 with a dictionary) that soon names its segments; a profile is a Chrome trace. */
+static struct wo_view recording_format(const char *buf, size_t len) {
+  const struct wo_view front = {buf, len < SAMPLE_BYTES ? len : SAMPLE_BYTES};
+  const bool is_pickle = len > 2 && (((unsigned char)buf[0] == 0x80 && buf[1] >= 2 && buf[1] <= 5) ||
+                                     wo_view_starts(front, "(dp") || wo_view_starts(front, "}q"));
+  if (is_pickle && (wo_view_has(front, "segments") || wo_view_has(front, "segment_type"))) return WO_VIEW("snapshot");
+  const bool is_json = wo_view_starts(wo_view_trim_start(front), "{");
+  return is_json && (wo_view_has(front, "\"traceEvents\"") || wo_view_has(front, "\"deviceProperties\"")) ? WO_VIEW("profiler")
+                                                                                                          : (struct wo_view){0};
+}
+
+/* What the first bytes tell of an input. */
+struct front {
+  bool is_binary;
+  struct wo_view recording; /* its format, or empty */
+};
+
+/* Reads to the end, to the first error, or no further than the front of a recording; in each case the scanner is ended, so that
+ * what came before the error counts. */
+static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
+                           struct front *ret_front, struct wo_err *err) {
+  char *buf = malloc(WO_LIMIT_READ_BYTES);
+  if (!buf) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  enum wo_status status = WO_OK;
+  size_t len = 0;
+  do {
+    len = 0;
+    status = wo_input_read(input, buf, WO_LIMIT_READ_BYTES, &len, err);
+    if (len > 0 && wo_input_bytes(input) == len) {
+      *ret_front = (struct front){.is_binary = is_binary(buf, len), .recording = recording_format(buf, len)};
+      if (ret_front->recording.len > 0) break;
+    }
+    if (status == WO_OK && wo_scan_feed(scan, buf, len) != WO_OK) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+  } while (status == WO_OK && len > 0);
+  free(buf);
+  const enum wo_status end = wo_scan_end(scan, ret_summary);
+  return status != WO_OK ? status : end;
+}
+
+/* The rank and the host that a file's name tells (log_node04_3.err) are those of all its lines that do not name one. */
+static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
+  const struct wo_view name = wo_view_of(path);
+  const int32_t local = wo_name_local_rank(name);
+  const bool is_local = local != WO_RANK_UNKNOWN;
+  const struct wo_scan_options options = {.file = (uint32_t)(job->input_count - 1),
+                                          .no_prefilter = job->no_prefilter,
+                                          .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
+                                          .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
+                                          .host = wo_name_host(name)};
+  return wo_scan_new(job->patterns, &job->events, options, ret_scan);
+}
+
+enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return wo_err_set(err, WO_E_LIMIT, "more than %d files for one job", WO_LIMIT_INPUT_FILES);
+  struct wo_scan *scan = NULL;
+  if (new_scan(job, path, &scan) != WO_OK) return wo_err_set(err, WO_E_NOMEM, "out of memory");
+  struct wo_scan_summary summary = {0};
+  struct front front = {0};
+  enum wo_status status = pump(scan, input, &summary, &front, err);
+  wo_scan_free(scan);
+  note_summary(job, row, &summary);
+  if (front.recording.len > 0) {
+    row->is_recording = true;
+    row->format = front.recording;
+    row->bytes = wo_input_bytes(input);
+    add_note(row, WO_VIEW("is a recording of allocations and no log: `whyoom replay` reads it"));
+  } else if (front.is_binary && status == WO_OK) {
+    row->format = WO_VIEW("unknown");
+    status = wo_err_set(err, WO_E_KIND, "is no text: only what looks like text in it was read");
+  }
+  row->is_compressed = wo_input_is_compressed(input);
+  if (status != WO_OK) {
+    row->is_unreadable = true;
+    if (err) add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
+  }
+  return status;
+}
+
+enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path) {
+  struct wo_job_input *row = add_input(job, path);
+  if (!row) return WO_E_LIMIT;
+  struct wo_scan *scan = NULL;
+  enum wo_status status = new_scan(job, path, &scan);
+  if (status != WO_OK) return status;
+  struct wo_scan_summary summary = {0};
+  status = wo_scan_feed(scan, text.ptr, text.len);
+  const enum wo_status end = wo_scan_end(scan, &summary);
+  wo_scan_free(scan);
+  note_summary(job, row, &summary);
+  return status != WO_OK ? status : end;
+}
+
+/* Stands with the last input, in which the limit was passed or went on being passed. */
+static void note_dropped(struct wo_job *job) {
+  if (job->events.dropped == 0 || job->input_count == 0) return;
+  add_note(&job->inputs[job->input_count - 1],
+           wo_arena_format(&job->arena, "%llu pieces of evidence beyond the limit were counted, not kept",
+                           (unsigned long long)job->events.dropped));
+}
+
+enum wo_status wo_job_close(struct wo_job *job) {
+  note_dropped(job);
+  return wo_story_tell(job);
+}

@@ -1,0 +1,146 @@
+/* A job: its inputs, the evidence read from them, and the story that the evidence tells.
+ *
+ * Reading: wo_job_new, wo_job_expect, wo_job_read... for each input, wo_job_close. After closing a job is read-only. One job per
+ * thread. */
+#ifndef WO_JOB_H
+#define WO_JOB_H
+
+#include "parsers/base/input.h"
+#include "parsers/event/event.h"
+#include "parsers/scan/scan.h"
+#include "rules/load/rule.h"
+
+/* How a job ended. Names are the OUTCOME values of the JSON report. WO_OUTCOME(enumerator, name, text for people) */
+#define WO_OUTCOME_MAP(X)                                                                                                        \
+  X(WO_OUTCOME_UNKNOWN, "unknown", "the log does not show how it ended")                                                         \
+  X(WO_OUTCOME_SUCCESS, "success", "no failure found")                                                                           \
+  X(WO_OUTCOME_GPU_OOM, "gpu_oom", "out of GPU memory")                                                                          \
+  X(WO_OUTCOME_HOST_OOM, "host_oom", "out of host memory")                                                                       \
+  X(WO_OUTCOME_TIME_LIMIT, "time_limit", "stopped at its time limit")                                                            \
+  X(WO_OUTCOME_CANCELLED, "cancelled", "cancelled")                                                                              \
+  X(WO_OUTCOME_PREEMPTED, "preempted", "preempted")                                                                              \
+  X(WO_OUTCOME_NODE_FAIL, "node_fail", "a node failed")                                                                          \
+  X(WO_OUTCOME_PROGRAM_ERROR, "program_error", "the program failed")                                                             \
+  X(WO_OUTCOME_NCCL, "nccl", "a collective operation failed or timed out")                                                       \
+  X(WO_OUTCOME_SEGFAULT, "segfault", "invalid memory access")                                                                    \
+  X(WO_OUTCOME_DISK, "disk", "disk full or over quota")                                                                          \
+  X(WO_OUTCOME_HARDWARE, "hardware", "a hardware fault")                                                                         \
+  X(WO_OUTCOME_OTHER, "other", "another failure")
+
+enum wo_outcome {
+#define WO_OUTCOME_ENUM(code, name, text) code,
+  WO_OUTCOME_MAP(WO_OUTCOME_ENUM)
+#undef WO_OUTCOME_ENUM
+      WO_OUTCOME_COUNT_
+};
+
+/* The name of an outcome in the JSON report ("nccl"), and the words for it. Static. */
+const char *wo_outcome_name(enum wo_outcome outcome);
+const char *wo_outcome_text(enum wo_outcome outcome);
+
+/* One input of the job. */
+struct wo_job_input {
+  struct wo_view path;   /* as given; "<stdin>" for a pipe */
+  struct wo_view format; /* log, sbatch, config, scontrol, dmon, ...: the names of the JSON report */
+  uint64_t bytes;
+  uint64_t lines;
+  bool is_compressed;
+  bool is_unreadable; /* nothing, or not all of it, could be read; the note says why */
+  bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log, read by the other flow */
+  struct wo_view notes[4];
+  size_t note_count;
+};
+
+/* The part that an event plays in the story (analyzer/story/story.c). */
+enum wo_role {
+  WO_ROLE_NONE,
+  WO_ROLE_FAILURE,
+  WO_ROLE_CONSEQUENCE,
+  WO_ROLE_RECOVERED,
+  WO_ROLE_REPEAT,
+  WO_ROLE_EARLIER /* of an earlier run of the program in the same file */
+};
+
+/* One start of the program in a file that holds several (appended logs, requeued jobs, restarts by a launcher). */
+struct wo_run {
+  uint32_t file;
+  uint64_t first_line;
+  uint64_t last_line;
+  struct wo_view job_id; /* empty when unknown */
+  enum wo_outcome outcome;
+  wo_event_id failure; /* first of the run, or WO_EVENT_NONE */
+  int64_t step_first;  /* progress first and last seen in the run, or -1 */
+  int64_t step_last;
+  bool is_current; /* the run of its file that the diagnosis is about */
+  /* Launchers that start all workers again write a folder of logs for each attempt. Such a run spans the files of its folder;
+   * `file` is the one that holds its failure, or its first. */
+  struct wo_view launch_folder; /* common to the attempts */
+  uint32_t attempt;             /* from 1; 0 for a run that is a part of one file */
+};
+
+struct wo_timeline; /* analyzer/story/timeline.h */
+
+struct wo_story {
+  enum wo_outcome outcome;
+  wo_event_id failure; /* the first failure that was not survived, or WO_EVENT_NONE */
+  wo_event_id outcome_evidence[4];
+  size_t outcome_evidence_count;
+  enum wo_role *roles; /* one per event */
+  struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
+  size_t run_count;
+  int32_t *run_of;                    /* one per event: index into runs, or -1 */
+  bool is_rank_inferred;              /* no line names the failure's rank: srun's lines about tasks leave only this one */
+  bool is_order_uncertain;            /* `rival` may have come before the failure */
+  wo_event_id rival;                  /* or WO_EVENT_NONE */
+  int64_t rival_gap_ns;               /* between the times of both, or -1 where they bear none that can be compared */
+  wo_event_id traceback;              /* traceback of the failure, or WO_EVENT_NONE */
+  int64_t step;                       /* progress last seen before the failure, or -1 */
+  int64_t step_total;                 /* or -1 */
+  struct wo_view step_unit;           /* step, it, epoch, episode */
+  struct wo_view phase;               /* empty when unknown */
+  const struct wo_timeline *timeline; /* of all events */
+  struct wo_view job_id;              /* empty when unknown */
+  int64_t array_task;                 /* or -1 */
+  struct wo_view nodes[64];
+  size_t node_count;
+  int32_t rank_count; /* ranks seen or configured, or -1 */
+};
+
+struct wo_job {
+  struct wo_arena arena;
+  struct wo_event_store events;
+  struct wo_job_input *inputs;
+  size_t input_count;
+  size_t input_capacity;
+  struct wo_pattern_set *patterns;
+  const struct wo_pack *pack;
+  const char *const *paths; /* of all inputs, read or not: see wo_job_expect */
+  size_t path_count;
+  bool no_prefilter;
+  struct wo_story story; /* filled by wo_job_close */
+};
+
+/* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
+enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
+
+/* Tells the paths of all inputs before the first is read: what a name means can depend on the others (wo_name_rank). Without it
+ * each name stands for itself. The paths are borrowed until wo_job_close. */
+void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count);
+
+/* Reads one input to its end and adds its evidence. WO_E_KIND: it is no text, and was read as far as it looks like it. A failure
+ * is noted in the input's row (is_unreadable) and returned in *err; what could be read stays. `input` stays the caller's. */
+enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err);
+
+/* Reads text that is already in memory (tests, examples of rules). */
+enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const char *path);
+
+/* Notes an input that could not be opened. */
+void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
+
+/* Tells the story: which event came first, what follows from it, how the job ended. WO_E_NOMEM. */
+enum wo_status wo_job_close(struct wo_job *job);
+
+/* Frees a job; NULL allowed; returns NULL. */
+struct wo_job *wo_job_free(struct wo_job *job);
+
+#endif

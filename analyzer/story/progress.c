@@ -1,0 +1,56 @@
+/* How far the job had come, in which phase it failed, and how it ended when nothing failed. */
+#include "analyzer/story/story_internal.h"
+
+/* Progress before the failure only; lines after it are of ranks that had not noticed. The newest was found first, so the first
+ * one counts. */
+static void read_steps(struct wo_job *job, const struct wo_event *failure) {
+  struct wo_story *story = &job->story;
+  for (size_t i = 0; failure && i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const bool is_its_own = event->of == failure->id || (event->of != WO_EVENT_NONE && event->of == story->traceback);
+    if (event->kind != WO_KIND_PROGRESS || !is_its_own || event->span.line > failure->span.line) continue;
+    if (story->step < 0) {
+      story->step = (int64_t)wo_event_number(event, WO_FIELD_STEP, -1);
+      story->step_total = (int64_t)wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
+      story->step_unit = wo_event_text(event, WO_FIELD_NAME);
+    }
+    if (story->phase.len == 0) story->phase = wo_event_text(event, WO_FIELD_PHASE);
+  }
+}
+
+/* The traceback's frames are better than progress lines: a bar says "train" during the backward pass too. */
+static void read_phase(struct wo_job *job) {
+  const struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
+  if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
+}
+
+/* What accounting says when nothing else tells of a failure: the job finished, or has not ended yet. */
+static enum wo_outcome outcome_of_state(const struct wo_job *job) {
+  const struct wo_view state = wo_story_final_state(job);
+  return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
+}
+
+/* A log without any failure: it finished, unless its last progress bar shows that it stopped half-way. */
+enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
+  uint64_t lines = 0;
+  for (size_t i = 0; i < job->input_count; i++) lines += job->inputs[i].lines;
+  const struct wo_event *last = NULL;
+  bool has_consequence = false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind == WO_KIND_SUCCESS) return WO_OUTCOME_SUCCESS;
+    if (job->story.roles[i] == WO_ROLE_CONSEQUENCE) has_consequence = true;
+    if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) last = event;
+  }
+  if (has_consequence) return WO_OUTCOME_OTHER;
+  if (wo_story_final_state(job).len > 0) return outcome_of_state(job);
+  if (lines == 0) return WO_OUTCOME_UNKNOWN;
+  if (!last) return WO_OUTCOME_SUCCESS;
+  const double total = wo_event_number(last, WO_FIELD_STEP_TOTAL, -1);
+  return total > 0 && wo_event_number(last, WO_FIELD_STEP, 0) < total ? WO_OUTCOME_UNKNOWN : WO_OUTCOME_SUCCESS;
+}
+
+void wo__read_progress(struct wo_job *job, const struct wo_event *failure) {
+  read_phase(job);
+  read_steps(job, failure);
+}

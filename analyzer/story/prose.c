@@ -1,0 +1,23 @@
+/* Texts about a job that lie beside its logs: a README, notes. They quote messages, plans and settings of other times. */
+#include "analyzer/story/story_internal.h"
+
+static bool is_prose(const struct wo_job *job, const struct wo_event *event) {
+  return wo_view_is(job->inputs[event->span.file].format, "prose");
+}
+
+/* Without a failure in another input, the text may be all there is: an issue in Markdown holds the log itself. */
+static bool has_failure_elsewhere(const struct wo_job *job) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *const event = &job->events.items[i];
+    if (!event->is_quoted && wo__claim_of(event) != WO__CLAIM_NONE && !is_prose(job, event)) return true;
+  }
+  return false;
+}
+
+void wo__set_prose_aside(struct wo_job *job) {
+  if (!has_failure_elsewhere(job)) return;
+  for (size_t i = 0; i < job->events.count; i++) {
+    struct wo_event *const event = &job->events.items[i];
+    if (is_prose(job, event)) event->is_quoted = true;
+  }
+}

@@ -1,0 +1,119 @@
+/* Without labels (srun -l) lines of all tasks run into one file, and a traceback names no rank. srun then still says which task
+ * ended by itself: "srun: error: gpu02: task 2: Exited with exit code 1". With every other task killed in its wake, the message
+ * is that task's. */
+#include "analyzer/story/rank_infer.h"
+
+#include <stdio.h>
+
+#include "analyzer/files/names.h"
+
+/* Hosts and tasks that are told apart, and the bytes of a name that are compared. */
+#define HOSTS_MAX 64
+#define TASKS_MAX 4096
+#define NAME_BYTES 64
+
+/* A program that starts its ranks itself shows it when they fail: by the exception that hands on a child's, or by its frames. */
+static bool is_spawned(const struct wo_event *event) {
+  const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
+  return event->kind == WO_KIND_TRACEBACK &&
+         (wo_view_has(exception, "ProcessRaisedException") || wo_view_has(exception, "ProcessExitedException") ||
+          wo_view_has(wo_event_text(event, WO_FIELD_FRAMES), "torch/multiprocessing/spawn"));
+}
+
+/* Launchers start several ranks within a task, whose number then is a node's. */
+static bool has_launcher(const struct wo_job *job) {
+  static const char *const launchers[] = {"torchrun", "torch.distributed", "accelerate", "deepspeed"};
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind == WO_KIND_ELASTIC || is_spawned(event)) return true;
+    if (event->kind == WO_KIND_CONFIG && wo_view_is(wo_event_text(event, WO_FIELD_KNOB), "n_gpus")) return true;
+    for (size_t k = 0; k < sizeof launchers / sizeof launchers[0]; k++) {
+      if (wo_view_has(wo_event_text(event, WO_FIELD_PROGRAM), launchers[k])) return true;
+    }
+  }
+  return false;
+}
+
+/* Whether the job holds another message of the card's memory than this one. */
+static bool has_other_message(const struct wo_job *job, const struct wo_event *failure) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event != failure && !event->is_quoted && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY) return true;
+  }
+  return false;
+}
+
+/* What the lines about tasks say together. */
+struct ends {
+  size_t by_themselves; /* tasks with a code or a signal of their own, or lines about several such tasks */
+  size_t killed;        /* lines about tasks that were ended from outside */
+  uint64_t task;        /* the one that ended by itself */
+};
+
+/* A line "tasks 1-3" counts twice: more than one is all that matters. */
+static void count_end(struct ends *ends, const struct wo_event *event) {
+  struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+  const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
+  if (wo_view_is(signal, "Killed") || wo_view_is(signal, "Terminated")) {
+    ends->killed++;
+    return;
+  }
+  const bool is_one = wo_number_u64(&tasks, 1000000, &ends->task) == WO_OK && tasks.len == 0;
+  ends->by_themselves += is_one && signal.len == 0 ? 1 : 2;
+}
+
+/* Hosts of the lines about tasks, and how many tasks ran there. */
+struct places {
+  char hosts[HOSTS_MAX][NAME_BYTES];
+  size_t host_count;
+  size_t tasks;
+  bool is_host_named_twice;
+};
+
+static bool add_host(void *context, struct wo_view host) {
+  struct places *places = context;
+  const struct wo_view name = wo_view_sub(host, 0, host.len < NAME_BYTES ? host.len : NAME_BYTES - 1);
+  for (size_t i = 0; i < places->host_count; i++) {
+    if (wo_view_is(name, places->hosts[i])) places->is_host_named_twice = true;
+  }
+  if (places->is_host_named_twice || places->host_count == HOSTS_MAX) return false;
+  memcpy(places->hosts[places->host_count], name.ptr, name.len);
+  places->hosts[places->host_count++][name.len] = '\0';
+  return true;
+}
+
+static bool add_task(void *context, struct wo_view task) {
+  struct places *places = context;
+  (void)task;
+  return ++places->tasks < TASKS_MAX;
+}
+
+/* Whether each of several tasks had a node to itself: then it has the node's cards too, and may run a rank on each of them. */
+static bool is_task_a_node(const struct wo_job *job) {
+  struct places places = {.host_count = 0};
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
+    if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || tasks.len == 0) continue;
+    char list[256];
+    const int len = snprintf(list, sizeof list, "[%.*s]", (int)(tasks.len < 200 ? tasks.len : 200), tasks.ptr);
+    wo_name_each_host((struct wo_view){list, (size_t)len}, add_task, &places);
+    wo_name_each_host(wo_event_text(event, WO_FIELD_HOST), add_host, &places);
+  }
+  return places.tasks > 1 && !places.is_host_named_twice && places.tasks <= places.host_count;
+}
+
+/* A single task says nothing: what it started itself has ranks of its own. Task 2 cannot be alone. */
+int32_t wo_rank_infer(const struct wo_job *job, const struct wo_event *failure) {
+  struct ends ends = {0};
+  if (failure->rank != WO_RANK_UNKNOWN || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return WO_RANK_UNKNOWN;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const bool is_srun = event->kind == WO_KIND_TASK_EXIT && wo_event_field(event, WO_FIELD_TASKS) != NULL;
+    if (is_srun && !event->is_quoted) count_end(&ends, event);
+  }
+  const bool is_several = ends.task > 0 || ends.killed > 0;
+  if (ends.by_themselves != 1 || !is_several || has_other_message(job, failure)) return WO_RANK_UNKNOWN;
+  if (has_launcher(job) || is_task_a_node(job)) return WO_RANK_UNKNOWN;
+  return (int32_t)ends.task;
+}

@@ -1,0 +1,280 @@
+/* The runs in a log: where one start of the program ends and the next begins.
+ *
+ * Logs with a fixed name are appended to, requeued jobs write on in their file, launchers start failed processes again. A new run
+ * begins where another job's id appears, where the launcher or the workload manager says that it starts again, and where a banner
+ * of the program's start stands for the second time after an end. A program that caught its failure and goes on is one run. */
+#include "analyzer/story/story_internal.h"
+
+/* Banners of a run that are remembered, and job ids of a file. */
+#define BANNERS_MAX 8
+#define IDS_MAX 64
+
+/* Lines within which a sentence of recovery takes back the end before it. */
+#define RECOVERY_LINES 60
+
+/* A walk over the events of one file. */
+struct walk {
+  struct wo_story *story;
+  uint32_t file;
+  struct wo_run run;  /* the one being read */
+  uint64_t end_line;  /* of the last end in it; 0 without */
+  uint64_t id_line;   /* where its job was last named; 0 = nowhere */
+  bool is_starting;   /* the end was one after which the program is started again */
+  bool has_mixed_ids; /* two jobs write to the file at once: ids divide nothing */
+  struct wo_view banners[BANNERS_MAX];
+  size_t banner_count;
+};
+
+/* The job's id that a line names, without its step; empty without. */
+static struct wo_view job_id_of(const struct wo_event *event) {
+  struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
+  if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
+  return wo_view_cut(&id, '.');
+}
+
+/* The id of the job that writes here. Lines of context name other jobs, such as those waited for. */
+static struct wo_view writer_of(const struct wo_event *event) {
+  const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && event->kind != WO_KIND_RUN_START;
+  return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : job_id_of(event);
+}
+
+/* Lines that two jobs which end at the same moment write one after the other. A job that only starts says so in a header. */
+static bool are_side_by_side(const struct wo_event *a, const struct wo_event *b) {
+  return b->kind != WO_KIND_RUN_START && b->span.line - a->span.line <= 1;
+}
+
+/* Whether an id comes back after another one has stood between, or two jobs end in one breath: then they wrote at the same time.
+ */
+static bool has_mixed_ids(const struct wo_job *job, size_t from, size_t to) {
+  struct wo_view seen[IDS_MAX];
+  size_t count = 0;
+  const struct wo_event *last = NULL;
+  for (size_t i = from; i < to; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const struct wo_view id = event->is_quoted ? (struct wo_view){0} : writer_of(event);
+    if (id.len == 0) continue;
+    const bool is_new = count == 0 || !wo_view_equal(seen[count - 1], id);
+    if (is_new && last && are_side_by_side(last, event)) return true;
+    last = event;
+    if (!is_new) continue;
+    for (size_t k = 0; k < count; k++) {
+      if (wo_view_equal(seen[k], id)) return true;
+    }
+    if (count == IDS_MAX) return true;
+    seen[count++] = id;
+  }
+  return false;
+}
+
+/* An end of the program, or of the job. A message of memory alone is none: it may have been caught. */
+static bool is_end(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return event->kind == WO_KIND_TRACEBACK || event->kind == WO_KIND_ELASTIC || event->kind == WO_KIND_RESTART ||
+         event->kind == WO_KIND_SUCCESS || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT;
+}
+
+/* Whether a traceback tells of a signal. The workload manager prints its line first and signals the job's processes then, so this
+ * may stand behind the line and still be of the run that it ends. */
+static bool is_answer_to_signal(const struct wo_event *traceback) {
+  static const char *const exceptions[] = {"KeyboardInterrupt", "SignalException", "SignalHandler"};
+  static const char *const messages[] = {"killed by signal", "eceived signal", "eceived SIG", "got signal", "SIGTERM", "SIGUSR"};
+  for (size_t i = 0; i < sizeof exceptions / sizeof exceptions[0]; i++) {
+    if (wo_view_has(wo_event_text(traceback, WO_FIELD_EXCEPTION), exceptions[i])) return true;
+  }
+  for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
+    if (wo_view_has(wo_event_text(traceback, WO_FIELD_MESSAGE), messages[i])) return true;
+  }
+  return false;
+}
+
+/* What only a program that runs again prints. */
+static bool is_sign_of_life(const struct wo_event *event) {
+  return event->kind == WO_KIND_PROGRESS || event->kind == WO_KIND_RUN_START || wo__is_memory_claim(event) ||
+         (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && !is_answer_to_signal(event));
+}
+
+static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
+  for (size_t i = 0; i < walk->banner_count; i++) {
+    if (wo_view_equal(walk->banners[i], pattern)) return true;
+  }
+  return false;
+}
+
+/* Whether the event belongs to a run that began behind the last end. */
+static bool begins_run(const struct walk *walk, const struct wo_event *event, struct wo_view id) {
+  if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
+  if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
+  if (walk->is_starting) return is_sign_of_life(event);
+  return event->kind == WO_KIND_RUN_START && is_known_banner(walk, event->pattern_id);
+}
+
+static void start_run(struct walk *walk, uint64_t line) {
+  walk->run = (struct wo_run){
+      .file = walk->file, .first_line = line, .failure = WO_EVENT_NONE, .step_first = -1, .step_last = -1, .is_current = true};
+  walk->end_line = 0;
+  walk->id_line = 0;
+  walk->is_starting = false;
+  walk->banner_count = 0;
+}
+
+/* Closes the run at `last_line`. Beyond the limit runs are not told apart any more. */
+static bool close_run(struct walk *walk, uint64_t last_line) {
+  struct wo_story *story = walk->story;
+  if (story->run_count == WO_LIMIT_RUNS) return false;
+  walk->run.last_line = last_line;
+  story->runs[story->run_count++] = walk->run;
+  return true;
+}
+
+static void note_end(struct walk *walk, const struct wo_event *event) {
+  const bool is_restart = event->kind == WO_KIND_RESTART || event->kind == WO_KIND_PREEMPTED;
+  if (!is_end(event)) return;
+  if (event->span.line > walk->end_line) walk->end_line = event->span.line;
+  walk->is_starting = walk->is_starting || is_restart;
+}
+
+/* Where the run of this event began: a header is its first line; otherwise it began behind the end of the one before. */
+static uint64_t first_line_of(const struct walk *walk, const struct wo_event *event, bool is_other_job) {
+  const uint64_t end = is_other_job ? walk->id_line : walk->end_line;
+  if (event->kind == WO_KIND_RUN_START && is_other_job) return event->span.line;
+  return end > 0 && end < event->span.line ? end + 1 : event->span.line;
+}
+
+/* One event of the walk. */
+static void visit(struct walk *walk, const struct wo_event *event) {
+  const struct wo_view id = writer_of(event);
+  if (begins_run(walk, event, id)) {
+    const bool is_other_job = id.len > 0 && walk->id_line > 0 && !wo_view_equal(id, walk->run.job_id);
+    const uint64_t line = first_line_of(walk, event, is_other_job);
+    if (close_run(walk, line - 1)) {
+      walk->story->runs[walk->story->run_count - 1].is_current = false;
+      start_run(walk, line);
+    }
+  }
+  if (id.len > 0) {
+    walk->run.job_id = id;
+    walk->id_line = event->span.line;
+  }
+  const bool is_banner = event->kind == WO_KIND_RUN_START;
+  if (is_banner && walk->banner_count < BANNERS_MAX) walk->banners[walk->banner_count++] = event->pattern_id;
+  if (event->kind == WO_KIND_RECOVERY && event->span.line - walk->end_line <= RECOVERY_LINES) walk->end_line = 0;
+  note_end(walk, event);
+}
+
+/* Divides the events [from, to) of one file. */
+static void divide_file(struct wo_job *job, size_t from, size_t to) {
+  const struct wo_event *items = job->events.items;
+  struct walk walk = {.story = &job->story, .file = items[from].span.file, .has_mixed_ids = has_mixed_ids(job, from, to)};
+  const size_t before = job->story.run_count;
+  start_run(&walk, 1);
+  for (size_t i = from; i < to; i++) {
+    if (!items[i].is_quoted && !wo_story_is_accounting(&items[i])) visit(&walk, &items[i]);
+  }
+  if (job->story.run_count > before) close_run(&walk, job->inputs[walk.file].lines);
+}
+
+/* Tells each event its run. Late events of a run may stand behind the first ones of the next, so lines decide. */
+static void assign_runs(struct wo_job *job, const int32_t *run_of_file) {
+  const struct wo_story *story = &job->story;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_span *span = &job->events.items[i].span;
+    story->run_of[i] = run_of_file[span->file];
+    for (size_t r = 0; r < story->run_count; r++) {
+      const struct wo_run *run = &story->runs[r];
+      if (run->attempt == 0 && run->file == span->file && run->first_line <= span->line) story->run_of[i] = (int32_t)r;
+    }
+  }
+}
+
+enum wo_status wo__runs_find(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  story->runs = wo_arena_array(&job->arena, WO_LIMIT_RUNS, sizeof *story->runs);
+  story->run_of = wo_arena_array(&job->arena, job->events.count + 1, sizeof *story->run_of);
+  const int32_t *run_of_file = NULL;
+  if (!story->runs || !story->run_of || wo__attempts_find(job, &run_of_file) != WO_OK) return WO_E_NOMEM;
+  for (size_t from = 0; from < job->events.count;) {
+    size_t to = from;
+    while (to < job->events.count && job->events.items[to].span.file == job->events.items[from].span.file) to++;
+    if (run_of_file[job->events.items[from].span.file] < 0) divide_file(job, from, to);
+    from = to;
+  }
+  assign_runs(job, run_of_file);
+  return WO_OK;
+}
+
+bool wo__is_current(const struct wo_job *job, const struct wo_event *event) {
+  const int32_t run = job->story.run_of[event->id];
+  return run < 0 || job->story.runs[run].is_current;
+}
+
+/* Whether a run says at its end that it finished. */
+static bool has_finished(const struct wo_job *job, size_t run) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (job->story.run_of[i] == (int32_t)run && job->events.items[i].kind == WO_KIND_SUCCESS) return true;
+  }
+  return false;
+}
+
+bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b) {
+  if (a->attempt == 0 || b->attempt == 0) return a->attempt == b->attempt && a->file == b->file;
+  return wo_view_equal(a->launch_folder, b->launch_folder);
+}
+
+/* The newest run before `run` in its log that failed; `run` itself when none did. */
+static size_t failed_before(const struct wo_story *story, size_t run) {
+  for (size_t r = run; r-- > 0 && wo_story_is_same_log(&story->runs[r], &story->runs[run]);) {
+    if (story->runs[r].failure != WO_EVENT_NONE) return r;
+  }
+  return run;
+}
+
+bool wo__runs_step_back(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  bool has_stepped = false;
+  for (size_t r = 0; r < story->run_count; r++) {
+    const struct wo_run *run = &story->runs[r];
+    if (!run->is_current || run->failure != WO_EVENT_NONE || has_finished(job, r)) continue;
+    const size_t failed = failed_before(story, r);
+    story->runs[r].is_current = false;
+    story->runs[failed].is_current = true;
+    has_stepped = has_stepped || failed != r;
+  }
+  return has_stepped;
+}
+
+/* How far each run came: the progress lines in it. Epochs are too long to show whether it gets any further. */
+static void read_steps(struct wo_job *job) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+    if (event->kind != WO_KIND_PROGRESS || job->story.run_of[i] < 0 || step < 0) continue;
+    if (wo_view_is(wo_event_text(event, WO_FIELD_NAME), "epoch")) continue;
+    struct wo_run *run = &job->story.runs[job->story.run_of[i]];
+    const int64_t number = (int64_t)step;
+    if (run->step_first < 0 || number < run->step_first) run->step_first = number;
+    if (number > run->step_last) run->step_last = number;
+  }
+}
+
+/* An attempt has its files to itself. An empty file is told as one line. */
+static uint64_t last_line_of(const struct wo_job *job, const struct wo_run *run) {
+  const uint64_t lines = job->inputs[run->file].lines;
+  return lines > 0 ? lines : 1;
+}
+
+/* The last run of a file may still be going: its outcome is unknown rather than a success when nothing says that it finished. */
+void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
+  for (size_t r = 0; r < job->story.run_count; r++) {
+    struct wo_run *run = &job->story.runs[r];
+    const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, (int32_t)r);
+    if (failure) {
+      run->failure = failure->id;
+      if (run->attempt > 0) run->file = failure->span.file;
+      run->outcome = wo__outcome_of(failure);
+    } else if (has_finished(job, r)) {
+      run->outcome = WO_OUTCOME_SUCCESS;
+    }
+    if (run->attempt > 0) run->last_line = last_line_of(job, run);
+  }
+  read_steps(job);
+}

@@ -1,0 +1,106 @@
+/* Tells the story: the first failure that was not survived, the roles of the other events, and the outcome.
+ *
+ * Order of evidence: memory that ran out and was not survived; then what the workload manager says (time limit, preemption,
+ * node); then the program's own errors; then collective time-outs; a plain cancellation, a kill without reason and bad exit codes
+ * last, because they follow from the others. Of two that say the same, a line of a log counts more than a state of accounting. */
+#include "analyzer/story/story.h"
+
+#include "analyzer/story/rank_infer.h"
+#include "analyzer/story/story_internal.h"
+
+/* Roles that are given already stay. Repeats are reports of the same kind, of other ranks or of the same one; all else that looks
+ * like an end follows from the failure. */
+static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
+  struct wo_story *story = &job->story;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    const bool is_echo =
+        wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
+    if (event->is_quoted) continue;
+    if (!wo__is_current(job, event)) {
+      if (is_echo || is_open[i] || story->roles[i] != WO_ROLE_NONE) story->roles[i] = WO_ROLE_EARLIER;
+    } else if (story->roles[i] != WO_ROLE_NONE) {
+      continue;
+    } else if (event == failure) {
+      story->roles[i] = WO_ROLE_FAILURE;
+    } else if (wo_story_is_accounting(event)) {
+      continue; /* the same end once more */
+    } else if (is_open[i] && failure && event->kind == failure->kind && wo__is_memory_claim(event)) {
+      story->roles[i] = WO_ROLE_REPEAT;
+    } else if (is_echo || is_open[i]) {
+      story->roles[i] = WO_ROLE_CONSEQUENCE;
+    }
+  }
+}
+
+/* The failure and its traceback are of one rank, which no line names. */
+static void set_inferred_rank(struct wo_job *job, int32_t rank) {
+  struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
+  if (rank == WO_RANK_UNKNOWN) return;
+  job->story.is_rank_inferred = true;
+  wo_event_get(&job->events, job->story.failure)->rank = rank;
+  if (traceback) traceback->rank = rank;
+}
+
+static void note_failure(struct wo_job *job, const struct wo_event *failure) {
+  struct wo_story *story = &job->story;
+  story->failure = failure->id;
+  story->outcome = wo__outcome_of(failure);
+  story->outcome_evidence[story->outcome_evidence_count++] = failure->id;
+  story->traceback = failure->kind == WO_KIND_TRACEBACK ? failure->id : wo_story_traceback_of(job, failure);
+  set_inferred_rank(job, wo_rank_infer(job, failure));
+}
+
+/* The failure of the last run; of the one before it where the last one is still going well, as whoever asks about the job means
+ * that one. */
+static const struct wo_event *find_failure(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
+  const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+  if (!failure && wo_story_final_state(job).len == 0 && wo__runs_step_back(job)) {
+    failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+  }
+  return failure;
+}
+
+/* Whether another rank may have been first. */
+static void note_rival(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
+                       const struct wo_event *failure) {
+  struct wo_story *story = &job->story;
+  const struct wo_event *rival = wo__find_rival(job, is_open, timeline, failure);
+  if (!rival) return;
+  story->is_order_uncertain = true;
+  story->rival = rival->id;
+  story->rival_gap_ns = wo_timeline_gap_ns(timeline, failure, rival);
+}
+
+enum wo_status wo_story_tell(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  const size_t count = job->events.count;
+  *story = (struct wo_story){.failure = WO_EVENT_NONE,
+                             .traceback = WO_EVENT_NONE,
+                             .rival = WO_EVENT_NONE,
+                             .rival_gap_ns = -1,
+                             .step = -1,
+                             .step_total = -1,
+                             .array_task = -1};
+  story->roles = wo_arena_array(&job->arena, count + 1, sizeof *story->roles);
+  bool *is_open = wo_arena_array(&job->arena, count + 1, sizeof *is_open);
+  if (!story->roles || !is_open) return WO_E_NOMEM;
+  wo_story_choose_accounting(job);
+  wo__set_prose_aside(job);
+  if (wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
+  const struct wo_timeline *timeline = NULL;
+  if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
+  story->timeline = timeline;
+  wo__claims_open(job, is_open);
+  wo__runs_judge(job, is_open, timeline);
+  const struct wo_event *failure = find_failure(job, is_open, timeline);
+  if (failure) {
+    note_failure(job, failure);
+    note_rival(job, is_open, timeline, failure);
+  }
+  assign_roles(job, is_open, failure);
+  if (!failure) story->outcome = wo__outcome_without_failure(job);
+  wo__read_progress(job, failure);
+  wo__read_identity(job);
+  return WO_OK;
+}

@@ -1,0 +1,141 @@
+/* Which memory failures a program caught and survived, and which exceptions are only echoes of another failure. */
+#include "analyzer/story/story.h"
+
+/* Lines within which a sentence of recovery ("skipping batch") belongs to the failure before it. */
+#define RECOVERY_LINES 60
+
+/* Steps by which a job must have gone on after a failure. One more step is often printed by ranks that have not noticed yet. */
+#define PROGRESS_STEPS 2
+
+/* Exceptions that tell of another process's end, not of their own cause. */
+static const char *const echo_exceptions[] = {
+    "SignalException",  "ChildFailedError",   "ProcessExitedException", "ProcessRaisedException", "RayTaskError",
+    "EngineDeadError",  "CalledProcessError", "BrokenPipeError",        "ConnectionResetError",   "ConnectionRefusedError",
+    "DistStoreError",   "ActorDiedError",     "RayActorError",          "WorkerCrashedError",     "SystemExit",
+    "DistNetworkError", "EOFError",           "AsyncEngineDeadError",
+};
+
+/* Parts of messages with which a process reports that its peer, its child or its server is gone. They come with RuntimeError and
+ * other classes that mean many things. */
+static const char *const echo_messages[] = {
+    "Connection closed by peer",
+    "Connection reset by peer",
+    "Broken pipe",
+    "closed by remote peer",
+    "exited unexpectedly",
+    "Engine core initialization failed",
+    "See root cause above",
+    "Rank 0 is not ready",
+    "remote process exited",
+    "ncclRemoteError",
+    "unhandled system error",
+    "Socket Timeout",
+    "got signal:",
+};
+
+static bool has_any(struct wo_view text, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_has(text, words[i])) return true;
+  }
+  return false;
+}
+
+/* A process that cannot open its own port fails by itself, though the exception is the one for lost peers. */
+static bool is_port_taken(struct wo_view message) {
+  return wo_view_has(message, "failed to listen") || wo_view_has(message, "EADDRINUSE");
+}
+
+bool wo_story_is_echo(const struct wo_event *traceback) {
+  if (is_port_taken(wo_event_text(traceback, WO_FIELD_MESSAGE))) return false;
+  return has_any(wo_event_text(traceback, WO_FIELD_EXCEPTION), echo_exceptions,
+                 sizeof echo_exceptions / sizeof echo_exceptions[0]) ||
+         has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
+}
+
+/* Only within one run of the program in one file: the order of files is that of the command line, not of time. */
+static bool is_later(const struct wo_job *job, const struct wo_event *a, const struct wo_event *b) {
+  const int32_t *run_of = job->story.run_of;
+  return a->span.file == b->span.file && a->span.line > b->span.line && run_of[a->id] == run_of[b->id];
+}
+
+/* Lines without a rank may be of any. */
+static bool is_same_rank(const struct wo_event *a, const struct wo_event *b) {
+  return a->rank == b->rank || a->rank == WO_RANK_UNKNOWN || b->rank == WO_RANK_UNKNOWN;
+}
+
+static bool is_memory(const struct wo_event *event) {
+  const enum wo_class class = wo_kind_class(event->kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+}
+
+/* Progress events that belong to the failure: the last step before it, and whether a later one is further on. */
+static bool steps_went_on(const struct wo_job *job, const struct wo_event *failure) {
+  double before = -1;
+  double total = -1;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind != WO_KIND_PROGRESS || event->of != failure->id) continue;
+    if (job->story.run_of[i] != job->story.run_of[failure->id]) continue;
+    const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+    const double of = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
+    if (!is_later(job, event, failure)) {
+      before = step;
+      total = of;
+    } else if (before >= 0 && of == total && step >= before + PROGRESS_STEPS) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* srun ended the other tasks because one had ended by itself: without ranks, steps behind the failure may be those of the others,
+ * which run on for a moment. */
+static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *failure) {
+  bool has_own_exit = false, has_ended_others = false;
+  if (failure->rank != WO_RANK_UNKNOWN) return false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || !is_later(job, event, failure)) continue;
+    if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) has_own_exit = true;
+    if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) has_ended_others = true;
+  }
+  return has_own_exit && has_ended_others;
+}
+
+/* Whether something later in the same file and of the same rank shows that the program was still running its own code. */
+static bool died_of_something_else(const struct wo_job *job, const struct wo_event *failure) {
+  bool is_memory_later = false;
+  bool is_other_later = false;
+  const wo_event_id own = wo_story_traceback_of(job, failure);
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->is_quoted || !is_later(job, event, failure) || !is_same_rank(event, failure)) continue;
+    if (is_memory(event)) is_memory_later = true;
+    const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
+                        wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && event->id != own;
+    /* A traceback whose exception is itself about memory is the same failure told again. */
+    if (is_own && !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
+        !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory")) {
+      is_other_later = true;
+    }
+  }
+  return is_other_later && !is_memory_later;
+}
+
+/* A sentence of recovery settles it. Otherwise the job must have gone on: to a good end without a bad one, to further steps, or
+ * to an exception of its own that has nothing to do with memory. */
+bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
+  const struct wo_event *failure = &job->events.items[failure_index];
+  bool has_success = false;
+  bool has_bad_end = false;
+  for (size_t i = 0; i < job->events.count; i++) {
+    const struct wo_event *event = &job->events.items[i];
+    if (event->is_quoted || !is_later(job, event, failure)) continue;
+    if (event->kind == WO_KIND_RECOVERY && event->span.line - failure->span.line <= RECOVERY_LINES) return true;
+    if (event->kind == WO_KIND_SUCCESS) has_success = true;
+    const enum wo_class class = wo_kind_class(event->kind);
+    if (class == WO_CLASS_EXIT || class == WO_CLASS_ENDING || event->kind == WO_KIND_ELASTIC) has_bad_end = true;
+  }
+  if (has_success && !has_bad_end) return true;
+  return (steps_went_on(job, failure) && !has_one_task_gone(job, failure)) || died_of_something_else(job, failure);
+}

@@ -1,0 +1,220 @@
+/* From a report to proposals and sizes. See verify_plan.h. Facts are taken as they are; the model's states are worked out in
+ * verify_states.c. */
+#include "analyzer/verify/verify_plan.h"
+
+#include <assert.h>
+
+#include "analyzer/diagnosis/ladder.h"
+#include "analyzer/files/names.h"
+#include "analyzer/verify/verify_states.h"
+
+/* Findings whose fixes are tried, and fixes of all together. */
+enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
+
+/* ---- Facts ---- */
+
+static const struct wo_value *find_fact(const struct wo_report *report, const char *name) {
+  for (size_t i = 0; i < report->fact_count; i++) {
+    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
+  }
+  return NULL;
+}
+
+static double number_of(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = find_fact(report, name);
+  return value ? value->number.mid : -1;
+}
+
+static struct wo_view text_of(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = find_fact(report, name);
+  return value ? value->text : (struct wo_view){0};
+}
+
+/* ---- Sizes ---- */
+
+/* As printed; else the one release that the failure's words leave. */
+static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
+  const struct wo_value *const release = find_fact(report, "job.torch_release");
+  const struct wo_view printed = text_of(report, "job.torch");
+  if (printed.len > 0 || !release || release->number.lo != release->number.hi) return printed;
+  const unsigned number = (unsigned)release->number.lo;
+  return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
+}
+
+/* Libraries that ask the driver beside PyTorch's allocator fail because of what that holds. */
+static bool is_other_allocator(struct wo_view kind) {
+  static const char *const torch[] = {"cuda_oom", "hip_oom", "cublas_oom", "cudnn_oom", "nccl_oom"};
+  for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++) {
+    if (wo_view_is(kind, torch[i])) return false;
+  }
+  return kind.len > 0;
+}
+
+/* The configured length is the limit that batches are cut to, so a tensor of that length belongs to a step as long as any. */
+static bool is_of_full_length(const struct wo_report *report) {
+  static const char *const readings[] = {"size.is_logits", "size.is_attention_scores"};
+  if (number_of(report, "config.seq_len") < 0) return false;
+  for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
+    const struct wo_value *const reading = find_fact(report, readings[i]);
+    if (reading && reading->truth == WO_TRUE) return true;
+  }
+  return false;
+}
+
+static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
+  struct wo_job_sizes sizes = {
+      .capacity_bytes = number_of(report, "gpu.capacity"),
+      .tried_bytes = number_of(report, "oom.tried"),
+      .free_bytes = number_of(report, "oom.free"),
+      .allowed_bytes = number_of(report, "oom.allowed"),
+      .allocated_bytes = number_of(report, "oom.allocated"),
+      .unallocated_bytes = number_of(report, "oom.reserved_unallocated"),
+      .non_pytorch_bytes = number_of(report, "oom.non_pytorch"),
+      .other_bytes = number_of(report, "oom.other_processes"),
+      .is_other_allocator = is_other_allocator(text_of(report, "oom.kind")),
+      .are_contradicting = find_fact(report, "oom.contradiction") != NULL,
+      .micro_batch = number_of(report, "config.micro_batch"),
+      .seq_len = number_of(report, "config.seq_len"),
+      .layers = number_of(report, "model.layers"),
+      .hidden = number_of(report, "model.hidden_size"),
+      .vocabulary = number_of(report, "model.vocab_size"),
+      .alloc_conf = text_of(report, "config.alloc_conf"),
+      .torch = read_torch(report, arena),
+      .phase = text_of(report, "oom.phase"),
+  };
+  const struct wo_view checkpointing = text_of(report, "config.checkpointing");
+  sizes.is_full_length = is_of_full_length(report);
+  sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
+  if (report->ladder) {
+    sizes.measured = report->ladder->base.run;
+    sizes.measured_path = report->ladder->path;
+  }
+  return sizes;
+}
+
+/* ---- Proposals ---- */
+
+/* Fixes that cure nothing find out more, which a proof does itself. */
+static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+  if (fix->cost_rank == WO_COST_RANK_MAX || plan->diagnosed.proposal_count == FIXES_MAX) return false;
+  for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
+    if (wo_view_equal(plan->fixes[i].id, fix->id)) return false;
+  }
+  return true;
+}
+
+/* The changed settings on one line. */
+static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+  struct wo_text text = {0};
+  for (size_t i = 0; i < fix->change_count; i++) {
+    wo_text_add(&text, "%s", i > 0 ? "  " : "");
+    wo_text_add_view(&text, fix->changes[i].spelled);
+  }
+  for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
+    wo_text_add(&text, "%s", i > 0 ? "  " : "");
+    wo_text_add_view(&text, fix->commands[i]);
+  }
+  const struct wo_view kept = wo_arena_copy(&plan->arena, (struct wo_view){text.ptr, text.len});
+  if (text.is_failed) plan->arena.is_exhausted = true;
+  wo_text_done(&text);
+  return kept;
+}
+
+static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, const struct wo_report_fix *fix) {
+  const size_t at = plan->diagnosed.proposal_count++;
+  plan->fixes[at] = *fix;
+  proposals[at] = (struct wo_proposal){.id = fix->id,
+                                       .title = fix->title,
+                                       .replays_as = fix->replays_as,
+                                       .cost_rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2,
+                                       .speed = fix->cost_speed,
+                                       .accuracy = fix->cost_accuracy,
+                                       .saves_lo_bytes = fix->has_saves ? fix->saves_bytes.lo : -1,
+                                       .saves_hi_bytes = fix->has_saves ? fix->saves_bytes.hi : -1,
+                                       .paste = make_paste(plan, fix),
+                                       .is_by_hand = fix->change_count == 0};
+}
+
+enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan) {
+  struct wo_proposal *const proposals = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *proposals);
+  plan->fixes = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *plan->fixes);
+  plan->proofs = wo_arena_array(&plan->arena, FIXES_MAX, sizeof *plan->proofs);
+  if (!proposals || !plan->fixes || !plan->proofs) return WO_E_NOMEM;
+  plan->diagnosed = (struct wo_diagnosed){.has_gpu_oom = report->job->story.outcome == WO_OUTCOME_GPU_OOM,
+                                          .resubmit = report->resubmit,
+                                          .sizes = read_sizes(report, &plan->arena),
+                                          .proposals = proposals};
+  if (wo_verify_states_read(report, &plan->arena, &plan->diagnosed.sizes) != WO_OK) return WO_E_NOMEM;
+  size_t used = 0;
+  for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
+    const struct wo_report_finding *const finding = &report->findings[i];
+    if (!finding->cause->is_failure) continue;
+    if (used++ == 0) plan->diagnosed.cause = finding->cause->id, plan->diagnosed.headline = finding->title;
+    for (size_t k = 0; k < finding->fix_count; k++) {
+      if (is_wanted(plan, &finding->fixes[k])) add_fix(plan, proposals, &finding->fixes[k]);
+    }
+  }
+  return wo_arena_is_exhausted(&plan->arena) ? WO_E_NOMEM : WO_OK;
+}
+
+/* ---- Reading ---- */
+
+bool wo_verify_plan_read(const struct wo_cli *cli, struct wo_verify_plan *ret_plan, struct wo_text *errors) {
+  struct wo_verify_plan *const plan = ret_plan;
+  *plan = (struct wo_verify_plan){0};
+  wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
+  assert(cli->word_count > 0); /* wo_cli_parse sees to it */
+  plan->pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+  if (!plan->pack) return false;
+  plan->is_complete = wo_command_read_job(cli, plan->pack, cli->words, cli->word_count, &plan->job, errors) == WO_EXIT_FINE;
+  const bool is_made = plan->job && wo_report_make(plan->job, plan->pack, &plan->report) == WO_OK &&
+                       wo_verify_plan_fill(plan->report, plan) == WO_OK;
+  if (!is_made) wo_text_add(errors, "whyoom: out of memory\n");
+  return is_made;
+}
+
+void wo_verify_plan_done(struct wo_verify_plan *plan) {
+  wo_report_free(plan->report);
+  wo_job_free(plan->job);
+  wo_pack_free(plan->pack);
+  wo_arena_done(&plan->arena);
+}
+
+/* ---- The report ---- */
+
+/* Proposals of one id are one, in whichever finding they stand. */
+static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct wo_view id) {
+  for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
+    if (plan->proofs[i].is_tried && wo_view_equal(plan->fixes[i].id, id)) return &plan->proofs[i];
+  }
+  return NULL;
+}
+
+/* The report's findings are its own; copies get the proofs. */
+static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
+  struct wo_report_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
+  if (!findings) return false;
+  for (size_t i = 0; i < report->finding_count; i++) {
+    findings[i] = report->findings[i];
+    struct wo_report_fix *const fixes = wo_arena_array(&plan->arena, findings[i].fix_count + 1, sizeof *fixes);
+    if (!fixes) return false;
+    for (size_t k = 0; k < findings[i].fix_count; k++) {
+      fixes[k] = findings[i].fixes[k];
+      fixes[k].proof = proof_of(plan, fixes[k].id);
+    }
+    findings[i].fixes = fixes;
+  }
+  report->findings = findings;
+  return true;
+}
+
+void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out) {
+  struct wo_report report = *plan->report;
+  report.verify_json = proved;
+  report.verify_patch = patch;
+  if (add_proofs(plan, &report)) {
+    wo_report_json(&report, out);
+  } else {
+    out->is_failed = true;
+  }
+}

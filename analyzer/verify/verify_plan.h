@@ -1,0 +1,33 @@
+/* What `whyoom verify` proves, taken from a diagnosis: the proposals and the sizes of the failed job, as the plain values of
+ * parsers/base/exchange/proposal.h; and what comes back: the report with its proofs, the changed files. One thread. */
+#ifndef WO_VERIFY_PLAN_H
+#define WO_VERIFY_PLAN_H
+
+#include "analyzer/command/command.h"
+#include "parsers/base/exchange/proposal.h"
+
+/* A diagnosed job with all that its views point into. */
+struct wo_verify_plan {
+  struct wo_arena arena;
+  struct wo_pack *pack;
+  struct wo_job *job;
+  struct wo_report *report;
+  struct wo_diagnosed diagnosed;
+  struct wo_report_fix *fixes; /* copies, in the order of the proposals */
+  struct wo_proof *proofs;     /* one for each proposal, for the proof to fill */
+  bool is_complete;            /* every input could be read */
+};
+
+/* Reads and diagnoses the command line's words. False when there is nothing to go on, which has been told in errors. Released
+ * with wo_verify_plan_done in any case. */
+bool wo_verify_plan_read(const struct wo_cli *cli, struct wo_verify_plan *ret_plan, struct wo_text *errors);
+void wo_verify_plan_done(struct wo_verify_plan *plan);
+
+/* Takes the diagnosis of a report apart; everything lives in the arena or is the report's. WO_E_NOMEM. */
+enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan);
+
+/* The JSON report with the proofs in its fixes, and the object that `proved` (JSON text) holds under "verify", which gets the
+ * diff of --patch (empty: null). */
+void wo_verify_plan_json(struct wo_verify_plan *plan, struct wo_view proved, struct wo_view patch, struct wo_text *out);
+
+#endif

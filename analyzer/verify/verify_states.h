@@ -1,0 +1,14 @@
+/* The model states that a card held at the failure, for a reconstruction: from settings and facts, by the arithmetic of the
+ * budget where the states are divided over the cards. */
+#ifndef WO_VERIFY_STATES_H
+#define WO_VERIFY_STATES_H
+
+#include "analyzer/report/report.h"
+#include "parsers/base/arena.h"
+#include "parsers/base/exchange/proposal.h"
+
+/* Fills weights, gradients, optimizer, fixed, parameters, trainable and states of *sizes, whose capacity is set; what is not known
+ * is -1, and `states` says why where that is how they are divided. Texts live in the arena. WO_E_NOMEM. */
+enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes);
+
+#endif

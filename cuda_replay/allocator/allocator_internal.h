@@ -1,0 +1,353 @@
+/* What the files of the allocator model share: its blocks, shelves and pools, and the small steps that all of them make.
+ *
+ *   allocator.c            life of an allocator, requests and frees, statistics' readers
+ *   allocator_sizes.c      rounding, segment sizes
+ *   allocator_pools.c      pools, shelves, captures; room for blocks
+ *   allocator_search.c     best fit, splitting, merging
+ *   allocator_obtain.c     new memory: segments, failures, retries
+ *   allocator_release.c    memory given back: garbage collection, oversize blocks, emptying the cache
+ *   allocator_expandable.c reserved ranges that are mapped in parts
+ *   allocator_place.c      start states, walks
+ *   allocator_valid.c      invariants
+ *
+ * A block is a stretch of a segment (one cudaMalloc) or of a range (expandable). Blocks of one segment or range form a chain by
+ * address. The leftmost part keeps the block's number when blocks are split or merged, so that the head of a chain never changes
+ * its number. */
+#ifndef WO_ALLOCATOR_INTERNAL_H
+#define WO_ALLOCATOR_INTERNAL_H
+
+#include <assert.h>
+
+#include "cuda_replay/allocator/allocator.h"
+#include "cuda_replay/collections/block_order.h"
+#include "cuda_replay/recording/torch_rules.h"
+
+/* Fixed sizes of every version. */
+#define WO__MIB (UINT64_C(1) << 20)
+#define WO__MIN_BLOCK_BYTES UINT64_C(512)
+#define WO__SMALL_MAX_BYTES WO__MIB           /* the largest rounded size of the small pool */
+#define WO__SMALL_SEGMENT_BYTES (2 * WO__MIB) /* a segment, or a handle, of the small pool */
+#define WO__MID_LIMIT_BYTES (10 * WO__MIB)    /* from here on a segment is as large as its request */
+#define WO__LARGE_ROUND_BYTES (2 * WO__MIB)   /* which is rounded up to this */
+#define WO__REQUEST_LIMIT_BYTES (UINT64_C(1) << 60)
+
+#define WO__NONE UINT32_MAX
+
+enum wo__state {
+  WO__UNUSED,   /* a number that is not in use; `next` is the next unused one */
+  WO__FREE,     /* mapped, in the free order of its shelf */
+  WO__UNMAPPED, /* address space without memory, in the unmapped order of its shelf */
+  WO__ALLOCATED,
+  WO__PENDING /* freed, in use by other streams */
+};
+
+/* What decides between free blocks of one size, by version. The number is how far right a distance in bytes is shifted to become
+ * a distance in ties, so that a cut need not know which it is. */
+enum wo__ties {
+  WO__TIES_BY_ADDRESS = 0, /* up to 2.11 */
+  WO__TIES_BY_SEGMENT =
+      9,                 /* 2.13 on: the age of the segment, above WO__AGE_SHIFT bits for the place in it in units of 512 bytes */
+  WO__TIES_BY_BLOCK = 63 /* 2.12: the age of the block itself */
+};
+
+enum { WO__AGE_SHIFT = 36 };
+
+struct wo__block {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t tie; /* between free blocks of one size the lowest is taken: see enum wo__ties */
+  union {
+    uint64_t requested_bytes; /* of allocated and pending ones */
+    uint64_t calls_at_free;   /* of free ones: the call count of its bin when it became free */
+  };
+  uint32_t prev, next; /* neighbours in the chain */
+  uint32_t shelf;
+  uint32_t range;        /* of an expandable block, else WO__NONE */
+  uint32_t uses;         /* head of the list of other streams that used it */
+  uint32_t older, newer; /* pending ones: by the time of their free */
+  uint8_t state;
+  bool waits_for_capture; /* pending: freed during a capture, its uses are sorted out at the first request after it */
+};
+
+/* A use of a block by another stream than its own. */
+struct wo__use {
+  uint64_t stream;
+  uint32_t next;
+  bool in_capture;
+};
+
+/* The blocks of one pool, one size class and one stream: what a request may be served from. */
+struct wo__shelf {
+  uint64_t stream;
+  uint32_t pool;
+  bool is_small;
+  bool has_ranges;                /* the unmapped order has room */
+  size_t block_count;             /* in any state */
+  struct wo_block_order free;     /* by (size, address) */
+  struct wo_block_order unmapped; /* by address: keys of size 0 */
+};
+
+/* The small or the large half of a pool. */
+struct wo__bin {
+  uint64_t call_count; /* searches so far, counted while garbage collection is on */
+  uint32_t recent;     /* shelf of the last request, or WO__NONE */
+  struct {
+    uint32_t *items; /* shelves by rising stream */
+    size_t count, capacity;
+  } shelves;
+};
+
+struct wo__pool {
+  struct wo_pool_id id;
+  struct wo__bin large, small;
+  int64_t use_count;     /* captures and graphs that may use it again */
+  int64_t segment_count; /* private pools: memory that keeps the pool alive, as torch counts it */
+  bool is_gone;          /* its id is free for a new pool */
+};
+
+/* Requests of a stream that go to a private pool. */
+struct wo__capture {
+  uint32_t pool;
+  uint64_t stream;
+  bool is_graph; /* of a CUDA graph, not a MemPool */
+};
+
+/* A reserved range of addresses. */
+struct wo__range {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t handle_bytes; /* 0: this number is not in use */
+  bool is_guess;         /* its end is not known: it gives way to segments placed later */
+};
+
+struct wo_allocator {
+  struct wo_alloc_settings settings;
+  struct wo_device device;
+  struct wo_allocator_observer observer;
+  uint16_t torch;
+  enum wo__ties ties;
+  uint64_t last_age;      /* given so far */
+  bool collects_garbage;  /* a threshold and a memory fraction are set */
+  uint64_t card_bytes;    /* or UINT64_MAX */
+  uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
+  struct {
+    struct wo__block *items;
+    size_t count, capacity;
+  } blocks;
+  uint32_t unused_block; /* head of the list */
+  size_t unused_count;   /* its length */
+  struct {
+    struct wo__shelf *items;
+    size_t count, capacity;
+  } shelves;
+  struct {
+    struct wo__pool *items; /* the default pool is at 0 */
+    size_t count, capacity;
+  } pools;
+  struct {
+    struct wo__capture *items; /* oldest first */
+    size_t count, capacity;
+  } captures;
+  struct {
+    struct wo__range *items;
+    size_t count, capacity;
+  } ranges;
+  struct {
+    struct wo__use *items;
+    size_t count, capacity;
+  } uses;
+  uint32_t unused_use;
+  uint32_t oldest_pending, newest_pending;
+  size_t waiting_count;         /* pending blocks that wait for the end of a capture */
+  struct wo_block_order chains; /* heads of all segments and ranges by address: keys of size 0 */
+  struct wo_allocator_stats stats;
+  struct wo_allocator_oom oom;
+  const char *message;
+};
+
+/* A request on its way. */
+struct wo__request {
+  uint64_t requested_bytes;
+  uint64_t rounded_bytes;
+  uint64_t segment_bytes;
+  uint32_t shelf;
+  uint32_t block; /* the block that serves it, taken out of the free order; WO__NONE */
+  bool is_rejected;
+  bool by_fraction; /* the last failure was the memory fraction's */
+};
+
+/* ---- Parts ---- */
+
+static inline struct wo__block *wo__block(const struct wo_allocator *a, uint32_t id) {
+  assert(id < a->blocks.count);
+  return &a->blocks.items[id];
+}
+
+static inline struct wo__shelf *wo__shelf(const struct wo_allocator *a, uint32_t id) {
+  assert(id < a->shelves.count);
+  return &a->shelves.items[id];
+}
+
+static inline struct wo__bin *wo__bin(const struct wo_allocator *a, const struct wo__shelf *shelf) {
+  struct wo__pool *const pool = &a->pools.items[shelf->pool];
+  return shelf->is_small ? &pool->small : &pool->large;
+}
+
+static inline struct wo_block_key wo__key(const struct wo__block *block) {
+  return (struct wo_block_key){block->size_bytes, block->tie};
+}
+
+static inline struct wo_block_key wo__address_key(uint64_t address) {
+  return (struct wo_block_key){0, address};
+}
+
+/* Whether a block has a neighbour; a block without is a whole segment. */
+static inline bool wo__is_split(const struct wo__block *block) {
+  return block->prev != WO__NONE || block->next != WO__NONE;
+}
+
+static inline void wo__emit(const struct wo_allocator *a, enum wo_action action, uint64_t address, uint64_t size_bytes,
+                            const struct wo__shelf *shelf) {
+  if (a->observer.on_event == NULL) return;
+  const struct wo_allocator_event event = {action, address, size_bytes, shelf->stream, a->pools.items[shelf->pool].id};
+  a->observer.on_event(a->observer.state, &event);
+}
+
+/* ---- Statistics ---- */
+
+static inline void wo__rise_one(struct wo_stat *stat, uint64_t amount) {
+  stat->current += (int64_t)amount;
+  stat->allocated += (int64_t)amount;
+  stat->peak = stat->peak > stat->current ? stat->peak : stat->current;
+}
+
+static inline void wo__fall_one(struct wo_stat *stat, uint64_t amount) {
+  stat->current -= (int64_t)amount;
+  stat->freed += (int64_t)amount;
+}
+
+/* In the sum of both pools and in the pool of a shelf. */
+static inline void wo__rise(struct wo_stat stats[WO_STAT_POOL_COUNT_], const struct wo__shelf *shelf, uint64_t amount) {
+  wo__rise_one(&stats[WO_STAT_ALL], amount);
+  wo__rise_one(&stats[shelf->is_small ? WO_STAT_SMALL : WO_STAT_LARGE], amount);
+}
+
+static inline void wo__fall(struct wo_stat stats[WO_STAT_POOL_COUNT_], const struct wo__shelf *shelf, uint64_t amount) {
+  wo__fall_one(&stats[WO_STAT_ALL], amount);
+  wo__fall_one(&stats[shelf->is_small ? WO_STAT_SMALL : WO_STAT_LARGE], amount);
+}
+
+static inline uint64_t wo__reserved_bytes(const struct wo_allocator *a) {
+  return (uint64_t)a->stats.reserved_bytes[WO_STAT_ALL].current;
+}
+
+/* ---- allocator_pools.c ---- */
+
+/* The shelf of a pool, size class and stream, made when it is not there. WO_E_NOMEM. */
+enum wo_status wo__shelf_find(struct wo_allocator *a, uint32_t pool, bool is_small, uint64_t stream, uint32_t *ret_shelf);
+
+/* The pool that serves a stream's requests now. */
+uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream);
+
+/* Whether a request on a stream is part of a capture; whether any capture is under way. */
+bool wo__is_captured(const struct wo_allocator *a, uint64_t stream);
+bool wo__has_capture(const struct wo_allocator *a);
+
+/* The private pool (or the default pool) of an id, made when it is not there. WO_E_NOMEM. */
+enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool);
+
+/* Makes room for so many further blocks of a shelf, so that making them cannot fail. WO_E_NOMEM. */
+enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t more);
+
+/* Makes the shelf one with ranges: from now on room is made in its unmapped order, too. WO_E_NOMEM. */
+enum wo_status wo__reserve_ranges(struct wo_allocator *a, uint32_t shelf);
+
+/* A new block / gives its number back. Room must have been made. */
+uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, enum wo__state state);
+void wo__block_drop(struct wo_allocator *a, uint32_t block);
+
+/* Pending blocks, by the time of their free. */
+void wo__pending_add(struct wo_allocator *a, uint32_t block);
+void wo__pending_remove(struct wo_allocator *a, uint32_t block);
+
+/* Forgets the uses of a block by other streams; those during a capture only. */
+void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in_capture);
+
+/* After a capture: blocks that other streams used only during it go back, as a capture leaves no work behind. */
+void wo__settle_waiting(struct wo_allocator *a);
+
+/* ---- allocator_search.c ---- */
+
+/* Takes the best fit out of the free order into request->block. False when there is none. */
+bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request);
+
+/* Cuts the taken block if it is to be, makes it an allocated one. */
+uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request);
+
+/* A block's free completes: it merges with free neighbours and goes into the free order. */
+void wo__put_back(struct wo_allocator *a, uint32_t block);
+
+/* The tie of new memory. / Gives a new one to a block that torch makes a new object for, in the version that counts objects. */
+uint64_t wo__tie_of_segment(struct wo_allocator *a, uint64_t address);
+void wo__tie_of_part(struct wo_allocator *a, uint32_t block);
+
+/* Puts a mapped block into / out of the free order. */
+void wo__free_insert(struct wo_allocator *a, uint32_t block);
+void wo__free_erase(struct wo_allocator *a, uint32_t block);
+
+/* Makes one of two neighbours, both out of the orders; `left` survives, with its tie. / Cuts a block in two; returns the right
+ * part, in the state of the left one. Room must have been made. */
+void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right);
+uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_bytes);
+
+/* ---- allocator_obtain.c ---- */
+
+/* Gets new memory for a request that the cache cannot serve. WO_E_LIMIT: out of memory after all retries. */
+enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
+
+/* ---- allocator_release.c ---- */
+
+/* Frees cached segments that were not used for long, where the part of the memory limit that is in use asks for it. Statuses are
+ * those of the device. */
+enum wo_status wo__collect_garbage(struct wo_allocator *a);
+
+/* Torch would stop with an internal error: keeps the reason, returns WO_E_USAGE. */
+static inline enum wo_status wo__refuse(struct wo_allocator *a, const char *message) {
+  a->message = message;
+  return WO_E_USAGE;
+}
+
+/* The device failed: keeps its message. Returns status. */
+static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_status status) {
+  a->message = a->device.message(a->device.state);
+  return status;
+}
+
+/* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
+enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
+
+/* Completes what is pending and releases what is wholly free; in a capture, private pools that nobody uses only. */
+enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
+
+/* ---- allocator_expandable.c ---- */
+
+/* Whether a shelf gets its new memory from ranges now. */
+bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf);
+
+/* Maps memory for a request. WO_E_LIMIT: the device has no room; what was mapped before stays, free. */
+enum wo_status wo__expand(struct wo_allocator *a, struct wo__request *request);
+
+/* Unmaps the whole handles inside of a free block; the range goes when nothing of it is mapped. */
+enum wo_status wo__unmap(struct wo_allocator *a, uint32_t block);
+
+/* A new range as one unmapped block. / The handles that a shelf's memory is mapped in, the length of a range of such. */
+enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes,
+                             uint32_t *ret_block);
+uint64_t wo__handle_bytes(const struct wo_allocator *a, const struct wo__shelf *shelf);
+uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes);
+
+/* Makes [start of block, + size_bytes) of an unmapped block a free one without asking the device and without merging; the rest
+ * stays unmapped. Room must have been made. */
+void wo__map_front(struct wo_allocator *a, uint32_t block, uint64_t size_bytes);
+
+#endif

@@ -1,0 +1,203 @@
+/* Memory given back to the device: garbage collection, release of oversize blocks, emptying the cache. */
+#include "cuda_replay/allocator/allocator_internal.h"
+
+/* cudaFree of a free block that is a whole segment. */
+static enum wo_status release_block(struct wo_allocator *a, uint32_t id) {
+  const struct wo__block block = *wo__block(a, id);
+  const struct wo__shelf *const shelf = wo__shelf(a, block.shelf);
+  if (block.range != WO__NONE) {
+    return wo__refuse(a, "this version of torch fails with an internal error here: it frees an expandable block like a segment "
+                         "(max_split_size_mb or garbage_collection_threshold together with expandable_segments, before 2.5)");
+  }
+  if (wo__is_split(&block)) {
+    return wo__refuse(a, "torch fails with an internal error here: a part of a segment is larger than max_split_size_mb, and it "
+                         "frees that part like a whole segment");
+  }
+  a->stats.num_device_free++;
+  wo__emit(a, WO_ACTION_SEGMENT_FREE, block.address, block.size_bytes, shelf);
+  const enum wo_status status = a->device.segment_free(a->device.state, block.address, block.size_bytes);
+  if (status != WO_OK) return wo__device_failed(a, status);
+  a->pools.items[shelf->pool].segment_count--;
+  wo__fall(a->stats.segment, shelf, 1);
+  wo__fall(a->stats.reserved_bytes, shelf, block.size_bytes);
+  if (block.size_bytes >= a->settings.max_split_bytes) wo__fall_one(&a->stats.oversize_segments, 1);
+  wo__free_erase(a, id);
+  wo_block_order_erase(&a->chains, wo__address_key(block.address));
+  wo__block_drop(a, id);
+  return WO_OK;
+}
+
+/* ---- Walking the free blocks of a bin, by stream and then by size and address ---- */
+
+struct walk {
+  const struct wo__bin *bin;
+  size_t shelf;             /* index in the bin */
+  struct wo_block_key last; /* of the last block on that shelf */
+};
+
+/* The next free block, whatever happened to the one before; WO_ORDER_NONE at the end. */
+static uint32_t walk_next(const struct wo_allocator *a, struct walk *walk) {
+  for (; walk->shelf < walk->bin->shelves.count; walk->shelf++, walk->last = (struct wo_block_key){0}) {
+    const struct wo__shelf *const shelf = wo__shelf(a, walk->bin->shelves.items[walk->shelf]);
+    const uint32_t id = wo_block_order_above(&shelf->free, walk->last);
+    if (id == WO_ORDER_NONE) continue;
+    walk->last = wo__key(wo__block(a, id));
+    return id;
+  }
+  return WO_ORDER_NONE;
+}
+
+/* ---- Garbage collection ---- */
+
+struct garbage {
+  uint64_t age_sum;
+  uint64_t block_count;
+  uint64_t reclaimed_bytes;
+};
+
+/* Searches of the large pool since a block became free. */
+static uint64_t age(const struct wo_allocator *a, const struct wo__block *block) {
+  return a->pools.items[0].large.call_count - block->calls_at_free;
+}
+
+static struct garbage count_garbage(const struct wo_allocator *a) {
+  struct garbage garbage = {0};
+  struct walk walk = {.bin = &a->pools.items[0].large};
+  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
+    const struct wo__block *const block = wo__block(a, id);
+    if (wo__is_split(block)) continue;
+    garbage.age_sum += age(a, block);
+    garbage.block_count++;
+  }
+  return garbage;
+}
+
+/* Releases all blocks of at least the mean age. *ret_has_freed: there were some. */
+static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garbage, bool *ret_has_freed) {
+  const double mean_age = (double)garbage->age_sum / (double)garbage->block_count;
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
+  struct walk walk = {.bin = &a->pools.items[0].large};
+  *ret_has_freed = false;
+  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
+    const struct wo__block *const block = wo__block(a, id);
+    const uint64_t block_age = age(a, block);
+    if (wo__is_split(block) || (block->range != WO__NONE && skips_expandable)) continue;
+    if ((double)block_age < mean_age) continue;
+    *ret_has_freed = true;
+    garbage->reclaimed_bytes += block->size_bytes;
+    garbage->age_sum -= block_age;
+    garbage->block_count--;
+    const enum wo_status status = release_block(a, id);
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+enum wo_status wo__collect_garbage(struct wo_allocator *a) {
+  const uint64_t limit = (uint64_t)(a->settings.garbage_collection_threshold * (double)a->allowed_bytes);
+  const uint64_t reserved = wo__reserved_bytes(a);
+  if (a->allowed_bytes == UINT64_MAX || reserved <= limit) return WO_OK;
+  struct garbage garbage = count_garbage(a);
+  bool has_freed = true;
+  while (garbage.reclaimed_bytes < reserved - limit && has_freed && garbage.block_count > 0) {
+    const enum wo_status status = collect_pass(a, &garbage, &has_freed);
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+/* ---- Oversize blocks ---- */
+
+/* From the largest block below `key` downwards, until `key` has been released or blocks get smaller than max_split. */
+static enum wo_status release_downwards(struct wo_allocator *a, const struct wo__shelf *shelf, struct wo_block_key key,
+                                        bool *ret_is_enough) {
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
+  uint64_t released_bytes = 0;
+  for (struct wo_block_key at = key; released_bytes < key.size_bytes;) {
+    const uint32_t id = wo_block_order_below(&shelf->free, at);
+    if (id == WO_ORDER_NONE || wo__block(a, id)->size_bytes < a->settings.max_split_bytes) break;
+    at = wo__key(wo__block(a, id));
+    if (wo__block(a, id)->range != WO__NONE && skips_expandable) continue;
+    released_bytes += at.size_bytes;
+    const enum wo_status status = release_block(a, id);
+    if (status != WO_OK) return status;
+  }
+  *ret_is_enough = released_bytes >= key.size_bytes;
+  return WO_OK;
+}
+
+enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough) {
+  *ret_is_enough = false;
+  const uint64_t max_split = a->settings.max_split_bytes;
+  if (max_split == WO_SPLIT_UNLIMITED) return WO_OK;
+  const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
+  const struct wo_block_key key = {request->rounded_bytes < max_split ? max_split : request->rounded_bytes, 0};
+  const uint32_t id = wo_block_order_at_least(&shelf->free, key, NULL);
+  const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
+  if (id == WO_ORDER_NONE || (wo__block(a, id)->range != WO__NONE && skips_expandable)) {
+    return release_downwards(a, shelf, key, ret_is_enough);
+  }
+  *ret_is_enough = true;
+  return release_block(a, id);
+}
+
+/* ---- Everything ---- */
+
+/* Whole segments as they come, then the ranges. What unmapping leaves over is free and holds no whole handle, so that meeting it
+ * again on the way does nothing. */
+static enum wo_status release_bin(struct wo_allocator *a, const struct wo__bin *bin) {
+  struct walk walk = {.bin = bin};
+  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
+    const struct wo__block *const block = wo__block(a, id);
+    if (block->range != WO__NONE || wo__is_split(block)) continue;
+    const enum wo_status status = release_block(a, id);
+    if (status != WO_OK) return status;
+  }
+  walk = (struct walk){.bin = bin};
+  for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
+    if (wo__block(a, id)->range == WO__NONE) continue;
+    const enum wo_status status = wo__unmap(a, id);
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+static bool has_blocks(const struct wo_allocator *a, const struct wo__bin *bin) {
+  for (size_t i = 0; i < bin->shelves.count; i++) {
+    if (wo__shelf(a, bin->shelves.items[i])->block_count > 0) return true;
+  }
+  return false;
+}
+
+/* A private pool that nobody uses any more: it is gone when nothing of it is left. */
+static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
+  enum wo_status status = release_bin(a, &a->pools.items[pool].small);
+  if (status == WO_OK) status = release_bin(a, &a->pools.items[pool].large);
+  if (status != WO_OK || a->pools.items[pool].segment_count > 0) return status;
+  a->pools.items[pool].is_gone = true;
+  if (!has_blocks(a, &a->pools.items[pool].small) && !has_blocks(a, &a->pools.items[pool].large)) return WO_OK;
+  return wo__refuse(a, "torch forgets a private pool here that still holds memory: it miscounts expandable segments");
+}
+
+/* Waits for all streams first, so that nothing is pending any more. */
+static enum wo_status release_default(struct wo_allocator *a) {
+  a->stats.num_sync_all_streams++;
+  wo__settle_waiting(a);
+  while (a->oldest_pending != WO__NONE) wo_allocator_complete(a, a->oldest_pending);
+  const enum wo_status status = release_bin(a, &a->pools.items[0].large);
+  return status == WO_OK ? release_bin(a, &a->pools.items[0].small) : status;
+}
+
+enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture) {
+  enum wo_status status = WO_OK;
+  if (!in_capture) {
+    status = release_default(a);
+  } else if (!wo_torch_has(a->torch, WO_TORCH_EMPTY_CACHE_IN_CAPTURE)) {
+    a->stats.num_sync_all_streams++;
+    return wo__refuse(a, "this version of torch fails with an internal error here: the cache is emptied during a capture");
+  }
+  for (uint32_t i = 1; i < a->pools.count && status == WO_OK; i++) {
+    if (!a->pools.items[i].is_gone && a->pools.items[i].use_count == 0) status = release_private(a, i);
+  }
+  return status;
+}

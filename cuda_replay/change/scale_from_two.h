@@ -1,0 +1,32 @@
+/* Exponents read off two recordings of the same program at two sizes.
+ *
+ * The allocations of both are aligned by their stacks, in order, with a sequence matcher (operators may be missing on either
+ * side), then their sizes are divided: each quotient must be 1, r or r^2, r being the common ratio of the two runs. A pair in
+ * which more than a few are anything else is rejected with the reason. Pure; one thread at a time. */
+#ifndef WO_SCALE_FROM_TWO_H
+#define WO_SCALE_FROM_TWO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/change/scale.h"
+#include "parsers/base/status.h"
+
+struct wo_pair {
+  uint32_t ratio_over, ratio_under; /* r as a fraction in lowest terms: the longer run has r times the shorter one's length */
+  size_t count;                     /* allocations of the first recording */
+  size_t matched;                   /* those with a partner */
+  size_t by_power[3];               /* matched with quotient 1, r, r^2 */
+  size_t others; /* matched with another quotient: they keep the nearest power below and above as an interval */
+};
+
+/* Aligns `second` to `first` (two recordings; texts are compared) along `axis` and gives the exponents of the first's instances.
+ * Allocations without a partner get theirs from their group (same stack and size), else from `inferred` (may be NULL: an interval
+ * over all powers). WO_E_RANGE with the reason when the two do not fit (too few partners, too many odd quotients, all sizes
+ * equal); WO_E_NOMEM. */
+enum wo_status wo_pair_infer(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second, enum wo_scale_axis_id axis,
+                             const struct wo_exponents *inferred, struct wo_exponents *ret_exponents, struct wo_pair *ret_pair,
+                             struct wo_err *err);
+
+#endif

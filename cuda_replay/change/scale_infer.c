@@ -1,0 +1,261 @@
+/* Exponents from one recording: first what cannot depend on the batch, then forward, then backward, then what was alive at the
+ * start. Each step takes what is still open; the order is that of trust. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/change/scale_internal.h"
+#include "parsers/base/vec.h"
+
+bool wo__scale_is_open(const struct wo__scaling *work, size_t instance) {
+  return work->exponents[instance].reason == WO_REASON_OPEN;
+}
+
+void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
+                   enum wo_scale_reason reason) {
+  assert(low <= likely && likely <= high && high <= 2);
+  struct wo_exponent *exponent = &work->exponents[instance];
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LOW] = (uint8_t)low;
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] = (uint8_t)likely;
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] = (uint8_t)high;
+  exponent->reason = (uint8_t)reason;
+}
+
+struct wo_stack_facts wo__scale_facts(const struct wo__scaling *work, size_t instance) {
+  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
+}
+
+bool wo__scale_is_forward(const struct wo__scaling *work, size_t instance) {
+  struct wo_class_mark mark = work->classes->marks.items[instance];
+  return mark.phase == WO_PHASE_FORWARD || mark.rule == WO_CLASS_RULE_RECOMPUTED;
+}
+
+/* Whether a rule names something whose size the batch does not touch; *ret_reason is set then. */
+static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason) {
+  *ret_reason = WO_SCALE_REASON_CLASS;
+  switch (rule) {
+  case WO_CLASS_RULE_WORKSPACE:
+  case WO_CLASS_RULE_COMMUNICATION:
+  case WO_CLASS_RULE_OPTIMIZER_STATE:
+  case WO_CLASS_RULE_OPTIMIZER_TEMPORARY:
+  case WO_CLASS_RULE_GRADIENT:
+    return true;
+  case WO_CLASS_RULE_GRADIENT_SOURCE:
+    *ret_reason = WO_SCALE_REASON_GRADIENT_SOURCE;
+    return true;
+  case WO_CLASS_RULE_WEIGHT_COPY:
+    *ret_reason = WO_SCALE_REASON_WEIGHT_COPY;
+    return true;
+  case WO_CLASS_RULE_START_SETUP:
+  case WO_CLASS_RULE_START_STATE:
+  case WO_CLASS_RULE_START_REPLACED_STATE:
+  case WO_CLASS_RULE_START_GRADIENT:
+  case WO_CLASS_RULE_PERSISTENT:
+  case WO_CLASS_RULE_PARAMETER:
+    *ret_reason = WO_SCALE_REASON_START;
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* How far the length is from one that divides a size: 0, -1, +1, or 2 for none of them. Neighbours count only where accidents are
+ * rare: for lengths that are not short. */
+static int shift_of(uint64_t size_bytes, uint64_t length) {
+  enum { LENGTH_MIN = 32 };
+  if (size_bytes % length == 0) return 0;
+  if (length >= LENGTH_MIN && size_bytes % (length - 1) == 0) return -1;
+  if (length >= LENGTH_MIN && size_bytes % (length + 1) == 0) return 1;
+  return 2;
+}
+
+/* A size that the length does not divide is constant, unless a neighbour of the length divides it. */
+static void set_indivisible(struct wo__scaling *work, size_t i) {
+  if (work->length == 0) return;
+  int shift = shift_of(work->pattern->instances.items[i].size_bytes, work->length);
+  if (shift == 0) return;
+  if (shift == 2) {
+    wo__scale_set(work, i, 0, 0, 0, WO_SCALE_REASON_INDIVISIBLE);
+    return;
+  }
+  wo__scale_set(work, i, 1, 1, 1, WO_SCALE_REASON_SHIFTED);
+  work->exponents[i].shift = (int8_t)shift;
+}
+
+/* Everything that no batch touches, and the sizes of parameters and gradients for the steps to come. */
+static bool set_constants(struct wo__scaling *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    enum wo_class_rule rule = work->classes->marks.items[i].rule;
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    enum wo_scale_reason reason = WO_SCALE_REASON_CLASS;
+    bool is_lasting = rule == WO_CLASS_RULE_PARAMETER || rule == WO_CLASS_RULE_START_STATE || rule == WO_CLASS_RULE_START_SETUP ||
+                      rule == WO_CLASS_RULE_PERSISTENT;
+    if (is_lasting && !wo_size_counts_add(&work->lasting, instance->size_bytes)) return false;
+    bool is_gradient = rule == WO_CLASS_RULE_GRADIENT || rule == WO_CLASS_RULE_START_GRADIENT;
+    if (is_gradient && !wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
+    if (is_constant(rule, &reason))
+      wo__scale_set(work, i, 0, 0, 0, reason);
+    else
+      set_indivisible(work, i);
+  }
+  wo_size_counts_sort(&work->lasting);
+  wo_size_counts_sort(&work->gradients);
+  return true;
+}
+
+/* Nothing but sizes: what is as large as a parameter may be its gradient or a state, all else may grow as it likes. */
+static void set_without_stacks(struct wo__scaling *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!wo__scale_is_open(work, i)) continue;
+    uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
+    bool is_parameter_size = wo_size_counts_of(&work->lasting, size_bytes) > 0;
+    bool is_square = work->length >= 2 && (size_bytes / work->length) % work->length == 0;
+    wo__scale_set(work, i, 0, is_parameter_size ? 0 : 1, is_square && !is_parameter_size ? 2 : 1, WO_SCALE_REASON_NO_STACK);
+  }
+}
+
+/* What was alive at the start and dies has the shape of what takes its place. */
+static bool set_replaced(struct wo__scaling *work) {
+  uint32_t *successors;
+  if (!wo_alloc_pattern_successors(work->pattern, &successors)) return false;
+  for (size_t i = 0; i < work->pattern->start_count; i++) {
+    if (!wo__scale_is_open(work, i)) continue;
+    uint32_t successor = successors[i];
+    if (successor == WO_NO_SUCCESSOR) {
+      unsigned high = work->pattern->instances.items[i].death == WO_NO_REQUEST ? 0 : 1;
+      wo__scale_set(work, i, 0, 0, high, WO_SCALE_REASON_START);
+    } else if (!wo__scale_is_open(work, successor)) {
+      const uint8_t *power = work->exponents[successor].power[WO_AXIS_SEQ_LEN];
+      wo__scale_set(work, i, power[WO_BOUND_LOW], power[WO_BOUND_LIKELY], power[WO_BOUND_HIGH], WO_SCALE_REASON_REPLACED);
+      work->exponents[i].shift = work->exponents[successor].shift;
+    }
+  }
+  free(successors);
+  return true;
+}
+
+/* ---- The micro-batch ---- */
+
+/* Whether an allocation is made of the length alone (a mask, positions): of 1 to 8 bytes for each of length or length^2 elements.
+ */
+static bool is_of_length(const struct wo__scaling *work, size_t i, struct wo_stack_facts facts) {
+  uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
+  bool is_made = facts.kind == WO_OP_FACTORY || facts.kind == WO_OP_COMPARE || work->exponents[i].reason == WO_SCALE_REASON_MASK;
+  if (!is_made || work->length < 2) return false;
+  for (uint64_t width = 1; width <= (facts.kind == WO_OP_COMPARE ? 1 : 8); width *= 2) {
+    if (size_bytes == width * work->length || size_bytes == width * work->length * work->length) return true;
+  }
+  return false;
+}
+
+/* Everything that comes from the data has the micro-batch as a factor, but for what is made of the length alone. */
+static void set_batch(struct wo__scaling *work, size_t i) {
+  struct wo_exponent *exponent = &work->exponents[i];
+  uint8_t *power = exponent->power[WO_AXIS_MICRO_BATCH];
+  struct wo_stack_facts facts = wo__scale_facts(work, i);
+  uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
+  bool is_constant = exponent->reason == WO_SCALE_REASON_CLASS || exponent->reason == WO_SCALE_REASON_GRADIENT_SOURCE ||
+                     exponent->reason == WO_SCALE_REASON_WEIGHT_COPY;
+  if (is_constant || (work->batch > 0 && size_bytes % work->batch != 0)) return;
+  if (exponent->reason == WO_SCALE_REASON_START) {
+    power[WO_BOUND_HIGH] = exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] > 0;
+    return;
+  }
+  power[WO_BOUND_HIGH] = 1;
+  /* Nearly everything that has the micro-batch as a factor has the length as well. */
+  if (exponent->reason == WO_SCALE_REASON_INDIVISIBLE || is_of_length(work, i, facts)) return;
+  bool is_unsure = exponent->reason == WO_SCALE_REASON_SCRATCH || exponent->reason == WO_SCALE_REASON_NO_STACK ||
+                   exponent->reason == WO_SCALE_REASON_UNDECIDED;
+  power[WO_BOUND_LIKELY] =
+      exponent->reason == WO_SCALE_REASON_NO_STACK ? exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] > 0 : 1;
+  power[WO_BOUND_LOW] = !is_unsure && power[WO_BOUND_LIKELY] == 1;
+}
+
+/* ---- Whether the recorded values can be true ---- */
+
+static void measure(const struct wo__scaling *work, struct wo_exponents *exponents) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
+    enum wo_scale_reason reason = work->exponents[i].reason;
+    bool is_activation = reason >= WO_SCALE_REASON_MASK || reason == WO_SCALE_REASON_INDIVISIBLE;
+    if (!is_activation || work->classes->marks.items[i].phase == WO_PHASE_START) continue;
+    exponents->activation_bytes += size_bytes;
+    if (work->length > 0 && shift_of(size_bytes, work->length) != 2) exponents->divisible_bytes[WO_AXIS_SEQ_LEN] += size_bytes;
+    if (work->batch > 0 && size_bytes % work->batch == 0) exponents->divisible_bytes[WO_AXIS_MICRO_BATCH] += size_bytes;
+  }
+}
+
+/* Less than this part of the activations' bytes being multiples of a recorded value means that it is a wrong one. */
+enum { DIVISIBLE_MIN_PCT = 20 };
+
+static enum wo_status check_axes(const struct wo_exponents *exponents, const struct wo_scale_spec *spec, struct wo_err *err) {
+  for (enum wo_scale_axis_id id = 0; id < WO_AXIS_COUNT_; id++) {
+    if (spec->axes[id].from == 0 || exponents->activation_bytes == 0) continue;
+    double pct = 100.0 * (double)exponents->divisible_bytes[id] / (double)exponents->activation_bytes;
+    if (pct >= DIVISIBLE_MIN_PCT) continue;
+    return wo_err_set(err, WO_E_RANGE,
+                      "%s=%" PRIu32 " cannot be what was recorded: only %.0f %% of the bytes of activations are multiples of it; "
+                      "state the recorded value (with padding)",
+                      wo_scale_axis_name(id), spec->axes[id].from, pct);
+  }
+  return WO_OK;
+}
+
+/* The steps in the order of trust. */
+static enum wo_status infer(struct wo__scaling *work) {
+  if (!set_constants(work)) return WO_E_NOMEM;
+  if (work->classes->facts.all_flags == 0) set_without_stacks(work);
+  enum wo_status status = WO_OK;
+  /* What was alive at the start waits for its successors; set aside, so that backward leaves it open. */
+  size_t starts = work->pattern->start_count;
+  for (size_t i = 0; i < starts; i++) {
+    if (wo__scale_is_open(work, i)) work->exponents[i].reason = WO_REASON_OPEN + 1;
+  }
+  status = wo__scale_forward(work);
+  if (status == WO_OK) status = wo__scale_backward(work);
+  if (status != WO_OK) return status;
+  for (size_t i = 0; i < starts; i++) {
+    if (work->exponents[i].reason == WO_REASON_OPEN + 1) work->exponents[i].reason = WO_REASON_OPEN;
+  }
+  if (!set_replaced(work)) return WO_E_NOMEM;
+  for (size_t i = 0; i < work->pattern->instances.count; i++) set_batch(work, i);
+  return WO_OK;
+}
+
+enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                              const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err) {
+  assert(classes->marks.count == pattern->instances.count);
+  struct wo_exponents exponents = {0};
+  size_t count = pattern->instances.count;
+  if (count > 0 && !WO_VEC_RESERVE(&exponents.list, count, SIZE_MAX))
+    return wo_err_set(err, WO_E_NOMEM, "no memory for exponents");
+  for (; exponents.list.count < count; exponents.list.count++) {
+    exponents.list.items[exponents.list.count] = (struct wo_exponent){.reason = WO_REASON_OPEN};
+  }
+  struct wo__scaling work = {.pattern = pattern,
+                             .classes = classes,
+                             .exponents = exponents.list.items,
+                             .length = spec->axes[WO_AXIS_SEQ_LEN].from,
+                             .batch = spec->axes[WO_AXIS_MICRO_BATCH].from};
+  enum wo_status status = infer(&work);
+  if (status == WO_OK) {
+    measure(&work, &exponents);
+    status = check_axes(&exponents, spec, err);
+  } else {
+    wo_err_set(err, status, "no memory for exponents");
+  }
+  wo_size_counts_done(&work.lasting);
+  wo_size_counts_done(&work.gradients);
+  if (status != WO_OK) {
+    wo_exponents_done(&exponents);
+    return status;
+  }
+  *ret_exponents = exponents;
+  return WO_OK;
+}
+
+void wo_exponents_done(struct wo_exponents *exponents) {
+  if (exponents == NULL) return;
+  WO_VEC_DONE(&exponents->list);
+}

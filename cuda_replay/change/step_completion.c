@@ -1,0 +1,385 @@
+/* Finds the whole step that goes on where the failed one ended: boundaries, alignment, the pass. See continuation.h. */
+#include "cuda_replay/change/step_completion.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/change/step_completion_internal.h"
+#include "cuda_replay/classes/iterations.h"
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/collections/sequence_match.h"
+#include "parsers/base/vec.h"
+
+/* Whole steps that are tried, the latest first. */
+enum { DONORS_MAX = 4 };
+
+bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request) {
+  if (instance->birth != WO_NO_REQUEST && (instance->birth >= request || instance->death == instance->birth)) return false;
+  return instance->death == WO_NO_REQUEST || instance->death >= request;
+}
+
+static bool is_refused(const struct wo_alloc_pattern *pattern, const struct wo_request *request) {
+  if (request->kind != WO_REQUEST_ALLOC) return false;
+  const struct wo_instance *instance = &pattern->instances.items[request->subject];
+  return instance->death == instance->birth;
+}
+
+/* ---- The refused request ---- */
+
+static void find_refused(const struct wo_alloc_pattern *pattern, struct wo_continuation *continuation) {
+  continuation->refused = WO_NO_REQUEST;
+  for (size_t r = pattern->requests.count; r-- > 0;) {
+    const struct wo_request *request = &pattern->requests.items[r];
+    if (is_refused(pattern, request)) {
+      continuation->refused = (uint32_t)r;
+      return;
+    }
+    if (request->kind == WO_REQUEST_ALLOC) continuation->goes_on = true;
+  }
+  continuation->goes_on = false;
+}
+
+bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_alloc_pattern *ret_pattern) {
+  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
+  size_t kept = pattern->start_count;
+  ret_pattern->requests.count = end;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    struct wo_instance *instance = &ret_pattern->instances.items[i];
+    if (i >= pattern->start_count && instance->birth < end) kept = i + 1;
+    if (instance->death != WO_NO_REQUEST && instance->death >= end) instance->death = WO_NO_REQUEST;
+  }
+  ret_pattern->instances.count = kept; /* they are born in the order of their indices */
+  return true;
+}
+
+/* ---- Births ---- */
+
+/* The allocations of a stretch of requests, as symbols. */
+struct births {
+  uint64_t *symbols;
+  uint32_t *instances;
+  size_t count;
+};
+
+static void births_done(struct births *births) {
+  free(births->symbols);
+  free(births->instances);
+}
+
+/* By stacks; in a recording without any, by sizes. */
+static uint64_t symbol_of(const struct wo__continuing *work, uint32_t instance) {
+  const struct wo_instance *born = &work->pattern->instances.items[instance];
+  return work->classes->facts.all_flags == 0 ? born->size_bytes : born->stack;
+}
+
+static bool births_make(const struct wo__continuing *work, uint32_t first, uint32_t end, struct births *births) {
+  assert(first <= end);
+  births->symbols = malloc((end - first + 1) * sizeof births->symbols[0]);
+  births->instances = malloc((end - first + 1) * sizeof births->instances[0]);
+  births->count = 0;
+  if (!births->symbols || !births->instances) return false;
+  for (uint32_t r = first; r < end; r++) {
+    const struct wo_request *request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    births->symbols[births->count] = symbol_of(work, request->subject);
+    births->instances[births->count++] = request->subject;
+  }
+  return true;
+}
+
+/* ---- Alignment ---- */
+
+/* A few allocations may be missing on either side (a cache that was filled, another kernel): a tenth, and some. */
+enum { STRAY_FEW = 8, STRAY_PART = 10 };
+
+/* The birth of the whole step that corresponds to the refused request: the next one of its stack behind what is aligned. */
+static bool find_refused_in(const struct wo__continuing *work, const struct births *donor, size_t from, size_t *ret_at) {
+  const uint32_t refused = work->pattern->requests.items[work->refused].subject;
+  const uint64_t symbol = symbol_of(work, refused);
+  const bool is_named = work->pattern->instances.items[refused].stack != WO_NO_STACK;
+  if (!is_named || work->classes->facts.all_flags == 0) {
+    *ret_at = from;
+    return from < donor->count;
+  }
+  for (size_t at = from; at < donor->count && at < from + STRAY_FEW; at++) {
+    *ret_at = at;
+    if (donor->symbols[at] == symbol) return true;
+  }
+  return false;
+}
+
+/* Before the first step of a recording may stand what the program built: the step begins where its allocations look most like the
+ * beginning of the one that failed. */
+static size_t find_beginning(const struct births *step, const struct births *donor) {
+  enum { ALIKE_MAX = 32 };
+  size_t best = 0, most = 0;
+  for (size_t at = 0; at < donor->count && most < ALIKE_MAX; at++) {
+    size_t alike = 0;
+    while (alike < ALIKE_MAX && alike < step->count && at + alike < donor->count &&
+           step->symbols[alike] == donor->symbols[at + alike])
+      alike++;
+    if (alike <= most) continue;
+    most = alike;
+    best = at;
+  }
+  return best;
+}
+
+/* Enters the pairs; those of the whole step are its beginning only. */
+static void enter_partners(struct wo__continuing *work, const struct births *step, const struct births *donor,
+                           const uint32_t *matches) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) work->partners[i] = WO__NOBODY;
+  for (size_t i = 0; i < step->count; i++) {
+    if (matches[i] == WO_NO_MATCH) continue;
+    work->partners[step->instances[i]] = donor->instances[matches[i]];
+    work->partners[donor->instances[matches[i]]] = step->instances[i];
+  }
+}
+
+/* Aligns a whole step; *ret_fits when it goes on where the other ended. */
+static enum wo_status align(struct wo__continuing *work, const struct births *step, const struct births *donor, bool *ret_fits) {
+  uint32_t *matches = malloc((step->count + 1) * sizeof matches[0]);
+  size_t used = 0, matched = 0, at = 0;
+  *ret_fits = false;
+  const size_t strays_max = STRAY_FEW + step->count / STRAY_PART;
+  if (!matches) return WO_E_NOMEM;
+  const enum wo_status status =
+      wo_sequence_match_beginning(step->symbols, step->count, donor->symbols, donor->count, strays_max, matches, &used);
+  if (status == WO_OK) {
+    for (size_t i = 0; i < step->count; i++) matched += matches[i] != WO_NO_MATCH;
+    const size_t strays = (step->count - matched) + (used - matched);
+    *ret_fits = strays <= strays_max && (step->count == 0 || matched > 0) && find_refused_in(work, donor, used, &at);
+  }
+  if (*ret_fits) {
+    enter_partners(work, step, donor, matches);
+    work->donor_at = work->pattern->instances.items[donor->instances[at]].birth;
+  }
+  free(matches);
+  return status;
+}
+
+static bool has_refused(const struct wo_alloc_pattern *pattern, struct wo_iteration iteration) {
+  for (uint32_t r = iteration.first; r < iteration.end; r++) {
+    if (is_refused(pattern, &pattern->requests.items[r])) return true;
+  }
+  return false;
+}
+
+/* ---- The pass ---- */
+
+bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool *was_backward) {
+  const struct wo_class_mark mark = work->classes->marks.items[instance];
+  const uint32_t stack = work->pattern->instances.items[instance].stack;
+  const unsigned flags = wo_stack_facts_of(&work->classes->facts, stack).flags;
+  if (mark.rule == WO_CLASS_RULE_RECOMPUTED || (flags & WO_STACK_RECOMPUTE) != 0) return false;
+  const bool is_first = mark.phase == WO_PHASE_FORWARD && *was_backward;
+  if (mark.phase == WO_PHASE_BACKWARD) *was_backward = true;
+  if (is_first) *was_backward = false;
+  return is_first;
+}
+
+/* Where the last pass of forward begins: passes of one step (accumulation) may each have another length. */
+static void find_pass(struct wo__continuing *work) {
+  bool was_backward = false;
+  work->pass_first = work->step_first;
+  for (uint32_t r = work->step_first; r < work->refused; r++) {
+    const struct wo_request *request = &work->pattern->requests.items[r];
+    if (request->kind == WO_REQUEST_ALLOC && wo__begins_pass(work, request->subject, &was_backward)) work->pass_first = r;
+  }
+}
+
+/* ---- The whole step ---- */
+
+/* A whole step, or the rest of one from a pass on, and where the whole step before it begins (`first` when none does). */
+struct stretch {
+  uint32_t before, first, end;
+};
+
+static enum wo_status try_stretch(struct wo__continuing *work, const struct births *step, struct stretch donor, bool *ret_fits) {
+  struct births births = {0};
+  enum wo_status status = WO_E_NOMEM;
+  work->donor_first = donor.first;
+  work->donor_before = donor.before;
+  work->donor_end = donor.end;
+  if (births_make(work, donor.first, donor.end, &births)) {
+    const size_t skipped = donor.before == donor.first ? find_beginning(step, &births) : 0;
+    const struct births rest = {births.symbols + skipped, births.instances + skipped, births.count - skipped};
+    if (skipped > 0) work->donor_first = work->donor_before = work->pattern->instances.items[rest.instances[0]].birth;
+    status = align(work, step, &rest, ret_fits);
+  }
+  births_done(&births);
+  return status;
+}
+
+/* The passes of a whole step, the latest first: a step that failed in another pass than this one has goes on as this pass did.
+ * What a first pass leaves (gradients) is there already in the later ones, so these are the better witnesses. */
+static enum wo_status try_passes(struct wo__continuing *work, const struct births *pass, struct stretch donor, bool *ret_fits) {
+  enum { PASSES_MAX = 8 };
+  uint32_t begins[PASSES_MAX] = {donor.first};
+  size_t count = 1;
+  bool was_backward = false;
+  for (uint32_t r = donor.first; r < donor.end; r++) {
+    const struct wo_request *request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || !wo__begins_pass(work, request->subject, &was_backward)) continue;
+    if (count == PASSES_MAX) memmove(begins, begins + 1, --count * sizeof begins[0]);
+    begins[count++] = r;
+  }
+  enum wo_status status = WO_OK;
+  while (count-- > 0 && status == WO_OK && !*ret_fits)
+    status = try_stretch(work, pass, (struct stretch){begins[count], begins[count], donor.end}, ret_fits);
+  return status;
+}
+
+/* The latest whole step that fits, from its beginning, or from one of its passes. What another refusal cut short is none. */
+static enum wo_status try_all(struct wo__continuing *work, const struct wo_iterations *iterations, const struct births *step,
+                              bool is_pass, struct wo_continuation *continuation) {
+  const char *why = "no whole step stands before it";
+  enum wo_status status = WO_OK;
+  unsigned tried = 0;
+  for (size_t i = iterations->list.count; i-- > 0 && status == WO_OK && tried < DONORS_MAX && !continuation->is_made;) {
+    struct wo_iteration whole = iterations->list.items[i];
+    if (whole.end > iterations->tail) whole.end = iterations->tail;
+    if (whole.first >= whole.end) continue;
+    tried++;
+    if (has_refused(work->pattern, whole)) {
+      why = "the step before it was refused a request as well";
+      continue;
+    }
+    const struct stretch donor = {i == 0 ? whole.first : iterations->list.items[i - 1].first, whole.first, whole.end};
+    status =
+        is_pass ? try_passes(work, step, donor, &continuation->is_made) : try_stretch(work, step, donor, &continuation->is_made);
+    if (!continuation->is_made) why = "the step before it makes other allocations";
+  }
+  snprintf(continuation->why, sizeof continuation->why, "%s", continuation->is_made ? "" : why);
+  return status;
+}
+
+static enum wo_status find_donor(struct wo__continuing *work, const struct wo_iterations *iterations,
+                                 struct wo_continuation *continuation) {
+  enum wo_status status = WO_OK;
+  for (int is_pass = 0; is_pass <= 1 && status == WO_OK && !continuation->is_made; is_pass++) {
+    struct births step = {0};
+    const uint32_t first = is_pass != 0 ? work->pass_first : work->step_first;
+    status = births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass != 0, continuation)
+                                                            : WO_E_NOMEM;
+    births_done(&step);
+  }
+  return status;
+}
+
+/* ---- All together ---- */
+
+static size_t count_births(const struct wo_alloc_pattern *pattern, uint32_t first, uint32_t end) {
+  size_t count = 0;
+  for (uint32_t r = first; r < end; r++) count += pattern->requests.items[r].kind == WO_REQUEST_ALLOC;
+  return count;
+}
+
+static bool is_optimizer(const struct wo__continuing *work, uint32_t instance) {
+  return work->classes->marks.items[instance].phase == WO_PHASE_OPTIMIZER;
+}
+
+/* A request that is refused inside of the optimizer's step ends no step: where its stacks end there, the boundary found is not
+ * one. */
+static void find_step(struct wo__continuing *work, struct wo_iterations *iterations) {
+  uint32_t r = work->refused;
+  work->step_first = iterations->tail;
+  if (iterations->source != WO_ITERATIONS_OPTIMIZER || iterations->tail < work->refused) return;
+  while (r > 0 && work->pattern->requests.items[r - 1].kind != WO_REQUEST_ALLOC) r--;
+  const bool was_optimizer = r > 0 && is_optimizer(work, work->pattern->requests.items[r - 1].subject);
+  if (!was_optimizer || !is_optimizer(work, work->pattern->requests.items[work->refused].subject)) return;
+  assert(iterations->list.count > 0);
+  work->step_first = iterations->tail = iterations->list.items[--iterations->list.count].first;
+}
+
+/* What backward allocates in a step, but for what is made once. */
+static double backward_bytes(const struct wo__continuing *work, struct wo_iteration step) {
+  double bytes = 0;
+  for (uint32_t r = step.first; r < step.end; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    const struct wo_class_mark mark = work->classes->marks.items[request->subject];
+    if (mark.phase == WO_PHASE_BACKWARD && mark.rule != WO_CLASS_RULE_WORKSPACE && mark.rule != WO_CLASS_RULE_COMMUNICATION)
+      bytes += (double)work->pattern->instances.items[request->subject].size_bytes;
+  }
+  return bytes;
+}
+
+/* More than what is taken for another where several have one stack, and a stray allocation. */
+static bool do_differ(double a, double b) {
+  return a > 1.005 * b || b > 1.005 * a;
+}
+
+/* Whether whole steps behind the first, which may try kernels, differ, or the one that failed from the one that completes it.
+ * What is paired wrongly differs as well, but not in sum. */
+static bool do_steps_differ(const struct wo__continuing *work, const struct wo_iterations *iterations) {
+  double first = 0;
+  if (do_differ(work->sizes.from_bytes, work->sizes.to_bytes)) return true;
+  for (size_t i = 1; i < iterations->list.count && iterations->list.items[i].end <= iterations->tail; i++) {
+    const double bytes = backward_bytes(work, iterations->list.items[i]);
+    if (i == 1) first = bytes;
+    if (do_differ(bytes, first)) return true;
+  }
+  return false;
+}
+
+static enum wo_status complete(struct wo__continuing *work, struct wo_iterations *iterations, const struct wo_trace *trace,
+                               struct wo_continuation *continuation) {
+  find_step(work, iterations);
+  find_pass(work);
+  enum wo_status status = find_donor(work, iterations, continuation);
+  if (status != WO_OK || !continuation->is_made) return status;
+  status = wo__sizes_learn(work);
+  if (status == WO_OK) {
+    continuation->whole_count = count_births(work->pattern, work->donor_first, work->donor_end);
+    continuation->ratio = wo__sizes_ratio(&work->sizes);
+    continuation->varies = do_steps_differ(work, iterations);
+    status = wo__continuation_build(work, trace, continuation);
+  }
+  wo__sizes_done(&work->sizes);
+  return status;
+}
+
+/* Iterations are those of what stands before the refused request: what a program does with a failure is no step. */
+static enum wo_status make(struct wo__continuing *work, const struct wo_trace *trace, struct wo_continuation *continuation) {
+  struct wo_alloc_pattern before;
+  struct wo_iterations iterations;
+  if (!wo__cut(work->pattern, work->refused, &before)) return WO_E_NOMEM;
+  enum wo_status status = wo_iterations_find(&before, trace, &iterations);
+  wo_alloc_pattern_done(&before);
+  if (status != WO_OK) return status;
+  work->partners = malloc((work->pattern->instances.count + 1) * sizeof work->partners[0]);
+  status = work->partners ? complete(work, &iterations, trace, continuation) : WO_E_NOMEM;
+  free(work->partners);
+  wo_iterations_done(&iterations);
+  return status;
+}
+
+enum wo_status wo_continuation_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                    const struct wo_trace *trace, struct wo_continuation *ret_continuation) {
+  assert(pattern && classes && ret_continuation && classes->marks.count == pattern->instances.count);
+  struct wo_continuation continuation = {.ratio = 1};
+  enum wo_status status = WO_OK;
+  find_refused(pattern, &continuation);
+  if (continuation.refused != WO_NO_REQUEST) {
+    struct wo__continuing work = {.pattern = pattern, .classes = classes, .refused = continuation.refused};
+    status = make(&work, trace, &continuation);
+  }
+  if (status != WO_OK) {
+    wo_continuation_done(&continuation);
+    return status;
+  }
+  *ret_continuation = continuation;
+  return WO_OK;
+}
+
+void wo_continuation_done(struct wo_continuation *continuation) {
+  if (!continuation) return;
+  wo_alloc_pattern_done(&continuation->low);
+  wo_alloc_pattern_done(&continuation->high);
+  wo_classes_done(&continuation->low_classes);
+  wo_classes_done(&continuation->high_classes);
+  *continuation = (struct wo_continuation){.refused = WO_NO_REQUEST, .ratio = 1};
+}

@@ -1,0 +1,328 @@
+/* Writes the completed step: the recorded requests up to the refused one, then those of the whole step behind its counterpart.
+ *
+ * Every block that the whole step frees there has somebody who plays it: one that it made there has its copy, one of the aligned
+ * part its partner, and an older one (a gradient, a variable that is set again) the block that took its place one step later. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/change/step_completion_internal.h"
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+
+/* A block that is alive at the refused request and whose end the aligned part does not tell. */
+struct heir {
+  uint64_t size_bytes; /* 0 where only the stack is asked */
+  uint32_t stack;      /* WO_NO_STACK where only the size is asked */
+  uint32_t instance;
+  uint32_t given; /* in the first of a group: how many of it are given away */
+};
+
+enum state { STATE_ALIVE, STATE_PENDING, STATE_GONE };
+
+struct builder {
+  const struct wo__continuing *work;
+  struct wo_alloc_pattern *to;
+  struct heir *heirs;
+  size_t heir_count;
+  struct heir *former; /* left by the whole step before: not heirs, but rows of the same kind */
+  size_t former_count;
+  uint32_t *now;     /* of each recorded instance: who plays it in the completed step, or WO__NOBODY */
+  uint8_t *is_taken; /* of the same: it has taken the place of an older one */
+  uint32_t *origin;  /* of each instance of the completed pattern: the recorded one that it is, or repeats */
+  uint64_t *low;     /* of the same: the low end of its size */
+  uint8_t *state;    /* of the same: enum state */
+};
+
+static const struct wo_instance *recorded(const struct builder *builder, uint32_t instance) {
+  return &builder->work->pattern->instances.items[instance];
+}
+
+static bool is_end(const struct wo_request *request) {
+  return request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
+}
+
+/* Whether an instance is older than the whole step. */
+static bool is_old(const struct builder *builder, uint32_t instance) {
+  const uint32_t birth = recorded(builder, instance)->birth;
+  return birth == WO_NO_REQUEST || birth < builder->work->donor_first;
+}
+
+/* ---- Heirs ---- */
+
+/* What is there at the refused request, was born in the whole step or later, and has no partner whose end will be its own. */
+static void gather_heirs(struct builder *builder) {
+  const struct wo__continuing *const work = builder->work;
+  for (uint32_t i = (uint32_t)work->pattern->start_count; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *const instance = recorded(builder, i);
+    if (instance->birth < work->donor_first || !wo__is_alive_at(instance, work->refused)) continue;
+    const uint32_t partner = instance->birth >= work->step_first ? work->partners[i] : WO__NOBODY;
+    if (partner != WO__NOBODY && wo__is_alive_at(recorded(builder, partner), work->donor_at)) continue;
+    builder->heirs[builder->heir_count++] = (struct heir){.instance = i};
+  }
+}
+
+static int compare_keys(const struct heir *left, const struct heir *right) {
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
+}
+
+static int compare_heirs(const void *a, const void *b) {
+  const struct heir *left = a, *right = b;
+  const int by_key = compare_keys(left, right);
+  return by_key != 0 ? by_key : (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+/* What is asked of an instance: its stack, its size, or both. */
+struct likeness {
+  bool of_stack, of_size;
+};
+
+static struct heir key_of(const struct builder *builder, uint32_t instance, struct likeness likeness) {
+  const struct wo_instance *const from = recorded(builder, instance);
+  return (struct heir){.size_bytes = likeness.of_size ? from->size_bytes : 0,
+                       .stack = likeness.of_stack ? from->stack : WO_NO_STACK,
+                       .instance = instance};
+}
+
+/* The first of a group, or one behind the last. */
+static size_t find_group(const struct builder *builder, const struct heir *key) {
+  size_t low = 0, high = builder->heir_count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (compare_keys(&builder->heirs[middle], key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Gives each old one that dies behind the counterpart, and has nobody yet, the oldest free heir that is like it. */
+static void give(struct builder *builder, struct likeness likeness) {
+  const struct wo__continuing *const work = builder->work;
+  size_t kept = 0;
+  for (size_t i = 0; i < builder->heir_count; i++) {
+    const uint32_t instance = builder->heirs[i].instance;
+    if (builder->is_taken[instance] == 0) builder->heirs[kept++] = key_of(builder, instance, likeness);
+  }
+  builder->heir_count = kept;
+  if (kept == 0) return;
+  qsort(builder->heirs, kept, sizeof builder->heirs[0], compare_heirs);
+  for (uint32_t r = work->donor_at; r < work->donor_end; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    if (!is_end(request) || !is_old(builder, request->subject) || builder->now[request->subject] != WO__NOBODY) continue;
+    const struct heir key = key_of(builder, request->subject, likeness);
+    if (likeness.of_stack && key.stack == WO_NO_STACK) continue;
+    const size_t first = find_group(builder, &key);
+    if (first == kept || compare_keys(&builder->heirs[first], &key) != 0) continue;
+    const size_t at = first + builder->heirs[first].given;
+    if (at == kept || compare_keys(&builder->heirs[at], &key) != 0) continue;
+    builder->heirs[first].given++;
+    builder->is_taken[builder->heirs[at].instance] = 1;
+    builder->now[request->subject] = builder->heirs[at].instance;
+  }
+}
+
+/* ---- Births ---- */
+
+/* What was born in the whole step before and is still there, by stack and size. */
+static void gather_former(struct builder *builder) {
+  const struct wo__continuing *const work = builder->work;
+  for (uint32_t r = work->donor_before; r < work->donor_first; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || !wo__is_alive_at(recorded(builder, request->subject), work->refused)) continue;
+    builder->former[builder->former_count++] = key_of(builder, request->subject, (struct likeness){true, true});
+  }
+  if (builder->former_count > 0) qsort(builder->former, builder->former_count, sizeof builder->former[0], compare_heirs);
+}
+
+static int compare_former(const void *a, const void *b) {
+  return compare_keys(a, b);
+}
+
+/* Whether one like it was born in the whole step before, too, and is still there: then there is one more in every step. */
+static bool is_growing(const struct builder *builder, uint32_t instance) {
+  const struct heir key = key_of(builder, instance, (struct likeness){true, true});
+  return builder->former_count > 0 && bsearch(&key, builder->former, builder->former_count, sizeof key, compare_former) != NULL;
+}
+
+enum repeat { REPEAT_YES, REPEAT_NO, REPEAT_BRIEFLY };
+
+/* What the whole step made for good (states of the optimizer in a first step, workspaces) is there and is not made again; a
+ * gradient that is there has the new one added to it. */
+static enum repeat repeat_of(const struct builder *builder, uint32_t instance) {
+  const struct wo__continuing *const work = builder->work;
+  const struct wo_instance *const born = recorded(builder, instance);
+  const bool is_kept = wo__is_alive_at(born, work->refused) && builder->is_taken[instance] == 0;
+  if (!is_kept) return REPEAT_YES;
+  switch (work->classes->marks.items[instance].rule) {
+  case WO_CLASS_RULE_GRADIENT:
+    return is_growing(builder, instance) ? REPEAT_YES : REPEAT_BRIEFLY;
+  case WO_CLASS_RULE_OPTIMIZER_STATE:
+  case WO_CLASS_RULE_WORKSPACE:
+  case WO_CLASS_RULE_COMMUNICATION:
+    return is_growing(builder, instance) ? REPEAT_YES : REPEAT_NO;
+  default:
+    return REPEAT_YES; /* it may come in every step, which costs more */
+  }
+}
+
+static bool add(struct builder *builder, struct wo_instance instance, struct wo__size_span size, uint32_t origin,
+                uint32_t entry) {
+  uint32_t added;
+  instance.size_bytes = size.high;
+  if (!wo_alloc_pattern_add_alloc(builder->to, instance, entry, &added)) return false;
+  builder->now[origin] = added;
+  builder->origin[added] = origin;
+  builder->low[added] = size.low;
+  builder->state[added] = STATE_ALIVE;
+  return true;
+}
+
+static bool repeat_birth(struct builder *builder, uint32_t instance, bool is_later) {
+  const enum repeat repeat = repeat_of(builder, instance);
+  if (repeat == REPEAT_NO) return true;
+  if (!add(builder, *recorded(builder, instance), wo__size_of(builder->work, instance, is_later), instance, WO_NO_ENTRY))
+    return false;
+  if (repeat == REPEAT_YES) return true;
+  builder->state[builder->now[instance]] = STATE_GONE;
+  return wo_alloc_pattern_add_free(builder->to, builder->now[instance]);
+}
+
+/* The refused request, as one that is served: it stands for its counterpart from now on. */
+static bool serve_refused(struct builder *builder) {
+  const struct wo__continuing *const work = builder->work;
+  const struct wo_request *const refused = &work->pattern->requests.items[work->refused];
+  const struct wo__size_span size = {work->refused_bytes, work->refused_bytes};
+  return add(builder, *recorded(builder, refused->subject), size, work->pattern->requests.items[work->donor_at].subject,
+             refused->entry);
+}
+
+/* ---- Requests ---- */
+
+/* A request about a block: for whoever plays it, when that is in the state for it. */
+static bool repeat_for(struct builder *builder, const struct wo_request *request) {
+  const uint32_t player = builder->now[request->subject];
+  const bool is_completion = request->kind == WO_REQUEST_COMPLETE;
+  if (player == WO__NOBODY || builder->state[player] != (is_completion ? STATE_PENDING : STATE_ALIVE)) return true;
+  struct wo_request repeated = *request;
+  repeated.subject = player;
+  repeated.entry = WO_NO_ENTRY;
+  if (request->kind == WO_REQUEST_FREE || is_completion) builder->state[player] = STATE_GONE;
+  if (request->kind == WO_REQUEST_DEFER) builder->state[player] = STATE_PENDING;
+  return wo_alloc_pattern_add_request(builder->to, repeated);
+}
+
+static bool repeat_rest(struct builder *builder) {
+  const struct wo__continuing *const work = builder->work;
+  bool was_backward = false, is_later = false;
+  for (uint32_t r = work->donor_first; r < work->donor_end; r++) {
+    const struct wo_request *const request = &work->pattern->requests.items[r];
+    const bool is_birth = request->kind == WO_REQUEST_ALLOC;
+    const bool begins = is_birth && wo__begins_pass(work, request->subject, &was_backward);
+    bool is_added = true;
+    if (r <= work->donor_at) continue;
+    is_later = is_later || begins;
+    if (is_birth) {
+      is_added = repeat_birth(builder, request->subject, is_later);
+    } else if (wo_request_has_instance(request)) {
+      is_added = repeat_for(builder, request);
+    } else {
+      struct wo_request repeated = *request;
+      repeated.entry = WO_NO_ENTRY;
+      is_added = wo_alloc_pattern_add_request(builder->to, repeated);
+    }
+    if (!is_added) return false;
+  }
+  return true;
+}
+
+/* ---- All together ---- */
+
+/* Who plays whom, and what has become of them, at the refused request. */
+static void begin(struct builder *builder) {
+  const struct wo__continuing *const work = builder->work;
+  for (uint32_t i = 0; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *const instance = recorded(builder, i);
+    const bool is_donor =
+        instance->birth != WO_NO_REQUEST && instance->birth >= work->donor_first && instance->birth < work->donor_end;
+    builder->now[i] = is_donor ? work->partners[i] : WO__NOBODY;
+  }
+  for (uint32_t i = 0; i < builder->to->instances.count; i++) {
+    const struct wo_instance *const instance = &builder->to->instances.items[i];
+    builder->origin[i] = i;
+    builder->low[i] = instance->size_bytes;
+    const bool is_gone = instance->birth != WO_NO_REQUEST && instance->death == instance->birth;
+    builder->state[i] = is_gone ? STATE_GONE : STATE_ALIVE;
+  }
+  for (size_t r = 0; r < builder->to->requests.count; r++) {
+    const struct wo_request *const request = &builder->to->requests.items[r];
+    if (request->kind == WO_REQUEST_DEFER) builder->state[request->subject] = STATE_PENDING;
+    if (request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_COMPLETE) builder->state[request->subject] = STATE_GONE;
+  }
+}
+
+/* Classes are found anew, as blocks that were left over in the recording now have an end; what was added is of the class that it
+ * has in the whole step, which was judged with all that surrounds it. */
+static enum wo_status classify(const struct builder *builder, size_t first_added, const struct wo_trace *trace,
+                               struct wo_alloc_pattern *pattern, struct wo_classes *classes) {
+  const struct wo__continuing *const work = builder->work;
+  const enum wo_status status = wo_classify(pattern, trace, classes);
+  if (status != WO_OK) return status;
+  for (size_t i = first_added; i < pattern->instances.count; i++) {
+    classes->marks.items[i] = work->classes->marks.items[builder->origin[i]];
+    pattern->instances.items[i].class_ = work->pattern->instances.items[builder->origin[i]].class_;
+  }
+  return WO_OK;
+}
+
+static enum wo_status make_low(const struct builder *builder, size_t first_added, const struct wo_trace *trace,
+                               struct wo_continuation *continuation) {
+  const struct wo_alloc_pattern *const high = &continuation->high;
+  for (size_t i = first_added; i < high->instances.count; i++)
+    continuation->is_interval = continuation->is_interval || builder->low[i] != high->instances.items[i].size_bytes;
+  if (!continuation->is_interval) return WO_OK;
+  if (!wo_alloc_pattern_copy(high, &continuation->low)) return WO_E_NOMEM;
+  for (size_t i = first_added; i < high->instances.count; i++) continuation->low.instances.items[i].size_bytes = builder->low[i];
+  return classify(builder, first_added, trace, &continuation->low, &continuation->low_classes);
+}
+
+static enum wo_status write(struct builder *builder, const struct wo_trace *trace, struct wo_continuation *continuation) {
+  const size_t first_added = builder->to->instances.count;
+  begin(builder);
+  gather_heirs(builder);
+  gather_former(builder);
+  give(builder, (struct likeness){.of_stack = true, .of_size = true});
+  give(builder, (struct likeness){.of_stack = true});
+  give(builder, (struct likeness){.of_size = true});
+  if (!serve_refused(builder) || !repeat_rest(builder)) return WO_E_NOMEM;
+  assert(wo_alloc_pattern_is_valid(builder->to));
+  continuation->added_count = builder->to->instances.count - first_added;
+  const enum wo_status status = classify(builder, first_added, trace, builder->to, &continuation->high_classes);
+  return status == WO_OK ? make_low(builder, first_added, trace, continuation) : status;
+}
+
+enum wo_status wo__continuation_build(const struct wo__continuing *work, const struct wo_trace *trace,
+                                      struct wo_continuation *continuation) {
+  const size_t count = work->pattern->instances.count + 1, most = count + work->donor_end - work->donor_at;
+  struct builder builder = {.work = work, .to = &continuation->high};
+  if (!wo__cut(work->pattern, work->refused, builder.to)) return WO_E_NOMEM;
+  builder.heirs = malloc(count * sizeof builder.heirs[0]);
+  builder.former = malloc(count * sizeof builder.former[0]);
+  builder.now = malloc(count * sizeof builder.now[0]);
+  builder.is_taken = calloc(count, 1);
+  builder.origin = malloc(most * sizeof builder.origin[0]);
+  builder.low = malloc(most * sizeof builder.low[0]);
+  builder.state = malloc(most);
+  const bool is_made =
+      builder.heirs && builder.former && builder.now && builder.is_taken && builder.origin && builder.low && builder.state;
+  const enum wo_status status = is_made ? write(&builder, trace, continuation) : WO_E_NOMEM;
+  free(builder.heirs);
+  free(builder.former);
+  free(builder.now);
+  free(builder.is_taken);
+  free(builder.origin);
+  free(builder.low);
+  free(builder.state);
+  return status;
+}

@@ -1,0 +1,466 @@
+/* Activation checkpointing by layers: what a layer saves for backward is freed at the end of the layer, but for its output, and
+ * made again when backward reaches the layer, with the temporaries of that second forward.
+ *
+ * Layers are found by repetition: of the groups of saved tensors with the same stack and size, those of the most common count (by
+ * bytes) are one for each layer; the first born of them marks where layers begin. The output of a layer is what was made last of
+ * all that is alive where the layer ends: often saved by the next layer, or a temporary that the checkpoint now has to keep.
+ * Casts of weights outlive their layer: autocast keeps them until forward is over. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_replay/change/transform_rewrite.h"
+
+#define GONE UINT32_MAX
+
+struct segment {
+  size_t first, end;   /* requests of forward */
+  size_t stop;         /* the second forward needs no request from here on: everything saved is there */
+  size_t recompute_at; /* the request of backward before which it runs again; SIZE_MAX: never */
+  uint32_t output;     /* an instance that the checkpoint keeps though nothing saved it; GONE: none */
+};
+
+struct checkpoint {
+  const struct wo_transform_request *request;
+  struct wo_alloc_pattern to;
+  size_t *next_backward;   /* for each request: the next one born in backward */
+  uint8_t *is_saved;       /* saved for backward, freed and made again */
+  uint8_t *is_extended;    /* an output that lives longer than it did */
+  uint32_t *now;           /* of each instance: who plays it */
+  uint32_t *segment_of;    /* of each instance: segment + 1 that it was born in; 0: none that runs again */
+  uint32_t *ends_at;       /* for each request: segment + 1 that ends before it */
+  uint32_t *recomputes_at; /* for each request: segment + 1 that runs again before it */
+  struct segment *segments;
+  size_t segment_count;
+};
+
+static const struct wo_instance *instance_of(const struct checkpoint *work, size_t i) {
+  return &work->request->pattern->instances.items[i];
+}
+
+/* Whether something is saved for backward: an activation or a copy of a weight that is freed there. */
+static bool is_saved(const struct checkpoint *work, size_t i) {
+  const struct wo_instance *instance = instance_of(work, i);
+  enum wo_class_rule rule = wo__rule_of(work->request, i);
+  bool is_class =
+      rule == WO_CLASS_RULE_ACTIVATION || rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY || rule == WO_CLASS_RULE_WEIGHT_COPY;
+  if (!is_class || instance->birth == WO_NO_REQUEST || instance->death == WO_NO_REQUEST) return false;
+  if (work->request->classes->marks.items[i].phase != WO_PHASE_FORWARD) return false;
+  return instance->death > work->next_backward[instance->birth];
+}
+
+/* Whether an instance is a copy of a weight. */
+static bool is_weight(const struct checkpoint *work, size_t i) {
+  return wo__rule_of(work->request, i) == WO_CLASS_RULE_WEIGHT_COPY;
+}
+
+/* Whether autocast made a copy of a weight, and keeps it until forward is over; what was unpacked is freed with its layer. */
+static bool is_cached(const struct checkpoint *work, size_t i) {
+  struct wo_stack_facts facts = wo_stack_facts_of(&work->request->classes->facts, instance_of(work, i)->stack);
+  return is_weight(work, i) && (facts.flags & WO_STACK_DEQUANTIZE) == 0;
+}
+
+/* ---- Layers ---- */
+
+struct group {
+  uint64_t size_bytes;
+  uint32_t stack;
+  uint32_t first; /* the first born, as an instance */
+  uint32_t count;
+};
+
+/* By stack and size, so that members of a group stand together; the first born first. */
+static int compare_groups(const void *a, const void *b) {
+  const struct group *left = a, *right = b;
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
+  return (left->first > right->first) - (left->first < right->first);
+}
+
+/* By how many members, then by birth. */
+static int compare_counts(const void *a, const void *b) {
+  const struct group *left = a, *right = b;
+  if (left->count != right->count) return left->count < right->count ? -1 : 1;
+  return (left->first > right->first) - (left->first < right->first);
+}
+
+/* Gathers what is saved into groups; returns their number. */
+static size_t gather_groups(const struct checkpoint *work, struct group *groups) {
+  size_t count = 0, kept = 0;
+  for (size_t i = work->request->pattern->start_count; i < work->request->pattern->instances.count; i++) {
+    if (work->is_saved[i] == 0 || instance_of(work, i)->stack == WO_NO_STACK) continue;
+    groups[count++] = (struct group){instance_of(work, i)->size_bytes, instance_of(work, i)->stack, (uint32_t)i, 1};
+  }
+  if (count == 0) return 0;
+  qsort(groups, count, sizeof groups[0], compare_groups);
+  for (size_t i = 1; i < count; i++) {
+    if (groups[i].stack == groups[kept].stack && groups[i].size_bytes == groups[kept].size_bytes)
+      groups[kept].count++;
+    else
+      groups[++kept] = groups[i];
+  }
+  return kept + 1;
+}
+
+/* The group that marks the layers: of the count that holds most bytes, the first born. NULL when nothing repeats. */
+static const struct group *find_marker(struct group *groups, size_t count) {
+  const struct group *best = NULL;
+  double most = 0;
+  qsort(groups, count, sizeof groups[0], compare_counts);
+  for (size_t first = 0, end; first < count; first = end) {
+    double bytes = 0;
+    for (end = first; end < count && groups[end].count == groups[first].count; end++) {
+      bytes += (double)groups[end].size_bytes * groups[end].count;
+    }
+    if (groups[first].count < 2 || bytes <= most) continue;
+    most = bytes;
+    best = &groups[first];
+  }
+  return best;
+}
+
+/* For each forward pass, by the request of backward that follows it: the size that marks its layers. A pass of another length has
+ * the marker's tensors in another size, the one that stands first there. False when memory is out. */
+static bool find_sizes(const struct checkpoint *work, const struct group *marker, uint64_t **ret_sizes) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  uint64_t *sizes = calloc(from->requests.count + 1, sizeof sizes[0]);
+  for (size_t i = from->start_count; sizes && i < from->instances.count; i++) {
+    const struct wo_instance *instance = instance_of(work, i);
+    if (work->is_saved[i] == 0 || instance->stack != marker->stack) continue;
+    uint64_t *size = &sizes[work->next_backward[instance->birth]];
+    if (*size == 0 || instance->size_bytes == marker->size_bytes) *size = instance->size_bytes;
+  }
+  *ret_sizes = sizes;
+  return sizes != NULL;
+}
+
+/* Cuts forward at every `step`-th member of the marker. False when memory is out. */
+static bool cut_segments(struct checkpoint *work, const struct group *marker) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  uint32_t wanted = work->request->amount;
+  size_t step = wanted == 0 || wanted >= marker->count ? 1 : (marker->count + wanted - 1) / wanted;
+  size_t seen = 0;
+  uint64_t *sizes;
+  if (!find_sizes(work, marker, &sizes)) return false;
+  for (size_t i = from->start_count; i < from->instances.count; i++) {
+    const struct wo_instance *instance = instance_of(work, i);
+    if (work->is_saved[i] == 0 || instance->stack != marker->stack) continue;
+    if (instance->size_bytes != sizes[work->next_backward[instance->birth]] || seen++ % step != 0) continue;
+    struct segment *segment = &work->segments[work->segment_count++];
+    size_t end = work->next_backward[instance->birth];
+    *segment = (struct segment){.first = instance->birth, .end = end, .recompute_at = SIZE_MAX, .output = GONE};
+    if (work->segment_count > 1 && segment[-1].end > segment->first) segment[-1].end = segment->first;
+  }
+  free(sizes);
+  return true;
+}
+
+/* The birth of an instance, or the end of the requests behind the last one. */
+static size_t birth_of(const struct checkpoint *work, size_t i) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  return i < from->instances.count ? instance_of(work, i)->birth : from->requests.count;
+}
+
+/* How many instances from `a` and from `b` on are of the same stacks and sizes, at most `most`. */
+static size_t count_alike(const struct checkpoint *work, size_t a, size_t b, size_t most) {
+  size_t count = 0;
+  while (count < most && b + count < work->request->pattern->instances.count) {
+    const struct wo_instance *left = instance_of(work, a + count), *right = instance_of(work, b + count);
+    if (left->stack != right->stack || left->size_bytes != right->size_bytes) break;
+    count++;
+  }
+  return count;
+}
+
+/* Segments first .. end - 1 follow each other. The marker need not be the first that a layer makes (a norm's temporary stands
+ * before it), and the last segment has no next one that would end it. The last one shows both: as far as it goes like the one
+ * before, it is a layer; what the one before has behind that is the beginning of the next. */
+static void align_segments(struct checkpoint *work, size_t first, size_t end) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  if (end - first < 2) return;
+  size_t last = from->requests.items[work->segments[end - 1].first].subject;
+  size_t before = from->requests.items[work->segments[end - 2].first].subject;
+  size_t births = last - before, alike = count_alike(work, before, last, births);
+  size_t shift = births - alike;
+  size_t begin = from->requests.items[work->segments[first].first].subject;
+  bool is_clear =
+      alike > births / 2 && begin >= from->start_count + shift && birth_of(work, last + alike) <= work->segments[end - 1].end;
+  if (!is_clear) return;
+  for (size_t i = first; i < end; i++) {
+    struct segment *segment = &work->segments[i];
+    segment->first = birth_of(work, from->requests.items[segment->first].subject - shift);
+    if (i > first) segment[-1].end = segment->first;
+  }
+  work->segments[end - 1].end = birth_of(work, last + alike);
+}
+
+/* Aligns each run of segments that follow each other, one for each forward pass. */
+static void align_all(struct checkpoint *work) {
+  for (size_t first = 0, end; first < work->segment_count; first = end) {
+    for (end = first + 1; end < work->segment_count && work->segments[end - 1].end == work->segments[end].first;) end++;
+    align_segments(work, first, end);
+  }
+}
+
+/* What was made last in a segment, outlives it and is large enough to be its output (a few bytes are none); GONE without. */
+static uint32_t output_of(const struct checkpoint *work, const struct segment *segment) {
+  enum { OUTPUT_MIN_BYTES = 4096 };
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (size_t r = segment->end; r-- > segment->first;) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    const struct wo_instance *instance = instance_of(work, request->subject);
+    enum wo_class_rule rule = wo__rule_of(work->request, request->subject);
+    bool is_kind =
+        rule == WO_CLASS_RULE_ACTIVATION || rule == WO_CLASS_RULE_FORWARD_TEMPORARY || rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY;
+    if (is_kind && instance->death != WO_NO_REQUEST && instance->death >= segment->end &&
+        instance->size_bytes >= OUTPUT_MIN_BYTES)
+      return request->subject;
+  }
+  return GONE;
+}
+
+/* Keeps an output: one that was saved stays so, another lives until its own segment runs again. */
+static void keep_output(struct checkpoint *work, struct segment *segment) {
+  uint32_t output = output_of(work, segment);
+  if (output == GONE) return;
+  if (work->is_saved[output] != 0) {
+    work->is_saved[output] = 0;
+  } else if (instance_of(work, output)->death < segment->recompute_at) {
+    segment->output = output;
+    work->is_extended[output] = 1;
+  }
+}
+
+/* The operator that first frees something saved made its results right before. */
+static size_t begin_of_operator(const struct checkpoint *work, size_t at) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  while (at > 0 && from->requests.items[at - 1].kind == WO_REQUEST_ALLOC) at--;
+  return at;
+}
+
+/* Takes what stays saved out of a segment (its output, at the high end one more: the input of the next layer), and notes where it
+ * runs again. */
+static void settle_segment(struct checkpoint *work, size_t index) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  struct segment *segment = &work->segments[index];
+  assert(segment->first < segment->end);
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
+    size_t death = instance_of(work, request->subject)->death;
+    if (death < segment->recompute_at) segment->recompute_at = death;
+  }
+  if (segment->recompute_at == SIZE_MAX) return;
+  segment->recompute_at = begin_of_operator(work, segment->recompute_at);
+  keep_output(work, segment);
+  if (work->request->bound == WO_BOUND_HIGH) {
+    for (size_t r = segment->end; r-- > segment->first;) {
+      const struct wo_request *request = &from->requests.items[r];
+      if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0 || is_weight(work, request->subject))
+        continue;
+      work->is_saved[request->subject] = 0;
+      break;
+    }
+  }
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC) continue;
+    work->segment_of[request->subject] = (uint32_t)index + 1;
+    if (work->is_saved[request->subject] != 0) segment->stop = r + 1;
+  }
+  work->ends_at[segment->end] = (uint32_t)index + 1;
+  work->recomputes_at[segment->recompute_at] = (uint32_t)index + 1;
+}
+
+/* What is saved outside of every segment stays. */
+static void drop_outside(struct checkpoint *work) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  size_t index = 0;
+  for (size_t i = from->start_count; i < from->instances.count; i++) {
+    uint32_t birth = instance_of(work, i)->birth;
+    while (index < work->segment_count && work->segments[index].end <= birth) index++;
+    bool is_inside = index < work->segment_count && work->segments[index].first <= birth;
+    if (!is_inside) work->is_saved[i] = 0;
+  }
+}
+
+/* ---- Writing ---- */
+
+static bool free_now(struct checkpoint *work, uint32_t instance) {
+  uint32_t now = work->now[instance];
+  work->now[instance] = GONE;
+  return now == GONE || wo_alloc_pattern_add_free(&work->to, now);
+}
+
+/* The segment is over: what it saved goes, but for what autocast keeps. */
+static bool end_segment(struct checkpoint *work, const struct segment *segment) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
+    if (!is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
+  }
+  return true;
+}
+
+/* Nothing but the program holds what a checkpointed layer makes, so most of it dies when the next operators have used it. How
+ * soon is not known: likely so many births later, at the high end at the layer's end. */
+static bool free_used(struct checkpoint *work, uint32_t made) {
+  enum { USED_WITHIN = 3 };
+  if (work->request->bound == WO_BOUND_HIGH || made < USED_WITHIN) return true;
+  uint32_t used = made - USED_WITHIN;
+  if (work->is_saved[used] == 0 || is_cached(work, used) || work->segment_of[used] == 0) return true;
+  return work->segment_of[used] != work->segment_of[made] || free_now(work, used);
+}
+
+/* Forward is over: autocast lets go of its copies. */
+static bool end_forward(struct checkpoint *work, size_t begin, size_t end) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (size_t r = begin; r < end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    if (request->kind != WO_REQUEST_ALLOC || work->is_saved[request->subject] == 0) continue;
+    if (is_cached(work, request->subject) && !free_now(work, request->subject)) return false;
+  }
+  return true;
+}
+
+/* Whether an instance is one of the segment's temporaries, which its second forward makes and frees as well. */
+static bool is_temporary(const struct checkpoint *work, const struct segment *segment, uint32_t i) {
+  const struct wo_instance *instance = instance_of(work, i);
+  bool is_inside = instance->birth != WO_NO_REQUEST && instance->birth >= segment->first && instance->death < segment->end;
+  return is_inside && instance->death != instance->birth && work->is_saved[i] == 0;
+}
+
+/* The second forward, request by request up to the last one that makes something saved; then temporaries that are left go. */
+static bool run_again(struct checkpoint *work, const struct segment *segment) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (size_t r = segment->first; r < segment->end; r++) {
+    const struct wo_request *request = &from->requests.items[r];
+    uint32_t i = request->subject;
+    if (!wo_request_has_instance(request)) continue;
+    uint32_t *now = &work->now[i];
+    bool is_alloc = request->kind == WO_REQUEST_ALLOC, is_short = is_temporary(work, segment, i);
+    if (is_alloc && r < segment->stop && (is_short || work->is_saved[i] != 0) && *now == GONE) {
+      if (!wo_alloc_pattern_add_alloc(&work->to, *instance_of(work, i), WO_NO_ENTRY, now)) return false;
+    } else if (request->kind == WO_REQUEST_FREE && is_short && !free_now(work, i)) {
+      return false;
+    }
+  }
+  return segment->output == GONE || free_now(work, segment->output);
+}
+
+/* Frees of what is not there any more (it was freed with its segment and nothing made it again) go. */
+static bool write_request(struct checkpoint *work, const struct wo_request *request) {
+  if (request->kind == WO_REQUEST_ALLOC) {
+    const struct wo_instance *instance = instance_of(work, request->subject);
+    uint32_t *now = &work->now[request->subject];
+    if (instance->death == instance->birth) return wo_alloc_pattern_add_refused(&work->to, *instance, request->entry, now);
+    if (!wo_alloc_pattern_add_alloc(&work->to, *instance, request->entry, now)) return false;
+    return free_used(work, request->subject);
+  }
+  struct wo_request repeated = *request;
+  if (wo_request_has_instance(request)) {
+    repeated.subject = work->now[request->subject];
+    bool is_free = request->kind == WO_REQUEST_FREE || request->kind == WO_REQUEST_DEFER;
+    if (repeated.subject == GONE || (is_free && work->is_extended[request->subject] != 0)) return true;
+    if (request->kind == WO_REQUEST_FREE) work->now[request->subject] = GONE;
+  }
+  return wo_alloc_pattern_add_request(&work->to, repeated);
+}
+
+/* Segments end, and run again, before the request at which they are noted. */
+static bool write_all(struct checkpoint *work) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;
+  for (size_t i = 0; i < from->start_count; i++) {
+    if (!wo_alloc_pattern_add_start(&work->to, from->instances.items[i])) return false;
+  }
+  size_t forward = 0;
+  for (size_t r = 0; r < from->requests.count; r++) {
+    if (work->ends_at[r] != 0 && !end_segment(work, &work->segments[work->ends_at[r] - 1])) return false;
+    if (work->next_backward[r] == r) {
+      if (!end_forward(work, forward, r)) return false;
+      forward = r + 1;
+    }
+    if (work->recomputes_at[r] != 0 && !run_again(work, &work->segments[work->recomputes_at[r] - 1])) return false;
+    if (!write_request(work, &from->requests.items[r])) return false;
+  }
+  return true;
+}
+
+/* ---- Whole ---- */
+
+static bool prepare(struct checkpoint *work) {
+  const struct wo_alloc_pattern *from = work->request->pattern;
+  size_t requests = from->requests.count + 1, instances = from->instances.count + 1;
+  work->next_backward = malloc(requests * sizeof work->next_backward[0]);
+  work->ends_at = calloc(requests, sizeof work->ends_at[0]);
+  work->recomputes_at = calloc(requests, sizeof work->recomputes_at[0]);
+  work->is_saved = calloc(instances, 1);
+  work->is_extended = calloc(instances, 1);
+  work->segment_of = calloc(instances, sizeof work->segment_of[0]);
+  work->now = malloc(instances * sizeof work->now[0]);
+  work->segments = malloc(instances * sizeof work->segments[0]);
+  if (work->next_backward == NULL || work->ends_at == NULL || work->recomputes_at == NULL) return false;
+  if (work->is_saved == NULL || work->is_extended == NULL || work->segment_of == NULL || work->now == NULL ||
+      work->segments == NULL)
+    return false;
+  size_t next = from->requests.count;
+  for (size_t r = from->requests.count; r-- > 0;) {
+    const struct wo_request *request = &from->requests.items[r];
+    bool is_birth = request->kind == WO_REQUEST_ALLOC;
+    if (is_birth && work->request->classes->marks.items[request->subject].phase == WO_PHASE_BACKWARD) next = r;
+    work->next_backward[r] = next;
+  }
+  for (size_t i = 0; i < from->instances.count; i++) work->is_saved[i] = is_saved(work, i);
+  return true;
+}
+
+/* Finds the segments. False when memory is out; none are found when nothing repeats. */
+static bool find_segments(struct checkpoint *work) {
+  struct group *groups = malloc((work->request->pattern->instances.count + 1) * sizeof groups[0]);
+  if (groups == NULL) return false;
+  size_t count = gather_groups(work, groups);
+  const struct group *marker = find_marker(groups, count);
+  const bool is_cut = marker == NULL || cut_segments(work, marker);
+  free(groups);
+  if (!is_cut) return false;
+  align_all(work);
+  for (size_t i = 0; i < work->segment_count; i++) settle_segment(work, i);
+  drop_outside(work);
+  return true;
+}
+
+static enum wo_status apply_checkpoint(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                       struct wo_err *err) {
+  struct checkpoint work = {.request = request, .to = {.recording = request->pattern->recording}};
+  bool is_made = prepare(&work) && find_segments(&work);
+  bool has_layers = work.segment_count > 0;
+  if (is_made && has_layers) is_made = write_all(&work);
+  free(work.next_backward);
+  free(work.ends_at);
+  free(work.recomputes_at);
+  free(work.is_saved);
+  free(work.is_extended);
+  free(work.segment_of);
+  free(work.now);
+  free(work.segments);
+  if (is_made && has_layers) {
+    *ret_pattern = work.to;
+    return WO_OK;
+  }
+  wo_alloc_pattern_done(&work.to);
+  if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
+  return wo_err_set(err, WO_E_RANGE, "no layers were found: nothing that backward needs repeats in forward");
+}
+
+const struct wo_transform wo__transform_checkpoint = {
+    .name = "checkpoint",
+    .summary = "activation checkpointing, in N segments or one for each layer that repeats",
+    .amount_min = 0,
+    .amount_max = 100000,
+    .apply = apply_checkpoint,
+    .assumption = "each segment keeps its output (at the high end one tensor more) and runs again when backward reaches it; what "
+                  "it saved is "
+                  "freed at its end, casts of weights at the end of forward"};

@@ -1,0 +1,186 @@
+/* Transforms of what the model and the optimizer keep: sharding, offload, 8-bit states. Sizes change, the order does not;
+ * gathered or staged copies are modelled as buffers that live from the start to the end. */
+#include <assert.h>
+
+#include "cuda_replay/change/transform_rewrite.h"
+
+static uint64_t size_of(const struct wo_transform_request *request, size_t i) {
+  return request->pattern->instances.items[i].size_bytes;
+}
+
+/* A share of `amount`: shards are padded to the same size. */
+static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
+  assert(request->amount > 0);
+  uint64_t size = size_of(request, i);
+  return size / request->amount + (size % request->amount > 0);
+}
+
+/* What comes along: nothing, copies of parameters in use, or those and whole gradients on their way to where they are shared out.
+ */
+enum buffer { BUFFER_NONE, BUFFER_PARAMETERS, BUFFER_SHARDS };
+
+/* Buffers for the parameters in use: the unit that is gathered at a time is not known (a layer, a block), so the bounds are the
+ * largest parameter once and an eighth of all parameters twice; likely is the larger of twice the largest and a sixteenth twice
+ * (the next unit is fetched ahead). What is left over of a sharded model is a unit as well, the embedding with the head, that is
+ * two of the largest; at the high end it is there three times: gathered, as whole gradients, and in the flat buffer that these
+ * are reduced from. */
+static struct wo_instance working_buffer(const struct wo_transform_request *request, enum buffer buffer) {
+  uint64_t largest, total = wo__parameter_bytes(request, &largest);
+  uint64_t size = largest;
+  if (request->bound == WO_BOUND_LIKELY) size = 2 * (largest > total / 16 ? largest : total / 16);
+  if (request->bound == WO_BOUND_HIGH) {
+    const bool is_sharded = buffer == BUFFER_SHARDS;
+    const uint64_t pair = largest < total / 2 ? 2 * largest : total, unit = is_sharded ? pair : largest;
+    size = (is_sharded ? 3 : 2) * (unit > total / 8 ? unit : total / 8);
+  }
+  return (struct wo_instance){.size_bytes = size > 0 ? size : 1, .stack = WO_NO_STACK, .class_ = WO_CLASS_COMMUNICATION};
+}
+
+/* Whether anything of that sort is in the recording. */
+static bool has_any(const struct wo_transform_request *request, bool (*is_one)(const struct wo_transform_request *, size_t)) {
+  for (size_t i = 0; i < request->pattern->instances.count; i++) {
+    if (is_one(request, i)) return true;
+  }
+  return false;
+}
+
+/* Rewrites, after checking that there is something to change. */
+static enum wo_status rewrite_states(const struct wo_transform_request *request,
+                                     bool (*is_one)(const struct wo_transform_request *, size_t), const char *what,
+                                     wo__resize *resize, enum buffer kind, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  if (!has_any(request, is_one)) return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", what);
+  struct wo_instance buffer = working_buffer(request, kind);
+  bool is_made = wo__rewrite(request, resize, &buffer, kind != BUFFER_NONE ? 1 : 0, ret_pattern);
+  return is_made ? WO_OK : wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
+}
+
+/* ---- Sharding ---- */
+
+static uint64_t resize_shard(const struct wo_transform_request *request, size_t i) {
+  bool is_shared = wo__is_parameter(request, i) || wo__is_gradient(request, i) || wo__is_state(request, i);
+  return is_shared ? share_of(request, i) : size_of(request, i);
+}
+
+/* Each apply_ function says what must be there, how sizes change, and whether a buffer comes along. */
+static enum wo_status apply_shard(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                  struct wo_err *err) {
+  return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_shard = {
+    .name = "shard",
+    .summary = "parameters, gradients and optimizer states over N GPUs (FSDP, ZeRO-3)",
+    .amount_min = 2,
+    .amount_max = 65536,
+    .apply = apply_shard,
+    .assumption =
+        "every GPU keeps 1/N of parameters, gradients and optimizer states, and buffers for units in use whose size is not "
+        "known: from the largest parameter to two of the largest, or an eighth of all, three times (gathered, whole gradients, "
+        "and what these are reduced from)"};
+
+static uint64_t resize_shard_gradients(const struct wo_transform_request *request, size_t i) {
+  bool is_shared = wo__is_gradient(request, i) || wo__is_state(request, i);
+  /* Gradients are reduced bucket by bucket; those of a bucket are whole until then, which the high end keeps for all. */
+  if (request->bound == WO_BOUND_HIGH && wo__is_gradient(request, i)) return size_of(request, i);
+  return is_shared ? share_of(request, i) : size_of(request, i);
+}
+
+static enum wo_status apply_shard_gradients(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                            struct wo_err *err) {
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_gradients, BUFFER_PARAMETERS, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_shard_gradients = {.name = "shard-gradients",
+                                                           .summary = "gradients and optimizer states over N GPUs (ZeRO-2)",
+                                                           .amount_min = 2,
+                                                           .amount_max = 65536,
+                                                           .apply = apply_shard_gradients,
+                                                           .assumption =
+                                                               "every GPU keeps 1/N of gradients and optimizer states and a "
+                                                               "bucket; at the high end gradients stay whole until the step"};
+
+static uint64_t resize_shard_optimizer(const struct wo_transform_request *request, size_t i) {
+  return wo__is_state(request, i) ? share_of(request, i) : size_of(request, i);
+}
+
+static enum wo_status apply_shard_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                            struct wo_err *err) {
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_optimizer,
+                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_shard_optimizer = {
+    .name = "shard-optimizer",
+    .summary = "optimizer states over N GPUs (ZeRO-1)",
+    .amount_min = 2,
+    .amount_max = 65536,
+    .apply = apply_shard_optimizer,
+    .assumption = "every GPU keeps 1/N of the optimizer states; updated parameters are gathered through a buffer"};
+
+/* ---- Offload ---- */
+
+static bool is_step_temporary(const struct wo_transform_request *request, size_t i) {
+  return wo__rule_of(request, i) == WO_CLASS_RULE_OPTIMIZER_TEMPORARY;
+}
+
+/* The step runs on the CPU, so its temporaries go, too; at the high end they stay. */
+static uint64_t resize_offload_optimizer(const struct wo_transform_request *request, size_t i) {
+  if (wo__is_state(request, i)) return 0;
+  if (is_step_temporary(request, i) && request->bound != WO_BOUND_HIGH) return 0;
+  return size_of(request, i);
+}
+
+static enum wo_status apply_offload_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                              struct wo_err *err) {
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_offload_optimizer,
+                        request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_offload_optimizer = {
+    .name = "offload-optimizer",
+    .summary = "optimizer states and the step on the CPU",
+    .apply = apply_offload_optimizer,
+    .assumption =
+        "optimizer states and the temporaries of the step leave the GPU, a staging buffer comes; at the high end the temporaries "
+        "stay"};
+
+static uint64_t resize_offload_parameters(const struct wo_transform_request *request, size_t i) {
+  return wo__is_parameter(request, i) ? 0 : size_of(request, i);
+}
+
+static enum wo_status apply_offload_parameters(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                               struct wo_err *err) {
+  return rewrite_states(request, wo__is_parameter, "parameters", resize_offload_parameters, BUFFER_PARAMETERS, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_offload_parameters = {
+    .name = "offload-parameters",
+    .summary = "parameters on the CPU, fetched when they are used",
+    .apply = apply_offload_parameters,
+    .assumption =
+        "parameters leave the GPU but for those in use, whose size is not known: from the largest parameter to an eighth of all, "
+        "twice"};
+
+/* ---- 8-bit states ---- */
+
+/* A state of 4 bytes for each element becomes 1 byte and, for each block of 256, 4 bytes of scale. Small ones stay as they are.
+ */
+static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i) {
+  enum { SMALL_ELEMENTS = 4096, BLOCK = 256 };
+  uint64_t size = size_of(request, i), elements = size / 4;
+  if (!wo__is_state(request, i) || elements < SMALL_ELEMENTS) return size;
+  /* States of 2 bytes would only be halved. */
+  if (request->bound == WO_BOUND_HIGH) elements = size / 2;
+  return elements + (elements + BLOCK - 1) / BLOCK * 4;
+}
+
+static enum wo_status apply_8bit(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE, ret_pattern, err);
+}
+
+const struct wo_transform wo__transform_8bit_optimizer = {
+    .name = "8bit-optimizer",
+    .summary = "optimizer states of 8 bits with a scale for each block of 256",
+    .apply = apply_8bit,
+    .assumption =
+        "states are of 4 bytes now (at the high end of 2); those of fewer than 4096 elements stay; temporaries of the step stay"};

@@ -1,0 +1,393 @@
+/* Classes of allocations: phases first, then one pass for each sort of rule. A rule that has taken an instance keeps it. */
+#include "cuda_replay/classes/classify.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/classes/classify_internal.h"
+#include "parsers/base/vec.h"
+
+static const struct {
+  enum wo_alloc_class class_;
+  unsigned confidence_pct;
+  const char *text;
+} rules[] = {
+#define WO_CLASS_RULE(id, class_, confidence_pct, text) {class_, confidence_pct, text},
+#include "cuda_replay/classes/classify_rules.def"
+#undef WO_CLASS_RULE
+};
+
+const char *wo_class_rule_text(enum wo_class_rule rule) {
+  assert(rule < WO_CLASS_RULE_COUNT_);
+  return rules[rule].text;
+}
+
+unsigned wo_class_rule_confidence(enum wo_class_rule rule) {
+  assert(rule < WO_CLASS_RULE_COUNT_);
+  return rules[rule].confidence_pct;
+}
+
+void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule) {
+  assert(rule < WO_CLASS_RULE_COUNT_);
+  work->classes->marks.items[instance].rule = (uint8_t)rule;
+  work->pattern->instances.items[instance].class_ = (uint32_t)rules[rule].class_ & 31u;
+}
+
+bool wo__class_is_open(const struct wo__classing *work, size_t instance) {
+  return work->classes->marks.items[instance].rule == WO_CLASS_RULE_COUNT_;
+}
+
+struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance) {
+  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
+}
+
+/* ---- Phases ---- */
+
+/* Whether a request stands between START and END of an optimizer's step, as annotations tell. `next` is the first annotation that
+ * may still begin after the last call: requests are asked in order. */
+struct step_marks {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  size_t next;
+  unsigned depth;
+};
+
+/* PyTorch writes "Optimizer.step#Adam.step"; frameworks that wrap it use the other spelling. */
+static bool is_step_mark(struct wo_view name) {
+  return wo_view_has(name, "Optimizer.step") || wo_view_has(name, "optimizer_step");
+}
+
+static bool is_in_step(struct step_marks *marks, const struct wo_request *request) {
+  if (marks->trace == NULL || request->entry == WO_NO_ENTRY || request->entry >= marks->trace->entries.count) {
+    return marks->depth > 0;
+  }
+  int64_t time_us = marks->trace->entries.items[request->entry].time_us;
+  if (time_us == WO_NO_TIME) return false;
+  for (; marks->next < marks->recording->annotations.count; marks->next++) {
+    const struct wo_annotation *mark = &marks->recording->annotations.items[marks->next];
+    if (mark->time_us > time_us) break;
+    if (mark->device != marks->trace->device || !is_step_mark(mark->name)) continue;
+    if (mark->is_start)
+      marks->depth++;
+    else if (marks->depth > 0)
+      marks->depth--;
+  }
+  return marks->depth > 0;
+}
+
+/* An optimizer that steps inside of backward (one parameter at a time) is the optimizer; annotations count where stacks do not
+ * tell. */
+static enum wo_phase phase_of(struct wo_stack_facts facts, bool is_step) {
+  if ((facts.flags & WO_STACK_OPTIMIZER) != 0) return WO_PHASE_OPTIMIZER;
+  if ((facts.flags & WO_STACK_BACKWARD) != 0) return WO_PHASE_BACKWARD;
+  return is_step ? WO_PHASE_OPTIMIZER : WO_PHASE_FORWARD;
+}
+
+/* Marks each birth with its phase, each request with that of the latest birth, and where that phase ends. */
+static void find_phases(struct wo__classing *work, const struct wo_trace *trace) {
+  const struct wo_alloc_pattern *pattern = work->pattern;
+  struct step_marks marks = {.recording = pattern->recording, .trace = trace};
+  for (size_t i = 0; i < pattern->instances.count; i++) work->classes->marks.items[i].phase = WO_PHASE_START;
+  uint8_t phase = WO_PHASE_START;
+  for (size_t r = 0; r < pattern->requests.count; r++) {
+    const struct wo_request *request = &pattern->requests.items[r];
+    bool is_step = is_in_step(&marks, request);
+    uint32_t born = work->born_at[r];
+    if (born != WO_NO_INSTANCE) {
+      phase = (uint8_t)phase_of(wo__class_facts(work, born), is_step);
+      work->classes->marks.items[born].phase = phase;
+    }
+    work->phase_at[r] = phase;
+  }
+  uint32_t end = (uint32_t)pattern->requests.count, backward = 0;
+  for (size_t r = 0; r < pattern->requests.count; r++) {
+    bool was_backward = r > 0 && work->phase_at[r - 1] == WO_PHASE_BACKWARD, is_backward = work->phase_at[r] == WO_PHASE_BACKWARD;
+    if (is_backward && !was_backward) backward = (uint32_t)r;
+    if (was_backward && !is_backward) work->last_backward = backward;
+  }
+  for (size_t r = pattern->requests.count; r-- > 0;) {
+    if (r + 1 < pattern->requests.count && work->phase_at[r + 1] != work->phase_at[r]) end = (uint32_t)r + 1;
+    work->pass_end[r] = end;
+  }
+}
+
+/* ---- Rules ---- */
+
+/* What a program frees when it ends was there for good. */
+static bool is_lasting(const struct wo__classing *work, const struct wo_instance *instance) {
+  return instance->death == WO_NO_REQUEST || instance->death >= work->program_end;
+}
+
+/* Whether an instance is still there when its phase is over. */
+static bool outlives_pass(const struct wo__classing *work, const struct wo_instance *instance) {
+  assert(instance->birth != WO_NO_REQUEST);
+  return is_lasting(work, instance) || instance->death >= work->pass_end[instance->birth];
+}
+
+/* Whether an instance may be a parameter by its life: alive from the start to the end. In a recording of a whole program nothing
+ * is alive at the start; there it is what was built, or, when no stack tells what was, all that forward made and never freed. (A
+ * recording that ends in the middle of a step keeps that step's activations, so forward is not believed elsewhere.) */
+static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has_setup) {
+  enum wo_phase phase = work->classes->marks.items[i].phase;
+  if (!is_lasting(work, &work->pattern->instances.items[i])) return false;
+  if (work->pattern->start_count > 0) return phase == WO_PHASE_START;
+  if (has_setup) return (wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0;
+  return phase == WO_PHASE_FORWARD;
+}
+
+/* Sizes that parameters have. */
+static bool count_lasting(struct wo__classing *work) {
+  bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!may_be_parameter(work, i, has_setup)) continue;
+    if (!wo_size_counts_add(&work->lasting, work->pattern->instances.items[i].size_bytes)) return false;
+  }
+  wo_size_counts_sort(&work->lasting);
+  return true;
+}
+
+/* What the stack alone decides, and the optimizer's step. */
+static void class_by_stack(struct wo__classing *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    struct wo_stack_facts facts = wo__class_facts(work, i);
+    enum wo_phase phase = work->classes->marks.items[i].phase;
+    if ((facts.flags & WO_STACK_WORKSPACE) != 0)
+      wo__class_set(work, i, WO_CLASS_RULE_WORKSPACE);
+    else if ((facts.flags & WO_STACK_COMMUNICATION) != 0)
+      wo__class_set(work, i, WO_CLASS_RULE_COMMUNICATION);
+    else if (phase == WO_PHASE_OPTIMIZER && outlives_pass(work, instance))
+      wo__class_set(work, i, WO_CLASS_RULE_OPTIMIZER_STATE);
+    else if (phase == WO_PHASE_OPTIMIZER)
+      wo__class_set(work, i, WO_CLASS_RULE_OPTIMIZER_TEMPORARY);
+    else if ((facts.flags & WO_STACK_RECOMPUTE) != 0 && phase == WO_PHASE_BACKWARD)
+      wo__class_set(work, i, WO_CLASS_RULE_RECOMPUTED);
+  }
+}
+
+/* Gradients: what backward leaves behind in the sizes of parameters. */
+static bool class_gradients(struct wo__classing *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    if (work->classes->marks.items[i].phase != WO_PHASE_BACKWARD || !wo__class_is_open(work, i)) continue;
+    if (!outlives_pass(work, instance) || wo_size_counts_of(&work->lasting, instance->size_bytes) == 0) continue;
+    wo__class_set(work, i, WO_CLASS_RULE_GRADIENT);
+    if (!wo_size_counts_add(&work->gradients, instance->size_bytes)) return false;
+  }
+  wo_size_counts_sort(&work->gradients);
+  return true;
+}
+
+/* What was alive at the start and dies: by when it dies. */
+static enum wo_class_rule rule_of_replaced(const struct wo__classing *work, const struct wo_instance *instance) {
+  enum wo_phase phase = work->phase_at[instance->death];
+  bool has_gradient = wo_size_counts_find(&work->gradients, instance->size_bytes) != NULL;
+  bool is_parameter_size = has_gradient || wo_size_counts_of(&work->lasting, instance->size_bytes) > 0;
+  if (phase == WO_PHASE_OPTIMIZER) return WO_CLASS_RULE_START_REPLACED_STATE;
+  if (is_parameter_size && phase == WO_PHASE_START) return WO_CLASS_RULE_START_GRADIENT;
+  if (has_gradient) return WO_CLASS_RULE_START_GRADIENT;
+  return WO_CLASS_RULE_START_ACTIVATION;
+}
+
+/* What was alive at the start. `left` counts down the parameters of each size: as many as there are gradients, the rest are
+ * states. */
+static void class_start(struct wo__classing *work, struct wo_size_counts *left) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    if (work->classes->marks.items[i].phase != WO_PHASE_START || !wo__class_is_open(work, i)) continue;
+    struct wo_stack_facts facts = wo__class_facts(work, i);
+    struct wo_size_count *row = wo_size_counts_find(left, instance->size_bytes);
+    enum wo_class_rule rule = WO_CLASS_RULE_PARAMETER;
+    if ((facts.flags & WO_STACK_OPTIMIZER) != 0)
+      rule = WO_CLASS_RULE_OPTIMIZER_STATE;
+    else if ((facts.flags & WO_STACK_SETUP) != 0)
+      rule = WO_CLASS_RULE_START_SETUP;
+    else if (!is_lasting(work, instance))
+      rule = rule_of_replaced(work, instance);
+    else if (row != NULL && row->count == 0)
+      rule = WO_CLASS_RULE_START_STATE;
+    else if (row != NULL)
+      row->count--;
+    wo__class_set(work, i, rule);
+  }
+}
+
+/* The largest allocation that the loss makes in forward; 0 without. */
+static uint64_t largest_in_loss(const struct wo__classing *work, size_t *ret_first) {
+  uint64_t largest = 0;
+  *ret_first = SIZE_MAX;
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    struct wo_stack_facts facts = wo__class_facts(work, i);
+    if (work->classes->marks.items[i].phase != WO_PHASE_FORWARD || (facts.flags & WO_STACK_LOSS) == 0) continue;
+    if ((facts.flags & WO_STACK_SCRATCH) != 0) continue;
+    if (*ret_first == SIZE_MAX) *ret_first = i;
+    if (work->pattern->instances.items[i].size_bytes > largest) largest = work->pattern->instances.items[i].size_bytes;
+  }
+  return largest;
+}
+
+/* Logits: the large ones in the loss, in both directions, and the product right before it that they are made of. */
+static void class_logits(struct wo__classing *work) {
+  enum { BEFORE_LOSS = 16 };
+  size_t first;
+  uint64_t largest = largest_in_loss(work, &first);
+  if (largest == 0) return;
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    uint64_t size = work->pattern->instances.items[i].size_bytes;
+    struct wo_stack_facts facts = wo__class_facts(work, i);
+    enum wo_phase phase = work->classes->marks.items[i].phase;
+    if (!wo__class_is_open(work, i) || phase == WO_PHASE_START || size < largest / 4) continue;
+    bool is_in_loss = (facts.flags & WO_STACK_LOSS) != 0;
+    bool is_before = i < first && first - i <= BEFORE_LOSS && (size == largest || size * 2 == largest || size * 4 == largest);
+    if (is_in_loss || is_before) wo__class_set(work, i, WO_CLASS_RULE_LOGITS);
+  }
+}
+
+static int compare_made(const void *a, const void *b) {
+  const struct wo__made *left = a, *right = b;
+  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
+  return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
+}
+
+/* Gathers what forward made and freed. */
+static bool gather_remade(struct wo__classing *work) {
+  size_t count = work->pattern->instances.count;
+  work->remade = malloc((count > 0 ? count : 1) * sizeof work->remade[0]);
+  if (work->remade == NULL) return false;
+  for (size_t i = work->pattern->start_count; i < count; i++) {
+    const struct wo_instance *instance = &work->pattern->instances.items[i];
+    if (work->classes->marks.items[i].phase != WO_PHASE_FORWARD || instance->stack == WO_NO_STACK) continue;
+    if (!is_lasting(work, instance))
+      work->remade[work->remade_count++] = (struct wo__made){instance->size_bytes, instance->stack};
+  }
+  qsort(work->remade, work->remade_count, sizeof work->remade[0], compare_made);
+  return true;
+}
+
+/* What a whole program made and never freed: constant, unless it is of a pass that did not come to its end (jobs die in the
+ * middle of one), or a variable of the last pass, as passes before set it, too. Where no stack tells what was set up, parameters
+ * are among it. */
+static bool is_persistent(const struct wo__classing *work, const struct wo_instance *instance, struct wo_stack_facts facts) {
+  if (work->pattern->start_count > 0 || !is_lasting(work, instance) || facts.kind == WO_OP_MATMUL) return false;
+  bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
+  struct wo__made made = {instance->size_bytes, instance->stack};
+  bool is_remade = bsearch(&made, work->remade, work->remade_count, sizeof made, compare_made) != NULL;
+  return !has_setup || (instance->birth < work->last_backward && !is_remade);
+}
+
+/* Everything that no special rule took, by phase and life. */
+static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i) {
+  const struct wo_instance *instance = &work->pattern->instances.items[i];
+  struct wo_stack_facts facts = wo__class_facts(work, i);
+  if (work->classes->marks.items[i].phase == WO_PHASE_BACKWARD) return WO_CLASS_RULE_BACKWARD_TEMPORARY;
+  if ((facts.flags & WO_STACK_DATA) != 0) return WO_CLASS_RULE_INPUT;
+  if ((facts.flags & WO_STACK_SETUP) != 0 && is_lasting(work, instance)) return WO_CLASS_RULE_START_SETUP;
+  bool has_stacks = work->classes->facts.all_flags != 0;
+  if (!has_stacks && is_lasting(work, instance)) {
+    /* In a whole program the instance counts itself. */
+    uint32_t itself = work->pattern->start_count == 0 ? 1 : 0;
+    bool is_parameter_size = wo_size_counts_of(&work->lasting, instance->size_bytes) > itself;
+    return is_parameter_size ? WO_CLASS_RULE_SIZE_OF_PARAMETER : WO_CLASS_RULE_PERSISTENT;
+  }
+  if (is_persistent(work, instance, facts)) return WO_CLASS_RULE_PERSISTENT;
+  return outlives_pass(work, instance) ? WO_CLASS_RULE_ACTIVATION : WO_CLASS_RULE_FORWARD_TEMPORARY;
+}
+
+/* Who is born and who dies at each request, so that neighbours in time can be asked for. */
+static bool index_requests(struct wo__classing *work) {
+  const struct wo_alloc_pattern *pattern = work->pattern;
+  size_t count = pattern->requests.count > 0 ? pattern->requests.count : 1;
+  work->born_at = malloc(count * sizeof work->born_at[0]);
+  work->freed_at = malloc(count * sizeof work->freed_at[0]);
+  work->pass_end = calloc(count, sizeof work->pass_end[0]);
+  work->phase_at = calloc(count, sizeof work->phase_at[0]);
+  if (work->born_at == NULL || work->freed_at == NULL || work->pass_end == NULL || work->phase_at == NULL) return false;
+  memset(work->born_at, 0xff, count * sizeof work->born_at[0]);
+  memset(work->freed_at, 0xff, count * sizeof work->freed_at[0]);
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    const struct wo_instance *instance = &pattern->instances.items[i];
+    if (instance->birth != WO_NO_REQUEST) work->born_at[instance->birth] = (uint32_t)i;
+    if (instance->death != WO_NO_REQUEST) work->freed_at[instance->death] = (uint32_t)i;
+  }
+  return true;
+}
+
+/* Whether the frees from request `first` on, behind which nothing is made, are the end of the program: its model goes, or nearly
+ * all that is there. A step ends with frees, too, of gradients, but parameters stay. */
+static bool is_teardown(const struct wo__classing *work, size_t first) {
+  enum { LEFT_MAX_PCT = 10 };
+  const struct wo_alloc_pattern *pattern = work->pattern;
+  double alive_bytes = 0, left_bytes = 0;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    const struct wo_instance *instance = &pattern->instances.items[i];
+    bool is_left = instance->death == WO_NO_REQUEST;
+    if (!is_left && instance->death < first) continue;
+    alive_bytes += (double)instance->size_bytes;
+    if (is_left)
+      left_bytes += (double)instance->size_bytes;
+    else if ((wo__class_facts(work, i).flags & WO_STACK_SETUP) != 0)
+      return true;
+  }
+  return left_bytes * 100 < alive_bytes * LEFT_MAX_PCT;
+}
+
+/* A recording may go on while the program ends: functions return, or an exception unwinds them, and their model is freed. */
+static void find_end(struct wo__classing *work) {
+  size_t count = work->pattern->requests.count;
+  size_t first = count;
+  while (first > 0 && work->born_at[first - 1] == WO_NO_INSTANCE) first--;
+  work->program_end = (uint32_t)(first < count && is_teardown(work, first) ? first : count);
+}
+
+/* The order matters: gradients need the sizes of parameters, weights those of gradients, and the rest is what no rule took. */
+static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
+  if (!index_requests(work)) return WO_E_NOMEM;
+  find_end(work);
+  find_phases(work, trace);
+  if (!gather_remade(work)) return WO_E_NOMEM;
+  class_by_stack(work);
+  if (!count_lasting(work) || !class_gradients(work)) return WO_E_NOMEM;
+  wo__class_gradient_sources(work);
+  enum wo_status status = wo__class_weight_copies(work);
+  if (status != WO_OK) return status;
+  class_logits(work);
+  class_start(work, &work->gradients);
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (wo__class_is_open(work, i)) wo__class_set(work, i, rule_by_life(work, i));
+  }
+  return WO_OK;
+}
+
+enum wo_status wo_classify(struct wo_alloc_pattern *pattern, const struct wo_trace *trace, struct wo_classes *ret_classes) {
+  struct wo_classes classes = {0};
+  struct wo__classing work = {.pattern = pattern, .classes = &classes};
+  enum wo_status status = wo_stack_facts_make(pattern->recording, &classes.facts);
+  size_t count = pattern->instances.count;
+  if (status == WO_OK && count > 0 && !WO_VEC_RESERVE(&classes.marks, count, SIZE_MAX)) status = WO_E_NOMEM;
+  if (status == WO_OK) {
+    for (; classes.marks.count < count; classes.marks.count++) {
+      classes.marks.items[classes.marks.count] = (struct wo_class_mark){.rule = WO_CLASS_RULE_COUNT_};
+    }
+    status = class_all(&work, trace);
+  }
+  free(work.born_at);
+  free(work.freed_at);
+  free(work.pass_end);
+  free(work.phase_at);
+  free(work.remade);
+  wo_size_counts_done(&work.lasting);
+  wo_size_counts_done(&work.gradients);
+  if (status != WO_OK) {
+    wo_classes_done(&classes);
+    return status;
+  }
+  *ret_classes = classes;
+  return WO_OK;
+}
+
+void wo_classes_done(struct wo_classes *classes) {
+  if (classes == NULL) return;
+  WO_VEC_DONE(&classes->marks);
+  wo_stack_facts_done(&classes->facts);
+}

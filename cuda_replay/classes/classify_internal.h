@@ -1,0 +1,44 @@
+/* Private to classify*.c: what the rules look at while a pattern is classed. */
+#ifndef WO_CLASSIFY_INTERNAL_H
+#define WO_CLASSIFY_INTERNAL_H
+
+#include "cuda_replay/classes/classify.h"
+#include "cuda_replay/collections/size_counts.h"
+
+/* A place in the program: what it makes, and how large. */
+struct wo__made {
+  uint64_t size_bytes;
+  uint32_t stack;
+};
+
+struct wo__classing {
+  struct wo_alloc_pattern *pattern;
+  struct wo_classes *classes;
+  uint32_t *born_at;       /* instance that each request made, or WO_NO_INSTANCE */
+  uint32_t *freed_at;      /* instance that each request freed, or WO_NO_INSTANCE */
+  uint8_t *phase_at;       /* phase of the latest birth up to each request */
+  uint32_t *pass_end;      /* for each request: the next one that was born in another phase */
+  uint32_t program_end;    /* the request behind which a program that ends only frees; none: the count of requests */
+  uint32_t last_backward;  /* the request at which the last backward pass that came to its end began; none: 0 */
+  struct wo__made *remade; /* what forward made and freed, sorted: a variable that is set in each pass */
+  size_t remade_count;
+  struct wo_size_counts lasting;   /* sizes of what never dies and was not born in backward or in the optimizer */
+  struct wo_size_counts gradients; /* sizes of the gradients found */
+};
+
+#define WO_NO_INSTANCE UINT32_MAX
+
+/* The rule of an instance, set by a step; WO_CLASS_RULE_COUNT_ as long as none holds. */
+void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule);
+bool wo__class_is_open(const struct wo__classing *work, size_t instance);
+
+/* The facts of an instance's stack. */
+struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance);
+
+/* Temporaries that became gradients: walks back from each gradient through copies and casts to the operator that made it. */
+void wo__class_gradient_sources(struct wo__classing *work);
+
+/* Copies of parameters in another type, made in forward (autocast, dequantisation). WO_E_NOMEM. */
+enum wo_status wo__class_weight_copies(struct wo__classing *work);
+
+#endif

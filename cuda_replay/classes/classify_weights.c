@@ -1,0 +1,264 @@
+/* Which temporaries belong to parameters rather than to activations: what became a gradient, and copies of weights. Both are
+ * decided by lives: a tensor that is consumed dies right after the birth of what was made of it. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cuda_replay/classes/classify_internal.h"
+#include "parsers/base/vec.h"
+
+/* A consumed tensor dies at most so many requests after its consumer is born (references of a frame or two go first). */
+enum { CONSUMED_WITHIN = 3 };
+
+/* Whether two sizes can be of the same elements in two types of 1 to 4 bytes. */
+static bool is_resized(uint64_t a, uint64_t b) {
+  return a == b || a == 2 * b || b == 2 * a || a == 4 * b || b == 4 * a;
+}
+
+/* Whether an operator hands its operand's elements on, one to one. Without operators (stacks of Python only) it may. */
+static bool hands_on(struct wo_stack_facts facts) {
+  return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
+}
+
+/* What an instance was made of: the nearest one that dies right after its birth and has as many elements. */
+static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
+  const struct wo_instance *instances = work->pattern->instances.items;
+  const struct wo_instance *made = &instances[consumer];
+  assert(made->birth != WO_NO_REQUEST);
+  for (uint32_t step = 1; step <= CONSUMED_WITHIN; step++) {
+    if (made->birth + step >= work->pattern->requests.count) break;
+    uint32_t dead = work->freed_at[made->birth + step];
+    if (dead == WO_NO_INSTANCE || dead == consumer) continue;
+    const struct wo_instance *source = &instances[dead];
+    if (source->birth == WO_NO_REQUEST || source->birth > made->birth) continue;
+    if (is_resized(source->size_bytes, made->size_bytes)) return dead;
+  }
+  return WO_NO_INSTANCE;
+}
+
+void wo__class_gradient_sources(struct wo__classing *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (work->classes->marks.items[i].rule != WO_CLASS_RULE_GRADIENT) continue;
+    uint32_t at = (uint32_t)i;
+    /* The walk ends at the operator that made the gradient; without operators after the two steps that autocast takes. */
+    for (unsigned steps = 0; hands_on(wo__class_facts(work, at)); steps++) {
+      if (wo__class_facts(work, at).kind == WO_OP_NONE && steps == 2) break;
+      uint32_t source = source_of(work, at);
+      if (source == WO_NO_INSTANCE || !wo__class_is_open(work, source)) break;
+      if (work->classes->marks.items[source].phase != WO_PHASE_BACKWARD) break;
+      wo__class_set(work, source, WO_CLASS_RULE_GRADIENT_SOURCE);
+      at = source;
+    }
+  }
+}
+
+/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. Its bias is beside
+ * both. */
+enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER, CAST_BIAS };
+
+struct cast {
+  uint64_t size_bytes;
+  uint32_t instance;
+  uint32_t state; /* enum cast_state */
+};
+
+struct casts {
+  struct cast *items;
+  size_t count, capacity;
+};
+
+static int compare_sizes(const void *a, const void *b) {
+  const struct cast *left = a, *right = b;
+  if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
+  return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+static int compare_births(const void *a, const void *b) {
+  const struct cast *left = a, *right = b;
+  return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+/* Whether a forward allocation is a cast for a product. Only those have weights that autocast casts. */
+static bool is_product_cast(const struct wo__classing *work, size_t instance) {
+  if (work->classes->marks.items[instance].phase != WO_PHASE_FORWARD || !wo__class_is_open(work, instance)) return false;
+  struct wo_stack_facts facts = wo__class_facts(work, instance);
+  bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  if (!has_native) return facts.context != 0;
+  return facts.kind == WO_OP_CAST && (facts.flags & WO_STACK_MATMUL) != 0;
+}
+
+/* How many parameters have twice the bytes. Of the sizes that have gradients only those parameters count that have one: with
+ * states in place a size occurs three times among what lasts. */
+static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_bytes) {
+  uint32_t trained = wo_size_counts_of(&work->gradients, 2 * cast_bytes);
+  return trained > 0 ? trained : wo_size_counts_of(&work->lasting, 2 * cast_bytes);
+}
+
+/* The casts of each size are weights when they are no more than the parameters of that size; without operators, when they are as
+ * many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
+static void take_by_count(const struct wo__classing *work, struct casts *casts) {
+  bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
+  qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
+  for (size_t first = 0, end; first < casts->count; first = end) {
+    size_t count = 0;
+    for (end = first; end < casts->count && casts->items[end].size_bytes == casts->items[first].size_bytes; end++) {
+      if (casts->items[end].state != CAST_PARTNER && casts->items[end].state != CAST_BIAS) count++;
+    }
+    uint32_t parameters = parameters_of(work, casts->items[first].size_bytes);
+    if (parameters == 0 || (has_native ? count > parameters : count != parameters)) continue;
+    for (size_t i = first; i < end; i++) {
+      if (casts->items[i].state == CAST_OPEN) casts->items[i].state = CAST_WEIGHT;
+    }
+  }
+  qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
+}
+
+/* Whether casts i - 1 and i (by birth) were made one right behind the other for one product. */
+static bool is_same_product(const struct wo__classing *work, const struct casts *casts, size_t i) {
+  const struct wo_instance *instances = work->pattern->instances.items;
+  const struct wo_instance *first = &instances[casts->items[i - 1].instance], *second = &instances[casts->items[i].instance];
+  return second->birth == first->birth + 1 && second->stack == first->stack && (second->stack != WO_NO_STACK);
+}
+
+/* Whether casts i - 1 and i (by birth) are the two operands of one product. */
+static bool is_pair(const struct wo__classing *work, const struct casts *casts, size_t i) {
+  bool has_bias = casts->items[i - 1].state == CAST_BIAS || casts->items[i].state == CAST_BIAS;
+  return !has_bias && is_same_product(work, casts, i);
+}
+
+/* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. Alone beside it stands the weight, as
+ * its input needed no cast. A product that casts its input only adds a bias that was cast before. */
+static void split_bias(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  const struct wo_alloc_pattern *pattern = work->pattern;
+  uint32_t next = casts->items[end - 1].instance + 1;
+  if (end - first < 2 || end - first > 3 || next >= pattern->instances.count) return;
+  if ((wo__class_facts(work, next).flags & WO_STACK_BIAS) == 0) return;
+  if (pattern->instances.items[next].birth != pattern->instances.items[next - 1].birth + 1) return;
+  size_t bias = first;
+  for (size_t i = first; i < end; i++) {
+    if (casts->items[i].size_bytes < casts->items[bias].size_bytes) bias = i;
+  }
+  casts->items[bias].state = CAST_BIAS;
+  if (end - first == 2) casts->items[bias == first ? first + 1 : first].state = CAST_WEIGHT;
+}
+
+/* The whole number whose square is left * right / over, 0 when there is none. */
+static uint64_t root_of(uint64_t left, uint64_t right, uint64_t over) {
+  double square = (double)left * (double)right / (double)over;
+  uint64_t root = (uint64_t)(sqrt(square) + 0.5);
+  return (double)root * (double)root == square ? root : 0;
+}
+
+/* Whether three sizes (in elements) can be a weight of out x in, an input of n x in and their product of n x out. */
+static bool is_product(uint64_t weight, uint64_t input, uint64_t product) {
+  uint64_t in = root_of(weight, input, product), out = root_of(weight, product, input);
+  return in > 0 && out > 0 && in * out == weight && input % in == 0 && product % out == 0;
+}
+
+/* Without operators: what one line makes, one right behind the other, is bias, weight and input as far as they are cast, and the
+ * product. Only the first that is as large as a parameter can be the weight; a bias before it divides it and the product. */
+static void split_line(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
+  struct cast *line = &casts->items[first];
+  size_t count = end - first, weight = 0;
+  if (count < 2 || parameters_of(work, line[0].size_bytes) == 0) return;
+  uint64_t bias = line[0].size_bytes;
+  bool has_two = count >= 3 && bias < line[1].size_bytes && parameters_of(work, line[1].size_bytes) > 0;
+  if (has_two && line[1].size_bytes % bias == 0)
+    weight = line[2].size_bytes % bias == 0 || (count > 3 && line[3].size_bytes % bias == 0);
+  bool is_shown = weight == 1;
+  if (count >= weight + 3)
+    is_shown =
+        is_shown || is_product(line[weight].size_bytes / 2, line[weight + 1].size_bytes / 2, line[weight + 2].size_bytes / 2);
+  if (weight == 1) line[0].state = CAST_BIAS;
+  if (is_shown) line[weight].state = CAST_WEIGHT;
+  for (size_t i = weight + 1; i < count; i++) line[i].state = CAST_PARTNER;
+}
+
+/* All biases that were cast for products. */
+static void split_biases(const struct wo__classing *work, struct casts *casts) {
+  for (size_t first = 0, end; first < casts->count; first = end) {
+    for (end = first + 1; end < casts->count && is_same_product(work, casts, end);) end++;
+    if ((work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0)
+      split_bias(work, casts, first, end);
+    else
+      split_line(work, casts, first, end);
+  }
+}
+
+/* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when nothing tells.
+ */
+static int mark_partners(const struct wo__classing *work, struct casts *casts) {
+  int weight_first = 0;
+  for (size_t i = 1; i < casts->count; i++) {
+    struct cast *first = &casts->items[i - 1], *second = &casts->items[i];
+    if (!is_pair(work, casts, i)) continue;
+    if (first->state == CAST_WEIGHT && second->state != CAST_WEIGHT) {
+      second->state = CAST_PARTNER;
+      weight_first++;
+    } else if (second->state == CAST_WEIGHT && first->state != CAST_WEIGHT) {
+      first->state = CAST_PARTNER;
+      weight_first--;
+    }
+  }
+  return weight_first;
+}
+
+/* Pairs of casts of which either could be the weight: the order that the other products show decides. */
+static void split_pairs(const struct wo__classing *work, struct casts *casts, int weight_first) {
+  for (size_t i = 1; i < casts->count; i++) {
+    struct cast *weight = weight_first > 0 ? &casts->items[i - 1] : &casts->items[i];
+    struct cast *partner = weight_first > 0 ? &casts->items[i] : &casts->items[i - 1];
+    if (!is_pair(work, casts, i) || weight->state != CAST_OPEN || partner->state != CAST_OPEN) continue;
+    if (parameters_of(work, weight->size_bytes) == 0) continue;
+    weight->state = CAST_WEIGHT;
+    partner->state = CAST_PARTNER;
+  }
+}
+
+/* All casts in forward that may be of weights, by birth. */
+static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!is_product_cast(work, i)) continue;
+    if (!WO_VEC_RESERVE(casts, 1, SIZE_MAX)) return false;
+    casts->items[casts->count++] = (struct cast){work->pattern->instances.items[i].size_bytes, (uint32_t)i, CAST_OPEN};
+  }
+  return true;
+}
+
+/* What was unpacked, and what was made of it. */
+static void mark_unpacked(struct wo__classing *work) {
+  for (size_t i = 0; i < work->pattern->instances.count; i++) {
+    if (!wo__class_is_open(work, i) || work->classes->marks.items[i].phase == WO_PHASE_START) continue;
+    struct wo_stack_facts facts = wo__class_facts(work, i);
+    bool is_unpacked = (facts.flags & WO_STACK_DEQUANTIZE) != 0;
+    if (!is_unpacked && facts.kind != WO_OP_NONE && hands_on(facts)) {
+      uint32_t source = source_of(work, (uint32_t)i);
+      is_unpacked = source != WO_NO_INSTANCE && work->classes->marks.items[source].rule == WO_CLASS_RULE_WEIGHT_COPY;
+    }
+    if (is_unpacked) wo__class_set(work, i, WO_CLASS_RULE_WEIGHT_COPY);
+  }
+}
+
+enum wo_status wo__class_weight_copies(struct wo__classing *work) {
+  struct casts casts = {0};
+  mark_unpacked(work);
+  if (!gather_casts(work, &casts)) {
+    WO_VEC_DONE(&casts);
+    return WO_E_NOMEM;
+  }
+  if (casts.count > 0) {
+    split_biases(work, &casts);
+    take_by_count(work, &casts);
+    int weight_first = mark_partners(work, &casts);
+    if (weight_first != 0) split_pairs(work, &casts, weight_first);
+    take_by_count(work, &casts);
+  }
+  for (size_t i = 0; i < casts.count; i++) {
+    const struct cast *cast = &casts.items[i];
+    if (cast->state == CAST_WEIGHT || cast->state == CAST_BIAS) wo__class_set(work, cast->instance, WO_CLASS_RULE_WEIGHT_COPY);
+    bool may_be = cast->state == CAST_OPEN && parameters_of(work, cast->size_bytes) > 0;
+    if (may_be) wo__class_set(work, cast->instance, WO_CLASS_RULE_MAYBE_WEIGHT_COPY);
+  }
+  WO_VEC_DONE(&casts);
+  return WO_OK;
+}

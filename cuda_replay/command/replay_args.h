@@ -1,0 +1,68 @@
+/* The options of `whyoom replay`: names and values of the command line -> struct wo_replay_args. Total and pure: any text gives a
+ * value or a message. Settings stay text here, since what a key means depends on the recording's version of torch. */
+#ifndef WO_REPLAY_ARGS_H
+#define WO_REPLAY_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/change/program_change.h"
+#include "parsers/base/status.h"
+#include "parsers/base/text.h"
+#include "parsers/base/view.h"
+
+/* An option as it was written: name without dashes, value empty for one that takes none. Both borrowed. */
+struct wo_replay_option {
+  struct wo_view name;
+  struct wo_view value;
+};
+
+/* How many --set one call takes. */
+enum { WO_REPLAY_SETS_MAX = 16 };
+
+struct wo_replay_hooks;
+
+struct wo_replay_args {
+  bool is_check;
+  bool is_sweep;
+  bool has_at;
+  bool has_device;
+  bool no_times;
+  bool has_chart;
+  uint64_t at_entry;                       /* entries count from 0 */
+  int device;                              /* ordinal in the program that was recorded */
+  uint64_t capacity_bytes;                 /* 0 = not given */
+  uint16_t torch;                          /* settings.h; 0 = not given */
+  struct wo_view sets[WO_REPLAY_SETS_MAX]; /* KEY:VALUE lists, as given */
+  size_t set_count;
+  struct wo_program_change change; /* --scale and --transform */
+  struct wo_view pair;             /* second recording; NUL-terminated likewise; empty = none */
+  bool has_gpu;                    /* --on gpu[:N] */
+  int gpu;                         /* its number, as the CUDA driver counts */
+  bool touches;                    /* --touch */
+  bool has_reserve;                /* --reserve */
+  uint64_t reserve_bytes;
+  const struct wo_replay_hooks *hooks; /* not of the command line: what a GPU needs from the program; borrowed, NULL for none */
+  struct wo_view plot;                 /* file to write; NUL-terminated, as the option's value is; empty = none */
+};
+
+/* Reads one option into *args; views point into the option's value. WO_E_USAGE with a message that names the option and what it
+ * wants; *args is then unchanged. */
+enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err);
+
+/* Checks what only all options together show: two that exclude each other, one that lacks another. WO_E_USAGE. */
+enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err);
+
+/* Reads all options, then checks them together. WO_E_USAGE. */
+enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_t count, struct wo_replay_args *ret_args,
+                                   struct wo_err *err);
+
+/* Whether more is asked than to look at what was recorded: whether the model agrees, whether something fits, what was after an
+ * entry. */
+bool wo_replay_args_asks(const struct wo_replay_args *args);
+
+/* Adds all --set joined by commas: what PYTORCH_CUDA_ALLOC_CONF would be. */
+void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out);
+
+#endif

@@ -1,0 +1,279 @@
+/* The steps of `whyoom replay` between a recording and its report. See replay_make.h.
+ *
+ * First the recording is replayed as it was: a what-if stands on a model that reproduced it. Then what was asked for is run, and
+ * the verdict is drawn in one place (conclude). */
+#include "cuda_replay/command/replay_make.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cuda_replay/whatif/device_hooks.h"
+#include "cuda_replay/command/replay_make_recorded.h"
+#include "cuda_replay/command/replay_make_whatif.h"
+#include "parsers/base/clean.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/units.h"
+
+enum { PATH_BYTES = 1024 };
+
+struct maker {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  const struct wo_replay_args *args;
+  struct wo_replay_report *report;
+  struct wo_err *err;
+};
+
+static enum wo_status out_of_memory(struct maker *maker) {
+  return wo_err_set(maker->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+}
+
+/* Keeps a sentence for the report. */
+static enum wo_status keep(struct maker *maker, const char *text, struct wo_view *ret_view) {
+  *ret_view = wo_arena_copy(&maker->report->arena, wo_view_of(text));
+  return ret_view->ptr ? WO_OK : out_of_memory(maker);
+}
+
+/* ---- What is asked ---- */
+
+/* The newest version that the file's layout allows: default behaviour is the same over the whole range. */
+static void choose_torch(struct maker *maker) {
+  const struct wo_recording *const recording = maker->recording;
+  struct wo_replay_report *const report = maker->report;
+  const uint16_t known = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
+  report->torch = maker->args->torch > 0 ? maker->args->torch : known > 0 ? known : WO_TORCH_DEFAULT;
+  report->is_torch_assumed =
+      maker->args->torch == 0 && (recording->torch_from != recording->torch_to || recording->torch_to == 0);
+}
+
+/* What --set says replaces the recorded settings as a new PYTORCH_CUDA_ALLOC_CONF would; a memory fraction is set by the program
+ * and stays. */
+static enum wo_status choose_settings(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  report->recorded_settings = report->settings = maker->recording->settings;
+  if (maker->args->set_count == 0) return WO_OK;
+  struct wo_text text = {0};
+  struct wo_alloc_settings settings = wo_alloc_settings_default(report->torch);
+  settings.memory_fraction = maker->recording->settings.memory_fraction;
+  wo_replay_args_settings(maker->args, &text);
+  const enum wo_status status =
+      text.is_failed ? out_of_memory(maker)
+                     : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, report->torch, &settings, maker->err);
+  wo_text_done(&text);
+  if (status != WO_OK) return status;
+  if (!settings.is_native)
+    return wo_err_set(maker->err, WO_E_USAGE,
+                      "--set backend:cudaMallocAsync: that allocator keeps no blocks of its own, the "
+                      "driver does, and cannot be modelled");
+  report->settings = settings;
+  report->is_changed = !maker->args->is_check;
+  if (maker->args->is_check) report->recorded_settings = settings;
+  return WO_OK;
+}
+
+/* For the report only; a free counts when the program asked for it. */
+static void count_entries(struct maker *maker) {
+  for (size_t i = 0; i < maker->trace->entries.count; i++) {
+    const enum wo_action action = (enum wo_action)maker->trace->entries.items[i].action;
+    if (action == WO_ACTION_ALLOC) maker->report->alloc_count++;
+    if (action == WO_ACTION_FREE_REQUESTED) maker->report->free_count++;
+  }
+}
+
+/* What cannot be done on this machine is told before time is spent. */
+static enum wo_status look_at_gpu(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const char *const visible = maker->args->hooks ? maker->args->hooks->visible_devices : NULL;
+  report->is_on_gpu = true;
+  if (visible) report->visible_devices = wo_view_of(visible);
+  return wo_replay_gpu_look(maker->args, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
+}
+
+/* All that is known before anything runs. */
+static enum wo_status describe(struct maker *maker, struct wo_view path) {
+  char text[PATH_BYTES];
+  struct wo_replay_report *const report = maker->report;
+  report->recording = maker->recording;
+  report->trace = maker->trace;
+  report->is_check = maker->args->is_check;
+  report->has_question = wo_replay_args_asks(maker->args);
+  report->has_chart = maker->args->has_chart;
+  report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
+  if (!report->path.ptr) return out_of_memory(maker);
+  report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->capacity_bytes);
+  count_entries(maker);
+  choose_torch(maker);
+  const enum wo_status status = choose_settings(maker);
+  const bool needs_gpu = maker->args->has_gpu && !wo_holdings_lack(maker->recording, maker->trace);
+  return status == WO_OK && needs_gpu ? look_at_gpu(maker) : status;
+}
+
+/* ---- The recording as it was ---- */
+
+/* WO_E_RANGE says that the recording contradicts itself or lacks entries: a result, no failure. */
+static enum wo_status refuse(struct maker *maker, enum wo_status status) {
+  if (status != WO_E_RANGE && status != WO_E_USAGE) return status;
+  maker->report->verdict = WO_REPLAY_REFUSED;
+  return keep(maker, maker->err->message, &maker->report->why);
+}
+
+/* Start and pattern are needed by everything behind; where one of them cannot be made, that is the answer. */
+static enum wo_status prepare(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  enum wo_status status =
+      wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch, &report->start, maker->err);
+  if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
+  if (status != WO_OK) return refuse(maker, status);
+  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return out_of_memory(maker);
+  report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
+  if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
+  return WO_OK;
+}
+
+/* ---- Where the memory is ---- */
+
+/* Who holds what, and what pins segments, at the one moment that the course has a map of. */
+static enum wo_status explain_course(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  if (!report->has_course) return WO_OK;
+  if (!report->pattern) report->pattern = &report->recorded_pattern;
+  enum wo_status status = wo_attribution_make(report->pattern, &report->course.map, &report->attribution);
+  if (status == WO_OK)
+    status =
+        wo_pins_find(report->pattern, &report->course.map, report->course.has_oom ? &report->course.oom : NULL, &report->pins);
+  return status == WO_OK ? WO_OK : out_of_memory(maker);
+}
+
+/* ---- The state of the snapshot ---- */
+
+/* Who holds what in the segments of a recording that cannot be replayed. */
+static enum wo_status hold_up(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  assert(!report->has_course && !report->has_holdings);
+  if (!maker->trace->has_segments) return WO_OK;
+  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->course) != WO_OK) return out_of_memory(maker);
+  report->has_holdings = report->has_course = true;
+  report->pattern = &report->holdings.pattern;
+  report->start_from = WO_START_APPROXIMATE;
+  return explain_course(maker);
+}
+
+/* A snapshot without a history is no broken recording: it answers other questions. */
+static enum wo_status make_state(struct maker *maker, const char *lack) {
+  maker->report->verdict = WO_REPLAY_STATE_ONLY;
+  const enum wo_status status = keep(maker, lack, &maker->report->why);
+  return status == WO_OK ? hold_up(maker) : status;
+}
+
+/* ---- The state after an entry ---- */
+
+/* Beyond the last entry there is no state: saying so beats showing the last one. */
+static enum wo_status run_state(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const uint64_t at = maker->args->at_entry;
+  if (at >= maker->trace->entries.count)
+    return wo_err_set(maker->err, WO_E_USAGE, "--at %" PRIu64 ": the recording has %zu entries, counted from 0", at,
+                      maker->trace->entries.count);
+  const enum wo_status status = wo_replay_recorded_state(report, (uint32_t)at, &report->state, maker->err);
+  if (status != WO_OK) return status;
+  report->has_state = true;
+  report->state_at = at;
+  report->pattern = &report->recorded_pattern;
+  return WO_OK;
+}
+
+/* ---- Verdict ---- */
+
+/* Where only one end of the interval fits, nothing is proven. */
+static bool is_undecided(const struct wo_replay_report *report) {
+  const struct wo_replay_case *const bounds = report->bounds;
+  return report->has_bounds && bounds[WO_BOUND_LOW].oom_count == 0 && bounds[WO_BOUND_HIGH].oom_count > 0;
+}
+
+/* One sentence on why nothing is proven; false when nothing speaks against a proof. */
+static bool doubt(const struct maker *maker, char *buf, size_t cap) {
+  const struct wo_replay_report *const report = maker->report;
+  if (maker->recording->fidelity == WO_TRACE_APPROXIMATE) {
+    snprintf(buf, cap, "the recording has no addresses: lives of allocations were paired by size");
+  } else if (maker->recording->fidelity == WO_TRACE_BLOCK_SIZES) {
+    snprintf(
+        buf, cap,
+        "the recording is a profiler's: it has no segments, no streams, and rounded sizes; a memory snapshot would prove it");
+  } else if (is_undecided(report)) {
+    snprintf(buf, cap, "it fits at the low end of the sizes that are possible and not at the high end");
+  } else if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED) {
+    snprintf(buf, cap, "the model does not reproduce the recording beyond entry %zu", report->check.diverged_at);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/* What is left when nothing speaks against a proof. A run without a question about capacity is as recorded. */
+static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_replay_case *subject) {
+  const struct wo_replay_report *const report = maker->report;
+  assert(subject || !report->has_whatif);
+  if (subject && subject->oom_count > 0) return WO_REPLAY_NOT_FIT;
+  if (!report->has_whatif && !report->has_sweep) return WO_REPLAY_REPRODUCED;
+  if (report->capacity.from == WO_CAPACITY_NONE) return report->has_whatif ? WO_REPLAY_NO_CAPACITY : WO_REPLAY_REPRODUCED;
+  const uint64_t margin = wo_replay_margin(report, wo_replay_most(report));
+  return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
+}
+
+/* The one place where the verdict is drawn. */
+static enum wo_status conclude(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const struct wo_replay_case *const subject = report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
+  char text[320];
+  if (report->has_check && report->check.verdict == WO_CHECK_DIVERGED && !report->has_whatif && !report->has_sweep) {
+    report->verdict = WO_REPLAY_DIVERGED;
+    return WO_OK;
+  }
+  if (doubt(maker, text, sizeof text)) {
+    report->verdict = WO_REPLAY_APPROXIMATE;
+    return keep(maker, text, &report->why);
+  }
+  if (report->gpu.has_run && !report->gpu.agrees) {
+    report->verdict = WO_REPLAY_GPU_DIFFERS;
+    wo_replay_gpu_tell_difference(&report->gpu, text, sizeof text);
+    return keep(maker, text, &report->why);
+  }
+  report->verdict = report->is_check ? WO_REPLAY_REPRODUCED : judge(maker, subject);
+  return WO_OK;
+}
+
+/* ---- All steps ---- */
+
+/* The order of steps; each needs only what those before it left in the report. */
+static enum wo_status run_all(struct maker *maker) {
+  struct wo_replay_report *const report = maker->report;
+  const char *const lack = wo_holdings_lack(maker->recording, maker->trace);
+  if (lack) return make_state(maker, lack);
+  enum wo_status status = prepare(maker);
+  if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return hold_up(maker);
+  if (status != WO_OK) return status;
+  /* A file that says only what was asked has nothing to compare and no place to look at: every answer is a what-if. */
+  const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
+  if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
+  if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
+  const bool has_whatif = report->is_changed || report->is_on_gpu || !wo_program_change_is_none(&maker->args->change) ||
+                          ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
+  if (status == WO_OK && maker->args->has_at) status = run_state(maker);
+  if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);
+  if (status == WO_OK && maker->args->is_sweep) status = wo_replay_sweep_run(report, maker->err);
+  if (status == WO_OK) status = explain_course(maker);
+  return status == WO_OK ? conclude(maker) : status;
+}
+
+/* After a failure nothing is left to release. */
+enum wo_status wo_replay_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
+                              const struct wo_replay_args *args, struct wo_replay_report *ret_report, struct wo_err *err) {
+  assert(recording != NULL && trace != NULL && args != NULL && err != NULL);
+  *ret_report = (struct wo_replay_report){0};
+  wo_arena_init(&ret_report->arena, WO_LIMIT_REPORT_BYTES);
+  struct maker maker = {recording, trace, args, ret_report, err};
+  enum wo_status status = describe(&maker, path);
+  if (status == WO_OK) status = run_all(&maker);
+  if (status != WO_OK) wo_replay_report_done(ret_report);
+  return status;
+}

@@ -1,0 +1,160 @@
+/* The recording as it was. See replay_recorded.h. */
+#include "cuda_replay/command/replay_make_recorded.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cuda_replay/device/device_model.h"
+#include "cuda_replay/replay/device_recorded.h"
+
+/* A device for one run: the recorded addresses, or (is_free) invented ones without a limit. */
+struct fresh {
+  const struct wo_replay_report *report;
+  bool is_free;
+  struct wo_device_model *model;
+  struct wo_device_recorded *recorded;
+  struct wo_device device;
+  struct wo_replay_observer chained; /* {0}, or who else wants to see each step */
+};
+
+/* Both kinds; one of them is NULL. */
+static void drop(struct fresh *fresh) {
+  fresh->model = wo_device_model_free(fresh->model);
+  fresh->recorded = wo_device_recorded_free(fresh->recorded);
+}
+
+/* Segments that exist at the start must not be given out again. One that overlaps another is left as it is. */
+static bool make_model(struct fresh *fresh) {
+  assert(fresh->model == NULL && fresh->recorded == NULL);
+  const struct wo_start *const start = &fresh->report->start;
+  const struct wo_device_model_options options = {.capacity_bytes = UINT64_MAX};
+  fresh->model = wo_device_model_new(&options, &fresh->device);
+  for (size_t i = 0; fresh->model && i < start->segments.count; i++) {
+    const struct wo_allocator_segment *const segment = &start->segments.items[i];
+    if (wo_device_model_take(fresh->model, segment->address, segment->size_bytes) == WO_E_NOMEM) return false;
+  }
+  return fresh->model != NULL;
+}
+
+/* Tells the recorded device which request comes next: only segment events around its entry can be part of it. */
+static void seek(struct fresh *fresh, size_t request) {
+  assert(fresh->report != NULL);
+  const struct wo_alloc_pattern *const pattern = &fresh->report->recorded_pattern;
+  if (!fresh->recorded || request >= pattern->requests.count) return;
+  const struct wo_request *const next = &pattern->requests.items[request];
+  if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
+}
+
+/* Runs after a request, so what it looks for is the next one. */
+static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
+  struct fresh *const fresh = state;
+  seek(fresh, request + 1);
+  if (fresh->chained.on_step) fresh->chained.on_step(fresh->chained.state, request, allocator);
+}
+
+/* A run that is repeated for its map needs the device as it was at first. */
+static const struct wo_device *make_fresh(void *state) {
+  struct fresh *const fresh = state;
+  const struct wo_replay_report *const report = fresh->report;
+  drop(fresh);
+  if (fresh->is_free) return make_model(fresh) ? &fresh->device : NULL;
+  fresh->recorded = wo_device_recorded_new(report->recording, report->trace, &report->start, &fresh->device);
+  seek(fresh, 0);
+  return fresh->recorded ? &fresh->device : NULL;
+}
+
+/* Settings and start as they were recorded. */
+static struct wo_replay_options options_of(const struct wo_replay_report *report) {
+  return (struct wo_replay_options){.settings = report->recorded_settings, .torch = report->torch, .start = &report->start};
+}
+
+/* The recording is compared where it has addresses. Its version of torch is then the one that agrees. */
+static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
+  const struct wo_check_options options = {.settings = &report->recorded_settings,
+                                           .torch = report->is_torch_assumed ? 0 : report->torch};
+  if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
+  const enum wo_status status = wo_check_run(report->recording, report->trace, &options, &report->check, err);
+  if (status != WO_OK) return status;
+  report->has_check = true;
+  if (report->check.verdict == WO_CHECK_REFUSED) return wo_err_set(err, WO_E_RANGE, "%s", report->check.why);
+  if (report->is_torch_assumed && report->check.torch != 0) report->torch = report->check.torch;
+  return WO_OK;
+}
+
+/* Twice through the entries: the check stops at the first difference, the course goes on to the end. */
+enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
+  assert(report->recording != NULL && report->trace != NULL && !report->has_course);
+  struct fresh fresh = {.report = report};
+  const struct wo_course_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
+  enum wo_status status = run_check(report, err);
+  if (status != WO_OK) return status;
+  const struct wo_replay_options options = options_of(report);
+  /* Where the model leaves the recording its addresses end: the figures are then those of the model alone. */
+  fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
+  status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+  if (status != WO_OK && status != WO_E_NOMEM && !fresh.is_free) {
+    fresh.is_free = true;
+    status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+  }
+  drop(&fresh);
+  if (status != WO_OK) return status;
+  report->has_course = true;
+  report->recorded.settings = report->recorded_settings;
+  wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->course.outcome);
+  report->operation_count += report->course.outcome.requests_run + report->course.outcome.segment_events;
+  report->has_recorded = true;
+  return WO_OK;
+}
+
+/* The last request that this entry or an earlier one made. */
+static uint32_t request_before(const struct wo_alloc_pattern *pattern, uint32_t at_entry) {
+  uint32_t found = WO_NO_REQUEST;
+  for (size_t i = 0; i < pattern->requests.count; i++) {
+    const uint32_t entry = pattern->requests.items[i].entry;
+    if (entry != WO_NO_ENTRY && entry <= at_entry) found = (uint32_t)i;
+  }
+  return found;
+}
+
+/* One run with a recorder that takes the map after a request. */
+static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options options, uint32_t map_at,
+                                 struct wo_segment_map *ret_map, struct wo_err *err) {
+  const struct wo_replay_report *const report = fresh->report;
+  struct wo_replay_outcome outcome;
+  struct wo_course course = {0};
+  struct wo_course_recorder *const recorder =
+      wo_course_recorder_new(&report->recorded_pattern, report->trace, options.start, map_at);
+  options.device = make_fresh(fresh);
+  enum wo_status status = WO_E_NOMEM;
+  if (recorder && options.device) {
+    fresh->chained = wo_course_recorder_steps(recorder);
+    options.on_step = (struct wo_replay_observer){fresh, on_step};
+    options.on_event = wo_course_recorder_events(recorder);
+    status = wo_replay_run(&report->recorded_pattern, &options, &outcome, err);
+  }
+  const enum wo_status finish = recorder ? wo_course_recorder_finish(recorder, &course) : WO_E_NOMEM;
+  if (status == WO_OK) status = finish;
+  drop(fresh);
+  if (status == WO_OK) {
+    *ret_map = course.map;
+    course.map = (struct wo_segment_map){0};
+  } else if (status == WO_E_NOMEM) {
+    wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  }
+  if (finish == WO_OK) wo_course_done(&course);
+  return status;
+}
+
+/* The recorded addresses where the check held, invented ones where it did not. */
+enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
+                                        struct wo_err *err) {
+  const uint32_t request = request_before(&report->recorded_pattern, at_entry);
+  const uint32_t map_at = request == WO_NO_REQUEST ? WO_MAP_AT_START : request;
+  const struct wo_replay_options options = options_of(report);
+  struct fresh fresh = {.report = report};
+  fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
+  const enum wo_status status = run_to_map(&fresh, options, map_at, ret_map, err);
+  if (status == WO_OK || status == WO_E_NOMEM || fresh.is_free) return status;
+  fresh.is_free = true;
+  return run_to_map(&fresh, options, map_at, ret_map, err);
+}

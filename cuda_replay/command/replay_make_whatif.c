@@ -1,0 +1,222 @@
+/* What-ifs of a recording. See replay_whatif.h.
+ *
+ * Every run begins with an empty allocator, as the recorded cache would keep segments that the changed run never makes. What was
+ * live at the start is allocated first, and the recorded requests are repeated until no pass reserves more (steady.h). */
+#include "cuda_replay/command/replay_make_whatif.h"
+
+#include <assert.h>
+
+#include "cuda_replay/device/device_model.h"
+#include "cuda_replay/whatif/steady_pattern.h"
+#include "cuda_replay/whatif/steady.h"
+#include "cuda_replay/recording/trace_open.h"
+
+/* From an empty allocator, with what is known of the card. */
+static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
+  return (struct wo_whatif_options){
+      .settings = *settings, .torch = report->torch, .capacity_bytes = report->capacity.bytes, .shuffles = WO_WHATIF_SHUFFLES};
+}
+
+/* The pattern as often as it takes; released with wo_alloc_pattern_done. */
+static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
+                             const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes,
+                             struct wo_err *err) {
+  const struct wo_repeat_options options = {
+      .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
+  return wo_repeat_pattern(pattern, &options, ret_pattern, ret_passes, err);
+}
+
+/* ---- Single questions ---- */
+
+/* One pattern at one set of settings, at all orders of addresses. */
+static enum wo_status run_case(struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
+                               const struct wo_alloc_settings *settings, struct wo_replay_case *ret_case, struct wo_err *err) {
+  const struct wo_whatif_options options = options_of(report, settings);
+  return wo_whatif_run(pattern, &options, ret_case, &report->operation_count, err);
+}
+
+/* On the card too, where that was asked: at the sizes that must fit. */
+static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_replay_report *report,
+                              const struct wo_alloc_pattern *pattern, struct wo_err *err) {
+  const struct wo_replay_gpu_wish wish = {.pattern = pattern,
+                                          .settings = report->settings,
+                                          .torch = report->torch,
+                                          .capacity_bytes = report->capacity.bytes,
+                                          .hooks = args->hooks};
+  return report->is_on_gpu ? wo_replay_gpu_run(&report->gpu, &wish, &report->operation_count, err) : WO_OK;
+}
+
+/* What a what-if is to be compared with: the recorded settings and sizes, from an empty allocator too. */
+static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
+  struct wo_alloc_pattern pattern;
+  unsigned passes = 1;
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
+  if (status != WO_OK) return status;
+  status = run_case(report, &pattern, &report->recorded_settings, &report->baseline, err);
+  report->has_baseline = status == WO_OK;
+  wo_alloc_pattern_done(&pattern);
+  return status;
+}
+
+/* From the recorded start: only what has the recorded sizes can follow it. A start that does not go with the settings or is
+ * larger than the capacity is left out, as it answers nothing. */
+static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *err) {
+  struct wo_whatif_options options = options_of(report, &report->settings);
+  if (report->start.segments.count == 0 || report->has_bounds) return WO_OK;
+  options.start = &report->start;
+  options.shuffles = 0;
+  const enum wo_status status = wo_whatif_run(&report->recorded_pattern, &options, &report->warm, &report->operation_count, err);
+  report->has_warm = status == WO_OK;
+  return status == WO_E_USAGE || status == WO_E_RANGE ? WO_OK : status;
+}
+
+/* ---- Changed programs ---- */
+
+/* One end of the interval; the likely one is kept, as the report looks into it. */
+static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
+                                const struct wo_program_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
+  struct wo_alloc_pattern changed, repeated;
+  unsigned passes = 1;
+  enum wo_status status = wo_program_change_apply(&report->change, basis, bound, &changed, err);
+  if (status != WO_OK) return status;
+  status = repeat(report, &changed, &report->settings, &repeated, &passes, err);
+  wo_alloc_pattern_done(&changed);
+  if (status != WO_OK) return status;
+  status = run_case(report, &repeated, &report->settings, &report->bounds[bound], err);
+  if (status == WO_OK && bound == WO_BOUND_HIGH) status = run_gpu(args, report, &repeated, err);
+  if (status != WO_OK || bound != WO_BOUND_LIKELY) {
+    wo_alloc_pattern_done(&repeated);
+  } else {
+    report->whatif = report->bounds[bound];
+    report->whatif_pattern = repeated;
+    report->whatif_passes = passes;
+  }
+  return status;
+}
+
+/* The pattern of a second recording of the same program; its first device with entries counts. */
+static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_recording **ret_recording,
+                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  struct wo_recording *recording = NULL;
+  struct wo_err reason = {0};
+  enum wo_status status = wo_trace_open(args->pair.ptr, &recording, &reason);
+  if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "records nothing of any device");
+  if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], ret_pattern, &reason);
+  if (status == WO_OK) {
+    *ret_recording = recording;
+    return WO_OK;
+  }
+  wo_alloc_pattern_done(ret_pattern);
+  wo_recording_free(recording);
+  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  return wo_err_set(err, WO_E_USAGE, "--pair %.*s: %s", (int)args->pair.len, args->pair.ptr, reason.message);
+}
+
+/* The second recording is needed for the exponents only, and goes before anything runs. */
+static enum wo_status prepare_change(const struct wo_replay_args *args, struct wo_replay_report *report,
+                                     struct wo_program_change_basis *ret_basis, struct wo_err *err) {
+  struct wo_recording *other = NULL;
+  struct wo_alloc_pattern second = {0};
+  if (args->pair.len == 0)
+    return wo_program_change_prepare(&report->change, &report->recorded_pattern, &report->classes, NULL, ret_basis, err);
+  enum wo_status status = open_pair(args, &other, &second, err);
+  if (status != WO_OK) return status;
+  status = wo_program_change_prepare(&report->change, &report->recorded_pattern, &report->classes, &second, ret_basis, err);
+  wo_alloc_pattern_done(&second);
+  wo_recording_free(other);
+  return status;
+}
+
+/* What the likely peak is made of: the reasons behind the figures. Transforms would make it another peak. */
+static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_program_change_basis *basis,
+                                   struct wo_err *err) {
+  const struct wo_steady_options options = {
+      .settings = report->settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
+  if (!report->change.has_scale || report->change.transform_count > 0) return WO_OK;
+  const enum wo_status status =
+      wo_forecast_run(&report->recorded_pattern, &basis->exponents, &report->change.scale, &options, &report->forecast, err);
+  report->has_forecast = status == WO_OK;
+  return status;
+}
+
+/* Low, likely, high: three patterns, each repeated to its own steady state. */
+static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
+  struct wo_program_change_basis basis = {0};
+  report->change = args->change;
+  enum wo_status status = prepare_change(args, report, &basis, err);
+  if (status != WO_OK) return status;
+  report->has_pair = basis.has_pair;
+  report->pair = basis.pair;
+  for (int bound = 0; bound < WO_BOUND_COUNT_ && status == WO_OK; bound++)
+    status = run_bound(args, report, &basis, (enum wo_bound)bound, err);
+  if (status == WO_OK) status = run_forecast(report, &basis, err);
+  report->has_bounds = status == WO_OK;
+  wo_program_change_basis_done(&basis);
+  return status;
+}
+
+/* ---- Where the memory is ---- */
+
+/* Devices for the course of a what-if: the same one, made anew for each run. */
+struct fresh_model {
+  struct wo_whatif_options options;
+  unsigned order;
+  struct wo_device_model *model;
+  struct wo_device device;
+};
+
+/* The order that needed most, so that the map shows the run of the figures. */
+static const struct wo_device *make_fresh(void *state) {
+  struct fresh_model *const fresh = state;
+  wo_device_model_free(fresh->model);
+  fresh->model = wo_whatif_device(&fresh->options, fresh->order, &fresh->device);
+  return fresh->model ? &fresh->device : NULL;
+}
+
+/* The recorded run's course gives way: a report shows one. */
+static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) {
+  struct fresh_model fresh = {.options = options_of(report, &report->settings), .order = report->whatif.worst_order};
+  const struct wo_course_devices devices = {&fresh, make_fresh, {0}};
+  const struct wo_replay_options options = {.settings = report->settings, .torch = report->torch};
+  if (report->has_course) wo_course_done(&report->course);
+  report->has_course = false;
+  report->pattern = &report->whatif_pattern;
+  assert(report->has_whatif && report->whatif_pattern.recording != NULL);
+  const enum wo_status status = wo_course_record(report->pattern, report->trace, &options, &devices, &report->course, err);
+  wo_device_model_free(fresh.model);
+  report->has_course = status == WO_OK;
+  return status;
+}
+
+/* ---- All together ---- */
+
+/* The changed run first: what it cannot do is told before time is spent on comparisons. */
+enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
+  enum wo_status status;
+  if (!wo_program_change_is_none(&args->change)) {
+    status = run_changed(args, report, err);
+  } else {
+    status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, &report->whatif_passes, err);
+    if (status == WO_OK) status = run_case(report, &report->whatif_pattern, &report->settings, &report->whatif, err);
+    if (status == WO_OK) status = run_gpu(args, report, &report->whatif_pattern, err);
+  }
+  if (status != WO_OK) return status;
+  report->has_whatif = true;
+  if (report->is_changed || report->has_bounds) status = run_baseline(report, err);
+  if (status == WO_OK) status = run_warm(report, err);
+  return status == WO_OK ? look(report, err) : status;
+}
+
+/* All rows run the same passes: those that the recorded settings need to be steady. */
+enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
+  struct wo_whatif_options options = options_of(report, &report->recorded_settings);
+  struct wo_alloc_pattern pattern;
+  unsigned passes = 1;
+  options.shuffles = 1;
+  enum wo_status status = repeat(report, &report->recorded_pattern, &report->recorded_settings, &pattern, &passes, err);
+  if (status != WO_OK) return status;
+  status = wo_sweep_run(&pattern, &options, &report->arena, &report->sweep, &report->operation_count, err);
+  report->has_sweep = status == WO_OK;
+  wo_alloc_pattern_done(&pattern);
+  return status;
+}

@@ -1,0 +1,50 @@
+/* Plots of a report. See replay_plot.h. */
+#include "cuda_replay/command/replay_plot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda_replay/plot/plot_svg.h"
+
+/* The subtitle says what was run, as a picture is passed on without its command line. */
+struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {
+  assert(report->has_course);
+  const struct wo_alloc_settings *const settings = report->has_whatif ? &report->settings : &report->recorded_settings;
+  wo_text_add(subtitle, "torch %d.%d, settings ", report->torch / 100, report->torch % 100);
+  const size_t before = subtitle->len;
+  wo_alloc_settings_show(settings, report->torch, subtitle);
+  if (subtitle->len == before) wo_text_add(subtitle, "default");
+  wo_text_add(subtitle, report->has_whatif     ? ", replayed from an empty allocator"
+                        : report->has_holdings ? ", a state and no replay"
+                                               : ", as recorded");
+  return (struct wo_plot){.pattern = report->pattern,
+                          .course = &report->course,
+                          .attribution = &report->attribution,
+                          .capacity_bytes = report->capacity.bytes,
+                          .title = report->path,
+                          .subtitle = {subtitle->ptr, subtitle->len}};
+}
+
+/* A disk that is full shows at fclose at the latest. */
+static enum wo_status write_file(const char *path, const struct wo_text *text, struct wo_err *err) {
+  FILE *const file = fopen(path, "wb");
+  if (!file) return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));
+  const bool is_written = fwrite(text->ptr, 1, text->len, file) == text->len;
+  if (fclose(file) == 0 && is_written) return WO_OK;
+  return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));
+}
+
+enum wo_status wo_replay_plot_file(const struct wo_replay_report *report, const char *path, struct wo_err *err) {
+  assert(report->has_course && path != NULL);
+  struct wo_text subtitle = {0}, svg = {0};
+  const struct wo_plot plot = wo_replay_plot(report, &subtitle);
+  wo_plot_svg(&plot, &svg);
+  const bool is_failed = subtitle.is_failed || svg.is_failed;
+  const enum wo_status status =
+      is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : write_file(path, &svg, err);
+  wo_text_done(&subtitle);
+  wo_text_done(&svg);
+  return status;
+}

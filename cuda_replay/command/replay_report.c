@@ -1,0 +1,78 @@
+/* Small questions about a report that both writers ask. See replay_report.h. */
+#include "cuda_replay/command/replay_report.h"
+
+#include <assert.h>
+
+/* Designators tie names to enumerators, whatever their order. */
+const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
+  static const char *const names[WO_REPLAY_VERDICT_COUNT_] = {
+      [WO_REPLAY_REPRODUCED] = "reproduced",   [WO_REPLAY_FITS] = "fits",
+      [WO_REPLAY_NOT_FIT] = "does_not_fit",    [WO_REPLAY_DIVERGED] = "diverged",
+      [WO_REPLAY_NO_CAPACITY] = "no_capacity", [WO_REPLAY_CLOSE] = "close",
+      [WO_REPLAY_APPROXIMATE] = "approximate", [WO_REPLAY_REFUSED] = "refused",
+      [WO_REPLAY_GPU_DIFFERS] = "gpu_differs", [WO_REPLAY_STATE_ONLY] = "state_only",
+  };
+  assert(verdict < WO_REPLAY_VERDICT_COUNT_);
+  return names[verdict];
+}
+
+/* "Is there a setting with which it fits": of a sweep the best row answers. */
+const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report) {
+  assert(report != NULL);
+  if (report->has_sweep && report->sweep.count > 0) return &report->sweep.rows[0].result;
+  return wo_replay_shown(report);
+}
+
+bool wo_replay_is_interval(const struct wo_replay_report *report) {
+  const struct wo_replay_case *const low = &report->bounds[WO_BOUND_LOW];
+  const struct wo_replay_case *const high = &report->bounds[WO_BOUND_HIGH];
+  if (!report->has_bounds) return false;
+  return low->reserved_lo_bytes != high->reserved_lo_bytes || low->reserved_hi_bytes != high->reserved_hi_bytes ||
+         low->oom_count != high->oom_count;
+}
+
+const struct wo_replay_case *wo_replay_most(const struct wo_replay_report *report) {
+  return report->has_bounds ? &report->bounds[WO_BOUND_HIGH] : wo_replay_subject(report);
+}
+
+const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *report) {
+  if (report->has_whatif) return &report->whatif;
+  return report->has_recorded ? &report->recorded : NULL;
+}
+
+/* Peaks of two moments: what the cache took beyond the most that was ever needed. */
+double wo_replay_idle_pct(const struct wo_replay_case *result) {
+  const struct wo_replay_peak *const peak = &result->outcome.peak;
+  return peak->reserved_bytes > 0 ? wo_share_pct(peak->reserved_bytes - peak->allocated_bytes, peak->reserved_bytes) : 0;
+}
+
+uint64_t wo_replay_room(const struct wo_allocator_oom *oom) {
+  uint64_t room = 0;
+  if (oom->by_fraction) return oom->cached_free_bytes;
+  return __builtin_add_overflow(oom->cached_free_bytes, oom->device_free_bytes, &room) ? UINT64_MAX : room;
+}
+
+/* Against the order of addresses that needed most. */
+uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result) {
+  assert(result->reserved_lo_bytes <= result->reserved_hi_bytes);
+  if (result->oom_count > 0 || report->capacity.bytes < result->reserved_hi_bytes) return 0;
+  return report->capacity.bytes - result->reserved_hi_bytes;
+}
+
+void wo_replay_report_done(struct wo_replay_report *report) {
+  if (report == NULL) return;
+  if (report->has_course) {
+    wo_course_done(&report->course);
+    wo_attribution_done(&report->attribution);
+    wo_pins_done(&report->pins);
+  }
+  wo_holdings_done(&report->holdings);
+  wo_replay_gpu_done(&report->gpu);
+  wo_segment_map_done(&report->state);
+  wo_alloc_pattern_done(&report->recorded_pattern);
+  wo_alloc_pattern_done(&report->whatif_pattern);
+  wo_classes_done(&report->classes);
+  wo_start_done(&report->start);
+  wo_arena_done(&report->arena);
+  *report = (struct wo_replay_report){0};
+}

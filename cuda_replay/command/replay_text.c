@@ -1,0 +1,503 @@
+/* The replay for people: verdict first, then the peak, then where the memory is. See replay_report.h.
+ *
+ * The reader may be tired: the first line says what was read, the second what it comes to, and what follows is in the order in
+ * which one would ask. */
+#include "cuda_replay/command/replay_text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cuda_replay/plot/plot_term.h"
+#include "cuda_replay/command/replay_plot.h"
+#include "parsers/base/clean.h"
+#include "parsers/base/units.h"
+
+/* Bytes of a note that are shown; entries of them without --verbose. */
+enum { NOTE_BYTES = 400, NOTES_SHOWN = 3, NAME_BYTES = 200 };
+
+/* ---- Shared ---- */
+
+/* Colours carry nothing that the words do not say. */
+void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
+  static const char *const codes[] = {[WO_REPLAY_PLAIN] = "\x1b[0m",
+                                      [WO_REPLAY_BOLD] = "\x1b[1m",
+                                      [WO_REPLAY_RED] = "\x1b[1;31m",
+                                      [WO_REPLAY_GREEN] = "\x1b[1;32m",
+                                      [WO_REPLAY_YELLOW] = "\x1b[1;33m"};
+  if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
+}
+
+/* A line that failed to grow is cut; the output says so as a whole. */
+void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
+  struct wo_view rest = {w->line.ptr, w->line.len};
+  const size_t width = w->style.width;
+  assert(indent + 2 < width && hanging + 2 < width);
+  for (size_t margin = indent; rest.len > 0; margin = hanging) {
+    wo_text_repeat(w->out, ' ', margin);
+    wo_text_add_view(w->out, wo_text_take_line(&rest, width - margin));
+    wo_text_add(w->out, "\n");
+  }
+  if (w->line.is_failed) w->out->is_failed = true;
+  w->line.len = 0;
+}
+
+/* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
+void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
+  assert(column > 2);
+  struct wo_view rest = {w->line.ptr, w->line.len};
+  size_t at = 0;
+  while (rest.len > 0) {
+    const struct wo_view word = wo_view_cut(&rest, ' ');
+    const size_t columns = wo_text_columns(word);
+    const bool is_full = at > column && at + 1 + columns > w->style.width;
+    if (columns == 0) continue;
+    if (is_full) wo_text_add(w->out, "\n");
+    wo_text_repeat(w->out, ' ', is_full ? column : at == 0 ? 2 : 1);
+    wo_text_add_view(w->out, word);
+    at = (is_full || at == 0 ? column : at + 1) + columns;
+  }
+  wo_text_add(w->out, "\n");
+  if (w->line.is_failed) w->out->is_failed = true;
+  w->line.len = 0;
+}
+
+const char *wo__replay_size(uint64_t bytes, char *buf) {
+  return wo_units_bytes_text((double)bytes, buf, WO_SIZE_TEXT);
+}
+
+void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many) {
+  wo_text_add(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
+void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out) {
+  const size_t before = out->len;
+  wo_alloc_settings_show(settings, report->torch, out);
+  if (out->len == before) wo_text_add(out, "default");
+}
+
+/* Nothing out of a file reaches a terminal as it is. */
+static void add_clean(struct wo_text *out, struct wo_view raw) {
+  char text[NAME_BYTES];
+  wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
+}
+
+/* Files of compiled code are "??" or paths of a build machine: the function alone tells more. */
+void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct wo_text *out) {
+  if (index == WO_NO_FRAME) {
+    wo_text_add(out, "(no stack recorded)");
+    return;
+  }
+  assert(index < w->report->recording->frames.count);
+  const struct wo_frame *const frame = &w->report->recording->frames.items[index];
+  if (wo_frame_origin(frame) != WO_FRAME_NATIVE) {
+    add_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
+    wo_text_add(out, ":%" PRIu32 " ", frame->line);
+  }
+  add_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
+}
+
+/* ---- First lines ---- */
+
+/* The versions that the file's layout allows, and the one whose rules were followed. */
+static void write_torch(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const unsigned from = report->recording->torch_from, to = report->recording->torch_to, used = report->torch;
+  if (!report->is_torch_assumed || from == 0) {
+    wo_text_add(&w->line, "  torch %u.%u%s", used / 100, used % 100, report->is_torch_assumed ? " (assumed)" : "");
+  } else if (to == 0) {
+    wo_text_add(&w->line, "  torch %u.%u or later (rules of %u.%u)", from / 100, from % 100, used / 100, used % 100);
+  } else {
+    wo_text_add(&w->line, "  torch %u.%u to %u.%u (rules of %u.%u)", from / 100, from % 100, to / 100, to % 100, used / 100,
+                used % 100);
+  }
+}
+
+/* What was read: enough to tell two reports apart. */
+static void write_title(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  wo_text_add_view(&w->line, report->path);
+  if (report->trace) wo_text_add(&w->line, "  device %d", report->trace->device);
+  write_torch(w);
+  if (report->trace) {
+    wo_text_add(&w->line, "  ");
+    wo__replay_count(&w->line, report->trace->entries.count, "entry", "entries");
+  }
+  wo_text_add(&w->line, "  settings ");
+  wo__replay_settings(report, &report->recorded_settings, &w->line);
+  wo__replay_put(w, 0, 2);
+  wo_text_add(w->out, "\n");
+}
+
+/* What a setting's result needs, as a size or as a range. */
+static void add_reserved(struct wo_text *line, const struct wo_replay_case *result) {
+  char lo[WO_SIZE_TEXT], hi[WO_SIZE_TEXT];
+  wo__replay_size(result->reserved_lo_bytes, lo);
+  wo__replay_size(result->reserved_hi_bytes, hi);
+  if (result->reserved_lo_bytes == result->reserved_hi_bytes) {
+    wo_text_add(line, "%s", hi);
+  } else {
+    wo_text_add(line, "%s to %s", lo, hi);
+  }
+}
+
+/* The ends of an interval, where they differ. On a card that is nearly full the low end can leave more idle than the high one. */
+static void add_interval(struct wo_replay_writer *w) {
+  const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
+  const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
+  char least[WO_SIZE_TEXT], most[WO_SIZE_TEXT];
+  if (!wo_replay_is_interval(w->report)) return;
+  wo_text_add(&w->line, " (%s to %s)", wo__replay_size(low < high ? low : high, least),
+              wo__replay_size(low < high ? high : low, most));
+}
+
+/* How much of what, and what is left of it. */
+static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
+  add_reserved(&w->line, subject);
+  add_interval(w);
+  wo_text_add(&w->line, " of %s, %s to spare", wo__replay_size(w->report->capacity.bytes, capacity),
+              wo__replay_size(wo_replay_margin(w->report, wo_replay_most(w->report)), margin));
+}
+
+/* The same figures, and why they are no proof. */
+static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char uncertainty[WO_SIZE_TEXT];
+  wo_text_add(&w->line, "it fits, ");
+  say_fits(w, subject);
+  wo_text_add(&w->line, ": less than the %s that is uncertain",
+              wo__replay_size(w->report->capacity.uncertainty_bytes, uncertainty));
+}
+
+/* The requested bytes, as the program knows them; torch's message has the segment's. */
+static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
+  const struct wo_replay_outcome *const outcome = &subject->outcome;
+  wo_text_add(&w->line, "a request of %s fails", wo__replay_size(outcome->oom.requested_bytes, requested));
+  if (subject->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, " at entry %" PRIu32, subject->oom_entry);
+  if (w->report->capacity.bytes > 0)
+    wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
+}
+
+/* A need without a capacity is half an answer: how to get the other half is part of it. */
+static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  wo_text_add(&w->line, "without a limit it reserves ");
+  add_reserved(&w->line, subject);
+  add_interval(w);
+  wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
+}
+
+/* Where, in one line; what was expected stands below, with the counts. */
+static void say_diverged(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  if (check->diverged_at >= w->report->trace->entries.count) {
+    wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
+  } else {
+    wo_text_add(&w->line, "the model and the recording part at entry %zu", check->diverged_at);
+  }
+}
+
+/* The word before the colon, and its colour. */
+static const struct {
+  const char *word;
+  enum wo_replay_color color;
+} heads[WO_REPLAY_VERDICT_COUNT_] = {
+    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_REPLAY_GREEN},  [WO_REPLAY_FITS] = {"fits", WO_REPLAY_GREEN},
+    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
+    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
+    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_REPLAY_YELLOW},
+};
+
+/* The line that people scroll back for. */
+static void write_verdict(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_replay_case *const subject = wo_replay_subject(report);
+  wo_text_add(&w->line, "%s: ", heads[report->verdict].word);
+  if (report->has_sweep && subject && report->verdict != WO_REPLAY_REPRODUCED && report->verdict != WO_REPLAY_APPROXIMATE) {
+    wo_text_add(&w->line, "at best, with ");
+    wo_text_add_view(&w->line, report->sweep.rows[0].text);
+    wo_text_add(&w->line, ", ");
+  }
+  switch (report->verdict) {
+  case WO_REPLAY_FITS:
+    say_fits(w, subject);
+    break;
+  case WO_REPLAY_NOT_FIT:
+    say_oom(w, subject);
+    break;
+  case WO_REPLAY_CLOSE:
+    say_close(w, subject);
+    break;
+  case WO_REPLAY_NO_CAPACITY:
+    say_needs(w, subject);
+    break;
+  case WO_REPLAY_DIVERGED:
+    say_diverged(w);
+    break;
+  case WO_REPLAY_REPRODUCED:
+    wo_text_add(&w->line, "the model gives every address and every segment of the recording");
+    break;
+  case WO_REPLAY_APPROXIMATE:
+  case WO_REPLAY_GPU_DIFFERS:
+  case WO_REPLAY_REFUSED:
+  case WO_REPLAY_STATE_ONLY:
+  case WO_REPLAY_VERDICT_COUNT_:
+    wo_text_add_view(&w->line, report->why);
+    break;
+  }
+  wo__replay_color(w, heads[report->verdict].color);
+  wo__replay_put(w, 0, 2);
+  wo__replay_color(w, WO_REPLAY_PLAIN);
+}
+
+/* ---- The comparison with the recording ---- */
+
+/* "only" makes a difference visible among large numbers. */
+static void add_equal(struct wo_text *line, const char *what, uint64_t equal, uint64_t all) {
+  if (equal == all) {
+    wo_text_add(line, "%s %" PRIu64 " of %" PRIu64, what, equal, all);
+  } else {
+    wo_text_add(line, "%s only %" PRIu64 " of %" PRIu64, what, equal, all);
+  }
+}
+
+/* Both sides in the words of the recording, then what may be behind it. */
+static void write_difference(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  const struct {
+    const char *head;
+    const char *text;
+  } rows[] = {{"recorded", check->expected}, {"model", check->got}, {"why", check->why}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (rows[i].text[0] == '\0') continue;
+    wo_text_add(&w->line, "%s: ", rows[i].head);
+    add_clean(&w->line, wo_view_of(rows[i].text));
+    wo__replay_put(w, 4, 6);
+  }
+}
+
+/* Which versions were tried, where the file leaves it open and the rules differ. */
+static void write_versions(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  if (check->version_count < 2) return;
+  wo_text_add(&w->line, "rules of torch");
+  for (size_t i = 0; i < check->version_count; i++) {
+    const unsigned torch = check->versions_tried[i];
+    wo_text_add(&w->line, "%s %u.%u %s", i > 0 ? "," : "", torch / 100, torch % 100,
+                check->versions_agree[i] ? "agree" : "do not");
+  }
+  wo__replay_put(w, 4, 6);
+}
+
+/* Counts say how much stands behind "as recorded": five addresses prove less than five thousand. */
+static void write_check(struct wo_replay_writer *w) {
+  const struct wo_check *const check = &w->report->check;
+  if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
+    wo_text_add(w->out, "  the file says what was asked and not what came of it: nothing to compare\n");
+  if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
+  wo_text_add(&w->line, "against the recording: ");
+  wo__replay_count(&w->line, check->entries_compared, "entry", "entries");
+  wo_text_add(&w->line, ", equal: ");
+  add_equal(&w->line, "addresses", check->addresses_equal, check->allocations);
+  add_equal(&w->line, ", segment events", check->segment_events_equal, check->segment_events);
+  if (check->refusals > 0) add_equal(&w->line, ", refused requests", check->refusals_equal, check->refusals);
+  if (w->report->trace->has_segments) wo_text_add(&w->line, ", final layout %s", check->final_layout_equal ? "yes" : "no");
+  wo__replay_put(w, 2, 4);
+  if (check->verdict == WO_CHECK_DIVERGED) write_difference(w);
+  write_versions(w);
+}
+
+/* Worth a line when it is in question, or when the recording itself is the question. */
+static void write_start(struct wo_replay_writer *w) {
+  static const char *const texts[] = {
+      [WO_START_EMPTY] = "the recording begins with an empty allocator",
+      [WO_START_REBUILT] = "the state before the first entry was rebuilt from the segments at the end",
+      [WO_START_APPROXIMATE] = "the state before the first entry is not in the recording: it was guessed"};
+  const bool is_plain = w->report->start_from != WO_START_APPROXIMATE && w->report->start.ambiguous_count == 0;
+  if (is_plain && !w->report->is_check && !w->style.is_verbose) return;
+  wo_text_add(&w->line, "start: %s", texts[w->report->start_from]);
+  if (w->report->start.ambiguous_count > 0) {
+    wo_text_add(&w->line, "; of ");
+    wo__replay_count(&w->line, w->report->start.ambiguous_count, "block", "blocks");
+    wo_text_add(&w->line, " the recording does not tell the last 1 MiB");
+  }
+  wo__replay_put(w, 2, 4);
+}
+
+/* ---- The peak ---- */
+
+/* Rounded to the nearest column, and never beyond the bar. */
+static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, size_t columns, size_t *used) {
+  size_t count = (size_t)((double)bytes / (double)all * (double)columns + 0.5);
+  if (count > columns - *used) count = columns - *used;
+  wo_text_repeat(out, c, count);
+  *used += count;
+}
+
+/* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
+void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
+  const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
+  const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
+  const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
+  char text[3][WO_SIZE_TEXT];
+  size_t used = 0;
+  if (all == 0) return;
+  wo_text_add(w->out, "  [");
+  add_bar(w->out, '#', in_use, all, columns, &used);
+  add_bar(w->out, '.', reserved - in_use, all, columns, &used);
+  wo_text_repeat(w->out, ' ', columns - used);
+  wo_text_add(w->out, "]\n");
+  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
+              wo__replay_size(reserved - in_use, text[1]), wo_share_pct(reserved - in_use, reserved));
+  if (has_capacity) wo_text_add(&w->line, "  not taken %s", wo__replay_size(all - reserved, text[2]));
+  wo__replay_put(w, 4, 4);
+}
+
+/* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
+ * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
+static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_course_place *const at = &w->report->course.moment_at;
+  const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
+  const uint64_t in_map = w->report->attribution.total.block_bytes;
+  const uint64_t peak = subject->outcome.peak.allocated_bytes;
+  char text[WO_SIZE_TEXT];
+  if (!is_oom && in_map >= peak) return;
+  wo_text_add(&w->line, "%s", is_oom ? "when the request failed" : "after it");
+  if (at->entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, at->entry);
+  if (!is_oom && w->report->capacity.oom_entry != UINT32_MAX)
+    wo_text_add(&w->line, ", without %s that the recorded program was refused and that are given back at once",
+                wo__replay_size(peak - in_map, text));
+  wo_text_add(&w->line, ":");
+  wo__replay_put(w, 2, 4);
+}
+
+/* Three sizes: what was asked, what blocks took, what segments took. */
+static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_replay_peak *const peak = &subject->outcome.peak;
+  char text[3][WO_SIZE_TEXT];
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "peak%s: allocated %s (requested %s)",
+              report->has_sweep    ? " as recorded"
+              : report->has_whatif ? " of the what-if"
+                                   : "",
+              wo__replay_size(peak->allocated_bytes, text[0]), wo__replay_size(peak->requested_bytes, text[1]));
+  if (subject->peak_entry == WO_NO_ENTRY) {
+    wo_text_add(&w->line, " before the first entry");
+  } else {
+    wo_text_add(&w->line, " at entry %" PRIu32, subject->peak_entry);
+  }
+  wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
+  wo__replay_put(w, 2, 4);
+  if (!report->has_course) return;
+  write_moment(w, subject);
+  wo__replay_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
+}
+
+/* Whether the pieces would have done if they were one, as the message of torch leaves open. What the device has left is out of
+ * reach where a memory fraction refused. */
+static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  const struct wo_allocator_oom *const oom = &subject->outcome.oom;
+  char text[WO_SIZE_TEXT];
+  if (!subject->outcome.has_oom) return;
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "the request: %s", wo__replay_size(oom->requested_bytes, text));
+  if (oom->segment_bytes > oom->rounded_bytes)
+    wo_text_add(&w->line, ", for which a segment of %s was wanted", wo__replay_size(oom->segment_bytes, text));
+  if (oom->by_fraction) wo_text_add(&w->line, " (refused by the memory fraction)");
+  wo__replay_put(w, 2, 4);
+  const uint64_t room = wo_replay_room(oom);
+  const bool has_space = room >= oom->rounded_bytes;
+  if (!oom->by_fraction) wo_text_add(&w->line, "free on the device %s + ", wo__replay_size(oom->device_free_bytes, text));
+  wo_text_add(&w->line, "idle in segments %s", wo__replay_size(oom->cached_free_bytes, text));
+  if (!oom->by_fraction) wo_text_add(&w->line, " = %s", wo__replay_size(room, text));
+  wo_text_add(&w->line, " %s %s wanted: %s", has_space ? ">=" : "<", wo__replay_size(oom->rounded_bytes, text),
+              has_space ? "space enough, in pieces (fragmentation)" : "not enough, even in one piece");
+  wo__replay_put(w, 2, 4);
+  if (oom->largest_free_block_bytes == 0) return;
+  wo_text_add(&w->line, "the largest free block that could have served it: %s",
+              wo__replay_size(oom->largest_free_block_bytes, text));
+  wo__replay_put(w, 2, 4);
+}
+
+/* ---- The whole ---- */
+
+/* Below the numbers, as it is taller than a screen's half. */
+static void write_chart(struct wo_replay_writer *w) {
+  struct wo_text subtitle = {0};
+  if (!w->report->has_chart || !w->report->has_course) return;
+  const struct wo_plot plot = wo_replay_plot(w->report, &subtitle);
+  wo_text_add(w->out, "\n");
+  wo_plot_term(&plot, w->style, w->out);
+  if (subtitle.is_failed) w->out->is_failed = true;
+  wo_text_done(&subtitle);
+}
+
+/* Notes say what was skipped or cut in the file: they come last, and matter when a number looks odd. */
+static void write_notes(struct wo_replay_writer *w) {
+  const struct wo_recording *const recording = w->report->recording;
+  const size_t shown = w->style.is_verbose || recording->notes.count <= NOTES_SHOWN ? recording->notes.count : NOTES_SHOWN;
+  if (recording->notes.count > 0) wo_text_add(w->out, "\n");
+  for (size_t i = 0; i < shown; i++) {
+    char note[NOTE_BYTES];
+    wo_text_add(&w->line, "note: ");
+    wo_text_add_view(&w->line, wo_clean_utf8(recording->notes.items[i], note, sizeof note));
+    wo__replay_put(w, 2, 4);
+  }
+  if (shown == recording->notes.count) return;
+  wo_text_add(&w->line, "and %zu more notes; --verbose shows them", recording->notes.count - shown);
+  wo__replay_put(w, 2, 4);
+}
+
+/* What to ask next, when the answer so far is only that it failed, or none. */
+static void write_next(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const bool is_failure = report->verdict == WO_REPLAY_NOT_FIT && !report->has_whatif && !report->has_sweep;
+  if (!is_failure && report->verdict != WO_REPLAY_STATE_ONLY && report->verdict != WO_REPLAY_REFUSED) return;
+  wo_text_add(w->out, "\n");
+  if (is_failure) {
+    wo_text_add(&w->line, "next: whyoom replay --sweep shows which allocator settings would have helped");
+  } else {
+    wo_text_add(&w->line, "next: whyoom record -- COMMAND leaves a recording that can be replayed; in the program itself, "
+                          "torch.cuda.memory._record_memory_history(max_entries=100000) before the model is made");
+  }
+  wo__replay_put(w, 2, 4);
+}
+
+/* Of interest to those who ask for everything. */
+static void write_times(struct wo_replay_writer *w) {
+  if (!w->report->has_times || !w->style.is_verbose || w->report->seconds <= 0) return;
+  wo_text_add(w->out, "\n  replayed in %.3f s, %.1f million operations a second\n", w->report->seconds,
+              w->report->events_per_second / 1e6);
+}
+
+/* The order in which one would ask: does it fit, why not, what if, who. */
+void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style style, struct wo_text *out) {
+  assert(report != NULL && report->recording != NULL && style.width >= 40);
+  struct wo_replay_writer w = {.report = report, .out = out, .style = style};
+  const struct wo_replay_case *const subject = wo_replay_shown(report);
+  write_title(&w);
+  write_verdict(&w);
+  write_check(&w);
+  if (report->verdict != WO_REPLAY_REFUSED && !report->has_holdings) write_start(&w);
+  wo__replay_text_gpu(&w);
+  wo__replay_text_sweep(&w);
+  wo__replay_text_state(&w);
+  if (subject && !report->is_check && !report->has_state) {
+    write_oom(&w, subject);
+    write_peak(&w, subject);
+    write_chart(&w);
+    wo__replay_text_whatif(&w);
+    wo__replay_text_holders(&w);
+  }
+  if (report->has_holdings) {
+    wo__replay_text_holdings(&w);
+    write_chart(&w);
+    wo__replay_text_holders(&w);
+  }
+  write_next(&w);
+  write_notes(&w);
+  write_times(&w);
+  wo_text_done(&w.line);
+}

@@ -1,0 +1,98 @@
+/* What a snapshot without a usable history holds. See replay_text.h.
+ *
+ * Said plainly first: this is a state. Who holds it and what pins it is written by replay_text_holders.c. */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cuda_replay/command/replay_text.h"
+
+/* Rows of streams and pools without --verbose. */
+enum { PLACES_SHOWN = 8, SIZE_COLUMNS = 12 };
+
+static void write_what_it_is(struct wo_replay_writer *w) {
+  wo_text_add(&w->line,
+              "what follows is a state, as it was when the snapshot was taken, and no replay: it says who holds memory, "
+              "not what a run needs");
+  if (w->report->has_question) wo_text_add(&w->line, "; what was asked cannot be answered from it");
+  wo__replay_put(w, 2, 4);
+}
+
+static void write_sums(struct wo_replay_writer *w) {
+  const struct wo_replay_report *const report = w->report;
+  const struct wo_segment_use *const use = &report->attribution.use;
+  const uint64_t in_use = report->attribution.total.block_bytes;
+  char text[2][WO_SIZE_TEXT];
+  wo_text_add(w->out, "\n");
+  wo_text_add(&w->line, "held: ");
+  wo__replay_count(&w->line, report->holdings.segment_count, "segment", "segments");
+  wo_text_add(&w->line, " of %s, ", wo__replay_size(use->reserved_bytes, text[0]));
+  wo__replay_count(&w->line, report->holdings.block_count, "block", "blocks");
+  wo_text_add(&w->line, " of %s in use", wo__replay_size(in_use, text[0]));
+  if (report->holdings.knows_requested) wo_text_add(&w->line, " (requested %s)", wo__replay_size(use->live_bytes, text[1]));
+  if (use->pending_bytes > 0)
+    wo_text_add(&w->line, ", of these %s freed and waiting for other streams", wo__replay_size(use->pending_bytes, text[0]));
+  wo__replay_put(w, 2, 4);
+  if (use->reserved_bytes > 0) wo__replay_bar(w, in_use, use->reserved_bytes);
+}
+
+/* What lies idle, and why it does not go back to the device. */
+static void write_idle(struct wo_replay_writer *w) {
+  const struct wo_holdings *const holdings = &w->report->holdings;
+  const struct wo_segment_use *const use = &w->report->attribution.use;
+  char text[WO_SIZE_TEXT];
+  if (use->pinned_free_bytes + use->releasable_bytes == 0) return;
+  wo_text_add(&w->line, "idle: torch.cuda.empty_cache() would give back %s", wo__replay_size(holdings->releasable_bytes, text));
+  wo_text_add(&w->line, "; %s stay beside blocks in use", wo__replay_size(use->pinned_free_bytes, text));
+  if (holdings->private_idle_bytes > 0)
+    wo_text_add(&w->line, "; %s stay in private pools, for as long as their graphs or pools live",
+                wo__replay_size(holdings->private_idle_bytes, text));
+  wo_text_add(&w->line, "; the largest free block has %s", wo__replay_size(use->largest_free_bytes, text));
+  wo__replay_put(w, 2, 4);
+}
+
+/* Free memory is told beside what was wanted; whether one piece would have done depends on stream and pool, which the entry does
+ * not tell before 2.10. */
+static void write_refusal(struct wo_replay_writer *w) {
+  const struct wo_holdings *const holdings = &w->report->holdings;
+  char text[2][WO_SIZE_TEXT];
+  if (!holdings->has_oom) return;
+  wo_text_add(&w->line, "it was taken when a request of %s was refused, with %s free on the device",
+              wo__replay_size(holdings->oom_bytes, text[0]), wo__replay_size(holdings->oom_free_bytes, text[1]));
+  wo__replay_put(w, 2, 4);
+}
+
+static void write_place(struct wo_replay_writer *w, const struct wo_holdings_place *place) {
+  const bool is_private = place->pool.first != 0 || place->pool.second != 0;
+  char text[3][WO_SIZE_TEXT];
+  wo_text_add(&w->line, "%*s reserved  %*s in use  %*s idle  ", SIZE_COLUMNS, wo__replay_size(place->use.reserved_bytes, text[0]),
+              SIZE_COLUMNS, wo__replay_size(place->block_bytes, text[1]), SIZE_COLUMNS,
+              wo__replay_size(place->use.reserved_bytes - place->block_bytes, text[2]));
+  if (place->stream == 0) {
+    wo_text_add(&w->line, "default stream");
+  } else {
+    wo_text_add(&w->line, "stream 0x%" PRIx64, place->stream);
+  }
+  if (is_private) wo_text_add(&w->line, ", private pool (%" PRIu64 ", %" PRIu64 ")", place->pool.first, place->pool.second);
+  wo__replay_put(w, 2, 6);
+}
+
+/* One row would only repeat the sums. */
+static void write_places(struct wo_replay_writer *w) {
+  const struct wo_holdings *const holdings = &w->report->holdings;
+  const bool is_all = w->style.is_verbose || holdings->places.count <= PLACES_SHOWN;
+  const size_t shown = is_all ? holdings->places.count : PLACES_SHOWN;
+  if (holdings->places.count < 2) return;
+  wo_text_add(w->out, "\n  by stream and pool\n");
+  for (size_t i = 0; i < shown; i++) write_place(w, &holdings->places.items[i]);
+  if (shown < holdings->places.count)
+    wo_text_add(w->out, "    and %zu more; --verbose shows them\n", holdings->places.count - shown);
+}
+
+void wo__replay_text_holdings(struct wo_replay_writer *w) {
+  assert(w->line.len == 0 && w->report->has_holdings && w->report->has_course);
+  write_what_it_is(w);
+  write_sums(w);
+  write_idle(w);
+  write_refusal(w);
+  write_places(w);
+}

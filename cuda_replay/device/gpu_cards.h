@@ -1,0 +1,23 @@
+/* What there is to know of the cards before one of them is used: which there are, in what state, and who else is on them. */
+#ifndef WO_GPU_CARDS_H
+#define WO_GPU_CARDS_H
+
+#include "cuda_replay/device/cuda_driver.h"
+#include "cuda_replay/device/nvml.h"
+#include "parsers/base/text.h"
+
+/* The driver's UUID of a card as NVML spells it: "GPU-..." or, for a slice, "MIG-...". Empty when it is not told. Returns buf,
+ * which has room for WO_GPU_UUID_BYTES. */
+enum { WO_GPU_UUID_BYTES = 48 };
+const char *wo_gpu_uuid(const struct wo_cuda_driver *driver, int device, char *buf);
+
+/* Whether the card can be used at all, without a call that changes anything: it exists (WO_E_RANGE: the cards that do are listed
+ * with what they have), is not in MIG mode as a whole, and allows to compute (WO_E_IO). nvml may be {0}. visible: the value of
+ * CUDA_VISIBLE_DEVICES, which the driver counts by; NULL for none. */
+enum wo_status wo_gpu_look(const struct wo_cuda_driver *driver, const struct wo_nvml *nvml, int ordinal, const char *visible,
+                           struct wo_err *err);
+
+/* Adds who else is on the card: "; on it: pid 4711 python 20.00 GiB, ...", or that this is not known. */
+void wo_gpu_add_holders(const struct wo_cuda_driver *driver, const struct wo_nvml *nvml, int ordinal, struct wo_text *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* NVML, the driver's library for watching cards, loaded while running: who else is on a card, and whether it is in MIG mode.
+ *
+ * All of it is optional: without the library, or without a function of it, the answer is "not known". nvml_symbols.def lists the
+ * functions; types here have the layout of NVML's own (NVML API reference, 470 to 580). One thread. */
+#ifndef WO_NVML_H
+#define WO_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Rows of the process list that are looked at; the names' bytes that are kept. */
+enum { WO_NVML_PROCESSES_MAX = 64, WO_NVML_NAME_BYTES = 48 };
+
+/* nvmlProcessInfo_v2_t, which nvmlProcessInfo_t is too in most drivers. */
+struct wo_nvml_process {
+  unsigned pid;
+  unsigned long long used_bytes; /* UINT64_MAX: not told, as in a container or under WDDM */
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+
+/* nvmlMemory_t. */
+struct wo_nvml_memory {
+  unsigned long long total_bytes;
+  unsigned long long free_bytes;
+  unsigned long long used_bytes;
+};
+
+struct wo_nvml {
+  void *library;
+#define WO_NVML(member, symbol, older, type, parameters) type(*member) parameters;
+#include "cuda_replay/device/nvml_symbols.def"
+#undef WO_NVML
+};
+
+/* A process that computes on a card. */
+struct wo_nvml_holder {
+  unsigned pid;
+  uint64_t used_bytes;           /* UINT64_MAX: not told */
+  char name[WO_NVML_NAME_BYTES]; /* the last part of its path, of whatever bytes; empty when not told */
+};
+
+/* Opens the library: NULL stands for the system's libnvidia-ml.so.1. False when there is none or it does not start; *ret_nvml is
+ * {0} then, and all below says "not known". */
+bool wo_nvml_open(const char *library, struct wo_nvml *ret_nvml);
+
+/* Closes it; NULL and {0} are allowed. */
+void wo_nvml_close(struct wo_nvml *nvml);
+
+/* Whether the card of this UUID ("GPU-...") is in MIG mode; false also when that is not known. */
+bool wo_nvml_is_mig(const struct wo_nvml *nvml, const char *uuid);
+
+/* What is free on a card without taking a context; UINT64_MAX: not known. */
+uint64_t wo_nvml_free_bytes(const struct wo_nvml *nvml, const char *uuid);
+
+/* Fills rows with the processes on a card, whyoom itself left out, those that hold most first. Returns their number, at most cap
+ * and WO_NVML_PROCESSES_MAX; *ret_is_known is false when NVML does not tell. */
+size_t wo_nvml_holders(const struct wo_nvml *nvml, const char *uuid, struct wo_nvml_holder *rows, size_t cap, bool *ret_is_known);
+
+#endif

@@ -1,0 +1,80 @@
+/* Pins: units of memory that are mostly free and cannot be released because of a few blocks that stay.
+ *
+ * A segment goes back to the device only as a whole, so one small block that lives long keeps all of it. Made of a segment map.
+ */
+#ifndef WO_PINS_H
+#define WO_PINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/inspect/memory_over_time.h"
+#include "cuda_replay/inspect/segment_map.h"
+#include "cuda_replay/classes/user_frame.h"
+#include "parsers/base/text.h"
+
+/* A unit counts as pinned when at least this share of it is free. */
+enum { WO_PIN_FREE_PCT = 75 };
+
+/* A block that keeps a unit. */
+struct wo_pin_holder {
+  uint64_t address;
+  uint64_t block_bytes;
+  uint64_t requested_bytes;
+  uint32_t instance; /* or WO_NO_INSTANCE: then the rest is not known */
+  uint32_t stack;
+  struct wo_stack_sites sites;
+  enum wo_alloc_class class_;
+  bool is_pending;
+  uint32_t born_at;      /* request, or WO_NO_REQUEST: before the first one */
+  uint32_t dies_at;      /* request, or WO_NO_REQUEST: lives to the end */
+  uint64_t age_requests; /* requests from birth (or the first request) to the moment of the map */
+};
+
+/* A pinned unit. */
+struct wo_pin {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t free_bytes; /* what would be released if the holders were elsewhere, beyond the room that they need there */
+  uint64_t held_bytes;
+  uint32_t segment;      /* index into the map's segments */
+  uint32_t holder_count; /* all */
+  /* The one that lives longest, of equals the smallest: the block to look at first. */
+  struct wo_pin_holder holder;
+};
+
+/* Whether the free memory would have been enough, had it been in one piece. */
+struct wo_contiguity {
+  bool has_request;                   /* a request failed */
+  uint64_t request_bytes;             /* rounded bytes that it needed */
+  uint64_t largest_free_bytes;        /* the largest free block of the whole map */
+  uint64_t usable_largest_free_bytes; /* in the pool and stream that would have served it */
+  uint64_t free_bytes;                /* all free blocks of the map */
+  uint64_t usable_free_bytes;         /* those in the pool and stream that would have served it */
+  bool is_fragmentation;              /* usable_free_bytes >= request_bytes: it failed for want of one piece */
+};
+
+struct wo_pins {
+  struct {
+    struct wo_pin *items; /* most free bytes first, then by address */
+    size_t count, capacity;
+  } pins;
+  uint64_t free_bytes;   /* together */
+  uint64_t held_bytes;   /* together: parts of blocks inside pinned units */
+  uint64_t holder_count; /* blocks together, each once */
+  struct wo_contiguity contiguity;
+};
+
+/* Finds the pins of a map; oom: of the request that failed at that moment, NULL = none. WO_E_NOMEM: *ret is empty. */
+enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map,
+                            const struct wo_allocator_oom *oom, struct wo_pins *ret_pins);
+
+/* Appends one sentence without a full stop: "12 blocks of together 3.10 MiB keep 4.20 GiB from being released"; nothing without
+ * pins. */
+void wo_pins_sentence(const struct wo_pins *pins, struct wo_text *out);
+
+/* Releases what it owns; NULL allowed. */
+void wo_pins_done(struct wo_pins *pins);
+
+#endif

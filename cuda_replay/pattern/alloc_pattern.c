@@ -1,0 +1,428 @@
+/* From entries to requests: one pass over the entries with a map of what is live. */
+#include "cuda_replay/pattern/alloc_pattern.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_replay/pattern/alloc_pattern_internal.h"
+#include "cuda_replay/replay/start_backwards.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+static const char *const class_names[WO_CLASS_COUNT_] = {
+    [WO_CLASS_UNKNOWN] = "unknown",
+    [WO_CLASS_PARAMETER] = "parameter",
+    [WO_CLASS_GRADIENT] = "gradient",
+    [WO_CLASS_OPTIMIZER] = "optimizer_state",
+    [WO_CLASS_ACTIVATION] = "activation",
+    [WO_CLASS_LOGITS] = "logits",
+    [WO_CLASS_TEMPORARY] = "temporary",
+    [WO_CLASS_WORKSPACE] = "workspace",
+    [WO_CLASS_COMMUNICATION] = "communication",
+    [WO_CLASS_INPUT] = "input",
+};
+
+const char *wo_alloc_class_name(enum wo_alloc_class class_) {
+  assert(class_ >= 0 && class_ < WO_CLASS_COUNT_);
+  return class_names[class_];
+}
+
+/* ---- Adding ---- */
+
+static enum wo_status add_request(struct wo__maker *maker, enum wo_request_kind kind, uint32_t subject, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  if (!WO_VEC_RESERVE(&maker->pattern->requests, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->pattern->requests.items[maker->pattern->requests.count++] =
+      (struct wo_request){.kind = (unsigned)kind & 0xff,
+                          .stream = entry->stream,
+                          .pool = wo__private_pool_of(&maker->pools, maker->trace, index),
+                          .subject = subject,
+                          .entry = (uint32_t)index};
+  return WO_OK;
+}
+
+static enum wo_status add_instance(struct wo__maker *maker, size_t index, uint32_t birth, uint32_t *ret_instance) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  if (!WO_VEC_RESERVE(&maker->pattern->instances, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
+  *ret_instance = (uint32_t)maker->pattern->instances.count++;
+  maker->pattern->instances.items[*ret_instance] =
+      (struct wo_instance){.size_bytes = entry->size_bytes,
+                           .birth = birth,
+                           .death = WO_NO_REQUEST,
+                           .stack = birth == WO_NO_REQUEST ? WO_NO_STACK : entry->stack,
+                           .stream = entry->stream,
+                           .pool = wo__private_pool_of(&maker->pools, maker->trace, index) & 0x7fff};
+  return WO_OK;
+}
+
+static enum wo_status refuse(const struct wo__maker *maker, size_t index, const char *what) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  wo_err_set(maker->err, WO_E_RANGE, "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64 "): %s", index,
+             wo_action_name(entry->action), entry->size_bytes, entry->address, what);
+  wo_err_place(maker->err, NULL, 0, 0, index);
+  return WO_E_RANGE;
+}
+
+/* An instance that was alive before the first entry, which entry `index` shows. */
+static enum wo_status add_early(struct wo__maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
+  const uint64_t address = maker->trace->entries.items[index].address;
+  if (wo_address_map_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
+  enum wo_status status = add_instance(maker, index, WO_NO_REQUEST, ret_instance);
+  if (status != WO_OK) return status;
+  if (!WO_VEC_RESERVE(&maker->early, 1, WO__REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->early.items[maker->early.count++] = (struct wo__early){address, *ret_instance, is_pending};
+  return wo_address_map_put(&maker->live, address, *ret_instance);
+}
+
+/* The instance that lives at entry `index`'s address; one that was alive before the first entry is made when it is shown first.
+ */
+static enum wo_status live_instance(struct wo__maker *maker, size_t index, uint32_t *ret_instance) {
+  const bool is_live = wo__instance_at(maker, maker->trace->entries.items[index].address, ret_instance) != NULL;
+  return is_live ? WO_OK : add_early(maker, index, false, ret_instance);
+}
+
+static uint32_t next_request(const struct wo__maker *maker) {
+  return (uint32_t)maker->pattern->requests.count;
+}
+
+/* ---- Entries ---- */
+
+/* Requests of no bytes never reach the allocator, those of 2^60 and more fail before it. */
+static bool is_size(uint64_t size_bytes) {
+  return size_bytes > 0 && size_bytes < (uint64_t)1 << 60;
+}
+
+static enum wo_status on_alloc(struct wo__maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  if (!is_size(entry->size_bytes)) return refuse(maker, index, "no request has this size");
+  if (wo__instance_at(maker, entry->address, &instance)) {
+    return refuse(maker, index, "a block lives there already; its free is missing (skip_actions, or a changed file)");
+  }
+  enum wo_status status = add_instance(maker, index, next_request(maker), &instance);
+  if (status == WO_OK) status = add_request(maker, WO_REQUEST_ALLOC, instance, index);
+  return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
+}
+
+/* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
+ * lock. Recordings without completions do not tell. */
+static bool completes_at_once(const struct wo__maker *maker, size_t index) {
+  if (!maker->has_completed) return true;
+  if (index + 1 >= maker->trace->entries.count) return false;
+  const struct wo_trace_entry *const next = &maker->trace->entries.items[index + 1];
+  return next->action == WO_ACTION_FREE_COMPLETED && next->address == maker->trace->entries.items[index].address;
+}
+
+/* A free that completes at once. The allocator would wait for streams that used the block, so that it has to be told. */
+static enum wo_status add_free(struct wo__maker *maker, uint32_t instance, size_t index) {
+  const bool is_used = maker->used.count > 0 && wo_address_map_find(&maker->used, instance, NULL);
+  if (!is_used) return add_request(maker, WO_REQUEST_FREE, instance, index);
+  const enum wo_status status = add_request(maker, WO_REQUEST_DEFER, instance, index);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_COMPLETE, instance, index) : status;
+}
+
+static enum wo_status on_free_requested(struct wo__maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  enum wo_status status = live_instance(maker, index, &instance);
+  if (status != WO_OK) return status;
+  struct wo_instance *const freed = &maker->pattern->instances.items[instance];
+  if (freed->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
+  freed->death = next_request(maker);
+  if (freed->birth == WO_NO_REQUEST) {
+    if (!is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
+    freed->size_bytes = entry->size_bytes;
+    freed->stream = entry->stream;
+  }
+  if (!completes_at_once(maker, index)) {
+    maker->pending_count++;
+    return add_request(maker, WO_REQUEST_DEFER, instance, index);
+  }
+  status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
+  return status == WO_OK ? add_free(maker, instance, index) : status;
+}
+
+/* Keeps a completion back until the retry that brought it about is done. */
+static enum wo_status hold(struct wo__maker *maker, uint32_t instance, size_t index) {
+  if (!WO_VEC_RESERVE(&maker->held, 2, 2 * WO__REQUESTS_MAX)) return WO_E_NOMEM;
+  maker->held.items[maker->held.count++] = instance;
+  maker->held.items[maker->held.count++] = (uint32_t)index;
+  return WO_OK;
+}
+
+/* A completion right behind its request is part of that free. One without any request frees at once. */
+static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  uint32_t instance = 0;
+  if (index > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address) return WO_OK;
+  struct wo_instance *const freed = wo__instance_at(maker, entry->address, &instance);
+  enum wo_status status = freed ? WO_OK : add_early(maker, index, true, &instance);
+  if (status == WO_OK) status = wo_address_map_put(&maker->live, entry->address, WO__GONE);
+  if (status != WO_OK) return status;
+  if (!freed && !is_size(entry->size_bytes)) return refuse(maker, index, "no block has this size");
+  if (freed && freed->death != WO_NO_REQUEST) maker->pending_count--;
+  if (!freed || freed->death != WO_NO_REQUEST) {
+    return maker->is_retry ? hold(maker, instance, index) : add_request(maker, WO_REQUEST_COMPLETE, instance, index);
+  }
+  freed->death = next_request(maker);
+  return add_free(maker, instance, index);
+}
+
+/* Whether the entry can stand inside of a run of releases without ending it. */
+static bool keeps_run(const struct wo_trace_entry *entry) {
+  switch ((enum wo_action)entry->action) {
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_UNMAP:
+  case WO_ACTION_FREE_COMPLETED:
+  case WO_ACTION_SNAPSHOT:
+  case WO_ACTION_UNKNOWN:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* The pool of the request that the call at entry `index` ends with. */
+static uint32_t request_pool(const struct wo__maker *maker, size_t index) {
+  const struct wo_trace *const trace = maker->trace;
+  while (index < trace->entries.count && keeps_run(&trace->entries.items[index])) index++;
+  return index < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, index) : WO_POOL_DEFAULT;
+}
+
+/* The free right before a retry may have completed because of it, as its completion stands right behind its request either way.
+ * Where the program uses several streams it is taken to have: then nothing keeps the request from having missed that memory. */
+static enum wo_status hold_free(struct wo__maker *maker, size_t run) {
+  const size_t count = maker->pattern->requests.count;
+  struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
+  if (!maker->has_deferred || !last || last->kind != WO_REQUEST_FREE || last->entry + 2 != run) return WO_OK;
+  if (maker->trace->entries.items[last->entry].action != WO_ACTION_FREE_REQUESTED) return WO_OK;
+  last->kind = WO_REQUEST_DEFER;
+  return hold(maker, last->subject, last->entry + 1);
+}
+
+/* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
+ * retry completes all that is pending, and the request did not get their memory. */
+static enum wo_status hold_completions(struct wo__maker *maker, size_t run) {
+  const struct wo_alloc_pattern *const pattern = maker->pattern;
+  /* A retry waits for all streams, unless it serves a capture. Where something stays pending, memory was released without that.
+   */
+  if (maker->pending_count > 0 || request_pool(maker, run) != WO_POOL_DEFAULT) return WO_OK;
+  while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
+    const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
+    const bool is_completion = last->kind == WO_REQUEST_COMPLETE && last->entry == run - 1;
+    const bool is_nothing = maker->trace->entries.items[run - 1].action != WO_ACTION_FREE_COMPLETED;
+    if (!is_completion && !is_nothing) break;
+    run--;
+    if (!is_completion) continue;
+    const enum wo_status status = hold(maker, last->subject, last->entry);
+    if (status != WO_OK) return status;
+    maker->pattern->requests.count--;
+  }
+  return hold_free(maker, run);
+}
+
+static enum wo_status release_completions(struct wo__maker *maker) {
+  assert(maker->held.count % 2 == 0);
+  for (size_t i = 0; i < maker->held.count; i += 2) {
+    const enum wo_status status = add_request(maker, WO_REQUEST_COMPLETE, maker->held.items[i], maker->held.items[i + 1]);
+    if (status != WO_OK) return status;
+  }
+  maker->held.count = 0;
+  return WO_OK;
+}
+
+/* How a run of releases is read. */
+struct reading {
+  bool is_retry;
+  bool has_waited; /* the retry waited for all streams, so that completions right before it are its doing */
+};
+
+/* Reads the run at entry `index`, with the turns that the readings take. */
+static enum wo_status read_run(struct wo__maker *maker, size_t index, struct reading *ret_reading) {
+  bool is_sure = true;
+  const enum wo__alone alone = wo__release_alone(&maker->release);
+  ret_reading->is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
+  ret_reading->has_waited = alone != WO__ALONE_OFTEN;
+  struct wo__readings *const readings = maker->readings;
+  const bool is_waiting_sure = alone == WO__ALONE_NEVER || !maker->has_deferred || !ret_reading->is_retry;
+  if ((is_sure && is_waiting_sure) || !readings) return WO_OK;
+  while (maker->turns < readings->turns.count && readings->turns.items[maker->turns] <= index) maker->turns++;
+  const bool is_turned = maker->turns % 2 == 1;
+  if (is_sure) {
+    ret_reading->has_waited ^= is_turned;
+  } else if (is_turned) {
+    ret_reading->is_retry = !ret_reading->is_retry;
+  }
+  if (!WO_VEC_RESERVE(&readings->unsure, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  readings->unsure.items[readings->unsure.count++] = index;
+  return WO_OK;
+}
+
+/* Segments of a private pool are released for others once the pool's last user is gone; within the pool, a request may release
+ * them for itself. */
+static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
+  const struct wo_trace *const trace = maker->trace;
+  const uint32_t own = request_pool(maker, index);
+  uint32_t pool = WO_POOL_DEFAULT;
+  enum wo_status status = WO_OK;
+  for (size_t i = index; i < trace->entries.count && status == WO_OK; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (!keeps_run(entry)) break;
+    const bool is_release = entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
+    if (!is_release || entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
+    pool = entry->pool;
+    status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
+  }
+  return status;
+}
+
+/* The first release of a run settles why the run is there. */
+static enum wo_status on_release(struct wo__maker *maker, size_t index) {
+  struct reading reading;
+  if (maker->is_run_settled) return WO_OK;
+  maker->is_run_settled = true;
+  enum wo_status status = read_run(maker, index, &reading);
+  maker->is_retry = reading.is_retry;
+  if (status == WO_OK && reading.is_retry && reading.has_waited) status = hold_completions(maker, index);
+  if (status == WO_OK) status = add_pool_releases(maker, index);
+  return status == WO_OK && !reading.is_retry ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+}
+
+static enum wo_status on_oom(struct wo__maker *maker, size_t index) {
+  uint32_t instance = 0;
+  if (!is_size(maker->trace->entries.items[index].size_bytes)) return WO_OK;
+  enum wo_status status = hold_completions(maker, index);
+  if (status != WO_OK) return status;
+  const uint32_t at = next_request(maker);
+  status = add_instance(maker, index, at, &instance);
+  if (status != WO_OK) return status;
+  maker->pattern->instances.items[instance].death = at;
+  return add_request(maker, WO_REQUEST_ALLOC, instance, index);
+}
+
+/* What was used on another stream before anything else is known of it is left alone: its free shows whether it had to wait. */
+static enum wo_status on_record_stream(struct wo__maker *maker, size_t index) {
+  uint32_t instance = 0;
+  const struct wo_instance *const used = wo__instance_at(maker, maker->trace->entries.items[index].address, &instance);
+  if (!used || used->birth == WO_NO_REQUEST) return WO_OK;
+  if (used->death != WO_NO_REQUEST) return refuse(maker, index, "the block there is freed already");
+  const enum wo_status status = wo_address_map_put(&maker->used, instance, 0);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
+}
+
+/* An instruction to empty the cache explains the releases behind it. */
+static enum wo_status on_empty_cache(struct wo__maker *maker, size_t index) {
+  const enum wo_status status = add_pool_releases(maker, index + 1);
+  return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
+}
+
+static enum wo_status on_capture(struct wo__maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  enum wo_status status = WO_OK;
+  if (entry->action == WO_ACTION_CAPTURE_BEGIN) {
+    status = wo__private_pools_begin(&maker->pools, entry->pool, entry->stream);
+    return status == WO_OK ? add_request(maker, WO_REQUEST_POOL_BEGIN, 0, index) : status;
+  }
+  wo__private_pools_end(&maker->pools, entry->pool);
+  return add_request(maker, WO_REQUEST_POOL_END, 0, index);
+}
+
+static enum wo_status make_entry(struct wo__maker *maker, size_t index) {
+  const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
+  switch ((enum wo_action)entry->action) {
+  case WO_ACTION_ALLOC:
+    return on_alloc(maker, index);
+  case WO_ACTION_OOM:
+    return on_oom(maker, index);
+  case WO_ACTION_FREE_REQUESTED:
+    return on_free_requested(maker, index);
+  case WO_ACTION_FREE_COMPLETED:
+    return on_free_completed(maker, index);
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_UNMAP:
+    return on_release(maker, index);
+  case WO_ACTION_EMPTY_CACHE:
+    return on_empty_cache(maker, index);
+  case WO_ACTION_RECORD_STREAM:
+    return on_record_stream(maker, index);
+  case WO_ACTION_CAPTURE_BEGIN:
+  case WO_ACTION_CAPTURE_END:
+    return on_capture(maker, index);
+  case WO_ACTION_POOL_RELEASE:
+    return add_request(maker, WO_REQUEST_POOL_RELEASE, 0, index);
+  case WO_ACTION_SETTINGS:
+    return add_request(maker, WO_REQUEST_SETTINGS, (uint32_t)entry->size_bytes, index);
+  case WO_ACTION_FRACTION:
+    return add_request(maker, WO_REQUEST_FRACTION, (uint32_t)(entry->size_bytes & UINT32_MAX), index);
+  default:
+    return WO_OK;
+  }
+}
+
+static enum wo_status make_entries(struct wo__maker *maker) {
+  for (size_t i = 0; i < maker->trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &maker->trace->entries.items[i];
+    enum wo_status status = make_entry(maker, i);
+    const bool ends_call = entry->action == WO_ACTION_ALLOC || entry->action == WO_ACTION_OOM;
+    if (status == WO_OK && maker->held.count > 0 && ends_call) status = release_completions(maker);
+    if (status != WO_OK) return status;
+    if (!keeps_run(entry)) {
+      maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
+      maker->is_retry = false;
+    }
+    wo__release_step(&maker->release, entry);
+  }
+  return release_completions(maker);
+}
+
+/* ---- Whole ---- */
+
+/* Looks for completions, and for some that stand apart from their requests. */
+static void look_for_completions(struct wo__maker *maker) {
+  const struct wo_trace *const trace = maker->trace;
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->action != WO_ACTION_FREE_COMPLETED) continue;
+    maker->has_completed = true;
+    const bool is_near = i > 0 && entry[-1].action == WO_ACTION_FREE_REQUESTED && entry[-1].address == entry->address;
+    if (!is_near && i > 0) maker->has_deferred = true;
+  }
+}
+
+enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
+                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  *ret_pattern = (struct wo_alloc_pattern){.recording = recording};
+  struct wo__maker maker = {.recording = recording,
+                            .trace = trace,
+                            .pattern = ret_pattern,
+                            .err = err,
+                            .readings = readings,
+                            .release = wo__release_begin(recording, trace)};
+  look_for_completions(&maker);
+  enum wo_status status = wo__private_pools_find(&maker.pools, trace);
+  if (status == WO_OK) status = make_entries(&maker);
+  if (status == WO_OK) status = wo__make_untouched(&maker);
+  if (status == WO_OK) status = wo__put_in_order(&maker);
+  if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the requests of the trace are collected");
+  wo_address_map_done(&maker.live);
+  wo_address_map_done(&maker.used);
+  WO_VEC_DONE(&maker.early);
+  WO_VEC_DONE(&maker.held);
+  wo__private_pools_done(&maker.pools);
+  return status;
+}
+
+enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_alloc_pattern *ret_pattern,
+                               struct wo_err *err) {
+  return wo__alloc_pattern_read(recording, trace, NULL, ret_pattern, err);
+}
+
+void wo_alloc_pattern_done(struct wo_alloc_pattern *pattern) {
+  if (!pattern) return;
+  WO_VEC_DONE(&pattern->requests);
+  WO_VEC_DONE(&pattern->instances);
+  pattern->start_count = 0;
+}

@@ -1,0 +1,98 @@
+/* Patterns: what a program asked of the allocator, apart from what it got.
+ *
+ * A pattern is made of a trace (pattern_make), changed by transforms (scale, offload, ...), and run by replay.h. Every allocation
+ * is an instance with a birth, a death, a size and a stack; requests refer to instances by index, so that running one needs no
+ * addresses. A pattern is a value; one thread at a time while it is made or changed. */
+#ifndef WO_ALLOC_PATTERN_H
+#define WO_ALLOC_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/recording/trace.h"
+
+#define WO_NO_REQUEST UINT32_MAX
+#define WO_NO_ENTRY UINT32_MAX
+
+enum wo_request_kind {
+  WO_REQUEST_ALLOC,
+  WO_REQUEST_FREE,     /* completes at once */
+  WO_REQUEST_DEFER,    /* freed, pending */
+  WO_REQUEST_COMPLETE, /* a pending block's events are done */
+  WO_REQUEST_EMPTY_CACHE,
+  WO_REQUEST_RECORD_STREAM,
+  WO_REQUEST_POOL_BEGIN, /* graph capture */
+  WO_REQUEST_POOL_END,
+  WO_REQUEST_POOL_RELEASE,
+  WO_REQUEST_SETTINGS, /* subject = index into wo_recording.settings_texts */
+  WO_REQUEST_FRACTION  /* subject = parts per million */
+};
+
+/* One request. */
+struct wo_request {
+  uint32_t kind : 8;    /* enum wo_request_kind */
+  uint32_t stream : 12; /* index into the recording's streams */
+  uint32_t reserved : 12;
+  uint32_t pool;    /* index into the recording's pools */
+  uint32_t subject; /* instance, or what the kind says */
+  uint32_t entry;   /* the entry of the trace that it came from, or WO_NO_ENTRY */
+};
+
+/* What an allocation is for (micro-batch-scaling: see docs/replay.md). UNKNOWN until classified. */
+enum wo_alloc_class {
+  WO_CLASS_UNKNOWN,
+  WO_CLASS_PARAMETER,
+  WO_CLASS_GRADIENT,
+  WO_CLASS_OPTIMIZER,
+  WO_CLASS_ACTIVATION,
+  WO_CLASS_LOGITS,
+  WO_CLASS_TEMPORARY,
+  WO_CLASS_WORKSPACE,
+  WO_CLASS_COMMUNICATION,
+  WO_CLASS_INPUT,
+  WO_CLASS_COUNT_
+};
+
+/* The name of a class ("optimizer_state"). Never NULL. */
+const char *wo_alloc_class_name(enum wo_alloc_class class_);
+
+/* One allocation's life. Those alive before the first request have birth WO_NO_REQUEST, those never freed death WO_NO_REQUEST.
+ * A request that was refused when it was recorded (an `oom` entry; the size is the rounded one) has death == birth: the program
+ * never held it. A run that can serve it counts it in its peaks and gives it back at once. */
+struct wo_instance {
+  uint64_t size_bytes; /* requested */
+  uint32_t birth;      /* index of its request */
+  uint32_t death;      /* index of its FREE or DEFER */
+  uint32_t stack;      /* index into the recording's stacks, or WO_NO_STACK */
+  uint32_t stream : 12;
+  uint32_t class_ : 5; /* enum wo_alloc_class */
+  uint32_t pool : 15;
+};
+
+struct wo_alloc_pattern {
+  const struct wo_recording *recording; /* borrowed: names of stacks, streams, pools */
+  struct {
+    struct wo_request *items;
+    size_t count, capacity;
+  } requests;
+  struct {
+    struct wo_instance *items; /* those alive at the start first, by rising address */
+    size_t count, capacity;
+  } instances;
+  size_t start_count; /* instances alive at the start */
+};
+
+/* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of
+ * segment_free and segment_unmap that the retry of an allocation does not explain: release.h). Blocks that are pending at the
+ * start get a DEFER with entry WO_NO_ENTRY before everything else. Where events of pending blocks completed because an allocation
+ * was retried, their COMPLETE stands behind it: the retry itself completes them. What is freed without an allocation was alive at
+ * the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while live);
+ * WO_E_NOMEM. Whatever is returned, *ret_pattern can be given to wo_alloc_pattern_done. */
+enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_alloc_pattern *ret_pattern,
+                               struct wo_err *err);
+
+/* Releases what the pattern owns; NULL allowed. */
+void wo_alloc_pattern_done(struct wo_alloc_pattern *pattern);
+
+#endif

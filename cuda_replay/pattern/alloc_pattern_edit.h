@@ -1,0 +1,45 @@
+/* Building blocks for making one pattern out of another (scaling, repeating, transforms). One thread at a time. */
+#ifndef WO_ALLOC_PATTERN_EDIT_H
+#define WO_ALLOC_PATTERN_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/pattern/alloc_pattern.h"
+
+/* A copy; false when memory is out. Released with wo_alloc_pattern_done. */
+bool wo_alloc_pattern_copy(const struct wo_alloc_pattern *pattern, struct wo_alloc_pattern *ret_pattern);
+
+/* Appends an instance that is alive at the start; only before the first request is added. False when memory is out. The index is
+ * instances.count - 1 afterwards. */
+bool wo_alloc_pattern_add_start(struct wo_alloc_pattern *pattern, struct wo_instance instance);
+
+/* Appends an allocation and its instance (birth is set, death is open); *ret_instance is the new index. */
+bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance);
+
+/* The same for one that was refused when it was recorded: it dies with its own request. */
+bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance);
+
+/* Appends a request that refers to `subject` as its kind says; a FREE or DEFER sets the death of its instance. */
+bool wo_alloc_pattern_add_request(struct wo_alloc_pattern *pattern, struct wo_request request);
+
+/* Appends the free of a living instance, completed at once. */
+bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instance);
+
+#define WO_NO_SUCCESSOR UINT32_MAX
+
+/* For each instance alive at the start (start_count of them) the one that takes its place: it has the same size, is never freed,
+ * and was the last born before the old one died (a variable is set again: the old value dies right after the new one is born),
+ * else the first born after (gradients, freed before backward). WO_NO_SUCCESSOR for those that do not die or have none. Each
+ * survivor takes one place. *ret_successors is released with free; false when memory is out. */
+bool wo_alloc_pattern_successors(const struct wo_alloc_pattern *pattern, uint32_t **ret_successors);
+
+/* Whether a request's subject is an instance. */
+bool wo_request_has_instance(const struct wo_request *request);
+
+/* Whether a pattern is whole: births and deaths name requests that name them back, nobody dies before birth. For asserts and
+ * tests. */
+bool wo_alloc_pattern_is_valid(const struct wo_alloc_pattern *pattern);
+
+#endif

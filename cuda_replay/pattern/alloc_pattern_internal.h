@@ -1,0 +1,63 @@
+/* A pattern while it is made. Private to pattern.c and pattern_order.c. */
+#ifndef WO_ALLOC_PATTERN_INTERNAL_H
+#define WO_ALLOC_PATTERN_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/collections/address_map.h"
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/pattern/private_pools.h"
+#include "cuda_replay/pattern/release_cause.h"
+#include "parsers/base/limits.h"
+
+/* An entry can make two requests, and so can each block that is pending at the start. */
+#define WO__REQUESTS_MAX (4 * WO_LIMIT_TRACE_ENTRIES)
+
+/* An address that was freed: what is freed there again was not alive at the start. */
+#define WO__GONE UINT32_MAX
+
+/* An instance that was alive at the start. */
+struct wo__early {
+  uint64_t address;
+  uint32_t instance;
+  bool is_pending;
+};
+
+struct wo__maker {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  struct wo_alloc_pattern *pattern;
+  struct wo_err *err;
+  struct wo_address_map used; /* instances that other streams used, as instructions tell */
+  struct wo_address_map live; /* address -> instance, also while it is pending; WO__GONE where one died */
+  struct {
+    struct wo__early *items;
+    size_t count, capacity;
+  } early;
+  struct {
+    uint32_t *items; /* completions that a retry brought about: instances, and their entries */
+    size_t count, capacity;
+  } held;
+  struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
+  size_t turns;                  /* of the readings, that were passed */
+  struct wo__release release;
+  struct wo__private_pools pools;
+  bool has_completed;  /* the recording tells when frees complete */
+  bool has_deferred;   /* some complete later than they were requested */
+  bool is_run_settled; /* it is known why the segments of the run under way are released */
+  bool is_retry;       /* by the retry of the request that follows */
+  size_t pending_count;
+};
+
+/* The instance that lives at an address, or NULL; *ret_instance is its index. */
+struct wo_instance *wo__instance_at(const struct wo__maker *maker, uint64_t address, uint32_t *ret_instance);
+
+/* Adds the instances that only the snapshot shows, once all entries are read. WO_E_NOMEM. */
+enum wo_status wo__make_untouched(struct wo__maker *maker);
+
+/* Moves the instances that were alive before the first entry to the front. WO_E_NOMEM. */
+enum wo_status wo__put_in_order(struct wo__maker *maker);
+
+#endif

@@ -1,0 +1,92 @@
+/* What an entry says comes first, then a capture on its stream, then the segment that holds its address. */
+#include "cuda_replay/pattern/private_pools.h"
+
+#include <assert.h>
+
+#include "cuda_replay/replay/start_backwards.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+static struct wo__private_segment *segment_at(const struct wo__private_pools *pools, uint64_t address) {
+  size_t low = 0, high = pools->segments.count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (pools->segments.items[middle].address <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return NULL;
+  struct wo__private_segment *const segment = &pools->segments.items[low - 1];
+  return address < segment->end ? segment : NULL;
+}
+
+/* Whether entries name their pool: then those without a name are of the default pool. */
+static bool names_pools(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->pool != WO_POOL_DEFAULT && wo__is_sized(entry->action)) return true;
+  }
+  return false;
+}
+
+/* A plain segment is of its pool since it was allocated; a mapped run, since its first byte was unmapped last. */
+static void date_segment(struct wo__private_pools *pools, const struct wo_trace_entry *entry, size_t index) {
+  const bool is_alloc = entry->action == WO_ACTION_SEGMENT_ALLOC;
+  if (!is_alloc && entry->action != WO_ACTION_SEGMENT_UNMAP) return;
+  struct wo__private_segment *const at = segment_at(pools, entry->address);
+  const bool has_begun = at && (is_alloc || at->address >= entry->address);
+  if (has_begun) at->since = index;
+}
+
+enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_trace *trace) {
+  *pools = (struct wo__private_pools){0};
+  if (names_pools(trace)) return WO_OK;
+  for (size_t i = 0; i < trace->segments.count; i++) {
+    const struct wo_trace_segment *const segment = &trace->segments.items[i];
+    if (segment->pool == WO_POOL_DEFAULT) continue;
+    if (!WO_VEC_RESERVE(&pools->segments, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+    pools->segments.items[pools->segments.count++] = (struct wo__private_segment){
+        .address = segment->address, .end = segment->address + segment->size_bytes, .pool = segment->pool};
+  }
+  for (size_t i = 0; i < trace->entries.count && pools->segments.count > 0; i++) {
+    date_segment(pools, &trace->entries.items[i], i);
+  }
+  return WO_OK;
+}
+
+/* More captures at a time than any program has are not followed: each allocation looks through them. */
+enum { CAPTURES_MAX = 64 };
+
+enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream) {
+  if (pools->captures.count >= CAPTURES_MAX) return WO_OK;
+  if (!WO_VEC_RESERVE(&pools->captures, 1, CAPTURES_MAX)) return WO_E_NOMEM;
+  pools->captures.items[pools->captures.count++] = (struct wo__capture){pool, stream};
+  return WO_OK;
+}
+
+void wo__private_pools_end(struct wo__private_pools *pools, uint32_t pool) {
+  size_t kept = 0;
+  for (size_t i = 0; i < pools->captures.count; i++) {
+    if (pools->captures.items[i].pool != pool) pools->captures.items[kept++] = pools->captures.items[i];
+  }
+  pools->captures.count = kept;
+}
+
+uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct wo_trace *trace, size_t index) {
+  assert(index < trace->entries.count);
+  const struct wo_trace_entry *const entry = &trace->entries.items[index];
+  if (entry->pool != WO_POOL_DEFAULT) return entry->pool;
+  for (size_t i = pools->captures.count; i > 0; i--) {
+    if (pools->captures.items[i - 1].stream == entry->stream) return pools->captures.items[i - 1].pool;
+  }
+  if (entry->action != WO_ACTION_ALLOC) return WO_POOL_DEFAULT;
+  const struct wo__private_segment *const segment = segment_at(pools, entry->address);
+  return segment && segment->since <= index ? segment->pool : WO_POOL_DEFAULT;
+}
+
+void wo__private_pools_done(struct wo__private_pools *pools) {
+  WO_VEC_DONE(&pools->segments);
+  WO_VEC_DONE(&pools->captures);
+}

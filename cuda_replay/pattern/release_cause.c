@@ -1,0 +1,117 @@
+/* The evidence, strongest first: the stack of the release names empty_cache; the request that follows failed; memory was mapped
+ * before and kept (an expandable attempt that failed half-way); the release has the stack of the allocation; the new segment
+ * would not have fitted. Without any of them it counts as empty_cache: then a run without a capacity gives what was recorded. */
+#include "cuda_replay/pattern/release_cause.h"
+
+#include <assert.h>
+
+/* ---- Entries ---- */
+
+static bool is_release(const struct wo_trace_entry *entry) {
+  return entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
+}
+
+static bool is_growth(const struct wo_trace_entry *entry) {
+  return entry->action == WO_ACTION_SEGMENT_ALLOC || entry->action == WO_ACTION_SEGMENT_MAP;
+}
+
+/* Whether an entry can stand between the releases of a call and its end. */
+static bool is_inside_call(const struct wo_trace_entry *entry) {
+  return is_release(entry) || is_growth(entry) || entry->action == WO_ACTION_FREE_COMPLETED ||
+         entry->action == WO_ACTION_UNKNOWN || entry->action == WO_ACTION_SNAPSHOT;
+}
+
+/* What only a recording tells that also tells each empty_cache(). */
+static bool is_instruction(const struct wo_trace_entry *entry) {
+  return entry->action == WO_ACTION_EMPTY_CACHE || entry->action == WO_ACTION_CAPTURE_BEGIN ||
+         entry->action == WO_ACTION_RECORD_STREAM;
+}
+
+/* ---- Capacity ---- */
+
+/* Reserved bytes before the first entry, from those at the end. Differences are counted modulo 2^64: a trace that contradicts its
+ * segments gives some number, and is refused elsewhere. */
+static uint64_t reserved_at_start(const struct wo_trace *trace) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < trace->segments.count; i++) bytes += trace->segments.items[i].size_bytes;
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (is_growth(entry)) bytes -= entry->size_bytes;
+    if (is_release(entry)) bytes += entry->size_bytes;
+  }
+  return trace->has_segments ? bytes : 0;
+}
+
+void wo__release_step(struct wo__release *release, const struct wo_trace_entry *entry) {
+  if (is_growth(entry)) release->reserved_bytes += entry->size_bytes;
+  if (is_release(entry)) release->reserved_bytes -= entry->size_bytes;
+}
+
+struct wo__release wo__release_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
+  struct wo__release release = {.recording = recording, .trace = trace, .reserved_bytes = reserved_at_start(trace)};
+  const uint64_t start_bytes = release.reserved_bytes;
+  uint64_t capacity = 0;
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    wo__release_step(&release, entry);
+    if (is_instruction(entry)) release.has_instructions = true;
+    /* An oom entry's address is what the device had free. */
+    if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
+    const uint64_t limit = release.reserved_bytes + entry->address;
+    if (limit >= entry->address && limit > capacity) capacity = limit;
+  }
+  if (capacity == 0) capacity = recording->capacity_bytes;
+  release.capacity_bytes = capacity > 0 ? capacity : UINT64_MAX;
+  release.reserved_bytes = start_bytes;
+  return release;
+}
+
+/* ---- The decision ---- */
+
+static bool names_empty_cache(const struct wo_recording *recording, uint32_t index) {
+  if (index == WO_NO_STACK) return false;
+  const struct wo_stack stack = recording->stacks.items[index];
+  for (uint32_t i = 0; i < stack.count; i++) {
+    const struct wo_frame *const frame = &recording->frames.items[recording->stack_frames.items[stack.first + i]];
+    if (wo_view_has(frame->function, "empty_cache") || wo_view_has(frame->function, "emptyCache")) return true;
+  }
+  return false;
+}
+
+/* Whether the call that holds entry `first` had mapped or allocated memory before. */
+static bool has_grown_before(const struct wo_trace *trace, size_t first) {
+  for (size_t i = first; i > 0 && is_inside_call(&trace->entries.items[i - 1]); i--) {
+    if (is_growth(&trace->entries.items[i - 1])) return true;
+  }
+  return false;
+}
+
+bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure) {
+  const struct wo_trace *const trace = release->trace;
+  const struct wo_trace_entry *const begin = &trace->entries.items[first];
+  assert(is_release(begin));
+  uint64_t grown_bytes = 0;
+  bool has_unmapped = false;
+  size_t end = first;
+  for (; end < trace->entries.count && is_inside_call(&trace->entries.items[end]); end++) {
+    if (is_growth(&trace->entries.items[end])) grown_bytes += trace->entries.items[end].size_bytes;
+    if (trace->entries.items[end].action == WO_ACTION_SEGMENT_UNMAP) has_unmapped = true;
+  }
+  *ret_is_sure = true;
+  if (end == trace->entries.count || names_empty_cache(release->recording, begin->stack)) return false;
+  const struct wo_trace_entry *const request = &trace->entries.items[end];
+  if (request->action == WO_ACTION_OOM) return true;
+  /* What unmapping leaves over can serve the request without growth; nothing else can. */
+  if (request->action != WO_ACTION_ALLOC || (grown_bytes == 0 && !has_unmapped)) return false;
+  if (release->has_instructions || has_grown_before(trace, first)) return true;
+  if (begin->stack != WO_NO_STACK && begin->stack == request->stack) return true;
+  *ret_is_sure = false;
+  if (release->capacity_bytes == UINT64_MAX) return false;
+  return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
+}
+
+enum wo__alone wo__release_alone(const struct wo__release *release) {
+  const struct wo_alloc_settings *const settings = &release->recording->settings;
+  if (settings->garbage_collection_threshold > 0) return WO__ALONE_OFTEN;
+  return settings->max_split_bytes != WO_SPLIT_UNLIMITED ? WO__ALONE_SELDOM : WO__ALONE_NEVER;
+}

@@ -1,0 +1,60 @@
+/* What plots show: one value for all of them (plot_svg.h, plot_term.h), and the choices that they share: order and names of
+ * classes, round axes, the height of the chart. Everything is borrowed from whoever made the course. Pure; any thread. */
+#ifndef WO_PLOT_H
+#define WO_PLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_replay/inspect/attribution.h"
+#include "cuda_replay/inspect/memory_over_time.h"
+#include "parsers/base/text.h"
+
+struct wo_plot {
+  const struct wo_alloc_pattern *pattern;         /* names of stacks, classes */
+  const struct wo_course *course;           /* its map may be empty */
+  const struct wo_attribution *attribution; /* of that map; NULL = not shown */
+  uint64_t capacity_bytes;                  /* what the allocator may take; 0 or UINT64_MAX = not known, no line */
+  struct wo_view title;                     /* any bytes; empty = a plain one */
+  struct wo_view subtitle;                  /* settings, version of torch; any bytes; may be empty */
+};
+
+/* The classes in the order in which they are stacked, WO_CLASS_COUNT_ of them: what lives longest is lowest. */
+const enum wo_alloc_class *wo_plot_class_order(void);
+
+/* What a class is called in a legend ("optimizer state"). Memory of unknown class is "allocated" when is_only, else "other". */
+const char *wo_plot_class_label(enum wo_alloc_class class_, bool is_only);
+
+/* Whether any moment of the course has bytes of that class / has bytes of a known class. */
+bool wo_plot_has_class(const struct wo_course *course, enum wo_alloc_class class_);
+bool wo_plot_has_classes(const struct wo_course *course);
+
+/* The map's segments in the order in which they are drawn: large pool first, then by size, largest first. count of them; the
+ * caller frees. NULL when memory is out (never for an empty map: that gives one unused element). */
+uint32_t *wo_plot_segment_order(const struct wo_segment_map *map);
+
+/* An axis from 0 to at least `most` in round steps: 1, 2 or 5 times a power of ten of its unit. */
+struct wo_plot_axis {
+  double step;      /* between two ticks; > 0 */
+  double top;       /* at or above most, a multiple of half a step */
+  double unit_size; /* value / unit_size is the number to write */
+  const char *unit; /* "GiB", "ms"; "" for counts */
+  int decimals;     /* of the numbers at ticks */
+};
+
+/* Axes of bytes / microseconds / counts with at most `ticks` steps (1 .. 20). most may be 0. */
+struct wo_plot_axis wo_plot_axis_bytes(double most, int ticks);
+struct wo_plot_axis wo_plot_axis_us(double most, int ticks);
+struct wo_plot_axis wo_plot_axis_count(double most, int ticks);
+
+/* Writes the number at a tick, with commas between thousands ("20,000"). Returns buf; cap at least 32. */
+char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap);
+
+/* Whether the capacity is known / is near enough to the peak to stand in the chart. */
+bool wo_plot_has_capacity(const struct wo_plot *plot);
+bool wo_plot_shows_capacity(const struct wo_plot *plot);
+
+/* The highest value that the chart must hold: reserved bytes, and the capacity when it is shown. */
+double wo_plot_most_bytes(const struct wo_plot *plot);
+
+#endif

@@ -1,0 +1,12 @@
+/* Plot as SVG: memory over time by class, fragmentation, the segment map at the peak, and the lines that asked for most. */
+#ifndef WO_PLOT_SVG_H
+#define WO_PLOT_SVG_H
+
+#include "cuda_replay/plot/plot.h"
+
+/* Appends one self-contained SVG document: no scripts, no fonts or files from elsewhere, light and dark by the reader's setting,
+ * texts escaped and cut. At most about 1 MiB however long the trace. Deterministic. Memory that is out shows in out->is_failed.
+ */
+void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out);
+
+#endif

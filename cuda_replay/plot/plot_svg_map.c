@@ -1,0 +1,439 @@
+/* The segment map as a picture: rows of equal size that segments are packed into, blocks in the colour of their class.
+ *
+ * A picture has fewer pixels than a map has blocks, so each row is drawn pixel by pixel: what takes most of a pixel gives it its
+ * colour, and blocks that take little of it leave a low tick, because those are the ones that pin a segment. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda_replay/plot/plot_svg_internal.h"
+#include "parsers/base/units.h"
+#include "parsers/base/vec.h"
+
+/* Pixels of a row, of the gap below it, and of a tick. Rows without the waste of packing, at
+ * most; and so many that they may become longer. Kinds of blocks: classes and pending.
+ * Tooltips at most, and the pixels that a shape must be wide to have one; to be outlined; to be parted from its neighbour. */
+enum {
+  PIXELS = WO_SVG_RIGHT - WO_SVG_LEFT,
+  ROW_HEIGHT = 12,
+  ROW_GAP = 3,
+  TICK_HEIGHT = 4,
+  ROWS_FULL = 24,
+  ROWS_FEW = 8,
+  KIND_PENDING = WO_CLASS_COUNT_,
+  KINDS,
+  TIPS_MAX = 400,
+  TIP_PIXELS = 8,
+  EDGE_PIXELS = 3,
+  PART_PIXELS = 5
+};
+
+#define FIRST_ROW_BYTES (UINT64_C(2) * 1024 * 1024)
+
+/* A part of a segment in one row. */
+struct piece {
+  uint32_t segment;
+  uint32_t row;
+  uint64_t offset_bytes; /* in the row */
+  uint64_t start;        /* address */
+  uint64_t size_bytes;
+};
+
+/* A row while it is filled. */
+struct row {
+  uint64_t used_bytes;
+  bool is_small;
+};
+
+struct packing {
+  const struct wo_segment_map *map;
+  uint64_t row_bytes;
+  struct {
+    struct piece *items;
+    size_t count, capacity;
+  } pieces;
+  struct {
+    struct row *items;
+    size_t count, capacity;
+  } rows;
+};
+
+/* ---- Packing ---- */
+
+/* Pieces of a row follow each other without gaps; outlines part them. */
+static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uint64_t start, uint64_t size_bytes) {
+  if (!WO_VEC_RESERVE(&packing->pieces, 1, UINT32_MAX)) return false;
+  packing->pieces.items[packing->pieces.count++] = (struct piece){.segment = segment,
+                                                                  .row = (uint32_t)row,
+                                                                  .offset_bytes = packing->rows.items[row].used_bytes,
+                                                                  .start = start,
+                                                                  .size_bytes = size_bytes};
+  packing->rows.items[row].used_bytes += size_bytes;
+  assert(packing->rows.items[row].used_bytes <= packing->row_bytes);
+  return true;
+}
+
+/* The first row of its pool with enough room; a new one otherwise. Segments longer than a row begin a new one each time. */
+static bool pack_segment(struct packing *packing, uint32_t index) {
+  const struct wo_map_segment *const segment = &packing->map->segments.items[index];
+  uint64_t start = segment->address;
+  uint64_t left_bytes = segment->size_bytes;
+  while (left_bytes > 0) {
+    const uint64_t size_bytes = left_bytes < packing->row_bytes ? left_bytes : packing->row_bytes;
+    size_t row = segment->size_bytes > packing->row_bytes ? packing->rows.count : 0;
+    for (; row < packing->rows.count; row++) {
+      const struct row *const known = &packing->rows.items[row];
+      if (known->is_small == segment->is_small && packing->row_bytes - known->used_bytes >= size_bytes) break;
+    }
+    if (row == packing->rows.count) {
+      if (!WO_VEC_RESERVE(&packing->rows, 1, UINT32_MAX)) return false;
+      packing->rows.items[packing->rows.count++] = (struct row){.is_small = segment->is_small};
+    }
+    if (!add_piece(packing, index, row, start, size_bytes)) return false;
+    start += size_bytes;
+    left_bytes -= size_bytes;
+  }
+  return true;
+}
+
+/* As they are drawn: row by row. */
+static int compare_pieces(const void *left, const void *right) {
+  const struct piece *const a = left;
+  const struct piece *const b = right;
+  if (a->row != b->row) return a->row < b->row ? -1 : 1;
+  return a->offset_bytes < b->offset_bytes ? -1 : a->offset_bytes > b->offset_bytes;
+}
+
+/* A power of two: short enough for a readable number of rows; where there is a choice, as long as the largest segment. */
+static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t largest_bytes) {
+  uint64_t row_bytes = FIRST_ROW_BYTES;
+  while (map->reserved_bytes / row_bytes >= ROWS_FULL) row_bytes *= 2;
+  while (row_bytes < largest_bytes && map->reserved_bytes / (2 * row_bytes) >= ROWS_FEW) row_bytes *= 2;
+  return row_bytes;
+}
+
+/* First fit over segments that fall in size leaves little room unused at the ends of rows. */
+static bool pack(struct packing *packing) {
+  uint32_t *const order = wo_plot_segment_order(packing->map);
+  uint64_t largest_bytes = 0;
+  bool is_whole = order != NULL;
+  for (size_t i = 0; i < packing->map->segments.count; i++) {
+    const uint64_t size_bytes = packing->map->segments.items[i].size_bytes;
+    if (size_bytes > largest_bytes) largest_bytes = size_bytes;
+  }
+  packing->row_bytes = choose_row_bytes(packing->map, largest_bytes);
+  for (size_t i = 0; i < packing->map->segments.count && is_whole; i++) is_whole = pack_segment(packing, order[i]);
+  if (is_whole) qsort(packing->pieces.items, packing->pieces.count, sizeof *packing->pieces.items, compare_pieces);
+  free(order);
+  return is_whole;
+}
+
+/* ---- Drawing ---- */
+
+/* What is drawn, one path for each: shapes of one colour together keep the document small. */
+struct drawing {
+  struct wo_svg_page *page;
+  const struct packing *packing;
+  double top;
+  double covered[KINDS][PIXELS]; /* of one row: the part of each pixel that blocks of a kind take, 0 .. 1 */
+  struct wo_text kinds[KINDS];
+  struct wo_text ground;
+  struct wo_text edges;
+  struct wo_text parts;
+  struct wo_text tips;
+  size_t tip_count;
+};
+
+/* Rows are numbered from above. */
+static double row_y(const struct drawing *drawing, uint32_t row) {
+  return drawing->top + row * (double)(ROW_HEIGHT + ROW_GAP);
+}
+
+static double pixels_of(const struct drawing *drawing, uint64_t bytes) {
+  return (double)bytes * PIXELS / (double)drawing->packing->row_bytes;
+}
+
+/* Relative commands: about half of the bytes of four absolute points. */
+static void add_box(struct wo_text *out, double x, double y, double width, double height) {
+  wo_text_add(out, "M");
+  wo_svg_number(out, x);
+  wo_text_add(out, ",");
+  wo_svg_number(out, y);
+  wo_text_add(out, "h");
+  wo_svg_number(out, width);
+  wo_text_add(out, "v");
+  wo_svg_number(out, height);
+  wo_text_add(out, "h");
+  wo_svg_number(out, -width);
+  wo_text_add(out, "z");
+}
+
+/* Adds the part of each pixel that lies between two places of the row. */
+static void cover(double *pixels, double from, double to) {
+  assert(from >= 0 && from <= to && to < PIXELS + 0.5); /* halves: sums of doubles */
+  const int last = (int)to < PIXELS - 1 ? (int)to : PIXELS - 1;
+  for (int i = (int)from; i <= last; i++) {
+    const double start = from > i ? from : i;
+    const double end = to < i + 1 ? to : i + 1;
+    if (end > start) pixels[i] += end - start;
+  }
+}
+
+/* Opens an invisible shape whose tooltip the caller writes and closes with close_tip. False when there are enough. */
+static bool open_tip(struct drawing *drawing, double x, double y, double width) {
+  if (width < TIP_PIXELS || drawing->tip_count >= TIPS_MAX) return false;
+  drawing->tip_count++;
+  wo_text_add(&drawing->tips, "<path class=\"tip\" d=\"");
+  add_box(&drawing->tips, x, y, width, ROW_HEIGHT);
+  wo_text_add(&drawing->tips, "\"><title>");
+  return true;
+}
+
+static void close_tip(struct drawing *drawing) {
+  wo_text_add(&drawing->tips, "</title></path>\n");
+}
+
+static void add_bytes(struct wo_text *out, uint64_t bytes) {
+  char text[32];
+  wo_text_add(out, "%s", wo_units_bytes_text((double)bytes, text, sizeof text));
+}
+
+/* What a reader wants of a block that caught the eye: how much, what for, and which line asked. */
+static void tell_block(struct drawing *drawing, const struct wo_map_block *block) {
+  const struct wo_alloc_pattern *const pattern = drawing->page->plot->pattern;
+  struct wo_text *const out = &drawing->tips;
+  add_bytes(out, block->size_bytes);
+  if (block->state == WO_BLOCK_FREE) wo_text_add(out, " free");
+  if (block->state == WO_BLOCK_PENDING) wo_text_add(out, " waiting for another stream");
+  if (block->instance >= pattern->instances.count) return;
+  const struct wo_instance *const instance = &pattern->instances.items[block->instance];
+  if (instance->class_ != WO_CLASS_UNKNOWN && instance->class_ < WO_CLASS_COUNT_) {
+    wo_text_add(out, " %s", wo_plot_class_label((enum wo_alloc_class)instance->class_, false));
+  }
+  const struct wo_stack_sites sites = wo_stack_sites(pattern->recording, NULL, instance->stack);
+  if (sites.asker == WO_NO_FRAME) return;
+  const struct wo_frame *const frame = &pattern->recording->frames.items[sites.asker];
+  wo_text_add(out, ": ");
+  wo_svg_escape(out, wo_frame_function_name(frame), 60);
+  wo_text_add(out, " ");
+  wo_svg_escape(out, wo_frame_file_name(frame), 60);
+  wo_text_add(out, ":%u", frame->line);
+}
+
+/* Its address is how other tools name it. */
+static void tell_segment(struct drawing *drawing, const struct wo_map_segment *segment) {
+  struct wo_text *const out = &drawing->tips;
+  uint64_t free_bytes = 0;
+  for (uint32_t i = 0; i < segment->block_count; i++) {
+    const struct wo_map_block *const block = &drawing->packing->map->blocks.items[segment->first_block + i];
+    if (block->state == WO_BLOCK_FREE) free_bytes += block->size_bytes;
+  }
+  wo_text_add(out, "segment 0x%llx: ", (unsigned long long)segment->address);
+  add_bytes(out, segment->size_bytes);
+  wo_text_add(out, " (%s pool%s), ", segment->is_small ? "small" : "large", segment->is_expandable ? ", expandable" : "");
+  add_bytes(out, free_bytes);
+  wo_text_add(out, " free, %u block%s", segment->block_count, segment->block_count == 1 ? "" : "s");
+}
+
+/* One block, or the part of it that lies in the piece. */
+static void draw_block(struct drawing *drawing, const struct piece *piece, const struct wo_map_block *block) {
+  const struct wo_alloc_pattern *const pattern = drawing->page->plot->pattern;
+  const uint64_t piece_end = piece->start + piece->size_bytes;
+  const uint64_t block_end = block->address + block->size_bytes;
+  const uint64_t start = block->address > piece->start ? block->address : piece->start;
+  const uint64_t end = block_end < piece_end ? block_end : piece_end;
+  const double from = pixels_of(drawing, piece->offset_bytes + (start - piece->start));
+  const double to = pixels_of(drawing, piece->offset_bytes + (end - piece->start));
+  const double y = row_y(drawing, piece->row);
+  if (block->state != WO_BLOCK_FREE) {
+    unsigned kind = block->instance < pattern->instances.count ? pattern->instances.items[block->instance].class_ : 0U;
+    if (kind >= WO_CLASS_COUNT_) kind = WO_CLASS_UNKNOWN;
+    if (block->state == WO_BLOCK_PENDING) kind = KIND_PENDING;
+    cover(drawing->covered[kind], from, to);
+  }
+  if (to - from >= PART_PIXELS && end < piece_end) {
+    wo_text_add(&drawing->parts, "M");
+    wo_svg_number(&drawing->parts, WO_SVG_LEFT + to);
+    wo_text_add(&drawing->parts, ",");
+    wo_svg_number(&drawing->parts, y);
+    wo_text_add(&drawing->parts, "v%d", ROW_HEIGHT);
+  }
+  if (open_tip(drawing, WO_SVG_LEFT + from, y, to - from)) {
+    tell_block(drawing, block);
+    close_tip(drawing);
+  }
+}
+
+/* The first block of the segment that ends above `address`; blocks lie by address. */
+static uint32_t first_block_at(const struct wo_segment_map *map, const struct wo_map_segment *segment, uint64_t address) {
+  uint32_t low = segment->first_block;
+  uint32_t high = segment->first_block + segment->block_count;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    const struct wo_map_block *const block = &map->blocks.items[middle];
+    if (block->address + block->size_bytes <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Blocks are drawn into the pixels of the row; the outline and the ground belong to the segment. */
+static void draw_piece(struct drawing *drawing, const struct piece *piece) {
+  const struct wo_segment_map *const map = drawing->packing->map;
+  const struct wo_map_segment *const segment = &map->segments.items[piece->segment];
+  const double x = WO_SVG_LEFT + pixels_of(drawing, piece->offset_bytes);
+  const double y = row_y(drawing, piece->row);
+  const double width = pixels_of(drawing, piece->size_bytes);
+  add_box(&drawing->ground, x, y, width, ROW_HEIGHT);
+  if (width >= EDGE_PIXELS) add_box(&drawing->edges, x, y, width, ROW_HEIGHT);
+  if (open_tip(drawing, x, y, width)) {
+    tell_segment(drawing, segment);
+    close_tip(drawing);
+  }
+  const uint32_t end = segment->first_block + segment->block_count;
+  for (uint32_t i = first_block_at(map, segment, piece->start); i < end; i++) {
+    if (map->blocks.items[i].address >= piece->start + piece->size_bytes) break;
+    draw_block(drawing, piece, &map->blocks.items[i]);
+  }
+}
+
+/* What a pixel of the row shows: kind + 1, negative for a tick; 0 for nothing. */
+static int shown_at(const struct drawing *drawing, int pixel) {
+  double sum = 0;
+  int most = 0;
+  assert(pixel >= 0 && pixel < PIXELS);
+  for (int k = 0; k < KINDS; k++) {
+    sum += drawing->covered[k][pixel];
+    if (drawing->covered[k][pixel] > drawing->covered[most][pixel]) most = k;
+  }
+  return sum <= 0 ? 0 : sum >= 0.5 ? most + 1 : -(most + 1);
+}
+
+/* Neighbouring pixels that show the same become one shape, and the row begins anew. */
+static void draw_row(struct drawing *drawing, uint32_t row) {
+  const double y = row_y(drawing, row);
+  for (int from = 0, to = 0; from < PIXELS; from = to) {
+    const int shown = shown_at(drawing, from);
+    for (to = from + 1; to < PIXELS && shown_at(drawing, to) == shown;) to++;
+    if (shown > 0) add_box(&drawing->kinds[shown - 1], WO_SVG_LEFT + from, y, to - from, ROW_HEIGHT);
+    if (shown < 0) {
+      add_box(&drawing->kinds[-shown - 1], WO_SVG_LEFT + from, y + ROW_HEIGHT - TICK_HEIGHT, to - from, TICK_HEIGHT);
+    }
+  }
+  memset(drawing->covered, 0, sizeof drawing->covered);
+}
+
+/* The pool is named where it begins. */
+static void draw_rows(struct drawing *drawing) {
+  const struct packing *const packing = drawing->packing;
+  size_t piece = 0;
+  for (uint32_t row = 0; row < packing->rows.count; row++) {
+    for (; piece < packing->pieces.count && packing->pieces.items[piece].row == row; piece++) {
+      draw_piece(drawing, &packing->pieces.items[piece]);
+    }
+    draw_row(drawing, row);
+    const bool is_small = packing->rows.items[row].is_small;
+    if (row > 0 && packing->rows.items[row - 1].is_small == is_small) continue;
+    wo_svg_text(drawing->page->out, WO_SVG_LEFT - 6, row_y(drawing, row) + 10, "s m r",
+                is_small ? WO_VIEW("small") : WO_VIEW("large"), 8);
+  }
+}
+
+/* Writes a path of everything collected in `text`, and releases that. */
+static void add_path(struct drawing *drawing, const char *attributes, struct wo_text *text) {
+  struct wo_text *const out = drawing->page->out;
+  if (text->len > 0) {
+    wo_text_add(out, "<path %s d=\"", attributes);
+    wo_text_add_view(out, (struct wo_view){text->ptr, text->len});
+    wo_text_add(out, "\"/>\n");
+  }
+  out->is_failed = out->is_failed || text->is_failed;
+  wo_text_done(text);
+}
+
+/* Ground first, blocks over it, outlines above; tooltips last, or they would be covered. */
+static void add_paths(struct drawing *drawing) {
+  struct wo_text *const out = drawing->page->out;
+  char attributes[32];
+  add_path(drawing, "fill=\"url(#hatch)\"", &drawing->ground);
+  for (int k = 0; k < KINDS; k++) {
+    snprintf(attributes, sizeof attributes, k == KIND_PENDING ? "class=\"pending\"" : "class=\"c%d\"", k);
+    add_path(drawing, attributes, &drawing->kinds[k]);
+  }
+  add_path(drawing, "class=\"part\"", &drawing->parts);
+  add_path(drawing, "class=\"edge\"", &drawing->edges);
+  wo_text_add_view(out, (struct wo_view){drawing->tips.ptr, drawing->tips.len});
+  out->is_failed = out->is_failed || drawing->tips.is_failed;
+  wo_text_done(&drawing->tips);
+}
+
+/* ---- The panel ---- */
+
+/* Says at which moment this was, and how much a row is. */
+static void add_heading(struct wo_svg_page *page, const struct packing *packing) {
+  const struct wo_course *const course = page->plot->course;
+  char place[80];
+  char heading[128];
+  char reserved[32];
+  char row[32];
+  char more[160];
+  const bool is_state = course->moment == WO_MOMENT_STATE;
+  wo__svg_place_text(&course->moment_at, place, sizeof place);
+  snprintf(heading, sizeof heading, "Segments %s %s",
+           is_state                          ? "when the snapshot was taken"
+           : course->moment == WO_MOMENT_OOM ? "when memory ran out, at"
+                                             : "at the peak,",
+           is_state ? "" : place);
+  wo_units_bytes_text((double)packing->map->reserved_bytes, reserved, sizeof reserved);
+  const bool is_gib = packing->row_bytes >= UINT64_C(1) << 30; /* a power of two */
+  snprintf(row, sizeof row, "%llu %s", (unsigned long long)(packing->row_bytes >> (is_gib ? 30 : 20)), is_gib ? "GiB" : "MiB");
+  snprintf(more, sizeof more, "%zu segments, %s; a full row is %s; hatched is free", packing->map->segments.count, reserved, row);
+  wo__svg_heading(page, wo_view_of(heading), wo_view_of(more));
+}
+
+/* "in use 23.01 GiB + slack ... = reserved". */
+static void add_use(struct wo_svg_page *page) {
+  const struct wo_attribution *const attribution = page->plot->attribution;
+  struct wo_text text = {0};
+  if (!attribution) return;
+  const struct wo_segment_use *const use = &attribution->use;
+  add_bytes(&text, use->reserved_bytes);
+  wo_text_add(&text, " reserved = ");
+  add_bytes(&text, use->live_bytes);
+  wo_text_add(&text, " in use + ");
+  add_bytes(&text, use->slack_bytes);
+  wo_text_add(&text, " rounding and rests + ");
+  add_bytes(&text, use->pinned_free_bytes);
+  wo_text_add(&text, " free beside blocks in use + ");
+  add_bytes(&text, use->releasable_bytes);
+  wo_text_add(&text, " that can be released");
+  page->y += 18;
+  wo_svg_text(page->out, WO_SVG_LEFT, page->y, "", (struct wo_view){text.ptr, text.len}, 200);
+  page->out->is_failed = page->out->is_failed || text.is_failed;
+  wo_text_done(&text);
+}
+
+/* An allocator without memory has no map: the panel is left out. */
+void wo__svg_map_panel(struct wo_svg_page *page) {
+  struct packing packing = {.map = &page->plot->course->map};
+  if (packing.map->segments.count == 0) return;
+  struct drawing *const drawing = calloc(1, sizeof *drawing);
+  if (drawing && pack(&packing)) {
+    drawing->page = page;
+    drawing->packing = &packing;
+    add_heading(page, &packing);
+    drawing->top = page->y;
+    draw_rows(drawing);
+    add_paths(drawing);
+    page->y = row_y(drawing, (uint32_t)packing.rows.count) - ROW_GAP;
+    add_use(page);
+  } else {
+    page->out->is_failed = true;
+  }
+  WO_VEC_DONE(&packing.pieces);
+  WO_VEC_DONE(&packing.rows);
+  free(drawing);
+}

@@ -1,0 +1,178 @@
+/* Writing SVG. Text is decoded here once more, stricter than for terminals: one forbidden character makes a whole document
+ * unreadable. */
+#include "cuda_replay/plot/svg.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define REPLACEMENT "\xEF\xBF\xBD"
+#define ELLIPSIS "\xE2\x80\xA6"
+
+/* ---- Text ---- */
+
+/* Reads a character's code, 0 for a byte that is not part of a well-formed one. */
+static uint32_t code_of(struct wo_view text, size_t len) {
+  const unsigned char lead = (unsigned char)text.ptr[0];
+  uint32_t code = len == 1 ? lead : lead & (0x7FU >> len);
+  for (size_t i = 1; i < len; i++) code = code << 6 | ((unsigned char)text.ptr[i] & 0x3FU);
+  static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  assert(len >= 1 && len <= 4);
+  return (len == 1 && lead >= 0x80) || code < smallest[len] || code > 0x10FFFF ? 0 : code;
+}
+
+/* Whether a reader may meet the character: allowed by XML 1.0, no control, and no mark that would turn what stands around it. */
+static bool is_plain(uint32_t code) {
+  if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
+  if (code >= 0xD800 && code <= 0xDFFF) return false;
+  if ((code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069)) return false;
+  return code != 0xFFFE && code != 0xFFFF;
+}
+
+/* All five are escaped everywhere: one rule for data and for attributes. */
+static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) {
+  switch (code) {
+  case '&':
+    wo_text_add_view(out, WO_VIEW("&amp;"));
+    return;
+  case '<':
+    wo_text_add_view(out, WO_VIEW("&lt;"));
+    return;
+  case '>':
+    wo_text_add_view(out, WO_VIEW("&gt;"));
+    return;
+  case '"':
+    wo_text_add_view(out, WO_VIEW("&quot;"));
+    return;
+  case '\'':
+    wo_text_add_view(out, WO_VIEW("&#39;"));
+    return;
+  default:
+    wo_text_add_view(out, is_plain(code) ? one : WO_VIEW(REPLACEMENT));
+  }
+}
+
+/* Cut by characters and not by bytes, so that no character is torn. */
+void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars) {
+  size_t at = 0;
+  size_t columns = 0;
+  for (size_t chars = 0; at < text.len; chars++) {
+    const struct wo_view rest = wo_view_skip(text, at);
+    const size_t len = wo_text_char(rest, &columns);
+    if (chars + 1 >= max_chars && len < rest.len) {
+      wo_text_add_view(out, WO_VIEW(ELLIPSIS));
+      return;
+    }
+    escape_char(out, wo_view_sub(rest, 0, len), code_of(rest, len));
+    at += len;
+  }
+}
+
+/* Widths of a sans-serif font, by kind of letter: enough to place legends side by side. */
+double wo_svg_text_width(struct wo_view text) {
+  double width = 0;
+  for (size_t i = 0; i < text.len; i++) {
+    const char c = text.ptr[i];
+    if ((c & 0xC0) == 0x80) continue; /* goes on with a character that was counted */
+    const bool is_narrow =
+        c == 'i' || c == 'l' || c == 'j' || c == 't' || c == 'f' || c == '.' || c == ',' || c == ' ' || c == ':';
+    const bool is_wide = c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == 'G' || c == 'O';
+    width += is_narrow ? 4.0 : is_wide ? 10.0 : 7.2;
+  }
+  return width;
+}
+
+/* ---- Shapes ---- */
+
+/* A tenth of a pixel is finer than any screen shows, and a third of the bytes of a full number. */
+void wo_svg_number(struct wo_text *out, double value) {
+  assert(isfinite(value));
+  const double tenths = floor(value * 10 + 0.5);
+  const long long whole = (long long)tenths;
+  const char *const sign = whole < 0 ? "-" : "";
+  const long long size = whole < 0 ? -whole : whole;
+  if (size % 10 == 0) {
+    wo_text_add(out, "%s%lld", sign, size / 10);
+  } else {
+    wo_text_add(out, "%s%lld.%lld", sign, size / 10, size % 10);
+  }
+}
+
+/* A coordinate as an attribute. */
+static void attribute(struct wo_text *out, const char *name, double value) {
+  wo_text_add(out, " %s=\"", name);
+  wo_svg_number(out, value);
+  wo_text_add(out, "\"");
+}
+
+void wo_svg_text(struct wo_text *out, double x, double y, const char *classes, struct wo_view text, size_t max_chars) {
+  wo_text_add(out, "<text class=\"%s\"", classes);
+  attribute(out, "x", x);
+  attribute(out, "y", y);
+  wo_text_add(out, ">");
+  wo_svg_escape(out, text, max_chars);
+  wo_text_add(out, "</text>\n");
+}
+
+void wo_svg_rect(struct wo_text *out, double x, double y, double width, double height, const char *classes) {
+  wo_text_add(out, "<rect class=\"%s\"", classes);
+  attribute(out, "x", x);
+  attribute(out, "y", y);
+  attribute(out, "width", width);
+  attribute(out, "height", height);
+  wo_text_add(out, "/>\n");
+}
+
+/* A command with a point: "M12,3.5". */
+static void point(struct wo_text *out, const char *command, double x, double y) {
+  wo_text_add(out, "%s", command);
+  wo_svg_number(out, x);
+  wo_text_add(out, ",");
+  wo_svg_number(out, y);
+}
+
+void wo_svg_line(struct wo_text *out, double x1, double y1, double x2, double y2, const char *classes) {
+  wo_text_add(out, "<path class=\"%s\" d=\"", classes);
+  point(out, "M", x1, y1);
+  point(out, "L", x2, y2);
+  wo_text_add(out, "\"/>\n");
+}
+
+/* ---- Steps ---- */
+
+/* Whether two coordinates are written the same. */
+static bool are_same(double a, double b) {
+  return floor(a * 10 + 0.5) == floor(b * 10 + 0.5);
+}
+
+/* A command with one coordinate: "H12". */
+static void move(struct wo_text *out, const char *command, double value) {
+  wo_text_add(out, "%s", command);
+  wo_svg_number(out, value);
+}
+
+/* Written only where the value changes by what can be seen: flat stretches cost nothing. */
+void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t count) {
+  assert(count > 0);
+  point(out, "M", x[0], y[0]);
+  for (size_t i = 1; i < count; i++) {
+    if (are_same(y[i], y[i - 1])) continue;
+    move(out, "H", x[i]);
+    move(out, "V", y[i]);
+  }
+  move(out, "H", x[count]);
+}
+
+/* Begins at the height of the last step: the caller stands at its right end. */
+void wo_svg_steps_back(struct wo_text *out, const double *x, const double *y, size_t count) {
+  assert(count > 0);
+  move(out, "V", y[count - 1]);
+  for (size_t i = count - 1; i > 0; i--) {
+    if (are_same(y[i], y[i - 1])) continue;
+    move(out, "H", x[i]);
+    move(out, "V", y[i - 1]);
+  }
+  move(out, "H", x[0]);
+}

@@ -1,0 +1,282 @@
+/* Arming a command for recording: folders, one file, environment, exec (record.h). What happens inside of Python is the business
+ * of record_sitecustomize.py; the two meet in the WHYOOM_RECORD_* variables. */
+#include "cuda_replay/record/record.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cuda_replay/record/record_text.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/number.h"
+
+#define OUTPUT_DEFAULT "whyoom-traces"
+#define FOLDER_NAME ".whyoom-record" /* record_sitecustomize.py takes it out of sys.path by this name */
+
+/* ---- Options ---- */
+
+struct wo_record_settings wo_record_defaults(void) {
+  return (struct wo_record_settings){.output = NULL, .entries = WO_RECORD_ENTRIES_DEFAULT};
+}
+
+/* The place of a word in a list of `count`; `count` when it is not there. */
+static size_t find_word(struct wo_view word, const char *const *words, size_t count) {
+  size_t i = 0;
+  while (i < count && !wo_view_is(word, words[i])) i++;
+  return i;
+}
+
+static const char *const stacks_names[] = {
+    [WO_RECORD_STACKS_PYTHON] = "python", [WO_RECORD_STACKS_ALL] = "all", [WO_RECORD_STACKS_NONE] = "none"};
+static const char *const at_exit_names[] = {
+    [WO_RECORD_EXIT_ALWAYS] = "always", [WO_RECORD_EXIT_OOM] = "oom", [WO_RECORD_EXIT_NEVER] = "never"};
+
+static enum wo_status read_entries(struct wo_record_settings *settings, struct wo_view value, struct wo_err *err) {
+  struct wo_view rest = value;
+  uint64_t entries = 0;
+  if (wo_number_u64(&rest, WO_LIMIT_TRACE_ENTRIES, &entries) != WO_OK || rest.len > 0 || entries == 0)
+    return wo_err_set(err, WO_E_USAGE, "--entries wants a number from 1 to %zu, not '%.*s'", WO_LIMIT_TRACE_ENTRIES,
+                      (int)(value.len < 80 ? value.len : 80), value.ptr);
+  settings->entries = (size_t)entries;
+  return WO_OK;
+}
+
+enum wo_status wo_record_option(struct wo_record_settings *settings, struct wo_view name, struct wo_view value,
+                                struct wo_err *err) {
+  assert(settings != NULL && name.ptr != NULL);
+  const int shown = (int)(value.len < 80 ? value.len : 80);
+  if (wo_view_is(name, "entries")) return read_entries(settings, value, err);
+  if (wo_view_is(name, "no-stacks")) {
+    settings->stacks = WO_RECORD_STACKS_NONE;
+    return WO_OK;
+  }
+  if (wo_view_is(name, "stacks")) {
+    const size_t choice = find_word(value, stacks_names, WO_RECORD_STACKS_NONE);
+    if (choice == WO_RECORD_STACKS_NONE)
+      return wo_err_set(err, WO_E_USAGE, "--stacks wants python or all, not '%.*s'", shown, value.ptr);
+    settings->stacks = (enum wo_record_stacks)choice;
+    return WO_OK;
+  }
+  assert(wo_view_is(name, "at-exit"));
+  const size_t choice = find_word(value, at_exit_names, WO_RECORD_EXIT_NEVER + 1);
+  if (choice > WO_RECORD_EXIT_NEVER)
+    return wo_err_set(err, WO_E_USAGE, "--at-exit wants always, oom or never, not '%.*s'", shown, value.ptr);
+  settings->at_exit = (enum wo_record_at_exit)choice;
+  return WO_OK;
+}
+
+/* ---- Folders and the file ---- */
+
+static enum wo_status io_error(struct wo_err *err, const char *path) {
+  return wo_err_set(err, WO_E_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Makes a folder and those above it, as mkdir -p; path is changed for the time of the call. What cannot be made above shows at
+ * the last one. */
+static enum wo_status make_folders(char *path, struct wo_err *err) {
+  assert(path[0] != '\0');
+  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    (void)mkdir(path, 0777);
+    *slash = '/';
+  }
+  struct stat found;
+  if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_error(err, path);
+  if (stat(path, &found) != 0) return io_error(err, path);
+  if (!S_ISDIR(found.st_mode)) return wo_err_set(err, WO_E_IO, "%s: is no folder; choose another one with -o", path);
+  return WO_OK;
+}
+
+/* Whether the output folder, an absolute path, can hold what is recorded. PYTHONPATH has no way to write a colon. */
+static enum wo_status check_output(const char *path, struct wo_err *err) {
+  if (strchr(path, ':') != NULL)
+    return wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", path);
+  return access(path, W_OK | X_OK) == 0 ? WO_OK : io_error(err, path);
+}
+
+/* Makes the output folder and gives it as an absolute path without links, which the caller frees: the command may change its
+ * folder. NULL with *err filled where that fails. */
+static char *make_output(const char *output, struct wo_err *err) {
+  char *const wanted = strdup(output);
+  if (wanted == NULL) {
+    wo_err_set(err, WO_E_NOMEM, "out of memory");
+    return NULL;
+  }
+  char *path = NULL;
+  if (make_folders(wanted, err) == WO_OK) {
+    path = realpath(wanted, NULL);
+    if (path == NULL) io_error(err, output);
+  }
+  free(wanted);
+  if (path != NULL && check_output(path, err) != WO_OK) {
+    free(path);
+    path = NULL;
+  }
+  return path;
+}
+
+/* Python runs what lies in this folder, so that it must be ours alone: in a folder that all may write to, someone else could have
+ * made it first. */
+static enum wo_status make_private_folder(const char *path, struct wo_err *err) {
+  struct stat found;
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return io_error(err, path);
+  if (lstat(path, &found) != 0) return io_error(err, path);
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return wo_err_set(err, WO_E_IO, "%s: is no folder that only you can write to; choose another one with -o", path);
+  return WO_OK;
+}
+
+static bool write_all(int file, const char *bytes, size_t count) {
+  while (count > 0) {
+    const ssize_t written = write(file, bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes += written;
+    count -= (size_t)written;
+  }
+  return true;
+}
+
+/* Other tasks of the job write the same file at the same time, and Python may be reading it: it is put in place whole. */
+static enum wo_status write_script(const char *folder, struct wo_err *err) {
+  struct wo_text final = {0};
+  struct wo_text fresh = {0};
+  enum wo_status status = WO_OK;
+  wo_text_add(&final, "%s/sitecustomize.py", folder);
+  wo_text_add(&fresh, "%s/new.XXXXXX", folder);
+  if (final.is_failed || fresh.is_failed) {
+    status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+  } else {
+    const int file = mkstemp(fresh.ptr);
+    bool is_good = file >= 0 && write_all(file, wo__record_text, wo__record_text_bytes);
+    if (file >= 0 && close(file) != 0) is_good = false;
+    if (!is_good || rename(fresh.ptr, final.ptr) != 0) {
+      status = io_error(err, folder);
+      if (file >= 0) unlink(fresh.ptr);
+    }
+  }
+  wo_text_done(&final);
+  wo_text_done(&fresh);
+  return status;
+}
+
+/* ---- Environment ---- */
+
+/* What groups the files of one run: the job of the scheduler, else this process, which the command goes on as. */
+static void add_job(struct wo_text *job) {
+  static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const char *const value = getenv(variables[i]);
+    if (value == NULL || value[0] == '\0') continue;
+    wo_text_add(job, "%s", value);
+    return;
+  }
+  wo_text_add(job, "pid%ld", (long)getpid());
+}
+
+/* An empty PYTHONPATH is none; an empty entry would mean the working folder. A folder of ours that stands there already (a
+ * recording within a recording) is not repeated. */
+static void add_python_path(struct wo_text *path, const char *folder) {
+  struct wo_view rest = wo_view_of(getenv("PYTHONPATH"));
+  wo_text_add(path, "%s", folder);
+  if (wo_view_starts(rest, folder) && (rest.len == strlen(folder) || rest.ptr[strlen(folder)] == ':'))
+    rest = wo_view_skip(rest, strlen(folder) + 1);
+  if (rest.len > 0) {
+    wo_text_add(path, ":");
+    wo_text_add_view(path, rest);
+  }
+}
+
+/* PYTHONPATH is set last: without it the others mean nothing. */
+static enum wo_status set_environment(const struct wo_record_settings *settings, const char *output, const char *folder,
+                                      struct wo_err *err) {
+  struct wo_text job = {0};
+  struct wo_text entries = {0};
+  struct wo_text path = {0};
+  add_job(&job);
+  wo_text_add(&entries, "%zu", settings->entries);
+  add_python_path(&path, folder);
+  bool is_set = !job.is_failed && !entries.is_failed && !path.is_failed;
+  is_set = is_set && setenv("WHYOOM_RECORD_DIR", output, 1) == 0 && setenv("WHYOOM_RECORD_JOB", job.ptr, 1) == 0 &&
+           setenv("WHYOOM_RECORD_ENTRIES", entries.ptr, 1) == 0 &&
+           setenv("WHYOOM_RECORD_STACKS", stacks_names[settings->stacks], 1) == 0 &&
+           setenv("WHYOOM_RECORD_AT_EXIT", at_exit_names[settings->at_exit], 1) == 0 &&
+           (!settings->is_verbose || setenv("WHYOOM_RECORD_VERBOSE", "1", 1) == 0) && setenv("PYTHONPATH", path.ptr, 1) == 0;
+  wo_text_done(&job);
+  wo_text_done(&entries);
+  wo_text_done(&path);
+  return is_set ? WO_OK : wo_err_set(err, WO_E_NOMEM, "out of memory");
+}
+
+enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err) {
+  assert(settings != NULL && settings->entries > 0 && settings->entries <= WO_LIMIT_TRACE_ENTRIES);
+  assert(err != NULL);
+  struct wo_text folder = {0};
+  enum wo_status status = WO_OK;
+  char *const output = make_output(settings->output != NULL ? settings->output : OUTPUT_DEFAULT, err);
+  if (output == NULL) return err->code;
+  wo_text_add(&folder, "%s/" FOLDER_NAME, strcmp(output, "/") == 0 ? "" : output);
+  if (folder.is_failed) status = wo_err_set(err, WO_E_NOMEM, "out of memory");
+  if (status == WO_OK) status = make_private_folder(folder.ptr, err);
+  if (status == WO_OK) status = write_script(folder.ptr, err);
+  if (status == WO_OK) status = set_environment(settings, output, folder.ptr, err);
+  wo_text_done(&folder);
+  free(output);
+  return status;
+}
+
+/* ---- The command ---- */
+
+/* Whether the last part of a path names a Python: python, python3, python3.12, python3.13t (without a global lock); not
+ * python-config or pythonx. */
+static bool is_python(const char *word) {
+  const char *const slash = strrchr(word, '/');
+  struct wo_view name = wo_view_of(slash != NULL ? slash + 1 : word);
+  if (!wo_view_starts(name, "python")) return false;
+  if (name.ptr[name.len - 1] == 't' && name.ptr[name.len - 2] >= '0' && name.ptr[name.len - 2] <= '9') name.len--;
+  for (size_t i = strlen("python"); i < name.len; i++) {
+    if (name.ptr[i] != '.' && (name.ptr[i] < '0' || name.ptr[i] > '9')) return false;
+  }
+  return true;
+}
+
+/* The first option of Python that makes it pass over PYTHONPATH (-E, -I) or sitecustomize (-S), in one word of options such as
+ * -uE; 0 for none. *ret_last: what follows belongs to the program (-c, -m). *ret_skip: the next word is the value of this one. */
+static char blocking_letter(const char *letters, bool *ret_last, bool *ret_skip) {
+  for (; *letters != '\0'; letters++) {
+    if (*letters == 'E' || *letters == 'I' || *letters == 'S') return *letters;
+    *ret_last = *letters == 'c' || *letters == 'm';
+    *ret_skip = (*letters == 'W' || *letters == 'X') && letters[1] == '\0';
+    if (*ret_last || *letters == 'W' || *letters == 'X') return 0;
+  }
+  return 0;
+}
+
+void wo_record_notes(char *const *command, struct wo_text *notes) {
+  assert(command != NULL && notes != NULL);
+  while (*command != NULL && !is_python(*command)) command++;
+  if (*command == NULL) return;
+  const char *const python = *command++;
+  for (; *command != NULL && (*command)[0] == '-' && (*command)[1] != '\0'; command++) {
+    bool is_last = false;
+    bool skips = false;
+    if ((*command)[1] == '-') continue;
+    const char letter = blocking_letter(*command + 1, &is_last, &skips);
+    if (letter != 0)
+      wo_text_add(notes, "whyoom record: %s -%c passes over %s: this process will not be recorded\n", python, letter,
+                  letter == 'S' ? "sitecustomize" : "PYTHONPATH");
+    if (letter != 0 || is_last) return;
+    if (skips && command[1] != NULL) command++;
+  }
+}
+
+int wo_record_become(char *const *command, struct wo_err *err) {
+  assert(command != NULL && command[0] != NULL);
+  execvp(command[0], command);
+  const int why = errno;
+  wo_err_set(err, WO_E_IO, "%s: %s", command[0], strerror(why));
+  return why == ENOENT ? 127 : 126;
+}

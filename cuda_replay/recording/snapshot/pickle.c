@@ -1,0 +1,134 @@
+/* The pickle machine: takes one instruction after the other from the source and runs it. Reads of the memo make most of a
+ * snapshot and have a loop of their own. The instructions stand in pickle_stack.c, pickle_scalar.c, pickle_text.c,
+ * pickle_container.c and pickle_refuse.c. */
+#include "cuda_replay/recording/snapshot/pickle.h"
+
+#include <inttypes.h>
+
+#include "cuda_replay/recording/snapshot/pickle_internal.h"
+#include "parsers/base/vec.h"
+
+/* The longest instruction with its fixed argument. */
+enum { OP_BYTES_MAX = 9 };
+
+enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h' };
+
+/* Indexed by the code. A code that no protocol has is left without a function. */
+static const struct op {
+  const char *name;
+  enum wo_status (*run)(struct wo_pickle *pickle, uint64_t argument);
+  uint8_t argument_bytes;
+} ops[UINT8_MAX + 1] = {
+#define WO_PICKLE_OP(code, name, argument_bytes, function) [code] = {#name, wo__op_##function, argument_bytes},
+#include "cuda_replay/recording/snapshot/pickle_ops.def"
+#undef WO_PICKLE_OP
+};
+
+const char *wo__pickle_op_name(uint8_t code) {
+  return ops[code].name == NULL ? "?" : ops[code].name;
+}
+
+/* ---- Failing ---- */
+
+enum wo_status wo_pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message) {
+  wo_err_set(pickle->err, status, "%s (%s at byte %" PRIu64 ")", message, wo__pickle_op_name(pickle->opcode), pickle->offset);
+  wo_err_place(pickle->err, NULL, 0, 0, pickle->offset);
+  return status;
+}
+
+enum wo_status wo__pickle_cut(struct wo_pickle *pickle) {
+  pickle->is_cut = true;
+  return WO_E_SYNTAX;
+}
+
+enum wo_status wo__pickle_underflow(struct wo_pickle *pickle) {
+  return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: an instruction takes more than there is");
+}
+
+/* ---- Running ---- */
+
+/* The value is the top of the stack; what lies below it is of no interest. */
+enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
+  (void)argument;
+  if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
+  pickle->is_stopped = true;
+  return WO_OK;
+}
+
+/* Pushes what a row of BINGET and LONG_BINGET refers to, as far as that is simple. False when not even the first one is. */
+static bool run_gets(struct wo_pickle *pickle) {
+  const char *at = pickle->source->at;
+  if (pickle->source->end - at < OP_BYTES_MAX) return false;
+  const char *const end = pickle->source->end - OP_BYTES_MAX;
+  const struct wo_value *const memo = pickle->memo.items;
+  const size_t memo_count = pickle->memo.count;
+  struct wo_value *out = pickle->stack.items + pickle->stack.count;
+  const struct wo_value *const out_end = pickle->stack.items + pickle->stack.capacity;
+  while (at <= end && out < out_end) {
+    const bool is_long = *at == OP_LONG_BINGET;
+    if (!is_long && *at != OP_BINGET) break;
+    const size_t slot = is_long ? (size_t)wo__pickle_little_endian(at + 1, 4) : (size_t)(unsigned char)at[1];
+    if (slot >= memo_count || wo_value_is_open(memo[slot])) break;
+    *out++ = memo[slot];
+    at += is_long ? 5 : 2;
+  }
+  const bool has_moved = pickle->source->at != at;
+  pickle->source->at = at;
+  pickle->stack.count = (size_t)(out - pickle->stack.items);
+  return has_moved;
+}
+
+/* Has no name that wo_pickle_fail could tell. */
+static enum wo_status unknown_op(struct wo_pickle *pickle) {
+  wo_err_set(pickle->err, WO_E_SYNTAX, "is no valid pickle: unknown instruction 0x%02x at byte %" PRIu64, pickle->opcode,
+             pickle->offset);
+  wo_err_place(pickle->err, NULL, 0, 0, pickle->offset);
+  return WO_E_SYNTAX;
+}
+
+/* One instruction. Its argument is at hand when the window holds the longest one, or all that is left of the stream. */
+static enum wo_status step(struct wo_pickle *pickle) {
+  struct wo_trace_source *const source = pickle->source;
+  if (source->end - source->at < OP_BYTES_MAX) wo_trace_source_peek(source, OP_BYTES_MAX);
+  const size_t there = (size_t)(source->end - source->at);
+  if (there == 0) return wo__pickle_cut(pickle);
+  if ((*source->at == OP_BINGET || *source->at == OP_LONG_BINGET) && pickle->memo.count > 0 && run_gets(pickle)) return WO_OK;
+  pickle->opcode = (uint8_t)*source->at;
+  pickle->offset = source->end_offset - there;
+  const struct op *const op = &ops[pickle->opcode];
+  if (op->run == NULL) return unknown_op(pickle);
+  if (there < (size_t)op->argument_bytes + 1) return wo__pickle_cut(pickle);
+  const uint64_t argument = op->argument_bytes == 0 ? 0 : wo__pickle_little_endian(source->at + 1, op->argument_bytes);
+  source->at += op->argument_bytes + 1;
+  assert(source->at <= source->end);
+  return op->run(pickle, argument);
+}
+
+enum wo_pickle_end wo_pickle_run(struct wo_pickle *pickle) {
+  assert(pickle->source != NULL && pickle->intern != NULL && pickle->err != NULL && pickle->builder.set != NULL);
+  enum wo_status status = WO_OK;
+  while (status == WO_OK && !pickle->is_stopped) status = step(pickle);
+  if (status == WO_OK) return WO_PICKLE_STOP;
+  if (status == WO_E_NOMEM) return WO_PICKLE_FAILED;
+  if (pickle->is_refused) return WO_PICKLE_REFUSED;
+  return pickle->is_cut ? WO_PICKLE_CUT : WO_PICKLE_BROKEN;
+}
+
+void wo_pickle_done(struct wo_pickle *pickle) {
+  WO_VEC_DONE(&pickle->stack);
+  WO_VEC_DONE(&pickle->marks);
+  WO_VEC_DONE(&pickle->memo);
+  WO_VEC_DONE(&pickle->numbers);
+}
+
+bool wo_pickle_sniff(struct wo_view front) {
+  if (front.len < 2) return false;
+  if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
+  /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
+   * found that nobody refers to it. */
+  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
+  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+    if (wo_view_starts(front, starts[i])) return true;
+  }
+  return false;
+}

@@ -1,0 +1,270 @@
+/* Containers of a snapshot while they are read: dicts collect the fields that matter, lists become ranges of stores. */
+#include "cuda_replay/recording/snapshot/snapshot_internal.h"
+
+#include <assert.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+/* ---- Drafts ---- */
+
+/* Drafts are given back in the reverse order of their making, nearly always: the last ones are taken off the end. */
+static void free_list(struct wo_snapshot *snapshot, uint32_t index) {
+  snapshot->lists.items[index].is_free = true;
+  while (snapshot->lists.count > 0 && snapshot->lists.items[snapshot->lists.count - 1].is_free) snapshot->lists.count--;
+}
+
+static void free_dict(struct wo_snapshot *snapshot, uint32_t index) {
+  snapshot->dicts.items[index].is_free = true;
+  while (snapshot->dicts.count > 0 && snapshot->dicts.items[snapshot->dicts.count - 1].is_free) snapshot->dicts.count--;
+}
+
+/* Pointers to drafts hold only until the next one is made. */
+static struct wo_list_draft *list_of(const struct wo_snapshot *snapshot, struct wo_value value) {
+  assert(wo_value_kind(value) == WO_VALUE_LIST && wo_value_index(value) < snapshot->lists.count);
+  assert(!snapshot->lists.items[wo_value_index(value)].is_free);
+  return &snapshot->lists.items[wo_value_index(value)];
+}
+
+static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct wo_value value) {
+  assert(wo_value_kind(value) == WO_VALUE_DICT && wo_value_index(value) < snapshot->dicts.count);
+  assert(!snapshot->dicts.items[wo_value_index(value)].is_free);
+  return &snapshot->dicts.items[wo_value_index(value)];
+}
+
+static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) {
+  if (count < WO_LIMIT_PICKLE_OPEN) return WO_E_NOMEM;
+  return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
+}
+
+/* Makes a draft of a NEW_LIST. */
+static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *list, enum wo_value_kind kind) {
+  if (snapshot->lists.count == snapshot->lists.capacity && !WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->lists.count);
+  const uint32_t next_slot = wo_value_index(*list);
+  const struct wo_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
+  snapshot->lists.items[snapshot->lists.count++] = (struct wo_list_draft){.next_slot = next_slot, .kind = kind};
+  wo_pickle_patch_memo(&snapshot->pickle, next_slot, *list, opened);
+  *list = opened;
+  return WO_OK;
+}
+
+/* Makes a draft of a NEW_DICT. */
+static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *dict) {
+  if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
+    return too_many_open(snapshot, snapshot->dicts.count);
+  const uint32_t next_slot = wo_value_index(*dict);
+  const struct wo_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
+  struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
+  draft->mask = draft->list_mask = 0; /* the fields are left as they are: there are many */
+  draft->next_slot = next_slot;
+  draft->is_free = false;
+  wo_pickle_patch_memo(&snapshot->pickle, next_slot, *dict, opened);
+  *dict = opened;
+  return WO_OK;
+}
+
+/* Gives a draft back; what else refers to it becomes `now`. */
+static void close_list(struct wo_snapshot *snapshot, struct wo_value list, struct wo_value now) {
+  wo_pickle_patch_memo(&snapshot->pickle, list_of(snapshot, list)->next_slot, list, now);
+  free_list(snapshot, wo_value_index(list));
+}
+
+/* Lists that no record took die with the dict that they stand in. */
+static void close_dict(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value now) {
+  struct wo_dict_draft *const draft = dict_of(snapshot, dict);
+  for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
+    close_list(snapshot, draft->fields[__builtin_ctzll(left)], wo_value(WO_VALUE_OPAQUE, 0));
+  }
+  wo_pickle_patch_memo(&snapshot->pickle, draft->next_slot, dict, now);
+  free_dict(snapshot, wo_value_index(dict));
+}
+
+static void drop(void *context, struct wo_value value) {
+  struct wo_snapshot *const snapshot = context;
+  if (wo_value_kind(value) == WO_VALUE_LIST) close_list(snapshot, value, wo_value(WO_VALUE_OPAQUE, 0));
+  if (wo_value_kind(value) == WO_VALUE_DICT) close_dict(snapshot, value, wo_value(WO_VALUE_OPAQUE, 0));
+}
+
+static uint32_t *next_slot(void *context, struct wo_value open) {
+  struct wo_snapshot *const snapshot = context;
+  const bool is_list = wo_value_kind(open) == WO_VALUE_LIST;
+  return is_list ? &list_of(snapshot, open)->next_slot : &dict_of(snapshot, open)->next_slot;
+}
+
+/* ---- Completing ---- */
+
+/* The stack that a list of frames is. The list can be attached, and thereby completed, after it was shared. */
+static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_draft *draft, struct wo_value *ret_stack) {
+  if (draft->next_stack == 0) {
+    uint32_t stack = 0;
+    const enum wo_status status = wo_intern_stack(&snapshot->intern, draft->range.first, draft->range.count, &stack);
+    if (status != WO_OK) return status;
+    draft->next_stack = stack + 1;
+  }
+  *ret_stack = wo_value(WO_VALUE_STACK, draft->next_stack - 1);
+  return WO_OK;
+}
+
+/* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Everything else
+ * that is open refers to itself. */
+static enum wo_status share(void *context, struct wo_value open, struct wo_value *ret_value) {
+  struct wo_snapshot *const snapshot = context;
+  *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
+  if (wo_value_kind(open) != WO_VALUE_LIST) return WO_OK;
+  struct wo_list_draft *const draft = list_of(snapshot, open);
+  return draft->kind == WO_VALUE_FRAME ? seal_frames(snapshot, draft, ret_value) : WO_OK;
+}
+
+enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_value *value) {
+  struct wo_value now = {0};
+  enum wo_status status = WO_OK;
+  if (wo_value_kind(*value) == WO_VALUE_DICT) {
+    status = wo__snapshot_record(snapshot, dict_of(snapshot, *value), &now);
+    if (status == WO_OK) close_dict(snapshot, *value, now);
+  } else if (wo_value_kind(*value) == WO_VALUE_LIST && list_of(snapshot, *value)->kind == WO_VALUE_FRAME) {
+    status = seal_frames(snapshot, list_of(snapshot, *value), &now);
+    if (status == WO_OK) close_list(snapshot, *value, now);
+  } else {
+    return WO_OK;
+  }
+  if (status == WO_OK) *value = now;
+  return status;
+}
+
+struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_value value, enum wo_value_kind kind) {
+  if (wo_value_kind(value) != WO_VALUE_LIST || list_of(snapshot, value)->kind != kind) return (struct wo_record_range){0};
+  return list_of(snapshot, value)->range;
+}
+
+/* ---- Filling dicts ---- */
+
+/* Keys without a meaning here are of no interest, and their values are thrown away. */
+static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value key, struct wo_value value) {
+  const enum wo_status status = wo__snapshot_settle(snapshot, &value);
+  if (status != WO_OK) return status;
+  if (wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
+    drop(snapshot, value);
+    return WO_OK;
+  }
+  struct wo_dict_draft *const draft = dict_of(snapshot, dict);
+  const uint32_t field = wo_value_index(key);
+  const uint64_t bit = UINT64_C(1) << field;
+  if ((draft->list_mask & bit) != 0) drop(snapshot, draft->fields[field]);
+  draft->fields[field] = value;
+  draft->mask |= bit;
+  draft->list_mask = wo_value_kind(value) == WO_VALUE_LIST ? draft->list_mask | bit : draft->list_mask & ~bit;
+  return WO_OK;
+}
+
+/* Most fields are numbers and texts, which need nothing else. */
+static enum wo_status set(void *context, struct wo_value *dict, const struct wo_value *pairs, size_t pair_count, bool is_whole) {
+  struct wo_snapshot *const snapshot = context;
+  enum wo_status status = wo_value_kind(*dict) == WO_VALUE_NEW_DICT ? open_dict(snapshot, dict) : WO_OK;
+  for (size_t i = 0; i < pair_count && status == WO_OK; i++) {
+    const struct wo_value key = pairs[2 * i];
+    const struct wo_value value = pairs[2 * i + 1];
+    if (wo_value_is_open(value) || wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    struct wo_dict_draft *const draft = dict_of(snapshot, *dict);
+    const uint64_t bit = UINT64_C(1) << wo_value_index(key);
+    if ((draft->list_mask & bit) != 0) {
+      status = set_field(snapshot, *dict, key, value);
+      continue;
+    }
+    draft->fields[wo_value_index(key)] = value;
+    draft->mask |= bit;
+  }
+  return status == WO_OK && is_whole ? wo__snapshot_settle(snapshot, dict) : status;
+}
+
+/* ---- Filling lists ---- */
+
+/* Whether the next member of a list is the next record of its store: then it belongs to the range. Shared records, and records
+ * made for another list in between, do not. */
+static bool extend(struct wo_list_draft *draft, uint32_t index) {
+  assert(draft->range.count < UINT32_MAX);
+  if (draft->range.count == 0) draft->range.first = index;
+  if (draft->range.first + draft->range.count != index) return false;
+  draft->range.count++;
+  return true;
+}
+
+/* Frames make most of a file: they come in runs, and go to the end of the recording's array at once. */
+static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_value *list, const struct wo_value *frames,
+                                    size_t count) {
+  struct wo_recording *const recording = snapshot->recording;
+  enum wo_status status = wo_value_kind(*list) == WO_VALUE_NEW_LIST ? open_list(snapshot, list, WO_VALUE_FRAME) : WO_OK;
+  if (status != WO_OK) return status;
+  struct wo_list_draft *const draft = list_of(snapshot, *list);
+  if (draft->range.count == 0) draft->range.first = (uint32_t)recording->stack_frames.count;
+  const bool is_next = (size_t)draft->range.first + draft->range.count == recording->stack_frames.count;
+  if (draft->kind != WO_VALUE_FRAME || draft->next_stack != 0 || !is_next) {
+    wo__snapshot_skip(snapshot, "a frame stands where no frame belongs");
+    return WO_OK;
+  }
+  if (count > recording->stack_frames.capacity - recording->stack_frames.count &&
+      !WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
+    if (count <= WO_LIMIT_TRACE_STACK_FRAMES - recording->stack_frames.count) return WO_E_NOMEM;
+    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
+  }
+  uint32_t *const out = recording->stack_frames.items + recording->stack_frames.count;
+  for (size_t i = 0; i < count; i++) out[i] = wo_value_index(frames[i]);
+  recording->stack_frames.count += count;
+  draft->range.count += (uint32_t)count;
+  return WO_OK;
+}
+
+/* The range of a list within a list, as a record. */
+static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_value inner, uint32_t *ret_index) {
+  if (!WO_VEC_RESERVE(&snapshot->traces, 1, UINT32_MAX)) return WO_E_NOMEM;
+  *ret_index = (uint32_t)snapshot->traces.count;
+  snapshot->traces.items[snapshot->traces.count++] = wo__snapshot_take_list(snapshot, inner, WO_VALUE_ENTRY);
+  drop(snapshot, inner);
+  return WO_OK;
+}
+
+/* Kinds that have a store. */
+static bool is_record(enum wo_value_kind kind) {
+  return kind == WO_VALUE_ENTRY || kind == WO_VALUE_BLOCK || kind == WO_VALUE_SEGMENT || kind == WO_VALUE_HISTORY ||
+         kind == WO_VALUE_ANNOTATION;
+}
+
+/* What is no record has no meaning in a list. */
+static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_value *list, struct wo_value item) {
+  enum wo_status status = wo__snapshot_settle(snapshot, &item);
+  if (status != WO_OK) return status;
+  enum wo_value_kind kind = wo_value_kind(item);
+  if (kind == WO_VALUE_FRAME) return append_frames(snapshot, list, &item, 1);
+  if (kind == WO_VALUE_NEW_LIST) kind = WO_VALUE_LIST; /* a device that recorded nothing */
+  if (!is_record(kind) && kind != WO_VALUE_LIST) return WO_OK;
+  if (wo_value_kind(*list) == WO_VALUE_NEW_LIST) status = open_list(snapshot, list, kind);
+  uint32_t index = 0;
+  if (status == WO_OK && kind == WO_VALUE_LIST) {
+    status = add_range(snapshot, item, &index);
+  } else if (status == WO_OK) {
+    index = wo_value_index(item);
+  }
+  if (status != WO_OK) return status;
+  struct wo_list_draft *const draft = list_of(snapshot, *list);
+  if (draft->kind != kind || !extend(draft, index)) wo__snapshot_skip(snapshot, "a member of a list stands out of its order");
+  return WO_OK;
+}
+
+static enum wo_status append(void *context, struct wo_value *list, const struct wo_value *items, size_t count) {
+  struct wo_snapshot *const snapshot = context;
+  enum wo_status status = WO_OK;
+  for (size_t i = 0; i < count && status == WO_OK;) {
+    size_t frames = 0;
+    while (i + frames < count && wo_value_kind(items[i + frames]) == WO_VALUE_FRAME) frames++;
+    status = frames > 0 ? append_frames(snapshot, list, items + i, frames) : append_one(snapshot, list, items[i]);
+    i += frames > 0 ? frames : 1;
+  }
+  return status;
+}
+
+struct wo_pickle_builder wo__snapshot_builder(struct wo_snapshot *snapshot) {
+  return (struct wo_pickle_builder){snapshot, set, append, share, drop, next_slot};
+}

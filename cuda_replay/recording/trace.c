@@ -1,0 +1,191 @@
+/* Recordings as values: making, looking up, checking. Nothing here knows a file format. */
+#include "cuda_replay/recording/trace.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
+
+static const char *const action_names[] = {
+#define WO_ACTION(id, name, is_recorded) [WO_ACTION_##id] = name,
+#include "cuda_replay/recording/actions.def"
+#undef WO_ACTION
+};
+
+const char *wo_action_name(enum wo_action action) {
+  assert(action >= 0 && action < WO_ACTION_COUNT_);
+  return action_names[action];
+}
+
+bool wo_action_is_of_driver(enum wo_action action) {
+  switch (action) {
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_UNMAP:
+  case WO_ACTION_OOM:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* ---- Making ---- */
+
+struct wo_recording *wo_recording_new(void) {
+  struct wo_recording *const recording = calloc(1, sizeof *recording);
+  uint32_t first = 0;
+  if (!recording) return NULL;
+  wo_arena_init(&recording->arena, WO_LIMIT_TRACE_TEXT_BYTES);
+  recording->settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
+  const bool is_made =
+      wo_recording_stream(recording, 0, &first) == WO_OK && wo_recording_pool(recording, (struct wo_pool_id){0}, &first) == WO_OK;
+  return is_made ? recording : wo_recording_free(recording);
+}
+
+struct wo_recording *wo_recording_free(struct wo_recording *recording) {
+  if (!recording) return NULL;
+  for (size_t i = 0; i < recording->traces.count; i++) {
+    WO_VEC_DONE(&recording->traces.items[i].entries);
+    WO_VEC_DONE(&recording->traces.items[i].segments);
+    WO_VEC_DONE(&recording->traces.items[i].blocks);
+  }
+  WO_VEC_DONE(&recording->traces);
+  WO_VEC_DONE(&recording->streams);
+  WO_VEC_DONE(&recording->pools);
+  WO_VEC_DONE(&recording->frames);
+  WO_VEC_DONE(&recording->stack_frames);
+  WO_VEC_DONE(&recording->stacks);
+  WO_VEC_DONE(&recording->annotations);
+  WO_VEC_DONE(&recording->settings_texts);
+  WO_VEC_DONE(&recording->notes);
+  wo_arena_done(&recording->arena);
+  free(recording);
+  return NULL;
+}
+
+struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device) {
+  size_t place = 0;
+  while (place < recording->traces.count && recording->traces.items[place].device < device) place++;
+  if (place < recording->traces.count && recording->traces.items[place].device == device) return &recording->traces.items[place];
+  if (!WO_VEC_RESERVE(&recording->traces, 1, WO_LIMIT_TRACE_DEVICES)) return NULL;
+  struct wo_trace *const traces = recording->traces.items;
+  for (size_t i = recording->traces.count; i > place; i--) traces[i] = traces[i - 1];
+  recording->traces.count++;
+  traces[place] = (struct wo_trace){.device = device};
+  return &traces[place];
+}
+
+/* Few streams and pools exist, and files name the same one many times over: the search begins at the newest. */
+enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream) {
+  for (size_t i = recording->streams.count; i > 0; i--) {
+    if (recording->streams.items[i - 1] != raw) continue;
+    *ret_stream = (uint32_t)(i - 1);
+    return WO_OK;
+  }
+  if (recording->streams.count >= WO_TRACE_STREAMS_MAX) return WO_E_LIMIT;
+  if (!WO_VEC_RESERVE(&recording->streams, 1, WO_TRACE_STREAMS_MAX)) return WO_E_NOMEM;
+  *ret_stream = (uint32_t)recording->streams.count;
+  recording->streams.items[recording->streams.count++] = raw;
+  return WO_OK;
+}
+
+enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_id id, uint32_t *ret_pool) {
+  for (size_t i = recording->pools.count; i > 0; i--) {
+    const struct wo_pool_id known = recording->pools.items[i - 1];
+    if (known.first != id.first || known.second != id.second) continue;
+    *ret_pool = (uint32_t)(i - 1);
+    return WO_OK;
+  }
+  if (recording->pools.count >= WO_TRACE_POOLS_MAX) return WO_E_LIMIT;
+  if (!WO_VEC_RESERVE(&recording->pools, 1, WO_TRACE_POOLS_MAX)) return WO_E_NOMEM;
+  *ret_pool = (uint32_t)recording->pools.count;
+  recording->pools.items[recording->pools.count++] = id;
+  return WO_OK;
+}
+
+enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry) {
+  if (trace->entries.count >= WO_LIMIT_TRACE_ENTRIES) return WO_E_LIMIT;
+  if (!WO_VEC_RESERVE(&trace->entries, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  trace->entries.items[trace->entries.count++] = entry;
+  return WO_OK;
+}
+
+void wo_recording_note(struct wo_recording *recording, const char *format, ...) {
+  char text[512];
+  if (recording->notes.count >= WO_LIMIT_TRACE_NOTES || !WO_VEC_RESERVE(&recording->notes, 1, WO_LIMIT_TRACE_NOTES)) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  const bool is_last = recording->notes.count + 1 == WO_LIMIT_TRACE_NOTES;
+  const struct wo_view kept =
+      wo_arena_copy(&recording->arena, is_last ? WO_VIEW("further notes are left out") : wo_view_of(text));
+  if (kept.ptr) recording->notes.items[recording->notes.count++] = kept;
+}
+
+/* ---- Checking ---- */
+
+static bool is_stack(const struct wo_recording *recording, uint32_t stack) {
+  return stack == WO_NO_STACK || stack < recording->stacks.count;
+}
+
+static bool are_entries_valid(const struct wo_recording *recording, const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[i];
+    if (entry->stream >= recording->streams.count || entry->pool >= recording->pools.count) return false;
+    if (entry->action >= WO_ACTION_COUNT_ || !is_stack(recording, entry->stack)) return false;
+    if (entry->action == WO_ACTION_SETTINGS && entry->size_bytes >= recording->settings_texts.count) return false;
+  }
+  return true;
+}
+
+/* Whether the blocks lie side by side from the segment's first byte to its last. */
+static bool is_segment_filled(const struct wo_recording *recording, const struct wo_trace *trace,
+                              const struct wo_trace_segment *segment) {
+  uint64_t at = segment->address;
+  if (segment->first_block > trace->blocks.count || segment->block_count > trace->blocks.count - segment->first_block)
+    return false;
+  for (uint32_t i = 0; i < segment->block_count; i++) {
+    const struct wo_trace_block *const block = &trace->blocks.items[segment->first_block + i];
+    if (block->address != at || block->size_bytes == 0 || !is_stack(recording, block->stack)) return false;
+    if (__builtin_add_overflow(at, block->size_bytes, &at)) return false;
+  }
+  return at == segment->address + segment->size_bytes;
+}
+
+static bool are_segments_valid(const struct wo_recording *recording, const struct wo_trace *trace) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < trace->segments.count; i++) {
+    const struct wo_trace_segment *const segment = &trace->segments.items[i];
+    if (segment->stream >= recording->streams.count || segment->pool >= recording->pools.count) return false;
+    if (segment->address < end || __builtin_add_overflow(segment->address, segment->size_bytes, &end)) return false;
+    if (!is_stack(recording, segment->stack) || !is_segment_filled(recording, trace, segment)) return false;
+  }
+  return true;
+}
+
+static bool are_stacks_valid(const struct wo_recording *recording) {
+  for (size_t i = 0; i < recording->stacks.count; i++) {
+    const struct wo_stack stack = recording->stacks.items[i];
+    if (stack.first > recording->stack_frames.count || stack.count > recording->stack_frames.count - stack.first) return false;
+  }
+  for (size_t i = 0; i < recording->stack_frames.count; i++) {
+    if (recording->stack_frames.items[i] >= recording->frames.count) return false;
+  }
+  return true;
+}
+
+bool wo_recording_is_valid(const struct wo_recording *recording) {
+  if (recording->streams.count == 0 || recording->streams.items[0] != 0 || recording->pools.count == 0) return false;
+  if (!are_stacks_valid(recording)) return false;
+  for (size_t i = 0; i < recording->traces.count; i++) {
+    const struct wo_trace *const trace = &recording->traces.items[i];
+    if (i > 0 && trace->device <= recording->traces.items[i - 1].device) return false;
+    if (!are_entries_valid(recording, trace) || !are_segments_valid(recording, trace)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,211 @@
+/* Recordings: what a program asked of PyTorch's caching allocator on one or several devices, and what it got.
+ *
+ * A recording is a value: readers (snapshot.h, chrome_trace.h, trace_lines.h, memory_timeline.h) make it, everything else only
+ * reads it. Text, frames and stacks are stored once and named by index, so that memory grows with the distinct stacks and with
+ * 32 bytes for each entry, not with the text of the file. All indices are valid by the reader's promise; wo_recording_is_valid
+ * checks it. A recording is used by one thread at a time while it is made, by any number once it is made.
+ *
+ * Facts about the fields: PyTorch's c10/cuda/CUDACachingAllocator.{h,cpp} and torch/csrc/cuda/memory_snapshot.cpp, 2.0 to 2.11.
+ */
+#ifndef WO_TRACE_H
+#define WO_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/recording/settings.h"
+#include "parsers/base/arena.h"
+#include "parsers/base/status.h"
+#include "parsers/base/view.h"
+
+enum wo_action {
+#define WO_ACTION(id, name, is_recorded) WO_ACTION_##id,
+#include "cuda_replay/recording/actions.def"
+#undef WO_ACTION
+  WO_ACTION_COUNT_
+};
+
+/* The name of an action in files ("free_completed"). Never NULL. */
+const char *wo_action_name(enum wo_action action);
+
+/* Whether an entry of that kind tells of a call of the driver: a segment taken or given back, or a request that it refused. */
+bool wo_action_is_of_driver(enum wo_action action);
+
+/* No stack is known / the entry belongs to the default pool / the time is not known. */
+#define WO_NO_STACK UINT32_MAX
+#define WO_POOL_DEFAULT 0
+#define WO_NO_TIME INT64_MIN
+
+/* One entry, in the order of the allocator's work. What address and size mean: see actions.def. */
+struct wo_trace_entry {
+  uint64_t address; /* device address; 0 where there is none */
+  uint64_t size_bytes;
+  int64_t time_us;      /* Unix epoch, or WO_NO_TIME */
+  uint32_t stack;       /* index into wo_recording.stacks, or WO_NO_STACK */
+  uint32_t stream : 12; /* index into wo_recording.streams */
+  uint32_t pool : 15;   /* index into wo_recording.pools; WO_POOL_DEFAULT also when the file does not say */
+  uint32_t action : 5;  /* enum wo_action */
+};
+
+enum { WO_TRACE_STREAMS_MAX = 1 << 12, WO_TRACE_POOLS_MAX = 1 << 15 };
+
+/* A private pool's name as PyTorch gives it; {0, 0} is the default pool and always at index 0. */
+struct wo_pool_id {
+  uint64_t first;
+  uint64_t second;
+};
+
+/* A line of a stack. Texts are views into the recording's arena. */
+struct wo_frame {
+  struct wo_view function;
+  struct wo_view file; /* "??" for frames of C++ */
+  uint32_t line;       /* 0 = unknown */
+};
+
+/* A stack: frames[first .. first + count) of wo_recording.stack_frames, innermost first, as indices into wo_recording.frames. */
+struct wo_stack {
+  uint32_t first;
+  uint32_t count;
+};
+
+/* What a block is. PENDING: freed by the program, waiting for work on other streams. */
+enum wo_block_state { WO_BLOCK_FREE, WO_BLOCK_ALLOCATED, WO_BLOCK_PENDING };
+
+/* A block of a segment at the moment of the snapshot. */
+struct wo_trace_block {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t requested_bytes; /* 0 when not known (a free block's is stale and not kept; none before 2.0) */
+  uint32_t stack;           /* of its allocation, or WO_NO_STACK */
+  enum wo_block_state state;
+};
+
+/* A segment (for expandable ones: a contiguous mapped run) at the moment of the snapshot; blocks[first_block ..
+ * first_block + block_count) of the trace, by rising address, without gaps. */
+struct wo_trace_segment {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint32_t first_block;
+  uint32_t block_count;
+  uint32_t stream; /* index into wo_recording.streams */
+  uint32_t pool;   /* index into wo_recording.pools */
+  uint32_t stack;
+  bool is_small; /* of the small pool */
+  bool is_expandable;
+};
+
+/* What one device recorded: entries, and the segments at the end of the recording, by rising address. */
+struct wo_trace {
+  int device; /* ordinal in the program that was recorded */
+  struct {
+    struct wo_trace_entry *items;
+    size_t count, capacity;
+  } entries;
+  struct {
+    struct wo_trace_segment *items;
+    size_t count, capacity;
+  } segments;
+  struct {
+    struct wo_trace_block *items;
+    size_t count, capacity;
+  } blocks;
+  bool has_segments; /* the file states them (also when there are none): without, the start must be empty or approximate */
+};
+
+/* A mark of the program in time ('Optimizer.step#AdamW.step'). */
+struct wo_annotation {
+  struct wo_view name;
+  int64_t time_us;
+  int device;
+  bool is_start;
+};
+
+enum wo_trace_format {
+  WO_TRACE_FORMAT_UNKNOWN,
+  WO_TRACE_FORMAT_SNAPSHOT, /* pickle, plain, gzip or inside of HTML */
+  WO_TRACE_FORMAT_PROFILER, /* Chrome trace: sizes are block sizes, no streams, no segments */
+  WO_TRACE_FORMAT_TIMELINE, /* memory timeline: no addresses */
+  WO_TRACE_FORMAT_LINES,    /* our own JSONL */
+  WO_TRACE_FORMAT_RECONSTRUCTED
+};
+
+/* How well the entries say what was asked. EXACT: requested bytes and addresses. BLOCK_SIZES: sizes are rounded already.
+ * APPROXIMATE: lifetimes were paired by guess. */
+enum wo_trace_fidelity { WO_TRACE_EXACT, WO_TRACE_BLOCK_SIZES, WO_TRACE_APPROXIMATE };
+
+/* Everything that one file holds. Owned by whoever called the reader; released with wo_recording_free. */
+struct wo_recording {
+  enum wo_trace_format format;
+  enum wo_trace_fidelity fidelity;
+  bool is_truncated; /* the file ends early; a note says where */
+  bool has_only_ids; /* addresses of blocks are plain numbers that tell them apart: there is no placement to check. Line form only */
+  /* Versions of torch that the layout allows (settings.h: 206 = 2.6); 0 = open. Equal when known for sure. */
+  uint16_t torch_from;
+  uint16_t torch_to;
+  bool has_settings;
+  struct wo_alloc_settings settings; /* as recorded; the defaults without has_settings */
+  struct wo_view settings_text;      /* the last settings string, or empty */
+  uint64_t capacity_bytes;           /* of the card, where the file states it; 0 = unknown. Line form only */
+  struct wo_arena arena;             /* texts and notes */
+  struct {
+    struct wo_trace *items; /* one per device that has entries or segments, by rising ordinal */
+    size_t count, capacity;
+  } traces;
+  struct {
+    uint64_t *items; /* raw stream pointers as PyTorch gives them; 0 = the default stream; index 0 is always 0 */
+    size_t count, capacity;
+  } streams;
+  struct {
+    struct wo_pool_id *items;
+    size_t count, capacity;
+  } pools;
+  struct {
+    struct wo_frame *items;
+    size_t count, capacity;
+  } frames;
+  struct {
+    uint32_t *items;
+    size_t count, capacity;
+  } stack_frames;
+  struct {
+    struct wo_stack *items;
+    size_t count, capacity;
+  } stacks;
+  struct {
+    struct wo_annotation *items; /* by rising time */
+    size_t count, capacity;
+  } annotations;
+  struct {
+    struct wo_view *items; /* strings of WO_ACTION_SETTINGS */
+    size_t count, capacity;
+  } settings_texts;
+  struct {
+    struct wo_view *items; /* one sentence each: what was skipped, guessed or cut, with its place */
+    size_t count, capacity;
+  } notes;
+};
+
+/* A recording with nothing in it but stream 0 and the default pool. NULL when memory is out. */
+struct wo_recording *wo_recording_new(void);
+
+/* Frees a recording; NULL allowed; returns NULL. */
+struct wo_recording *wo_recording_free(struct wo_recording *recording);
+
+/* The trace of a device, made when it is not there. NULL when memory is out or there are WO_LIMIT_TRACE_DEVICES. */
+struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
+
+/* The index of a stream / a pool, added when it is new. WO_E_LIMIT beyond the maximum, WO_E_NOMEM. */
+enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream);
+enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_id id, uint32_t *ret_pool);
+
+/* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
+enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
+
+/* Adds a note, printf-formatted; lost when memory is out or there are WO_LIMIT_TRACE_NOTES, of which the last says so. */
+void wo_recording_note(struct wo_recording *recording, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether every index is inside its array, blocks fill their segments and segments do not overlap: for tests. */
+bool wo_recording_is_valid(const struct wo_recording *recording);
+
+#endif

@@ -1,0 +1,415 @@
+/* The check: what cannot be checked is refused with the reason; then one run for each version of torch in question. */
+#include "cuda_replay/replay/check.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "cuda_replay/inspect/holdings.h"
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/pattern/release_cause.h"
+#include "cuda_replay/replay/start_search.h"
+#include "cuda_replay/replay/start.h"
+#include "cuda_replay/recording/torch_rules.h"
+#include "parsers/base/vec.h"
+
+#define MIB ((uint64_t)1024 * 1024)
+/* The first version that records. */
+#define TORCH_RECORDS 200
+
+/* How often the reading of unsure releases is turned (release.h). */
+enum { TURNS_MAX = 32 };
+
+/* The first with expandable segments. */
+#define TORCH_MAPS 201
+
+struct checker {
+  const struct wo_recording *recording;
+  const struct wo_trace *trace;
+  const struct wo_check_options *options;
+  struct wo_check *check;
+  struct wo_err *err;
+  struct wo_alloc_settings settings;
+  struct wo_alloc_pattern pattern;
+  struct wo__readings readings;
+  struct wo_start start;
+  bool has_maps, has_plain_segments; /* among the entries */
+};
+
+/* ---- Words ---- */
+
+static void add_why(struct wo_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_why(struct wo_check *check, const char *format, ...) {
+  const size_t used = strlen(check->why);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(check->why + used, sizeof check->why - used, format, args);
+  va_end(args);
+}
+
+static enum wo_status refuse(struct checker *checker, size_t entry, const char *why) {
+  checker->check->verdict = WO_CHECK_REFUSED;
+  checker->check->diverged_at = entry;
+  add_why(checker->check, "%s", why);
+  if (checker->recording->is_truncated) add_why(checker->check, "; the file ends early, so entries may be missing");
+  return WO_OK;
+}
+
+/* Whether the end of this trace is what a file that ends early lacks: it is the last one in the file. Its segments are those of
+ * the end, so that the state at its start cannot be rebuilt, and parting from the model proves nothing. */
+static bool is_cut(const struct checker *checker) {
+  const struct wo_recording *const recording = checker->recording;
+  assert(recording->traces.count > 0);
+  return recording->is_truncated && checker->trace->device == recording->traces.items[recording->traces.count - 1].device;
+}
+
+/* ---- What can be checked ---- */
+
+static void count_entries(struct checker *checker) {
+  struct wo_check *const check = checker->check;
+  for (size_t i = 0; i < checker->trace->entries.count; i++) {
+    switch ((enum wo_action)checker->trace->entries.items[i].action) {
+    case WO_ACTION_ALLOC:
+      check->allocations++;
+      break;
+    case WO_ACTION_OOM:
+      check->refusals++;
+      break;
+    case WO_ACTION_SEGMENT_MAP:
+    case WO_ACTION_SEGMENT_UNMAP:
+      checker->has_maps = true;
+      check->segment_events++;
+      break;
+    case WO_ACTION_SEGMENT_ALLOC:
+    case WO_ACTION_SEGMENT_FREE:
+      checker->has_plain_segments = true;
+      check->segment_events++;
+      break;
+    default:
+      break;
+    }
+  }
+}
+
+/* Whether the segments are none that the allocator makes: a dict in the shape of a snapshot, made of a profiler's run. */
+static bool is_made_up(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->segments.count; i++) {
+    if (trace->segments.items[i].size_bytes % MIB != 0) return true;
+  }
+  return false;
+}
+
+/* Why a recording cannot be checked, or NULL. */
+static const char *refusal(const struct checker *checker) {
+  const struct wo_recording *const recording = checker->recording;
+  const struct wo_trace *const trace = checker->trace;
+  switch (recording->format) {
+  case WO_TRACE_FORMAT_PROFILER:
+    return "a profiler trace has no segments and only block sizes: nothing to compare with; record a memory snapshot "
+           "(torch.cuda.memory._record_memory_history)";
+  case WO_TRACE_FORMAT_TIMELINE:
+    return "a memory timeline has no addresses: nothing to compare with; record a memory snapshot "
+           "(torch.cuda.memory._record_memory_history)";
+  case WO_TRACE_FORMAT_RECONSTRUCTED:
+    return "the trace was reconstructed and not recorded: its addresses are made up";
+  default:
+    break;
+  }
+  if (recording->fidelity != WO_TRACE_EXACT) return "the recording does not hold the requested sizes exactly";
+  if (!checker->settings.is_native) {
+    return "the cudaMallocAsync backend was used: its blocks are the driver's, and no model of PyTorch's allocator can follow "
+           "them";
+  }
+  if (!trace->has_segments) return "the file holds no segments, so the state at the start and at the end is not known";
+  if (is_made_up(trace)) return "the segments have sizes that no allocator makes: a snapshot made from a profiler run";
+  const char *const lack = wo_holdings_lack(recording, trace);
+  if (lack) return lack;
+  return checker->check->allocations > 0 ? NULL : "the trace holds no allocation";
+}
+
+/* ---- Settings and versions ---- */
+
+/* Before 2.2 snapshots do not tell the settings; mapped memory tells that expandable segments were on. */
+static struct wo_alloc_settings used_settings(const struct checker *checker) {
+  if (checker->options->settings) return *checker->options->settings;
+  struct wo_alloc_settings settings = checker->recording->settings;
+  if (checker->has_maps && !checker->has_plain_segments) settings.expandable_segments = true;
+  return settings;
+}
+
+static void add_version(struct wo_check *check, uint16_t torch) {
+  size_t at = check->version_count;
+  for (size_t i = 0; i < check->version_count; i++) {
+    if (check->versions_tried[i] == torch) return;
+  }
+  if (check->version_count == WO_CHECK_VERSIONS_MAX) return;
+  for (; at > 0 && check->versions_tried[at - 1] > torch; at--) check->versions_tried[at] = check->versions_tried[at - 1];
+  check->versions_tried[at] = torch;
+  check->version_count++;
+}
+
+/* Nothing but these makes one version differ from another (torch_rules.def). */
+static bool can_versions_differ(const struct checker *checker) {
+  const struct wo_alloc_settings *const settings = &checker->settings;
+  const bool has_pools = checker->recording->pools.count > 1;
+  return has_pools || checker->has_maps || settings->expandable_segments || settings->max_split_bytes != WO_SPLIT_UNLIMITED ||
+         settings->garbage_collection_threshold > 0 || checker->recording->settings_texts.count > 0;
+}
+
+static void choose_versions(struct checker *checker) {
+  const struct wo_recording *const recording = checker->recording;
+  uint16_t from = recording->torch_from, to = recording->torch_to;
+  if (checker->options->torch != 0) from = to = checker->options->torch;
+  if (from == 0) from = checker->has_maps ? TORCH_MAPS : TORCH_RECORDS;
+  if (to == 0 || to < from) to = WO_TORCH_NEWEST > from ? WO_TORCH_NEWEST : from;
+  if (from != to && !can_versions_differ(checker)) {
+    const bool has_default = from <= WO_TORCH_DEFAULT && WO_TORCH_DEFAULT <= to;
+    checker->check->versions_cannot_differ = true;
+    add_version(checker->check, has_default ? WO_TORCH_DEFAULT : from);
+    return;
+  }
+  add_version(checker->check, from);
+  for (int i = 0; i < WO_TORCH_RULE_COUNT_; i++) {
+    const uint16_t since = wo_torch_since((enum wo_torch_rule)i);
+    if (from < since && since <= to) add_version(checker->check, since);
+  }
+}
+
+/* ---- Verdict ---- */
+
+static void describe_start(const struct checker *checker) {
+  struct wo_check *const check = checker->check;
+  check->start_segments = checker->start.segments.count;
+  for (size_t i = 0; i < checker->start.segments.count; i++) {
+    check->start_reserved_bytes += checker->start.segments.items[i].size_bytes;
+  }
+  for (size_t i = 0; i < checker->start.blocks.count; i++) {
+    const struct wo_allocator_block *const block = &checker->start.blocks.items[i];
+    if (block->state != WO_BLOCK_FREE) check->start_live_blocks++;
+    if (block->state == WO_BLOCK_ALLOCATED) check->start_allocated_bytes += block->size_bytes;
+  }
+  check->open_blocks = checker->start.ambiguous_count;
+  check->strangers = checker->start.strangers.count;
+}
+
+/* What may have led to a divergence, as far as the recording shows it. */
+static void explain(const struct checker *checker) {
+  struct wo_check *const check = checker->check;
+  const struct wo_alloc_settings *const settings = &checker->settings;
+  const struct wo_recording *const recording = checker->recording;
+  const bool has_pools = recording->pools.count > 1;
+  const bool has_plain = checker->has_plain_segments && settings->expandable_segments && !has_pools;
+  if (recording->is_truncated) add_why(check, "the file ends early, so entries may be missing; ");
+  if (has_plain || (checker->has_maps && !settings->expandable_segments)) {
+    add_why(check,
+            "settings were changed during the run, as segments were %s although expandable_segments is %s in the snapshot, "
+            "which tells the last settings only; ",
+            has_plain ? "allocated whole" : "mapped", settings->expandable_segments ? "on" : "off");
+  }
+  if (settings->garbage_collection_threshold > 0 && settings->memory_fraction <= 0) {
+    add_why(check, "garbage collection acts with a memory fraction, which snapshots do not tell: give it with --set; ");
+  }
+  if (has_pools) {
+    add_why(check, "private pools are only known from the segments that are left at the end; ");
+  }
+  if (check->open_blocks > 0) {
+    add_why(check, "the sizes of %zu blocks at the start are not certain (%zu layouts tried); ", check->open_blocks,
+            check->layouts_tried);
+  }
+  if (check->strangers > 0) add_why(check, "%zu blocks changed while the snapshot was taken; ", check->strangers);
+  if (!recording->has_settings && !checker->options->settings) {
+    add_why(check, "this snapshot does not tell the allocator's settings: give them with --set if they were not the defaults; ");
+  } else if (recording->settings_text.len > 0) {
+    add_why(check, "settings may have been changed during the run, a snapshot tells the last ones only; ");
+  }
+  const size_t length = strlen(check->why);
+  if (length == 0) {
+    add_why(check, "the entries before this one were not recorded completely, were changed, or the model is wrong");
+  } else if (length >= 2 && check->why[length - 2] == ';') {
+    check->why[length - 2] = '\0';
+  }
+}
+
+static void take_trial(const struct checker *checker, const struct wo__trial *trial, uint16_t torch) {
+  struct wo_check *const check = checker->check;
+  check->verdict = trial->is_equal ? WO_CHECK_EQUAL : WO_CHECK_DIVERGED;
+  check->torch = torch;
+  check->addresses_equal = trial->addresses_equal;
+  check->segment_events_equal = trial->segment_events_equal;
+  check->refusals_equal = trial->refusals_equal;
+  check->refusals_with_room = trial->refusals_with_room;
+  check->final_layout_equal = trial->is_equal;
+  check->entries_compared = trial->cursor;
+  check->diverged_at = trial->cursor;
+  check->peak_reserved_bytes = trial->peak_reserved_bytes;
+  check->peak_allocated_bytes = trial->peak_allocated_bytes;
+  snprintf(check->expected, sizeof check->expected, "%s", trial->is_equal ? "" : trial->expected);
+  snprintf(check->got, sizeof check->got, "%s", trial->is_equal ? "" : trial->got);
+}
+
+static enum wo_status run_once(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
+  const struct wo__trial_input input = {.recording = checker->recording,
+                                        .trace = checker->trace,
+                                        .pattern = &checker->pattern,
+                                        .start = &checker->start,
+                                        .settings = checker->settings,
+                                        .torch = torch};
+  size_t runs = 0;
+  const enum wo_status status = wo__settle_run(&input, &checker->start, ret_trial, &runs, checker->err);
+  checker->check->layouts_tried += runs;
+  return status;
+}
+
+static enum wo_status make_pattern(struct checker *checker) {
+  wo_alloc_pattern_done(&checker->pattern);
+  checker->readings.unsure.count = 0;
+  return wo__alloc_pattern_read(checker->recording, checker->trace, &checker->readings, &checker->pattern, checker->err);
+}
+
+/* Turns the reading of the last unsure release before a divergence and of those behind it. False when there is none that was not
+ * turned yet. */
+static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
+  assert(readings->turns.count <= TURNS_MAX);
+  size_t run = readings->unsure.count;
+  while (run > 0 && readings->unsure.items[run - 1] > diverged_at) run--;
+  if (run == 0 || readings->turns.count >= TURNS_MAX) return false;
+  const size_t entry = readings->unsure.items[run - 1];
+  if (readings->turns.count > 0 && readings->turns.items[readings->turns.count - 1] >= entry) return false;
+  if (!WO_VEC_RESERVE(&readings->turns, 1, TURNS_MAX)) return false;
+  readings->turns.items[readings->turns.count++] = entry;
+  return true;
+}
+
+/* Runs one version; as long as it comes farther by that, releases whose reason is not sure are read the other way. */
+static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
+  enum wo_status status = run_once(checker, torch, ret_trial);
+  while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
+    struct wo__trial trial;
+    status = make_pattern(checker);
+    if (status == WO_OK) status = run_once(checker, torch, &trial);
+    if (status != WO_OK) return status;
+    const bool is_better = trial.is_equal || trial.cursor > ret_trial->cursor;
+    if (is_better) {
+      *ret_trial = trial;
+      continue;
+    }
+    checker->readings.turns.count--;
+    return make_pattern(checker);
+  }
+  return status;
+}
+
+/* Runs all versions; the newest that agrees is told, else the one that came farthest. */
+static enum wo_status run_versions(struct checker *checker) {
+  struct wo_check *const check = checker->check;
+  struct wo__trial best = {0};
+  uint16_t best_torch = 0;
+  for (size_t i = check->version_count; i > 0; i--) {
+    const uint16_t torch = check->versions_tried[i - 1];
+    struct wo__trial trial;
+    const enum wo_status status = run_version(checker, torch, &trial);
+    if (status == WO_E_USAGE) continue; /* this version cannot run with the settings or the start */
+    if (status != WO_OK) return status;
+    check->versions_agree[i - 1] = trial.is_equal;
+    const bool is_better =
+        best_torch == 0 || (trial.is_equal && !best.is_equal) || (!best.is_equal && trial.cursor > best.cursor);
+    if (!is_better) continue;
+    best = trial;
+    best_torch = torch;
+  }
+  assert(check->version_count > 0);
+  if (best_torch == 0) return refuse(checker, 0, checker->err->message);
+  if (!best.is_equal && is_cut(checker)) {
+    return refuse(checker, check->diverged_at, "its entries and its segments belong to different moments");
+  }
+  take_trial(checker, &best, best_torch);
+  if (!best.is_equal) explain(checker);
+  return WO_OK;
+}
+
+/* ---- Whole ---- */
+
+/* A contradiction inside of the recording: told with its entry, as nothing can be compared. */
+static enum wo_status contradiction(struct checker *checker, enum wo_status status) {
+  if (status == WO_E_NOMEM) return status;
+  return refuse(checker, (size_t)checker->err->offset, checker->err->message);
+}
+
+static enum wo_status check_trace(struct checker *checker) {
+  enum wo_status status =
+      wo_start_rebuild(checker->recording, checker->trace, &checker->settings, WO_TORCH_DEFAULT, &checker->start, checker->err);
+  if (status != WO_OK) return contradiction(checker, status);
+  status = make_pattern(checker);
+  if (status != WO_OK) return contradiction(checker, status);
+  describe_start(checker);
+  choose_versions(checker);
+  return run_versions(checker);
+}
+
+/* A ring that dropped its oldest entries may begin in the middle of a call: the number of entries up to its end. 0 when the first
+ * entry can be the beginning of one. */
+static size_t rest_of_call(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    switch ((enum wo_action)trace->entries.items[i].action) {
+    case WO_ACTION_FREE_COMPLETED:
+    case WO_ACTION_SEGMENT_ALLOC:
+    case WO_ACTION_SEGMENT_FREE:
+    case WO_ACTION_SEGMENT_MAP:
+    case WO_ACTION_SEGMENT_UNMAP:
+      continue;
+    case WO_ACTION_ALLOC:
+    case WO_ACTION_OOM:
+      return i == 0 ? 0 : i + 1;
+    default:
+      return i;
+    }
+  }
+  return 0;
+}
+
+static void done(struct checker *checker) {
+  wo_alloc_pattern_done(&checker->pattern);
+  wo_start_done(&checker->start);
+  WO_VEC_DONE(&checker->readings.turns);
+  WO_VEC_DONE(&checker->readings.unsure);
+}
+
+/* Checks what follows the first `skipped` entries; takes that result when it comes farther. */
+static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
+  struct wo_trace rest = *whole->trace;
+  struct wo_check check = {0};
+  struct checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
+  rest.entries.items += skipped;
+  rest.entries.count -= skipped;
+  checker.err = whole->err;
+  count_entries(&checker);
+  checker.settings = whole->settings;
+  if (check.allocations == 0) return WO_OK;
+  const enum wo_status status = check_trace(&checker);
+  done(&checker);
+  check.entries_skipped = skipped;
+  check.diverged_at += skipped;
+  check.entries_compared += skipped;
+  const bool is_better = check.verdict == WO_CHECK_EQUAL || check.diverged_at > whole->check->diverged_at;
+  if (status == WO_OK && check.verdict != WO_CHECK_REFUSED && is_better) *whole->check = check;
+  return status;
+}
+
+enum wo_status wo_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
+                            const struct wo_check_options *options, struct wo_check *ret_check, struct wo_err *err) {
+  *ret_check = (struct wo_check){0};
+  struct wo_err own = {0};
+  struct checker checker = {
+      .recording = recording, .trace = trace, .options = options, .check = ret_check, .err = err ? err : &own};
+  count_entries(&checker);
+  checker.settings = used_settings(&checker);
+  const char *const why = refusal(&checker);
+  if (why) return refuse(&checker, 0, why);
+  enum wo_status status = check_trace(&checker);
+  done(&checker);
+  const size_t skipped = rest_of_call(trace);
+  const bool begins_inside = status == WO_OK && ret_check->verdict == WO_CHECK_DIVERGED && ret_check->diverged_at <= skipped;
+  if (begins_inside && skipped > 0) status = check_rest(&checker, skipped);
+  return status;
+}

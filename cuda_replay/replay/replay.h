@@ -1,0 +1,59 @@
+/* Replay: a pattern through the allocator model on a device; what came of it.
+ *
+ * wo_replay_run is the one loop that everything uses: a check of a recording, a what-if, a sweep. It fills an outcome; a recorder
+ * of the course (replay_course.h) can look at every step. Pure; a run uses one thread. */
+#ifndef WO_REPLAY_H
+#define WO_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/allocator/allocator.h"
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/replay/start.h"
+
+/* Called after each request: its index, the allocator as it is now. NULL for none. */
+struct wo_replay_observer {
+  void *state;
+  void (*on_step)(void *state, size_t request, const struct wo_allocator *allocator);
+};
+
+struct wo_replay_options {
+  struct wo_alloc_settings settings;
+  uint16_t torch;
+  const struct wo_device *device;        /* borrowed */
+  const struct wo_start *start;          /* NULL: from an empty allocator, the live set is allocated first, in its order */
+  struct wo_allocator_observer on_event; /* {0} for none */
+  struct wo_replay_observer on_step;     /* {0} for none */
+  bool stops_at_oom;                     /* else a request that fails is left out, with all that refers to it */
+  const bool *stop;                      /* NULL, or looked at after each request: true ends the run */
+};
+
+struct wo_replay_peak {
+  uint64_t reserved_bytes;
+  uint64_t allocated_bytes;
+  uint64_t requested_bytes;
+  uint64_t active_bytes;
+  uint32_t reserved_at; /* requests at which the peaks of reserved and allocated bytes were first reached */
+  uint32_t allocated_at;
+};
+
+struct wo_replay_outcome {
+  struct wo_replay_peak peak;
+  bool has_oom;
+  uint32_t oom_at; /* request; the first that failed. WO_NO_REQUEST: what was alive at the start did not fit */
+  struct wo_allocator_oom oom;
+  uint64_t oom_count;
+  size_t requests_run;
+  uint64_t segment_events;         /* allocs, frees, maps, unmaps */
+  uint64_t device_bytes_at_peak;   /* the most that segments took of the device, in pages of 2 MiB */
+  struct wo_allocator_stats stats; /* at the end */
+};
+
+/* Runs a pattern. WO_OK also when it met an OOM. Others: the device failed (its message is in *err), the start state does not fit
+ * the settings (WO_E_USAGE), memory. */
+enum wo_status wo_replay_run(const struct wo_alloc_pattern *pattern, const struct wo_replay_options *options,
+                             struct wo_replay_outcome *ret_outcome, struct wo_err *err);
+
+#endif

@@ -1,0 +1,433 @@
+/* From proposals to rows, sets, a choice and a verdict. See verify.h. */
+#include "cuda_replay/verify/verify.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "cuda_replay/verify/verify_search.h"
+#include "cuda_replay/whatif/whatif.h"
+#include "parsers/base/limits.h"
+
+/* Sets that are tried at the most: each takes up to a dozen runs of every recording. */
+enum { SETS_MAX = 40, ROWS_MAX = 256 };
+
+const char *wo_verify_verdict_name(enum wo_verify_verdict verdict) {
+  static const char *const names[] = {[WO_VERIFY_PROVEN] = "proven",
+                                      [WO_VERIFY_ACCEPTED] = "accepted_reconstructed",
+                                      [WO_VERIFY_RECONSTRUCTED] = "reconstructed_only",
+                                      [WO_VERIFY_NONE_FITS] = "none_fits",
+                                      [WO_VERIFY_OPEN] = "open",
+                                      [WO_VERIFY_NOT_SHOWN] = "failure_not_recorded",
+                                      [WO_VERIFY_NO_PATTERN] = "no_pattern",
+                                      [WO_VERIFY_NO_FAILURE] = "no_gpu_failure",
+                                      [WO_VERIFY_UNCONFIRMED] = "not_confirmed"};
+  assert(verdict < WO_VERIFY_VERDICT_COUNT_);
+  return names[verdict];
+}
+
+struct maker {
+  const struct wo_verify_request *request;
+  struct wo_verify *verify;
+  struct wo_err *err;
+};
+
+static enum wo_status out_of_memory(struct maker *maker) {
+  return wo_err_set(maker->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+}
+
+/* ---- One row ---- */
+
+/* "seq_len=2048:1536" and "micro_batch=2:1" of two proposals are one --scale. */
+enum { SCALE_BYTES = 256 };
+
+/* Adds the value of a scale to those before it. */
+static bool add_scale(char *scale, size_t *length, struct wo_view value) {
+  if (*length + value.len + 2 > SCALE_BYTES) return false;
+  if (*length > 0) scale[(*length)++] = ',';
+  for (size_t i = 0; i < value.len; i++) scale[(*length)++] = value.ptr[i];
+  return true;
+}
+
+/* The last blank cuts, so that a text may begin and end with some. */
+static enum wo_status read_items(struct wo_view text, struct wo_replay_args *change, char *scale, size_t *length,
+                                 struct wo_err *err) {
+  while ((text = wo_view_trim(text)).len > 0) {
+    struct wo_view value = wo_view_cut(&text, ' ');
+    const struct wo_view name = wo_view_cut(&value, '=');
+    if (wo_view_is(name, "scale")) {
+      if (!add_scale(scale, length, value)) return wo_err_set(err, WO_E_USAGE, "a scale that is too long");
+    } else if (wo_view_is(name, "set") || wo_view_is(name, "transform")) {
+      const enum wo_status status = wo_replay_args_apply(change, (struct wo_replay_option){name, value}, err);
+      if (status != WO_OK) return status;
+    } else {
+      return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)(name.len < 40 ? name.len : 40),
+                        name.len > 0 ? name.ptr : "");
+    }
+  }
+  return WO_OK;
+}
+
+/* Two changes of one setting, or the same transform twice, would prove what nobody can do. */
+static bool has_rivals(const struct wo_replay_args *change) {
+  for (size_t i = 0; i < change->set_count; i++) {
+    for (size_t k = 0; k < i; k++) {
+      struct wo_view a = change->sets[i], b = change->sets[k];
+      if (wo_view_equal(wo_view_cut(&a, ':'), wo_view_cut(&b, ':'))) return true;
+    }
+  }
+  for (size_t i = 0; i < change->change.transform_count; i++) {
+    for (size_t k = 0; k < i; k++) {
+      if (change->change.transforms[i].transform == change->change.transforms[k].transform) return true;
+    }
+  }
+  return false;
+}
+
+enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_replay_args *ret_change,
+                                     struct wo_err *err) {
+  struct wo_replay_args change = {0};
+  char scale[SCALE_BYTES];
+  size_t length = 0;
+  for (size_t i = 0; i < count; i++) {
+    const enum wo_status status = read_items(texts[i], &change, scale, &length, err);
+    if (status != WO_OK) return status;
+  }
+  if (length > 0) {
+    const struct wo_replay_option option = {WO_VIEW("scale"), {scale, length}};
+    const enum wo_status status = wo_replay_args_apply(&change, option, err);
+    if (status != WO_OK) return status;
+  }
+  if (has_rivals(&change)) return wo_err_set(err, WO_E_USAGE, "they change the same thing");
+  *ret_change = change;
+  return WO_OK;
+}
+
+/* What the pattern of states alone shows is a lower bound: a "yes" there is none. */
+static void weaken(const struct wo_verify_request *request, struct wo_verify_result *result) {
+  if (!request->lacks_activations || result->fit != WO_VERIFY_YES) return;
+  result->fit = WO_VERIFY_UNSURE;
+  snprintf(result->why, sizeof result->why,
+           "the model's states fit at the least size that the log allows; what activations need is not known");
+}
+
+/* How the change reads, settings included. */
+static struct wo_view describe(struct maker *maker, const struct wo_replay_args *change) {
+  struct wo_text text = {0};
+  wo_program_change_text(&change->change, &text);
+  for (size_t i = 0; i < change->set_count; i++) {
+    wo_text_add(&text, "%s", text.len > 0 ? ", " : "");
+    wo_text_add_view(&text, change->sets[i]);
+  }
+  const struct wo_view kept =
+      text.is_failed ? (struct wo_view){0} : wo_arena_copy(&maker->verify->arena, (struct wo_view){text.ptr, text.len});
+  wo_text_done(&text);
+  return kept;
+}
+
+/* Tries a change and fills the row's figures. shuffles: orders of addresses beside two; with none the figures are rough. */
+static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *change, unsigned shuffles,
+                              struct wo_verify_row *row) {
+  const struct wo_verify_request *const request = maker->request;
+  struct wo_replay_args found = *change;
+  const struct wo_verify_search search = {request->subjects, request->subject_count, .keeps_length = row->choice_count > 1,
+                                          .shuffles = shuffles};
+  enum wo_status status = wo_verify_search_run(&search, &found, &row->result, &row->is_searched, maker->err);
+  if (status != WO_OK) return status;
+  weaken(request, &row->result);
+  row->change = describe(maker, &found);
+  row->replayed = found;
+  row->is_as_proposed = true;
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
+    row->is_as_proposed = row->is_as_proposed && found.change.scale.axes[axis].to == change->change.scale.axes[axis].to;
+  const enum wo_scale_axis_id length = WO_AXIS_SEQ_LEN;
+  row->is_beyond = row->result.fit == WO_VERIFY_YES && found.change.scale.axes[length].to < change->change.scale.axes[length].to;
+  if (row->is_beyond) row->cost *= 2;
+  for (size_t i = 0; i < row->choice_count; i++) {
+    row->choices[i].micro_batch = found.change.scale.axes[WO_AXIS_MICRO_BATCH].to;
+    row->choices[i].seq_len = found.change.scale.axes[WO_AXIS_SEQ_LEN].to;
+  }
+  return row->change.ptr ? WO_OK : out_of_memory(maker);
+}
+
+/* The next row, empty; NULL when there are as many as are kept. */
+static struct wo_verify_row *next_row(struct maker *maker) {
+  struct wo_verify *const verify = maker->verify;
+  return verify->row_count < ROWS_MAX ? &verify->rows[verify->row_count] : NULL;
+}
+
+/* ---- Single fixes ---- */
+
+static void cannot(struct wo_verify_row *row, const char *why) {
+  row->result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
+  snprintf(row->result.why, sizeof row->result.why, "%.190s", why);
+}
+
+static enum wo_status try_single(struct maker *maker, size_t index) {
+  const struct wo_proposal *const proposal = &maker->request->job->proposals[index];
+  struct wo_verify_row *const row = next_row(maker);
+  struct wo_replay_args change;
+  struct wo_err reason = {0};
+  if (!row) return WO_OK;
+  maker->verify->row_count++;
+  row->choices[0].proposal = index;
+  row->choice_count = 1;
+  row->title = proposal->title;
+  row->cost = proposal->cost_rank;
+  if (proposal->replays_as.len == 0) return cannot(row, "no replay can show it"), WO_OK;
+  if (wo_verify_read_change(&proposal->replays_as, 1, &change, &reason) != WO_OK) return cannot(row, reason.message), WO_OK;
+  if (maker->request->subject_count == 0) return cannot(row, "there is no pattern to replay"), WO_OK;
+  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+}
+
+/* Whether some proposal asks for another micro-batch. */
+static bool is_batch_proposed(const struct wo_verify_request *request) {
+  for (size_t i = 0; i < request->job->proposal_count; i++) {
+    if (wo_view_has(request->job->proposals[i].replays_as, "micro_batch=")) return true;
+  }
+  return false;
+}
+
+/* "Would a smaller batch do?" is asked of every failure, so the table answers it where the diagnosis does not propose it. */
+static enum wo_status try_batch(struct maker *maker) {
+  const struct wo_verify_request *const request = maker->request;
+  const double batch = request->job->sizes.micro_batch;
+  struct wo_verify_row *const row = next_row(maker);
+  if (!row || request->subject_count == 0 || is_batch_proposed(request) || !(batch >= 2 && batch <= 1e6)) return WO_OK;
+  struct wo_replay_args change = {.change = {.has_scale = true}};
+  change.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){(uint32_t)batch, 1};
+  maker->verify->row_count++;
+  row->title = WO_VIEW("smaller micro-batch (not proposed)");
+  row->cost = 2;
+  return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+}
+
+/* ---- Sets ---- */
+
+/* A set in the making: indices of single rows that were tried and are not enough. */
+struct set {
+  size_t rows[WO_CHOICES_MAX];
+  size_t count;
+  unsigned cost;
+};
+
+/* One that cannot be replayed, or that nobody proposes, is in no set. */
+static bool is_usable(const struct wo_verify_row *row) {
+  return row->choice_count == 1 && row->result.fit != WO_VERIFY_UNTRIED;
+}
+
+static bool is_cheaper(const struct set *a, const struct set *b) {
+  return a->cost != b->cost ? a->cost < b->cost : a->count < b->count;
+}
+
+/* Keeps the SETS_MAX cheapest, in order. */
+static void add_set(struct wo_verify *verify, struct set *sets, size_t *count, struct set set) {
+  if (*count == SETS_MAX) {
+    verify->is_cut = true;
+    if (!is_cheaper(&set, &sets[SETS_MAX - 1])) return;
+    (*count)--;
+  }
+  size_t at = (*count)++;
+  for (; at > 0 && is_cheaper(&set, &sets[at - 1]); at--) sets[at] = sets[at - 1];
+  sets[at] = set;
+}
+
+/* As proposed: in a set no length is cut further. */
+static unsigned cost_of(const struct wo_verify *verify, size_t row) {
+  return verify->asked.job->proposals[verify->rows[row].choices[0].proposal].cost_rank;
+}
+
+static size_t list_sets(struct wo_verify *verify, size_t singles, struct set *sets) {
+  size_t count = 0;
+  const struct wo_verify_row *const rows = verify->rows;
+  for (size_t a = 0; a < singles; a++) {
+    for (size_t b = a + 1; b < singles && is_usable(&rows[a]); b++) {
+      if (!is_usable(&rows[b])) continue;
+      add_set(verify, sets, &count, (struct set){{a, b}, 2, cost_of(verify, a) + cost_of(verify, b)});
+      for (size_t c = b + 1; c < singles; c++) {
+        if (is_usable(&rows[c]))
+          add_set(verify, sets, &count, (struct set){{a, b, c}, 3, cost_of(verify, a) + cost_of(verify, b) + cost_of(verify, c)});
+      }
+    }
+  }
+  return count;
+}
+
+/* Fills a row of a set; *ret_fits when it is proven. A set whose parts exclude each other is passed over. Most do not fit, which
+ * two orders of addresses show as well as all of them. */
+static enum wo_status try_set(struct maker *maker, const struct set *set, bool *ret_fits) {
+  struct wo_verify *const verify = maker->verify;
+  struct wo_verify_row *const row = next_row(maker);
+  struct wo_view texts[WO_CHOICES_MAX];
+  struct wo_text title = {0};
+  struct wo_replay_args change;
+  struct wo_err reason = {0};
+  if (!row) return WO_OK;
+  *row = (struct wo_verify_row){.choice_count = set->count, .cost = set->cost};
+  for (size_t i = 0; i < set->count; i++) {
+    const size_t index = verify->rows[set->rows[i]].choices[0].proposal;
+    row->choices[i].proposal = index;
+    texts[i] = maker->request->job->proposals[index].replays_as;
+    wo_text_add(&title, "%s", i > 0 ? " + " : "");
+    wo_text_add_view(&title, maker->request->job->proposals[index].title);
+  }
+  row->title = wo_arena_copy(&verify->arena, (struct wo_view){title.ptr, title.len});
+  const bool is_failed = title.is_failed || !row->title.ptr;
+  wo_text_done(&title);
+  if (is_failed) return out_of_memory(maker);
+  if (wo_verify_read_change(texts, set->count, &change, &reason) != WO_OK) return WO_OK;
+  verify->sets_tried++;
+  const struct wo_verify_row untried = *row;
+  enum wo_status status = try_row(maker, &change, 0, row);
+  if (status == WO_OK && row->result.fit == WO_VERIFY_YES) {
+    *row = untried;
+    status = try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
+  }
+  *ret_fits = status == WO_OK && row->result.fit == WO_VERIFY_YES;
+  return status;
+}
+
+/* The cheapest set that fits gets a row; those that do not are counted only, since a table of failures helps nobody. */
+static enum wo_status try_sets(struct maker *maker, size_t singles) {
+  struct set sets[SETS_MAX];
+  const size_t count = list_sets(maker->verify, singles, sets);
+  for (size_t i = 0; i < count; i++) {
+    bool fits = false;
+    const enum wo_status status = try_set(maker, &sets[i], &fits);
+    if (status != WO_OK) return status;
+    if (!fits) continue;
+    maker->verify->row_count++;
+    return WO_OK;
+  }
+  return WO_OK;
+}
+
+/* ---- Choice and verdict ---- */
+
+const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify) {
+  const struct wo_verify_row *found = NULL;
+  for (size_t i = 0; i < verify->row_count; i++) {
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count == 0 || row->result.fit != WO_VERIFY_YES) continue;
+    if (!found || row->cost < found->cost) found = row;
+  }
+  return found;
+}
+
+static void choose(struct wo_verify *verify) {
+  for (size_t i = 0; i < verify->row_count; i++) {
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count == 0 && row->result.fit == WO_VERIFY_NO) verify->is_batch_refuted = true;
+    if (row->result.fit == WO_VERIFY_NO && row->choice_count == 1 && row->choices[0].micro_batch == 1)
+      verify->is_batch_refuted = true;
+  }
+  verify->chosen = wo_verify_cheapest(verify);
+}
+
+/* Whether some fix that a replay could show is left open. Fixes of another kind (a larger card) never are decided here. */
+static bool has_open(const struct wo_verify *verify) {
+  size_t decided = 0;
+  for (size_t i = 0; i < verify->row_count; i++) {
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count == 0) continue;
+    const struct wo_proposal *const proposal = &verify->asked.job->proposals[row->choices[0].proposal];
+    if (row->result.fit == WO_VERIFY_UNSURE) return true;
+    if (row->result.fit == WO_VERIFY_UNTRIED && proposal->replays_as.len > 0) return true;
+    if (row->result.fit == WO_VERIFY_NO) decided++;
+  }
+  return decided == 0;
+}
+
+/* Whether the model's states alone, of which the log tells the sizes, exceed the card: no batch size can help then, and that is
+ * arithmetic and no guess. */
+static bool is_card_exceeded(const struct wo_verify *verify) {
+  return verify->asked.lacks_activations && verify->is_batch_refuted;
+}
+
+/* The one place where the verdict is drawn. */
+static enum wo_verify_verdict judge(const struct wo_verify *verify) {
+  const struct wo_verify_request *const asked = &verify->asked;
+  if (!asked->job->has_gpu_oom) return WO_VERIFY_NO_FAILURE;
+  if (asked->subject_count == 0) return WO_VERIFY_NO_PATTERN;
+  if (verify->baseline.fit == WO_VERIFY_YES || verify->baseline.gets_past) return WO_VERIFY_NOT_SHOWN;
+  if (verify->chosen && !asked->is_reconstructed) return WO_VERIFY_PROVEN;
+  if (verify->chosen) return asked->accepts_reconstructed ? WO_VERIFY_ACCEPTED : WO_VERIFY_RECONSTRUCTED;
+  if (is_card_exceeded(verify)) return WO_VERIFY_NONE_FITS;
+  if (has_open(verify) || (asked->is_reconstructed && !asked->accepts_reconstructed)) return WO_VERIFY_OPEN;
+  return WO_VERIFY_NONE_FITS;
+}
+
+/* ---- All together ---- */
+
+/* The job as it was: what everything is compared with, and whether the recording shows the failure at all. */
+static enum wo_status try_baseline(struct maker *maker) {
+  const struct wo_verify_request *const request = maker->request;
+  const struct wo_verify_search search = {request->subjects, request->subject_count, .shuffles = WO_WHATIF_SHUFFLES};
+  if (request->subject_count == 0) return cannot(&(struct wo_verify_row){0}, ""), WO_OK;
+  return wo_verify_search_try(&search, NULL, &maker->verify->baseline, maker->err);
+}
+
+/* A length far below the proposed one is an answer that nobody likes: sets are looked at all the same. */
+static bool has_fitting(const struct wo_verify *verify) {
+  for (size_t i = 0; i < verify->row_count; i++) {
+    const struct wo_verify_row *const row = &verify->rows[i];
+    if (row->choice_count > 0 && row->result.fit == WO_VERIFY_YES && !row->is_beyond) return true;
+  }
+  return false;
+}
+
+/* Where one recording cannot prove anything, no set of fixes is proven either. */
+static bool can_prove(const struct wo_verify_request *request) {
+  for (size_t i = 0; i < request->subject_count; i++) {
+    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+  }
+  return request->subject_count > 0 && !request->lacks_activations;
+}
+
+static enum wo_status make_rows(struct maker *maker) {
+  struct wo_verify *const verify = maker->verify;
+  enum wo_status status = try_baseline(maker);
+  for (size_t i = 0; i < maker->request->job->proposal_count && status == WO_OK; i++) status = try_single(maker, i);
+  const size_t singles = verify->row_count;
+  if (status == WO_OK) status = try_batch(maker);
+  if (status != WO_OK || has_fitting(verify) || !can_prove(maker->request)) return status;
+  return try_sets(maker, singles);
+}
+
+enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo_verify *ret_verify, struct wo_err *err) {
+  assert(request && request->job && ret_verify && err);
+  assert(request->subject_count > 0 || request->refusal.len > 0 || !request->job->has_gpu_oom);
+  struct maker maker = {request, ret_verify, err};
+  *ret_verify = (struct wo_verify){.asked = *request, .baseline = {.fit = WO_VERIFY_UNTRIED}};
+  wo_arena_init(&ret_verify->arena, WO_LIMIT_REPORT_BYTES);
+  ret_verify->rows = wo_arena_array(&ret_verify->arena, ROWS_MAX, sizeof *ret_verify->rows);
+  enum wo_status status = ret_verify->rows ? WO_OK : out_of_memory(&maker);
+  if (status == WO_OK && request->job->has_gpu_oom) status = make_rows(&maker);
+  if (status != WO_OK) {
+    wo_verify_done(ret_verify);
+    return status;
+  }
+  choose(ret_verify);
+  ret_verify->verdict = judge(ret_verify);
+  if (!request->gpu) return WO_OK;
+  status = wo_verify_confirm(ret_verify, err);
+  if (status != WO_OK) wo_verify_done(ret_verify);
+  return status;
+}
+
+void wo_verify_done(struct wo_verify *verify) {
+  if (verify) wo_arena_done(&verify->arena);
+}
+
+bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row) {
+  for (size_t i = 0; i < row->choice_count; i++) {
+    if (verify->asked.job->proposals[row->choices[i].proposal].is_by_hand) return true;
+  }
+  return false;
+}
+
+const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal) {
+  for (size_t i = 0; i < verify->row_count; i++) {
+    if (verify->rows[i].choice_count == 1 && verify->rows[i].choices[0].proposal == proposal) return &verify->rows[i];
+  }
+  return NULL;
+}

@@ -1,0 +1,69 @@
+/* Bounds of a measured run on a reconstructed pattern. See verify_measured.h. */
+#include "cuda_replay/verify/verify_measured.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "parsers/base/units.h"
+
+/* A process holds no more than this outside of PyTorch, when the log does not tell. */
+#define CONTEXT_BYTES_MAX (0.625 * WO_GIB)
+
+/* What PyTorch holds, of what the card shows as used. */
+static struct wo_interval without_context(const struct wo_verify_subject *subject, struct wo_interval used_bytes) {
+  const bool is_known = subject->sizes->non_pytorch_bytes >= 0;
+  used_bytes.lo -= is_known ? subject->sizes->non_pytorch_bytes : CONTEXT_BYTES_MAX;
+  used_bytes.hi -= is_known ? subject->sizes->non_pytorch_bytes : 0;
+  if (used_bytes.lo < 0) used_bytes.lo = 0;
+  if (used_bytes.hi < used_bytes.lo) used_bytes.hi = used_bytes.lo;
+  return used_bytes;
+}
+
+/* A log may name any batch and any length: what comes of them is held below what margins can tell. NaN becomes the most. */
+#define BYTES_MAX 0x1p62
+
+static uint64_t whole_bytes(double bytes) {
+  return bytes < BYTES_MAX ? (uint64_t)bytes : (uint64_t)BYTES_MAX;
+}
+
+/* The setting behind the change. */
+static double setting(const struct wo_replay_args *change, enum wo_scale_axis_id axis, double own) {
+  const bool is_scaled = change && change->change.has_scale && change->change.scale.axes[axis].to > 0;
+  return is_scaled ? change->change.scale.axes[axis].to : own;
+}
+
+static void judge(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
+  const uint64_t capacity = subject->capacity_bytes;
+  char peak[32];
+  result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
+  if (result->reserved_hi_bytes <= wo_verify_sure_bytes(subject)) {
+    result->fit = WO_VERIFY_YES;
+    result->why[0] = '\0';
+    return;
+  }
+  result->fit = result->reserved_lo_bytes > capacity ? WO_VERIFY_NO : WO_VERIFY_UNSURE;
+  wo_units_bytes_text(subject->sizes->measured.peak_bytes, peak, sizeof peak);
+  snprintf(result->why, sizeof result->why, "a run that was measured held %s at micro-batch %.0f", peak,
+           subject->sizes->measured.micro_batch);
+}
+
+void wo_verify_heed_measured(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                             struct wo_verify_result *result) {
+  assert(subject && result);
+  const struct wo_job_sizes *const sizes = subject->sizes;
+  if (!sizes || sizes->measured.micro_batch < 1 || subject->capacity_bytes == 0 || result->fit == WO_VERIFY_UNTRIED) return;
+  const struct wo_measured_run *const run = &sizes->measured;
+  if (change && (change->set_count > 0 || change->change.transform_count > 0)) return;
+  const double micro_batch = setting(change, WO_AXIS_MICRO_BATCH, sizes->micro_batch);
+  const double seq_len = setting(change, WO_AXIS_SEQ_LEN, sizes->seq_len);
+  if (!(micro_batch >= 1)) return;
+  const bool has_lengths = run->seq_len > 0 && seq_len > 0;
+  const bool is_covered = micro_batch <= run->micro_batch && (!has_lengths || seq_len <= run->seq_len);
+  const struct wo_interval used = without_context(subject, wo_measured_run_predict(run, micro_batch, has_lengths ? seq_len : 0));
+  const uint64_t lo = whole_bytes(used.lo), hi = whole_bytes(used.hi);
+  if (!is_covered && result->fit == WO_VERIFY_NO) return;
+  if (is_covered || result->reserved_hi_bytes < hi) result->reserved_hi_bytes = hi;
+  if (result->reserved_lo_bytes < lo) result->reserved_lo_bytes = lo;
+  if (result->reserved_lo_bytes > result->reserved_hi_bytes) result->reserved_lo_bytes = result->reserved_hi_bytes;
+  judge(subject, result);
+}

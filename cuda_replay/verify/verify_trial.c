@@ -1,0 +1,534 @@
+/* A changed pattern on the card of the job. See verify_trial.h.
+ *
+ * The high end is run on what is left of the card after the uncertainty: what fits there is proven. What fails there is tried on
+ * the whole card at both ends, and what fails at the low end in every order of addresses cannot fit. */
+#include "cuda_replay/verify/verify_trial.h"
+
+#include <assert.h>
+
+#include "cuda_replay/replay/check.h"
+#include "cuda_replay/whatif/steady_pattern.h"
+#include "cuda_replay/verify/verify_measured.h"
+#include "cuda_replay/whatif/whatif.h"
+#include "parsers/base/units.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* The driver's figure of what is free and the rounding of the message; without it, what a context and libraries take differs. */
+#define MESSAGE_UNCERTAINTY_BYTES (256 * MIB)
+#define CARD_UNCERTAINTY_BYTES (640 * MIB)
+#define UNSEEN_START_BYTES (320 * MIB)
+
+/* A limit of the program is kept to the byte; the message prints it in hundredths of a GiB. */
+#define LIMIT_UNCERTAINTY_BYTES (16 * MIB)
+
+/* No card has more; a figure beyond it is a misreading. */
+#define CARD_BYTES_MAX 1e15
+
+/* ---- Capacity ---- */
+
+/* False for what no card can have, and for a figure that is none. */
+static bool take_capacity(struct wo_verify_subject *subject, double bytes) {
+  if (!(bytes >= 1 && bytes <= CARD_BYTES_MAX)) return false;
+  subject->capacity_bytes = (uint64_t)bytes;
+  return true;
+}
+
+/* A memory fraction caps what PyTorch reserves, whatever the card has left. */
+static void heed_limit(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
+  const double limit = sizes->allowed_bytes;
+  if (!(limit >= 1 && limit < (double)subject->capacity_bytes)) return;
+  subject->capacity_bytes = (uint64_t)limit;
+  subject->uncertainty_bytes = LIMIT_UNCERTAINTY_BYTES;
+  subject->capacity_from = "the program's own limit, a memory fraction, in the log's message";
+}
+
+/* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: both together are all that it can have.
+ * Without these, the card less what others have. */
+static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
+  if (sizes->are_contradicting) return false;
+  if (sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0) {
+    if (!take_capacity(subject, sizes->allocated_bytes + sizes->unallocated_bytes + sizes->free_bytes)) return false;
+    subject->uncertainty_bytes = MESSAGE_UNCERTAINTY_BYTES;
+    subject->capacity_from = "allocated + unallocated + free in the log's message";
+    return true;
+  }
+  if (!(sizes->capacity_bytes > 0)) return false;
+  double left = sizes->capacity_bytes;
+  if (sizes->non_pytorch_bytes > 0) left -= sizes->non_pytorch_bytes;
+  if (sizes->other_bytes > 0) left -= sizes->other_bytes;
+  if (!take_capacity(subject, left)) return false;
+  subject->uncertainty_bytes = CARD_UNCERTAINTY_BYTES;
+  subject->capacity_from = "the card in the log, less what others hold";
+  return true;
+}
+
+static void find_capacity(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes, uint64_t stated_bytes) {
+  if (stated_bytes == 0 && read_message(sizes, subject)) {
+    heed_limit(sizes, subject);
+    return;
+  }
+  const struct wo_capacity found = wo_capacity_find(subject->recording, subject->trace, stated_bytes);
+  static const char *const from[] = {
+      [WO_CAPACITY_NONE] = "not known",
+      [WO_CAPACITY_OPTION] = "--capacity",
+      [WO_CAPACITY_FILE] = "the card that the recording names",
+      [WO_CAPACITY_OOM_ENTRY] = "reserved + free at the recording's own failure",
+      [WO_CAPACITY_FRACTION] = "reserved where a limit of the program refused",
+  };
+  subject->capacity_bytes = found.bytes;
+  subject->uncertainty_bytes = found.uncertainty_bytes;
+  subject->capacity_from = from[found.from];
+}
+
+/* ---- Subjects ---- */
+
+/* A message prints a size in hundredths, and an entry may hold the rounded one. */
+#define SAME_REQUEST_SHARE 0.01
+
+/* Whether the log shows that no step can be larger than the one that failed here: its refused request is that of the recording.
+ */
+static bool is_largest_step(const struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
+  const struct wo_continuation *const completed = &subject->completed;
+  if (!completed->is_made || !completed->varies || !sizes->is_full_length || !(sizes->tried_bytes > 0)) return false;
+  const uint32_t refused = subject->pattern.requests.items[completed->refused].subject;
+  const double ratio = (double)subject->pattern.instances.items[refused].size_bytes / sizes->tried_bytes;
+  return ratio > 1 - SAME_REQUEST_SHARE && ratio < 1 + SAME_REQUEST_SHARE;
+}
+
+/* What the step that failed would have needed says nothing of a longer one behind it. */
+static void doubt_length(struct wo_verify_subject *subject) {
+  if (subject->doubt[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "it holds for the step that failed; steps differ in size, and a larger one may come: record the largest");
+}
+
+/* A model that does not reproduce the recording proves nothing about a changed one. */
+static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_err *err) {
+  const struct wo_recording *const recording = subject->recording;
+  if (recording->fidelity != WO_TRACE_EXACT) {
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording has no requested sizes or no addresses; a memory snapshot has");
+    return WO_OK;
+  }
+  if (recording->is_truncated) {
+    snprintf(subject->doubt, sizeof subject->doubt, "the file of the recording is cut: what comes behind its end is not known");
+    return WO_OK;
+  }
+  if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
+  struct wo_check check;
+  const struct wo_check_options options = {.settings = NULL}; /* as recorded */
+  const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
+  if (status == WO_E_NOMEM) return status;
+  if (status == WO_OK && check.verdict == WO_CHECK_REFUSED)
+    snprintf(subject->doubt, sizeof subject->doubt,
+             "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
+  else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
+    snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
+  return WO_OK;
+}
+
+static bool is_ended_by_oom(const struct wo_trace *trace) {
+  for (size_t i = trace->entries.count; i > 0; i--) {
+    const enum wo_action action = (enum wo_action)trace->entries.items[i - 1].action;
+    if (action == WO_ACTION_OOM) return true;
+    if (action == WO_ACTION_ALLOC) return false;
+  }
+  return false;
+}
+
+/* The rest of a step that failed, from the recording itself. */
+static enum wo_status complete(struct wo_verify_subject *subject) {
+  if (subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
+  const enum wo_status status = wo_continuation_make(&subject->pattern, &subject->classes, subject->trace, &subject->completed);
+  subject->is_open = status == WO_OK && subject->completed.refused != WO_NO_REQUEST && !subject->completed.is_made;
+  return status;
+}
+
+enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
+                                      const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
+                                      struct wo_verify_subject *ret_subject, struct wo_err *err) {
+  assert(recording && trace && sizes && ret_subject && err);
+  struct wo_verify_subject subject = {
+      .recording = recording, .trace = trace, .path = path, .torch = torch, .completed = {.refused = WO_NO_REQUEST}};
+  if (torch == 0) subject.torch = recording->torch_to > 0 ? recording->torch_to : recording->torch_from;
+  if (subject.torch == 0 && !wo_torch_version_parse(sizes->torch, &subject.torch)) subject.torch = WO_TORCH_DEFAULT;
+  if (recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) subject.sizes = sizes;
+  subject.ends_at_oom = is_ended_by_oom(trace);
+  find_capacity(&subject, sizes, stated_bytes);
+  enum wo_status status = wo_alloc_pattern_make(recording, trace, &subject.pattern, err);
+  if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
+    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
+  if (status == WO_OK) status = find_doubt(&subject, err);
+  if (status == WO_OK) doubt_length(&subject);
+  if (status != WO_OK) {
+    wo_verify_subject_done(&subject);
+    return status;
+  }
+  *ret_subject = subject;
+  return WO_OK;
+}
+
+void wo_verify_subject_done(struct wo_verify_subject *subject) {
+  if (!subject) return;
+  wo_alloc_pattern_done(&subject->pattern);
+  wo_classes_done(&subject->classes);
+  wo_continuation_done(&subject->completed);
+}
+
+/* ---- Runs ---- */
+
+/* A pattern that a trial runs: its two ends, which may be the same, and their classes. */
+struct part {
+  const struct wo_alloc_pattern *patterns[WO_BOUND_COUNT_];
+  const struct wo_classes *classes[WO_BOUND_COUNT_];
+  bool is_once; /* it is no iteration */
+};
+
+/* One trial: what is asked, and the basis of all its runs. */
+struct trial {
+  const struct wo_verify_subject *subject;
+  const struct part *part;
+  const struct wo_replay_args *change;
+  unsigned shuffles;
+  struct wo_alloc_settings settings;
+  struct wo_program_change_basis bases[WO_BOUND_COUNT_]; /* LOW only where the part has a low end of its own */
+  bool is_changed;                                       /* the program, not only settings */
+};
+
+/* --set takes the place of the recorded settings, as a new PYTORCH_CUDA_ALLOC_CONF would. */
+static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
+  trial->settings = trial->subject->recording->settings;
+  if (!trial->change || trial->change->set_count == 0) return WO_OK;
+  struct wo_text text = {0};
+  struct wo_alloc_settings settings = wo_alloc_settings_default(trial->subject->torch);
+  settings.memory_fraction = trial->settings.memory_fraction;
+  wo_replay_args_settings(trial->change, &text);
+  enum wo_status status =
+      text.is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
+                     : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, trial->subject->torch, &settings, err);
+  wo_text_done(&text);
+  if (status == WO_OK) trial->settings = settings;
+  return status;
+}
+
+static bool has_low(const struct part *part) {
+  return part->patterns[WO_BOUND_LOW] != part->patterns[WO_BOUND_HIGH];
+}
+
+/* One end of the interval as a pattern in its steady state; released with wo_alloc_pattern_done. */
+static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_alloc_pattern *ret_pattern,
+                               struct wo_err *err) {
+  const struct wo_repeat_options repeat = {
+      .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->part->is_once};
+  if (!trial->is_changed) return wo_repeat_pattern(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
+  const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;
+  struct wo_alloc_pattern changed;
+  enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->bases[from], bound, &changed, err);
+  if (status != WO_OK) return status;
+  status = wo_repeat_pattern(&changed, &repeat, ret_pattern, NULL, err);
+  wo_alloc_pattern_done(&changed);
+  return status;
+}
+
+/* The one place that runs a pattern on the model. A GPU takes the same pattern, settings and capacity (wo_verify_high_end_make).
+ */
+static enum wo_status run(const struct trial *trial, const struct wo_alloc_pattern *pattern, uint64_t capacity_bytes,
+                          struct wo_replay_case *ret_case, struct wo_err *err) {
+  const struct wo_whatif_options options = {
+      .settings = trial->settings, .torch = trial->subject->torch, .capacity_bytes = capacity_bytes, .shuffles = trial->shuffles};
+  return wo_whatif_run(pattern, &options, ret_case, NULL, err);
+}
+
+/* Both ends at the capacity and without one. */
+struct ends {
+  struct wo_replay_case sure, high, low;
+};
+
+/* ---- What would be enough ---- */
+
+/* How near the least card is told: a 128th of it, at least this. */
+#define LEAST_STEP_BYTES (32 * MIB)
+#define LEAST_STEP_SHARE 128
+
+/* Between a capacity that is too small and one that is enough, narrowed until they are near each other. */
+struct bracket {
+  uint64_t fails_bytes, enough_bytes;
+};
+
+/* With all the room in the world an allocator keeps everything, and with less it gives back what lies idle and goes on: what a
+ * program needs is the smallest card on which it runs, not what it takes of an endless one. needs_all: at every order of
+ * addresses, else at one of them. On the way of a search nobody looks at the figure. */
+static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all, struct bracket *bracket,
+                             struct wo_err *err) {
+  while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
+    const uint64_t step = bracket->enough_bytes / LEAST_STEP_SHARE, gap = bracket->enough_bytes - bracket->fails_bytes;
+    const uint64_t middle = bracket->fails_bytes + gap / 2;
+    struct wo_replay_case found;
+    if (gap <= step || gap <= LEAST_STEP_BYTES) break;
+    const enum wo_status status = run(trial, pattern, middle, &found, err);
+    if (status != WO_OK) return status;
+    if (needs_all ? found.oom_count == 0 : found.oom_count < found.run_count)
+      bracket->enough_bytes = middle;
+    else
+      bracket->fails_bytes = middle;
+  }
+  return WO_OK;
+}
+
+/* What failed at a capacity, or fails below what is alive at once, and runs on a card without end. */
+static struct bracket bracket_of(uint64_t failed_bytes, const struct wo_replay_case *endless, uint64_t enough_bytes) {
+  const uint64_t alive = endless->outcome.peak.requested_bytes;
+  return (struct bracket){alive > failed_bytes ? alive : failed_bytes, enough_bytes};
+}
+
+/* From the peaks of a card without end down to the least cards. */
+static enum wo_status find_least(const struct trial *trial, const struct wo_alloc_pattern *high, const struct wo_alloc_pattern *low,
+                                 const struct ends *endless, const struct ends *ends, struct wo_verify_result *result,
+                                 struct wo_err *err) {
+  const uint64_t capacity = trial->subject->capacity_bytes;
+  struct bracket high_end = bracket_of(capacity, &endless->high, endless->high.reserved_hi_bytes);
+  struct bracket low_end = bracket_of(capacity, &endless->low, endless->low.reserved_lo_bytes);
+  if (ends->high.oom_count == 0)
+    high_end = bracket_of(wo_verify_sure_bytes(trial->subject), &endless->high, ends->high.reserved_hi_bytes);
+  enum wo_status status = narrow(trial, high, true, &high_end, err);
+  if (status == WO_OK && ends->low.oom_count == ends->low.run_count) {
+    status = narrow(trial, low, false, &low_end, err);
+  } else {
+    low_end.enough_bytes = ends->low.reserved_lo_bytes;
+  }
+  result->reserved_hi_bytes = high_end.enough_bytes;
+  result->reserved_lo_bytes = low_end.enough_bytes < high_end.enough_bytes ? low_end.enough_bytes : high_end.enough_bytes;
+  result->margin_bytes = (int64_t)capacity - (int64_t)result->reserved_hi_bytes;
+  return status;
+}
+
+static void say_failing(const struct ends *ends, struct wo_verify_result *result) {
+  if (ends->low.oom_count == ends->low.run_count)
+    result->fit = WO_VERIFY_NO;
+  else if (ends->high.oom_count == 0)
+    snprintf(result->why, sizeof result->why, "it fits, with less to spare than is uncertain");
+  else
+    snprintf(result->why, sizeof result->why, "it fits at the low end of what it can need, not at the high end");
+}
+
+/* A recording that begins in the middle of a run does not show where the first step left its blocks, on which hangs what the
+ * later ones need: of real programs up to 308 MiB less than such a recording says (docs/training.md). So it must lack that much
+ * for a "no". */
+static uint64_t unseen_bytes(const struct trial *trial, const struct wo_alloc_pattern *pattern) {
+  const bool is_reconstructed = trial->subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED;
+  return pattern->start_count > 0 && !is_reconstructed ? UNSEEN_START_BYTES : 0;
+}
+
+/* Fills the result where the high end does not fit with the uncertainty to spare. */
+static enum wo_status judge_failing(const struct trial *trial, const struct wo_alloc_pattern *high, const struct wo_alloc_pattern *low,
+                                    struct wo_verify_result *result, struct wo_err *err) {
+  const uint64_t capacity = trial->subject->capacity_bytes;
+  struct ends endless, ends;
+  enum wo_status status = run(trial, high, 0, &endless.high, err);
+  if (status == WO_OK) status = run(trial, low, 0, &endless.low, err);
+  if (status != WO_OK) return status;
+  result->reserved_lo_bytes = endless.low.reserved_lo_bytes;
+  result->reserved_hi_bytes = endless.high.reserved_hi_bytes;
+  if (result->reserved_lo_bytes > result->reserved_hi_bytes) result->reserved_lo_bytes = result->reserved_hi_bytes;
+  if (capacity == 0) {
+    snprintf(result->why, sizeof result->why, "the capacity of the card is not known: give --capacity");
+    return WO_OK;
+  }
+  status = run(trial, low, capacity + unseen_bytes(trial, low), &ends.low, err);
+  if (status == WO_OK) status = run(trial, high, capacity, &ends.high, err);
+  if (status != WO_OK) return status;
+  say_failing(&ends, result);
+  return find_least(trial, high, low, &endless, &ends, result, err);
+}
+
+/* What fits, but on a recording that is no witness, or that ends before the step does. */
+static void doubt(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
+  char spare[32];
+  if (subject->doubt[0] != '\0') {
+    result->fit = WO_VERIFY_UNSURE;
+    snprintf(result->why, sizeof result->why, "%s", subject->doubt);
+  } else if (subject->is_open) {
+    result->fit = WO_VERIFY_UNSURE;
+    result->gets_past = true;
+    snprintf(result->why, sizeof result->why,
+             "the refused request goes through with %s to spare; what the step does after it is not in the recording",
+             wo_units_bytes_text((double)result->margin_bytes, spare, sizeof spare));
+  }
+}
+
+static enum wo_status judge(const struct trial *trial, const struct wo_alloc_pattern *high, const struct wo_alloc_pattern *low,
+                            struct wo_verify_result *result, struct wo_err *err) {
+  const struct wo_verify_subject *const subject = trial->subject;
+  struct ends ends;
+  result->fit = WO_VERIFY_UNSURE;
+  if (subject->capacity_bytes <= subject->uncertainty_bytes) return judge_failing(trial, high, low, result, err);
+  enum wo_status status = run(trial, high, subject->capacity_bytes - subject->uncertainty_bytes, &ends.sure, err);
+  if (status != WO_OK) return status;
+  if (ends.sure.oom_count > 0) return judge_failing(trial, high, low, result, err);
+  status = run(trial, low, subject->capacity_bytes, &ends.low, err);
+  if (status != WO_OK) return status;
+  result->fit = WO_VERIFY_YES;
+  result->reserved_hi_bytes = ends.sure.reserved_hi_bytes;
+  result->reserved_lo_bytes =
+      ends.low.reserved_lo_bytes < ends.sure.reserved_hi_bytes ? ends.low.reserved_lo_bytes : ends.sure.reserved_hi_bytes;
+  result->margin_bytes = (int64_t)subject->capacity_bytes - (int64_t)result->reserved_hi_bytes;
+  doubt(subject, result);
+  return WO_OK;
+}
+
+/* Both patterns at once: with settings alone they are often the same one. */
+static enum wo_status run_ends(const struct trial *trial, struct wo_verify_result *result, struct wo_err *err) {
+  struct wo_alloc_pattern high, low;
+  enum wo_status status = make_end(trial, WO_BOUND_HIGH, &high, err);
+  if (status != WO_OK) return status;
+  if (!trial->is_changed && !has_low(trial->part)) {
+    status = judge(trial, &high, &high, result, err);
+  } else {
+    status = make_end(trial, WO_BOUND_LOW, &low, err);
+    if (status == WO_OK) {
+      status = judge(trial, &high, &low, result, err);
+      wo_alloc_pattern_done(&low);
+    }
+  }
+  wo_alloc_pattern_done(&high);
+  return status;
+}
+
+static void unprepare(struct trial *trial) {
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_program_change_basis_done(&trial->bases[bound]);
+}
+
+static enum wo_status prepare_change(struct trial *trial, struct wo_err *err) {
+  const struct part *const part = trial->part;
+  const struct wo_program_change *const change = &trial->change->change;
+  const enum wo_status status = wo_program_change_prepare(change, part->patterns[WO_BOUND_HIGH], part->classes[WO_BOUND_HIGH],
+                                                          NULL, &trial->bases[WO_BOUND_HIGH], err);
+  if (status != WO_OK || !has_low(part)) return status;
+  return wo_program_change_prepare(change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL,
+                                   &trial->bases[WO_BOUND_LOW], err);
+}
+
+/* What all runs of a trial share; after WO_OK released with unprepare. */
+static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
+  trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
+  enum wo_status status = choose_settings(trial, err);
+  if (status != WO_OK || !trial->is_changed) return status;
+  status = prepare_change(trial, err);
+  if (status != WO_OK) unprepare(trial);
+  return status;
+}
+
+/* What the recording cannot be put through is an answer. */
+static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part,
+                               const struct wo_replay_args *change, unsigned shuffles, struct wo_verify_result *ret_result,
+                               struct wo_err *err) {
+  struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
+  struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
+  struct wo_err reason = {0};
+  enum wo_status status = prepare(&trial, &reason);
+  if (status == WO_OK) {
+    status = run_ends(&trial, &result, &reason);
+    unprepare(&trial);
+  }
+  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  if (status != WO_OK) {
+    result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
+    snprintf(result.why, sizeof result.why, "%.190s", reason.message);
+    if (subject->sizes && status == WO_E_RANGE)
+      snprintf(result.why, sizeof result.why, "the log's figures do not tell what this changes; a recording would");
+  }
+  *ret_result = result;
+  return WO_OK;
+}
+
+/* The completed step where there is one; what is recorded as well, where it goes on behind the refused request. */
+static size_t list_parts(const struct wo_verify_subject *subject, struct part parts[2]) {
+  const struct wo_continuation *const completed = &subject->completed;
+  size_t count = 0;
+  if (completed->is_made) {
+    const bool is_two = completed->is_interval;
+    parts[count++] = (struct part){
+        .patterns = {[WO_BOUND_LOW] = is_two ? &completed->low : &completed->high, [WO_BOUND_HIGH] = &completed->high},
+        .classes = {[WO_BOUND_LOW] = is_two ? &completed->low_classes : &completed->high_classes,
+                    [WO_BOUND_HIGH] = &completed->high_classes}};
+  }
+  if (!completed->is_made || completed->goes_on)
+    parts[count++] = (struct part){.patterns = {[WO_BOUND_LOW] = &subject->pattern, [WO_BOUND_HIGH] = &subject->pattern},
+                                   .classes = {[WO_BOUND_LOW] = &subject->classes, [WO_BOUND_HIGH] = &subject->classes},
+                                   .is_once = subject->ends_at_oom};
+  return count;
+}
+
+/* The change as one of the recording, in *room: a recording of another run is brought to the job's own sizes on the way. */
+static const struct wo_replay_args *rebase(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                           struct wo_replay_args *room) {
+  bool is_other_run = false;
+  *room = change ? *change : (struct wo_replay_args){0};
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
+    struct wo_scale_axis *const wanted = &room->change.scale.axes[axis];
+    if (recorded.from == 0) continue;
+    *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
+    is_other_run = true;
+  }
+  if (!is_other_run) return change;
+  room->change.has_scale = true;
+  return room;
+}
+
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+                             struct wo_verify_result *ret_result, struct wo_err *err) {
+  struct part parts[2];
+  struct wo_verify_result result = {0};
+  struct wo_replay_args room;
+  assert(subject && ret_result && err);
+  const struct wo_replay_args *const rebased = rebase(subject, change, &room);
+  const size_t count = list_parts(subject, parts);
+  for (size_t i = 0; i < count; i++) {
+    struct wo_verify_result one;
+    const enum wo_status status = try_part(subject, &parts[i], rebased, shuffles, &one, err);
+    if (status != WO_OK) return status;
+    if (i == 0)
+      result = one;
+    else
+      wo_verify_result_join(&result, &one);
+  }
+  wo_verify_heed_measured(subject, change, &result);
+  *ret_result = result;
+  return WO_OK;
+}
+
+/* ---- For other places ---- */
+
+uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
+
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+                                       struct wo_verify_high_end *ret_end, struct wo_err *err) {
+  struct part parts[2];
+  struct wo_replay_args room;
+  assert(subject && ret_end && err);
+  list_parts(subject, parts);
+  struct trial trial = {.subject = subject, .part = &parts[0], .change = rebase(subject, change, &room)};
+  enum wo_status status = prepare(&trial, err);
+  if (status != WO_OK) return status;
+  *ret_end = (struct wo_verify_high_end){.settings = trial.settings, .capacity_bytes = wo_verify_sure_bytes(subject)};
+  status = make_end(&trial, WO_BOUND_HIGH, &ret_end->pattern, err);
+  unprepare(&trial);
+  return status;
+}
+
+void wo_verify_high_end_done(struct wo_verify_high_end *end) {
+  if (end) wo_alloc_pattern_done(&end->pattern);
+}
+
+/* The order of the enumerators is that of the news, but that nothing is worse than no answer. */
+void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other) {
+  static const int gravity[] = {[WO_VERIFY_YES] = 0, [WO_VERIFY_UNSURE] = 1, [WO_VERIFY_UNTRIED] = 2, [WO_VERIFY_NO] = 3};
+  assert(result->fit < WO_VERIFY_FIT_COUNT_ && other->fit < WO_VERIFY_FIT_COUNT_);
+  const int a = gravity[result->fit], b = gravity[other->fit];
+  if (b > a || (a == b && other->margin_bytes < result->margin_bytes)) *result = *other;
+}

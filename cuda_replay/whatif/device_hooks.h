@@ -1,0 +1,34 @@
+/* What a replay on a GPU needs from the program around it: files that only it may name, signals, somebody to tell how far it is.
+ *
+ * The library neither reads the environment nor prints nor handles signals; main.c does and hands this down. */
+#ifndef WO_DEVICE_HOOKS_H
+#define WO_DEVICE_HOOKS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How far a replay on a GPU is. */
+struct wo_gpu_progress {
+  int ordinal;
+  size_t done; /* requests, of */
+  size_t total;
+  uint64_t used_bytes; /* taken of the card now */
+  bool is_over;        /* told once at the end, also after a failure */
+};
+
+/* {0} for none of it. */
+struct wo_replay_hooks {
+  const char *cuda_library;    /* NULL: the system's CUDA driver; else this file, for tests */
+  const char *nvml_library;    /* NULL: the system's NVML */
+  const char *visible_devices; /* CUDA_VISIBLE_DEVICES, for messages: the driver counts by it; NULL when not set */
+  void *state;                 /* handed to the calls */
+  /* Called with true before the card is touched, with false when everything is given back: between the two a signal must not end
+   * the program. NULL for none. */
+  void (*guard)(void *state, bool is_on);
+  const volatile sig_atomic_t *is_cancelled;                                /* not 0: give everything back and end; NULL: never */
+  void (*on_progress)(void *state, const struct wo_gpu_progress *progress); /* after every request; NULL for none */
+};
+
+#endif

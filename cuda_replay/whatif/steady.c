@@ -1,0 +1,222 @@
+/* Repeats an iteration: first as a longer pattern, then through the one replay loop, with a look at each step. */
+#include "cuda_replay/whatif/steady.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "parsers/base/vec.h"
+
+/* ---- Unrolling ---- */
+
+struct unroll {
+  const struct wo_alloc_pattern *from;
+  struct wo_alloc_pattern to;
+  uint32_t *now;        /* of each instance of `from`: the instance of `to` that plays it in this pass */
+  uint32_t *successors; /* who takes the place of those alive at the start */
+  uint8_t *is_heir;     /* whether an instance takes such a place */
+  struct {
+    uint32_t *items; /* of each instance of `to`: the one of `from` that it repeats */
+    size_t count, capacity;
+  } origin;
+};
+
+/* Remembers which instance the newest one of the result repeats. */
+static bool note_origin(struct unroll *unroll, uint32_t from) {
+  if (!WO_VEC_RESERVE(&unroll->origin, 1, SIZE_MAX)) return false;
+  unroll->origin.items[unroll->origin.count++] = from;
+  return true;
+}
+
+/* A request that was refused when it was recorded is tried, and given back, in each pass. */
+static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
+  struct wo_instance instance = unroll->from->instances.items[from];
+  bool was_refused = instance.birth != WO_NO_REQUEST && instance.death == instance.birth;
+  bool is_added = was_refused ? wo_alloc_pattern_add_refused(&unroll->to, instance, entry, &unroll->now[from])
+                              : wo_alloc_pattern_add_alloc(&unroll->to, instance, entry, &unroll->now[from]);
+  return is_added && note_origin(unroll, from);
+}
+
+static bool repeat_request(struct unroll *unroll, const struct wo_request *request) {
+  if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(unroll, request->subject, request->entry);
+  struct wo_request repeated = *request;
+  if (wo_request_has_instance(request)) repeated.subject = unroll->now[request->subject];
+  return wo_alloc_pattern_add_request(&unroll->to, repeated);
+}
+
+/* Between two passes: survivors become those that they replace, other survivors go, and what died without an heir comes back. */
+static bool reset(struct unroll *unroll) {
+  const struct wo_alloc_pattern *from = unroll->from;
+  for (size_t i = from->start_count; i < from->instances.count; i++) {
+    bool is_left = from->instances.items[i].death == WO_NO_REQUEST && unroll->is_heir[i] == 0;
+    if (is_left && !wo_alloc_pattern_add_free(&unroll->to, unroll->now[i])) return false;
+  }
+  for (uint32_t i = 0; i < from->start_count; i++) {
+    if (from->instances.items[i].death == WO_NO_REQUEST) continue;
+    if (unroll->successors[i] != WO_NO_SUCCESSOR)
+      unroll->now[i] = unroll->now[unroll->successors[i]];
+    else if (!repeat_alloc(unroll, i, WO_NO_ENTRY))
+      return false;
+  }
+  return true;
+}
+
+/* Before the first pass everything alive at the start plays itself. */
+static bool begin_unroll(struct unroll *unroll) {
+  const struct wo_alloc_pattern *from = unroll->from;
+  size_t count = from->instances.count + 1;
+  unroll->now = calloc(count, sizeof unroll->now[0]);
+  unroll->is_heir = calloc(count, 1);
+  if (unroll->now == NULL || unroll->is_heir == NULL || !wo_alloc_pattern_successors(from, &unroll->successors)) return false;
+  for (uint32_t i = 0; i < from->start_count; i++) {
+    if (unroll->successors[i] != WO_NO_SUCCESSOR) unroll->is_heir[unroll->successors[i]] = 1;
+    if (!wo_alloc_pattern_add_start(&unroll->to, from->instances.items[i]) || !note_origin(unroll, i)) return false;
+    unroll->now[i] = i;
+  }
+  return true;
+}
+
+/* Writes the passes one behind the other; the first has no reset before it. */
+static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes *ret_passes) {
+  if (!begin_unroll(unroll)) return false;
+  *ret_passes = (struct wo_passes){.count = passes};
+  for (unsigned pass = 0; pass < passes; pass++) {
+    if (pass > 0 && !reset(unroll)) return false;
+    ret_passes->begins[pass] = (uint32_t)unroll->to.requests.count;
+    for (size_t r = 0; r < unroll->from->requests.count; r++) {
+      if (!repeat_request(unroll, &unroll->from->requests.items[r])) return false;
+    }
+    ret_passes->ends[pass] = (uint32_t)unroll->to.requests.count;
+  }
+  return true;
+}
+
+enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
+                                struct wo_passes *ret_passes, uint32_t **ret_instance_of) {
+  assert(passes >= 1 && passes <= WO_STEADY_PASSES_MAX);
+  /* A pass adds at most its requests, and a free and an allocation for each instance. */
+  if (pattern->requests.count + pattern->instances.count >= (size_t)INT32_MAX / passes / 2) return WO_E_LIMIT;
+  struct unroll unroll = {.from = pattern, .to = {.recording = pattern->recording}};
+  bool is_made = run_unroll(&unroll, passes, ret_passes);
+  free(unroll.now);
+  free(unroll.is_heir);
+  free(unroll.successors);
+  if (!is_made) {
+    wo_alloc_pattern_done(&unroll.to);
+    WO_VEC_DONE(&unroll.origin);
+    return WO_E_NOMEM;
+  }
+  assert(unroll.origin.count == unroll.to.instances.count);
+  if (ret_instance_of != NULL)
+    *ret_instance_of = unroll.origin.items;
+  else
+    WO_VEC_DONE(&unroll.origin);
+  *ret_pattern = unroll.to;
+  return WO_OK;
+}
+
+/* ---- Running ---- */
+
+/* Looks at each step of a run and keeps the peaks of each pass. */
+struct watch {
+  const struct wo_passes *passes;
+  struct wo_steady *steady;
+  struct wo_replay_observer next;
+  unsigned pass;
+  uint64_t oom_count;
+};
+
+/* Statistics are signed, as in torch; none falls below 0 here. */
+static uint64_t current_of(const struct wo_stat *stat) {
+  return stat->current > 0 ? (uint64_t)stat->current : 0;
+}
+
+/* Peaks are looked at after each request: between two requests nothing grows. */
+static void watch_step(void *state, size_t request, const struct wo_allocator *allocator) {
+  struct watch *watch = state;
+  const struct wo_allocator_stats *stats = wo_allocator_stats(allocator);
+  assert(request < watch->passes->ends[watch->passes->count - 1]);
+  while (watch->pass + 1 < watch->passes->count && request >= watch->passes->ends[watch->pass]) watch->pass++;
+  struct wo_steady_pass *pass = &watch->steady->passes[watch->pass];
+  uint64_t reserved = current_of(&stats->reserved_bytes[WO_STAT_ALL]);
+  uint64_t allocated = current_of(&stats->allocated_bytes[WO_STAT_ALL]);
+  uint64_t requested = current_of(&stats->requested_bytes[WO_STAT_ALL]);
+  if (reserved > pass->reserved_bytes) pass->reserved_bytes = reserved;
+  if (requested > pass->requested_bytes) pass->requested_bytes = requested;
+  if (allocated > pass->allocated_bytes) {
+    pass->allocated_bytes = allocated;
+    uint32_t begin = watch->passes->begins[watch->pass];
+    pass->allocated_at = request < begin ? 0 : (uint32_t)request - begin;
+  }
+  if (stats->num_ooms > watch->oom_count) pass->has_oom = true;
+  watch->oom_count = stats->num_ooms;
+  if (watch->next.on_step != NULL) watch->next.on_step(watch->next.state, request, allocator);
+}
+
+/* A run needs a device of its own: the last try's segments must not be there any more. */
+static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const struct wo_passes *passes,
+                                 const struct wo_steady_options *options, bool is_watched, struct wo_steady *steady,
+                                 struct wo_err *err) {
+  struct wo_device device;
+  struct wo_device_model *model = wo_device_model_new(&options->device, &device);
+  if (model == NULL) return wo_err_set(err, WO_E_NOMEM, "no memory for the model of the device");
+  *steady = (struct wo_steady){.count = passes->count};
+  struct watch watch = {.passes = passes, .steady = steady};
+  if (is_watched) watch.next = options->on_step;
+  struct wo_replay_options replay = {.settings = options->settings,
+                                     .torch = options->torch,
+                                     .device = &device,
+                                     .on_step = {&watch, watch_step},
+                                     .stops_at_oom = options->stops_at_oom};
+  if (is_watched) replay.on_event = options->on_event;
+  enum wo_status status = wo_replay_run(unrolled, &replay, &steady->outcome, err);
+  wo_device_model_free(model);
+  return status;
+}
+
+/* Whether the last pass reserved no more than the most of the passes before it. */
+static bool is_stable(const struct wo_steady *steady) {
+  const struct wo_steady_pass *last = &steady->passes[steady->count - 1];
+  for (unsigned pass = 0; pass + 1 < steady->count; pass++) {
+    if (steady->passes[pass].reserved_bytes >= last->reserved_bytes) return true;
+  }
+  return false;
+}
+
+const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady) {
+  assert(steady->count >= 1 && steady->count <= WO_STEADY_PASSES_MAX);
+  return &steady->passes[steady->count - 1];
+}
+
+/* One try with a number of passes. */
+static enum wo_status try_passes(const struct wo_alloc_pattern *pattern, unsigned count, const struct wo_steady_options *options,
+                                 bool is_watched, struct wo_steady *steady, struct wo_err *err) {
+  struct wo_alloc_pattern unrolled;
+  struct wo_passes passes;
+  enum wo_status status = wo_steady_unroll(pattern, count, &unrolled, &passes, NULL);
+  if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
+  if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
+  status = run_passes(&unrolled, &passes, options, is_watched, steady, err);
+  wo_alloc_pattern_done(&unrolled);
+  return status;
+}
+
+enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
+                             struct wo_steady *ret_steady, struct wo_err *err) {
+  bool has_observer = options->on_event.on_event != NULL || options->on_step.on_step != NULL;
+  bool is_program = pattern->start_count == 0;
+  unsigned count = is_program ? 1 : 2;
+  for (;; count *= 2) {
+    enum wo_status status = try_passes(pattern, count, options, false, ret_steady, err);
+    if (status != WO_OK) return status;
+    ret_steady->is_stable = is_program || is_stable(ret_steady);
+    bool stopped = options->stops_at_oom && ret_steady->outcome.has_oom;
+    if (ret_steady->is_stable || stopped || count >= WO_STEADY_PASSES_MAX) break;
+  }
+  if (!has_observer) return WO_OK;
+  bool was_stable = ret_steady->is_stable;
+  enum wo_status status = try_passes(pattern, count, options, true, ret_steady, err);
+  ret_steady->is_stable = was_stable;
+  return status;
+}

@@ -1,0 +1,53 @@
+/* What if: a pattern at some settings, run at several orders of addresses.
+ *
+ * Which of two free blocks of equal size is taken depends on where the driver put their segments, and that is not known of a run
+ * that never was. So each question is asked at ascending, descending and shuffled addresses, and the spread is part of the
+ * answer.
+ */
+#ifndef WO_WHATIF_H
+#define WO_WHATIF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_replay/pattern/alloc_pattern.h"
+#include "cuda_replay/replay/replay.h"
+#include "cuda_replay/replay/start.h"
+
+/* Ascending, descending, and this many shuffles. */
+enum { WO_WHATIF_SHUFFLES = 3 };
+
+/* A replay at one set of settings, over several address orders. */
+struct wo_replay_case {
+  struct wo_alloc_settings settings;
+  struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as most */
+  uint32_t oom_entry;               /* of that order: the entry whose request failed, or WO_NO_ENTRY */
+  uint32_t peak_entry;              /* at which allocated bytes peaked, or WO_NO_ENTRY (before the first entry) */
+  uint32_t worst_order;             /* which order that was */
+  uint32_t run_count;
+  uint32_t oom_count; /* runs in which a request failed */
+  uint64_t reserved_lo_bytes, reserved_hi_bytes;
+};
+
+struct wo_whatif_options {
+  struct wo_alloc_settings settings;
+  uint16_t torch;
+  uint64_t capacity_bytes;      /* what the allocator may take; 0 = no limit */
+  const struct wo_start *start; /* NULL: from an empty allocator, what was live at the start is allocated first */
+  unsigned shuffles;            /* runs beside ascending and descending; at most WO_WHATIF_SHUFFLES */
+};
+
+/* Runs the pattern once for each order of addresses. WO_OK also when requests fail. Others as wo_replay_run: WO_E_USAGE when the
+ * start state does not go with the settings. *requests_run (NULL allowed) grows by the requests and segment events of all runs.
+ */
+enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options,
+                             struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err);
+
+/* Adds an outcome to a case ({.settings} at first): keeps the worst, widens the range. */
+void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern, const struct wo_replay_outcome *outcome);
+
+/* A device as in the first of those runs (ascending addresses), for the course of a what-if: the state is released with
+ * wo_device_model_free. NULL when memory is out. */
+struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options, unsigned order, struct wo_device *ret_device);
+
+#endif

@@ -1,0 +1,96 @@
+/* What one flow hands the other: a diagnosed job and the changes proposed for it, as plain values.
+ *
+ * The diagnosis (analyzer) fills it, the proof (cuda_replay) reads it, and neither knows the other; only the program's main wires
+ * them. Texts are views that the diagnosis keeps alive. Bytes are -1 where the job does not tell. */
+#ifndef WO_PROPOSAL_H
+#define WO_PROPOSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parsers/base/exchange/measured_run.h"
+#include "parsers/base/view.h"
+
+/* One proposed change. */
+struct wo_proposal {
+  struct wo_view id;    /* of the fix ("reduce-micro-batch"): a promise */
+  struct wo_view title; /* one line for people */
+  /* How a replay makes the change: items separated by blanks, each an option of `whyoom replay` without its dashes, such as
+   * "scale=micro_batch=32:16", "set=expandable_segments:True" or "transform=shard-optimizer=8". Empty: it cannot be replayed. */
+  struct wo_view replays_as;
+  unsigned cost_rank;   /* 1 costs nothing .. 9 is no cure (docs/rules.md) */
+  struct wo_view speed; /* words on what it costs; may be empty */
+  struct wo_view accuracy;
+  double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
+  double saves_hi_bytes;
+  struct wo_view paste; /* the changed settings in the user's own keys, joined by blanks; may be empty */
+  bool is_by_hand;      /* no setting of the job makes it: `paste` is a change of the program, for its author */
+};
+
+/* Sizes of the failed job that a pattern can be reconstructed from when nothing was recorded. */
+struct wo_job_sizes {
+  double capacity_bytes; /* of the card, as the message or the trace of nvidia-smi tells */
+  double tried_bytes;    /* the refused request ("Tried to allocate") */
+  double free_bytes;
+  double allowed_bytes;     /* that the program allows PyTorch to take (a memory fraction) */
+  double allocated_bytes;   /* by PyTorch at the failure */
+  double unallocated_bytes; /* reserved by PyTorch but unallocated */
+  double non_pytorch_bytes; /* context, NCCL, libraries */
+  double other_bytes;       /* other processes */
+  bool are_contradicting;   /* the figures cannot all be true: nothing may be reconstructed from them */
+  bool is_other_allocator;  /* not PyTorch's allocator for CUDA refused: another framework, an engine's own pool, another maker's
+                               card */
+  double weights_bytes;     /* states of the model on this card, from settings; -1 unknown */
+  double gradients_bytes;
+  double optimizer_bytes;
+  double fixed_bytes;    /* buffers of sharding, which no batch changes; -1 unknown */
+  struct wo_view states; /* how these are divided over the cards ("ZeRO stage 3 over 8 cards"), empty where they are not; where
+                            they are unknown, why */
+  double parameters;     /* count, all and trainable; -1 unknown */
+  double trainable;
+  double micro_batch; /* settings; -1 unknown */
+  double seq_len;
+  double layers;
+  double hidden;
+  double vocabulary;
+  bool has_checkpointing;
+  bool is_full_length; /* the refused request has the size of a tensor at the job's own length, so that no step can be longer */
+  struct wo_view alloc_conf;       /* PYTORCH_CUDA_ALLOC_CONF as the job had it; may be empty */
+  struct wo_view torch;            /* version as printed ("2.6.0+cu124"); may be empty */
+  struct wo_measured_run measured; /* another run of the job that fit; micro_batch 0: none is known */
+  struct wo_view measured_path;    /* the file that shows it; may be empty */
+  struct wo_view phase;            /* of the failure: "forward", "backward", "optimizer", ...; may be empty */
+};
+
+/* A diagnosed job. */
+struct wo_diagnosed {
+  bool has_gpu_oom;        /* without one there is nothing to prove */
+  struct wo_view cause;    /* id of the first finding; may be empty */
+  struct wo_view headline; /* its title */
+  struct wo_view resubmit; /* the line to submit the job with again; may be empty */
+  struct wo_job_sizes sizes;
+  const struct wo_proposal *proposals; /* best first */
+  size_t proposal_count;
+};
+
+/* What the proof found out about one proposal, for the diagnosis to show beside it. */
+struct wo_proof {
+  bool is_tried;              /* else nothing below is known */
+  const char *on;             /* "model"; a GPU says "gpu" */
+  const char *pattern;        /* "recorded" or "reconstructed" */
+  bool fits;                  /* with a margin above the uncertainty */
+  double peak_reserved_bytes; /* at the high end */
+  double margin_bytes;        /* negative: that much is missing */
+};
+
+/* A proposal that was chosen, and the value that a search settled on: 0 where it stays as proposed. */
+struct wo_choice {
+  size_t proposal; /* index */
+  uint32_t micro_batch;
+  uint32_t seq_len;
+};
+
+enum { WO_CHOICES_MAX = 3 };
+
+#endif

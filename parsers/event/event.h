@@ -1,0 +1,139 @@
+/* Evidence: what one place in the input says. The value that flows from the parsers to the analyzer.
+ *
+ * An event has a kind, typed fields, and the place it came from. Events are append-only and keep the order in which they were
+ * found. All text lives in the store's arena until wo_event_store_done. A store must not be used by two threads at once. */
+#ifndef WO_EVENT_H
+#define WO_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parsers/base/arena.h"
+#include "parsers/base/limits.h"
+#include "parsers/base/number.h"
+#include "parsers/base/view.h"
+#include "parsers/event/stamp.h"
+
+enum wo_kind {
+#define WO_KIND(code, name, class, meaning) code,
+#include "parsers/event/event_kinds.def"
+#undef WO_KIND
+  WO_KIND_COUNT_
+};
+
+/* The role that events of a kind can play in a job's story. */
+enum wo_class {
+  WO_CLASS_NONE,
+  WO_CLASS_GPU_MEMORY,  /* the card's memory ran out */
+  WO_CLASS_HOST_MEMORY, /* the host's memory ran out */
+  WO_CLASS_ENDING,      /* the workload manager ended the job */
+  WO_CLASS_EXIT,        /* a process ended badly; says how, not why */
+  WO_CLASS_PROGRAM,     /* the program failed on its own */
+  WO_CLASS_HARDWARE,    /* the machine failed */
+  WO_CLASS_CONSEQUENCE, /* follows from another failure */
+  WO_CLASS_CONTEXT      /* describes the job; no failure */
+};
+
+enum wo_field_id {
+#define WO_FIELD(code, name, type) code,
+#include "parsers/event/fields.def"
+#undef WO_FIELD
+  WO_FIELD_COUNT_
+};
+
+enum wo_field_type { WO_FIELD_TYPE_BYTES, WO_FIELD_TYPE_COUNT, WO_FIELD_TYPE_RATIO, WO_FIELD_TYPE_TEXT };
+
+/* One field. Numbers use `number` (bytes, counts, ratios as 0..1); texts use `text`. */
+struct wo_field {
+  enum wo_field_id id;
+  struct wo_interval number;
+  struct wo_view text;
+};
+
+typedef int32_t wo_event_id; /* index into the store; WO_EVENT_NONE for none */
+#define WO_EVENT_NONE ((wo_event_id)-1)
+#define WO_RANK_UNKNOWN ((int32_t)-1)
+#define WO_TIME_UNKNOWN INT64_MIN
+
+/* Where an event was read. `line` counts from 1, `byte` from 0 (start of the line's piece plus the match), both in expanded
+ * content. */
+struct wo_span {
+  uint32_t file; /* index in the order in which files were given */
+  uint64_t line;
+  uint64_t byte;
+  uint32_t length;
+};
+
+struct wo_event {
+  wo_event_id id;
+  enum wo_kind kind;
+  struct wo_span span;
+  int32_t rank;          /* WO_RANK_UNKNOWN when the line does not tell */
+  struct wo_view host;   /* empty when the line does not tell */
+  int64_t time_ns;       /* since 1970, or WO_TIME_UNKNOWN */
+  bool is_local_rank;    /* `rank` counts the processes of one node */
+  struct wo_stamp stamp; /* of the line, or of the nearest earlier line of its writer */
+  struct wo_view pattern_id;
+  struct wo_view text;  /* the line, cleaned and cut to WO_LIMIT_EVENT_TEXT_BYTES */
+  struct wo_view match; /* the part of text that was matched; empty when cleaning moved it */
+  wo_event_id of;       /* the event that this one belongs to (a traceback of its memory message), or WO_EVENT_NONE */
+  bool is_quoted;       /* printed by something that quotes text: a script listing, a help text, the row of another job */
+  struct wo_field *fields;
+  uint32_t field_count;
+  uint32_t field_capacity;
+};
+
+struct wo_event_store {
+  struct wo_arena arena;
+  struct wo_event *items;
+  size_t count;
+  size_t capacity;
+  uint32_t per_kind[WO_KIND_COUNT_]; /* found, including those not kept */
+  uint64_t dropped;                  /* found but not kept, because a limit was reached */
+  bool is_out_of_memory;
+};
+
+/* The stable name of a kind ("cuda_oom", static), and its class. Values outside the list have those of the unknown kind. */
+const char *wo_kind_name(enum wo_kind kind);
+enum wo_class wo_kind_class(enum wo_kind kind);
+
+/* The kind of the given name, or WO_KIND_UNKNOWN. */
+enum wo_kind wo_kind_find(struct wo_view name);
+
+/* The stable name ("tried_bytes") and the type of a field. */
+const char *wo_field_name(enum wo_field_id id);
+enum wo_field_type wo_field_type_of(enum wo_field_id id);
+
+/* The field of the given name, or WO_FIELD_COUNT_. */
+enum wo_field_id wo_field_find(struct wo_view name);
+
+/* Makes *store empty. */
+void wo_event_store_init(struct wo_event_store *store);
+
+/* Releases everything; NULL allowed. */
+void wo_event_store_done(struct wo_event_store *store);
+
+/* Appends an event with no fields, rank and time unknown, and `text` copied (cleaned of control characters and of invalid
+ * UTF-8, cut to its limit). Returns the event, valid until the next append, or NULL when a limit or memory is reached. */
+struct wo_event *wo_event_add(struct wo_event_store *store, enum wo_kind kind, struct wo_span span, struct wo_view text);
+
+/* Sets a number or text field (text is copied and cleaned). A field that is already set keeps its first value. False when
+ * memory is out. */
+bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_interval value);
+bool wo_event_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value);
+
+/* The field, or NULL when the event does not have it. */
+const struct wo_field *wo_event_field(const struct wo_event *event, enum wo_field_id id);
+
+/* The field's text, or an empty view / the field's nominal number, or `otherwise`. */
+struct wo_view wo_event_text(const struct wo_event *event, enum wo_field_id id);
+double wo_event_number(const struct wo_event *event, enum wo_field_id id, double otherwise);
+
+/* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
+struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
+
+/* Writes one event as one line of canonical text for tests and --verbose: `kind line=3 rank=0 tried_bytes=18962288435 ...`,
+ * fields in the order of fields.def. Returns buf. */
+char *wo_event_to_text(const struct wo_event *event, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,210 @@
+/* Tables of `sacct`: with --parsable and --parsable2 cells are divided by '|', otherwise they stand in columns whose width the
+ * rule below the header shows, and what does not fit is cut and marked with '+'. Which columns there are is the user's choice:
+ * they are found by name.
+ *
+ *   JobID           JobName  Partition    Account  AllocCPUS      State ExitCode
+ *   ------------ ---------- ---------- ---------- ---------- ---------- --------
+ *   300418            train        gpu      lab42         16 OUT_OF_ME+    0:125
+ *
+ * A row of the header's job comes first, the rows of its steps follow. Form: SLURM 17.02 to 25.05. */
+#include <string.h>
+
+#include "parsers/formats/accounting/account.h"
+#include "parsers/base/units.h"
+
+/* What the open table keeps: header and rule lie in the message, `rule` is the offset of the latter. */
+enum number { IS_PIPED, RULE_START, RULE_LENGTH, IS_PREFIXED };
+
+/* A table that has run for so long is closed, to bound what a hostile log can hold open. */
+#define TABLE_ROWS 200000
+
+/* One line of a table, and how to find its cells. */
+struct row {
+  struct wo_view header;
+  struct wo_view rule; /* empty for piped tables */
+  struct wo_view text;
+};
+
+/* The cell of a piped row under the named header. */
+static struct wo_view piped_cell(const struct row *row, const char *name) {
+  struct wo_view header = row->header;
+  struct wo_view text = row->text;
+  while (header.len > 0) {
+    const struct wo_view title = wo_view_trim(wo_view_cut(&header, '|'));
+    const struct wo_view cell = wo_view_cut(&text, '|');
+    if (wo_view_is(title, name)) return wo_view_trim(cell);
+  }
+  return (struct wo_view){0};
+}
+
+/* The cell of a row in columns. The last column may run on: sacct prints it in full when it is wider than its rule. */
+static struct wo_view column_cell(const struct row *row, const char *name) {
+  size_t at = 0;
+  while (at < row->rule.len) {
+    const size_t blank = wo_view_find_char(row->rule, ' ', at);
+    const size_t end = blank == WO_NOT_FOUND ? row->rule.len : blank;
+    if (wo_view_is(wo_view_trim(wo_view_sub(row->header, at, end)), name)) return wo_view_trim(wo_view_sub(row->text, at, end));
+    at = end + 1;
+  }
+  return (struct wo_view){0};
+}
+
+/* A column that the user did not ask for is an empty cell, as is one that sacct left empty: neither says anything. */
+static struct wo_view cell(const struct row *row, const char *name) {
+  return row->rule.len > 0 ? column_cell(row, name) : piped_cell(row, name);
+}
+
+/* Lists that the column cut ("billing=4,cpu=8,mem=51+") end in an item that may be cut as well: it is left out. */
+static struct wo_view whole_items(struct wo_view list) {
+  if (!wo_view_ends(list, "+")) return list;
+  const size_t comma = wo_view_find_last(list, WO_VIEW(","), list.len);
+  return wo_view_sub(list, 0, comma == WO_NOT_FOUND ? 0 : comma);
+}
+
+/* Names of nodes are of no use when some letters are missing. */
+static struct wo_view whole_text(struct wo_view text) {
+  return wo_view_ends(text, "+") ? (struct wo_view){0} : text;
+}
+
+/* MaxRSS stands in the rows of steps; the unit is K unless the user asked for another. */
+static void read_sizes(struct wo_event_store *store, struct wo_event *event, const struct row *row, uint64_t nodes) {
+  struct wo_view rss = cell(row, "MaxRSS");
+  struct wo_view asked = cell(row, "ReqMem");
+  struct wo_interval used;
+  if (rss.len > 0 && wo_units_bytes(&rss, 1, &used) == WO_OK && used.mid > 0)
+    wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
+  if (wo_event_field(event, WO_FIELD_STEP_ID)) return;
+  const struct wo_view got = cell(row, "AllocTRES");
+  wo__account_set_tres(store, event, whole_items(got.len > 0 ? got : cell(row, "ReqTRES")), nodes);
+  /* To 20.11 a letter behind the size tells that it counts per node or per CPU; later it counts for all nodes. */
+  const char tail = asked.len > 0 ? asked.ptr[asked.len - 1] : '\0';
+  uint64_t cpus = 0;
+  struct wo_view count = cell(row, "AllocCPUS");
+  if (wo_number_u64(&count, 10000000, &cpus) != WO_OK) cpus = 0;
+  if (tail == '?') return; /* sacct's own word for a size that it does not know */
+  if (tail == 'n' || tail == 'c') asked.len--;
+  if (tail == 'n') wo__account_set_limit(store, event, asked, WO_MIB, 1);
+  if (tail == 'c' && nodes > 0) wo__account_set_limit(store, event, asked, WO_MIB, (double)cpus / (double)nodes);
+  if (tail != 'n' && tail != 'c' && nodes > 0) wo__account_set_limit(store, event, asked, WO_MIB, 1.0 / (double)nodes);
+}
+
+/* AllocNodes is what the job got. NNodes is the same for a job that ran, and what it asked for as long as it waits. */
+static void read_row(struct wo_event_store *store, struct wo_event *event, const struct row *row, struct wo_view id) {
+  struct wo_view count = cell(row, "AllocNodes");
+  uint64_t nodes = 0;
+  if (count.len == 0) count = cell(row, "NNodes");
+  if (wo_number_u64(&count, 1000000, &nodes) != WO_OK) nodes = 0;
+  wo__account_set_job(store, event, id);
+  wo__account_set_text(store, event, WO_FIELD_JOB_NAME, cell(row, "JobName"));
+  wo__account_set_text(store, event, WO_FIELD_NODES, whole_text(cell(row, "NodeList")));
+  wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
+  wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
+  wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
+  if (nodes > 0) wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  read_sizes(store, event, row, nodes);
+}
+
+/* The id of a row, or empty when the line is no row: ids begin with a digit and hold no blank. */
+static struct wo_view row_id(const struct row *row) {
+  struct wo_view id = cell(row, "JobID");
+  if (id.len == 0) id = cell(row, "JobIDRaw");
+  const bool is_id = id.len > 0 && wo_is_digit(id.ptr[0]) && wo_view_find_char(id, ' ', 0) == WO_NOT_FOUND;
+  return is_id ? id : (struct wo_view){0};
+}
+
+/* Whether the line is a row. A row makes one event that describes the job or step, and a second one when its state is an ending:
+ * the description holds for other rules whatever became of the job. */
+static bool add_row(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern, const struct row *row) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  const struct wo_view id = row_id(row);
+  const struct wo_view printed = cell(row, "State");
+  const struct wo_view state = wo__account_state(printed);
+  if (id.len == 0 || state.len == 0) return false;
+  struct wo_event *event = wo_scan_add_event(scan, line, pattern, WO_KIND_JOB_INFO, (size_t)(id.ptr - line->full.ptr), id.len);
+  if (!event) return true;
+  read_row(store, event, row, id);
+  wo_event_set_text(store, event, WO_FIELD_STATE, state);
+  struct wo_account_end end = {
+      .state = state,
+      .exit = wo__account_read_exit(cell(row, "ExitCode")),
+      .derived = wo__account_read_exit(cell(row, "DerivedExitCode")),
+      .is_step = wo_event_field(event, WO_FIELD_STEP_ID) != NULL,
+  };
+  /* Why a job waited stays in its row when it ran; it is no reason of its end. */
+  if (wo_view_is(cell(row, "Reason"), "OutOfMemory")) end.reason = WO_VIEW("OutOfMemory");
+  wo__account_add_end(scan, line, pattern, event->id, &end, (size_t)(printed.ptr - line->full.ptr), printed.len);
+  return true;
+}
+
+/* A row whose header was not copied with it: its id comes first, its state is what the pattern found. */
+static void add_bare_row(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                         const struct wo_pattern *pattern) {
+  const struct wo_view printed = wo_match_group(match, "state");
+  struct wo_view rest = wo_view_trim(line->full);
+  struct wo_view id = wo_view_cut(&rest, wo_view_has(rest, "|") ? '|' : ' ');
+  if (printed.len == 0) return;
+  const size_t start = (size_t)(printed.ptr - line->full.ptr);
+  const struct wo_account_end end = {.state = wo__account_state(printed), .is_step = wo_view_has(id, ".")};
+  struct wo_event *event = wo_scan_add_event(scan, line, pattern, WO_KIND_JOB_INFO, start, printed.len);
+  if (!event) return;
+  if (id.len > 0 && wo_is_digit(id.ptr[0])) wo__account_set_job(wo_scan_store(scan), event, id);
+  wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_STATE, end.state);
+  wo__account_add_end(scan, line, pattern, event->id, &end, start, printed.len);
+}
+
+/* What of the line belongs to the table. A label of srun -l or pdsh is taken off only where the header has one too: a time or a
+ * number in the first column looks like a label as well. */
+static struct wo_view table_text(const struct wo_open *open, const struct wo_line *line) {
+  return open->numbers[IS_PREFIXED] ? line->text : line->full;
+}
+
+/* The pattern finds either a header or a bare row with its state; only the header opens a table. */
+static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                struct wo_open *open) {
+  if (wo_match_group(match, "state").len > 0) {
+    add_bare_row(scan, line, match, open->pattern);
+    return WO_MORE_NO;
+  }
+  open->numbers[IS_PIPED] = wo_view_has(line->full, "|");
+  open->numbers[IS_PREFIXED] = wo_match_start(match) > 0;
+  wo_open_append(open, table_text(open, line));
+  return WO_MORE_YES;
+}
+
+/* The rule of "------------ ----------" may be as long as the widths that --format asks for (JobName%40), with one blank between
+ * columns. */
+static bool is_rule(struct wo_view text) {
+  if (!wo_view_starts(wo_view_trim(text), "--")) return false;
+  for (size_t i = 0; i < text.len; i++) {
+    if (text.ptr[i] != '-' && !wo_is_space(text.ptr[i])) return false;
+  }
+  return true;
+}
+
+/* Bytes of the rule stand where the header's columns stand, so both are kept as they were printed, with a blank between. */
+static void keep_rule(struct wo_open *open, struct wo_view rule) {
+  open->numbers[RULE_START] = (int64_t)open->message_len + 1;
+  wo_open_append(open, rule);
+  open->numbers[RULE_LENGTH] = (int64_t)open->message_len - open->numbers[RULE_START];
+}
+
+/* The line that ends the table is given back unread: with `sacct ...; cat log` in one script it is the log's first line. */
+static enum wo_more feed_sacct(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  const struct wo_view message = wo_open_message(open);
+  const bool is_piped = open->numbers[IS_PIPED] != 0;
+  if (open->lines == 1 && !is_piped) {
+    if (!is_rule(table_text(open, line))) return WO_MORE_NO_UNREAD;
+    keep_rule(open, table_text(open, line));
+    return WO_MORE_YES;
+  }
+  const size_t start = (size_t)open->numbers[RULE_START];
+  const struct row row = {
+      .header = is_piped ? message : wo_view_sub(message, 0, start - 1),
+      .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + (size_t)open->numbers[RULE_LENGTH]),
+      .text = table_text(open, line),
+  };
+  const bool is_row = open->lines < TABLE_ROWS && add_row(scan, line, open->pattern, &row);
+  return is_row ? WO_MORE_YES : WO_MORE_NO_UNREAD;
+}
+
+const struct wo_format wo__format_sacct = {.name = "sacct", .begin = begin_sacct, .feed = feed_sacct};

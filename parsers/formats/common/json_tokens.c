@@ -1,0 +1,144 @@
+/* The tokens of a JSON document in a stream of lines. */
+#include "parsers/formats/common/json_tokens.h"
+
+#include <stdint.h>
+#include <string.h>
+
+bool wo_json_is_path(const struct wo_json *json, const char *path) {
+  return strcmp(json->open->texts[json->reader->path_text], path) == 0;
+}
+
+/* Goes into a container. False when it lies deeper than names can be kept. */
+static bool push(struct wo_json *json) {
+  char *const path = json->open->texts[json->reader->path_text];
+  const size_t len = strlen(path);
+  const struct wo_view name = json->key.len > 0 ? json->key : WO_VIEW("*");
+  if (len + name.len + 2 > sizeof json->open->texts[json->reader->path_text]) return false;
+  path[len] = '/';
+  memcpy(path + len + 1, name.ptr, name.len);
+  path[len + 1 + name.len] = '\0';
+  json->key = (struct wo_view){0};
+  return true;
+}
+
+/* Leaves a container. False at the end of the document. */
+static bool pop(struct wo_json *json) {
+  char *const slash = strrchr(json->open->texts[json->reader->path_text], '/');
+  if (!slash) return false;
+  *slash = '\0';
+  return true;
+}
+
+/* Keys with a slash would look like containers; none that is wanted has one, so the rest of such a path is never asked for. */
+static void take_scalar(struct wo_json *json, struct wo_view text) {
+  struct wo_json_value value = {.text = text};
+  const struct wo_view key = wo_view_sub(json->key, 0, 40);
+  if (wo_view_is(key, "number")) {
+    snprintf(value.name, sizeof value.name, "%s", json->open->texts[json->reader->path_text]);
+  } else {
+    snprintf(value.name, sizeof value.name, "%s%s%.*s", json->open->texts[json->reader->path_text], key.len > 0 ? "/" : "",
+             (int)key.len, key.ptr ? key.ptr : "");
+  }
+  json->key = (struct wo_view){0};
+  json->reader->read_value(json, &value);
+}
+
+/* Index of the quote that ends a text, counted from `from`, or more than the last index when it stands in the line's next piece.
+ */
+static size_t find_quote(struct wo_view in, size_t from) {
+  while (from < in.len && in.ptr[from] != '"') from += in.ptr[from] == '\\' ? 2 : 1;
+  return from;
+}
+
+/* A script or an environment may fill pieces: no text of that length is looked for, so its end is all that counts. */
+static void leave_in_text(struct wo_json *json, size_t end) {
+  json->open->numbers[json->reader->in_text_number] = 1;
+  json->open->numbers[json->reader->skip_number] = (int64_t)(end - json->rest.len);
+  json->rest = wo_view_skip(json->rest, json->rest.len);
+  json->key = (struct wo_view){0};
+}
+
+/* A text in quotes: a key when a colon follows. */
+static void take_text(struct wo_json *json) {
+  const struct wo_view in = json->rest;
+  const size_t end = find_quote(in, 1);
+  if (end >= in.len) {
+    leave_in_text(json, end);
+    return;
+  }
+  const struct wo_view text = wo_view_sub(in, 1, end);
+  json->rest = wo_view_trim_start(wo_view_skip(in, end + 1));
+  if (!wo_view_starts(json->rest, ":")) {
+    take_scalar(json, text);
+    return;
+  }
+  json->key = text;
+  json->rest = wo_view_skip(json->rest, 1);
+}
+
+/* Numbers, true, false and null. A byte that begins none of them is skipped alone, so that the walk always moves. */
+static void take_word(struct wo_json *json) {
+  size_t end = 0;
+  while (end < json->rest.len && !strchr(",]}[{\" \t", json->rest.ptr[end])) end++;
+  const struct wo_view word = wo_view_sub(json->rest, 0, end > 0 ? end : 1);
+  json->rest = wo_view_skip(json->rest, word.len);
+  if (end > 0) take_scalar(json, word);
+}
+
+/* The next token. False at the end of the document, or of what can be understood. */
+static bool take_token(struct wo_json *json) {
+  const char c = json->rest.ptr[0];
+  if (c == '"') {
+    take_text(json);
+    return true;
+  }
+  if (c == '{' || c == '[') {
+    if (!push(json)) return false;
+    if (c == '{') json->reader->begin_object(json);
+  } else if (c == '}' || c == ']') {
+    if (c == '}') json->reader->end_object(json);
+    if (!pop(json)) return false;
+  } else if (c != ',') {
+    take_word(json);
+    return true;
+  }
+  json->rest = wo_view_skip(json->rest, 1);
+  return true;
+}
+
+/* The end of a text that began in an earlier piece. False when it does not end in this one either. */
+static bool end_text(struct wo_json *json) {
+  const size_t end = find_quote(json->rest, 0);
+  if (end >= json->rest.len) {
+    leave_in_text(json, end);
+    return false;
+  }
+  json->open->numbers[json->reader->in_text_number] = 0;
+  json->rest = wo_view_trim_start(wo_view_skip(json->rest, end + 1));
+  return true;
+}
+
+/* Pieces of a long line overlap: what begins in the overlap is left to the next piece, and what that piece shows again of a token
+ * that began before it is passed over there. A key stays with its value. Texts do not go on behind the end of a line. */
+enum wo_more wo_json_read(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
+                          struct wo_open *open, size_t start) {
+  struct wo_json json = {.reader = reader, .scan = scan, .line = line, .open = open, .rest = wo_view_skip(line->full, start)};
+  int64_t *const skip = &open->numbers[reader->skip_number];
+  int64_t *const in_text = &open->numbers[reader->in_text_number];
+  const bool is_last = line->own_end == SIZE_MAX;
+  const char *const own_end = line->full.ptr + (is_last ? line->full.len : line->own_end);
+  *skip = 0;
+  const bool is_open = *in_text == 0 || end_text(&json);
+  for (json.rest = wo_view_trim_start(json.rest); is_open && json.rest.len > 0; json.rest = wo_view_trim_start(json.rest)) {
+    if (json.rest.ptr >= own_end && json.key.len == 0) break;
+    if (!take_token(&json)) return WO_MORE_NO;
+  }
+  if (is_last) *in_text = *skip = 0;
+  if (!is_last && json.rest.ptr > own_end) *skip += json.rest.ptr - own_end;
+  return WO_MORE_YES;
+}
+
+enum wo_more wo_json_read_on(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
+                             struct wo_open *open) {
+  return wo_json_read(reader, scan, line, open, (size_t)open->numbers[reader->skip_number]);
+}

@@ -1,0 +1,53 @@
+/* JSON that is read as it streams by, token after token, in lines or pieces of lines of any length: what fmt_sacct_json.c and
+ * fmt_jobstats.c share. Kept is only the path of the containers that the walk is in ("/" + key, or a slash and a star for an
+ * element of an array), counted from the place where the reader begins. */
+#ifndef WO_JSON_TOKENS_H
+#define WO_JSON_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "parsers/scan/format.h"
+
+/* One scalar with its name: the path of containers and its key. An object's key "number" counts as the object itself. */
+struct wo_json_value {
+  char name[300];
+  struct wo_view text; /* without quotes, valid during the call; escapes are left as they are */
+};
+
+struct wo_json_reader;
+
+/* A walk over one line or piece. */
+struct wo_json {
+  const struct wo_json_reader *reader;
+  struct wo_scan *scan;
+  const struct wo_line *line;
+  struct wo_open *open;
+  struct wo_view rest; /* not yet read; inside of a call from begin_object, end_object it starts at the brace */
+  struct wo_view key;  /* read, and its value is not yet */
+};
+
+/* What a reader of a sort of documents does, and which slots of struct wo_open it leaves to the walk. All are set. */
+struct wo_json_reader {
+  size_t path_text;      /* index into texts: the path; empty at the beginning */
+  size_t skip_number;    /* index into numbers: bytes of the line's next piece that were read with this one */
+  size_t in_text_number; /* index into numbers: whether the next piece begins inside of a quoted text */
+  /* Behind the opening brace of an object, and before the closing one: the path names the object. */
+  void (*begin_object)(const struct wo_json *json);
+  void (*end_object)(const struct wo_json *json);
+  void (*read_value)(const struct wo_json *json, const struct wo_json_value *value);
+};
+
+/* Whether the walk is in just that container. */
+bool wo_json_is_path(const struct wo_json *json, const char *path);
+
+/* Reads the line from byte `start` of line->full on. WO_MORE_NO at the end of the document, or of what can be understood. */
+enum wo_more wo_json_read(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
+                          struct wo_open *open, size_t start);
+
+/* Reads the next line, or the next piece of the same. Every line is tokens from its first byte: a prefix that looks like a
+ * logger's would be part of the document here. */
+enum wo_more wo_json_read_on(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
+                             struct wo_open *open);
+
+#endif

@@ -1,0 +1,31 @@
+/* What the two readers of settings share: fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
+ * to be looked for, inside a structure whose name is). Nobody else includes this. */
+#ifndef WO_SETTING_H
+#define WO_SETTING_H
+
+#include "parsers/scan/format.h"
+
+/* A key found in a line. */
+struct wo_setting_place {
+  struct wo_view name;   /* with its dotted part: a.b.key */
+  struct wo_view before; /* line->full up to it */
+  struct wo_view after;  /* line->full behind it */
+};
+
+/* Notes the setting at the place, when a value follows and it is neither advice nor a placeholder. False when nothing more can be
+ * stored. */
+bool wo__setting_take(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                      const struct wo_setting_place *place);
+
+/* Whether c can stand in the name of a setting. */
+bool wo__setting_is_name(char c);
+
+/* The key of a pattern's id, "setting:<knob>:<key>". */
+struct wo_view wo__setting_key(const struct wo_pattern *pattern);
+
+/* As begin of a format, for a key "parent.child" whose parent stands in the line at `at` (of line->full) or later. Makes the open
+ * construct one of the reader of blocks. */
+enum wo_more wo__setting_block_begin(struct wo_scan *scan, const struct wo_line *line, struct wo_view key, size_t at,
+                                     struct wo_open *open);
+
+#endif

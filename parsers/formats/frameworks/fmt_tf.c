@@ -1,0 +1,198 @@
+/* TensorFlow's "OOM when allocating tensor with shape[64,512,1024] and type float on ...device:GPU:0": the size is not printed,
+ * it is the product of the dimensions times the size of the type (float when TF 1 does not name it). And the dump of the BFC
+ * allocator, which XLA shares: limit, use and peak of the pool, and which chunks hold most of it. Wording:
+ * tensorflow/core/common_runtime/bfc_allocator.cc, 1.0 to 2.15; xla/tsl/framework/bfc_allocator.cc. */
+#include <string.h>
+
+#include "parsers/base/units.h"
+#include "parsers/formats/common/fmt_joined.h"
+
+/* Lines between the allocator's dump and the failure that it belongs to. The dump lists every chunk before its sums. */
+#define DUMP_LINES_BEFORE 200
+#define DUMP_LINES_AFTER 20000
+
+/* Bytes of an element. Four for float, int32 and whatever else has no row: most tensors of a training program are float. */
+static double size_of_type(struct wo_view type) {
+  static const struct {
+    const char *name;
+    double bytes;
+  } types[] = {{"half", 2},        {"bfloat16", 2}, {"double", 8}, {"int64", 8}, {"uint64", 8}, {"complex64", 8},
+               {"complex128", 16}, {"int8", 1},     {"uint8", 1},  {"bool", 1},  {"int16", 2},  {"uint16", 2}};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    if (wo_view_is(type, types[i].name)) return types[i].bytes;
+  }
+  return 4;
+}
+
+/* Reads "64,512,1024"; *ret_first is the leading dimension. */
+static bool read_shape(struct wo_view shape, double *ret_elements, double *ret_first) {
+  double elements = 1;
+  bool is_first = true;
+  while (shape.len > 0) {
+    struct wo_view part = wo_view_trim(wo_view_cut(&shape, ','));
+    uint64_t dimension = 0;
+    if (wo_number_u64(&part, INT64_C(1) << 40, &dimension) != WO_OK || part.len > 0) return false;
+    elements *= (double)dimension;
+    if (is_first) *ret_first = (double)dimension;
+    is_first = false;
+  }
+  *ret_elements = elements;
+  return !is_first && elements < 1e18;
+}
+
+/* The failures that the pool's allocator reports; an out-of-memory error of another framework in the same file has its own
+ * figures. */
+static bool is_pool_failure(const struct wo_event *event) {
+  return event->kind == WO_KIND_TF_OOM || event->kind == WO_KIND_JAX_OOM;
+}
+
+/* Copies a number from one event to a field of another, where it is known. */
+static void copy_number(struct wo_event_store *store, const struct wo_event *from, enum wo_field_id id, struct wo_event *to,
+                        enum wo_field_id as) {
+  const struct wo_field *field = wo_event_field(from, id);
+  if (field) wo_event_set_number(store, to, as, field->number);
+}
+
+/* The pool is what the framework may use of the card: to a failed request it is the capacity. */
+static void take_figures(struct wo_event_store *store, const struct wo_event *dump, struct wo_event *failure) {
+  copy_number(store, dump, WO_FIELD_LIMIT_BYTES, failure, WO_FIELD_CAPACITY_BYTES);
+  copy_number(store, dump, WO_FIELD_USED_BYTES, failure, WO_FIELD_ALLOCATED_BYTES);
+}
+
+/* The dump just before a failure. */
+static const struct wo_event *find_dump(const struct wo_event_store *store, const struct wo_event *failure) {
+  for (size_t i = (size_t)failure->id; i-- > 0;) {
+    const struct wo_event *event = &store->items[i];
+    if (event->span.file != failure->span.file || event->span.line + DUMP_LINES_BEFORE < failure->span.line) return NULL;
+    if (wo_view_starts(event->pattern_id, "bfc-dump")) return event;
+  }
+  return NULL;
+}
+
+/* What the message does not print: the size, and the pool that the allocator's dump told. */
+static void complete_tensor(struct wo_scan *scan, struct wo_event *event, const struct wo_match *match) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  double elements = 0;
+  double first = 0;
+  if (read_shape(wo_match_group(match, "shape"), &elements, &first)) {
+    const double bytes = elements * size_of_type(wo_match_group(match, "dtype"));
+    wo_event_set_number(store, event, WO_FIELD_TRIED_BYTES, wo_interval_exact(bytes));
+    wo_event_set_number(store, event, WO_FIELD_BATCH, wo_interval_exact(first));
+  }
+  const struct wo_event *dump = find_dump(store, event);
+  if (dump) take_figures(store, dump, event);
+}
+
+/* The shape may be wrapped away from the words before it, so the message is joined first and completed on the whole. */
+static enum wo_more begin_tensor(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                 struct wo_open *open) {
+  return wo__joined_begin(scan, line, match, open, complete_tensor);
+}
+
+static void finish_tensor(struct wo_scan *scan, struct wo_open *open) {
+  wo__joined_finish(scan, open, complete_tensor);
+}
+
+const struct wo_format wo__format_tf_tensor = {
+    .name = "tf_tensor",
+    .begin = begin_tensor,
+    .feed = wo__joined_feed,
+    .finish = finish_tensor,
+};
+
+/* ---- The allocator's dump ---- */
+
+/* Lines without a figure after which a dump is over: notes on memory regions stand between its sums. */
+#define DUMP_STRAYS 12
+
+/* Slots of struct wo_open: the largest group of chunks of one size, and lines since the last figure. */
+enum number { GROUP_BYTES, GROUP_COUNT, STRAYS };
+
+/* Reads "4 Chunks of size 488374272 totalling 1.82GiB"; the exact product counts, not the rounded sum. */
+static bool read_chunks(struct wo_view text, struct wo_open *open) {
+  const size_t at = wo_view_find(text, WO_VIEW(" Chunks of size "), 0);
+  if (at == WO_NOT_FOUND) return false;
+  size_t start = at;
+  while (start > 0 && wo_is_digit(text.ptr[start - 1])) start--;
+  struct wo_view count_in = wo_view_sub(text, start, at);
+  struct wo_view size_in = wo_view_skip(text, at + strlen(" Chunks of size "));
+  uint64_t count = 0;
+  uint64_t size = 0;
+  if (wo_number_u64(&count_in, UINT32_MAX, &count) != WO_OK) return false;
+  if (wo_number_u64(&size_in, INT64_C(1) << 50, &size) != WO_OK) return false;
+  const double bytes = (double)count * (double)size;
+  if (bytes > (double)open->numbers[GROUP_BYTES] && bytes < 1e18) {
+    open->numbers[GROUP_BYTES] = (int64_t)bytes;
+    open->numbers[GROUP_COUNT] = (int64_t)count;
+  }
+  return true;
+}
+
+/* Reads "Limit:      10619240448" and its neighbours. The sum of chunks in use is rounded and stands before the exact figure, so
+ * it is not taken. */
+static bool read_statistic(struct wo_event_store *store, struct wo_event *event, const struct wo_line *line) {
+  static const struct {
+    const char *key;
+    enum wo_field_id field;
+  } rows[] = {{"Limit", WO_FIELD_LIMIT_BYTES}, {"InUse", WO_FIELD_USED_BYTES}, {"MaxInUse", WO_FIELD_PEAK_BYTES}};
+  struct wo_view value = line->text;
+  const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
+  value = wo_view_trim(value);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!wo_view_is(key, rows[i].key)) continue;
+    struct wo_interval bytes;
+    if (wo_units_bytes(&value, 1, &bytes) == WO_OK) wo_event_set_number(store, event, rows[i].field, bytes);
+    return true;
+  }
+  return wo_view_is(key, "NumAllocs") || wo_view_is(key, "MaxAllocSize") || wo_view_has(line->full, "] Stats:") ||
+         wo_view_has(line->full, "Sum Total of in-use chunks");
+}
+
+/* The dump begins with its chunks ("6 Chunks of size 67108864 totalling 384.00MiB") or, where a log lost those, at one of the
+ * sums. */
+static enum wo_more begin_dump(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                               struct wo_open *open) {
+  struct wo_event *event =
+      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
+  if (!event) return WO_MORE_NO;
+  open->event = event->id;
+  read_chunks(line->full, open);
+  return WO_MORE_YES;
+}
+
+/* The failure behind the dump is given back: its own pattern must find it. */
+static enum wo_more feed_dump(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  struct wo_event *event = wo_event_get(store, open->event);
+  if (!event || wo_view_has(line->full, "OOM when") || wo_view_has(line->full, "Out of memory")) return WO_MORE_NO_UNREAD;
+  if (read_chunks(line->full, open) || read_statistic(store, event, line)) {
+    open->numbers[STRAYS] = 0;
+    return WO_MORE_YES;
+  }
+  return ++open->numbers[STRAYS] > DUMP_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+}
+
+/* The allocator speaks first ("ran out of memory trying to allocate"), then dumps: that failure gets the figures too. */
+static void finish_dump(struct wo_scan *scan, struct wo_open *open) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  struct wo_event *dump = wo_event_get(store, open->event);
+  if (!dump) return;
+  if (open->numbers[GROUP_BYTES] > 0) {
+    wo_event_set_number(store, dump, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)open->numbers[GROUP_BYTES]));
+    wo_event_set_number(store, dump, WO_FIELD_COUNT, wo_interval_exact((double)open->numbers[GROUP_COUNT]));
+  }
+  for (size_t i = (size_t)dump->id; i-- > 0;) {
+    struct wo_event *event = &store->items[i];
+    if (event->span.file != dump->span.file || event->span.line + DUMP_LINES_AFTER < dump->span.line) return;
+    if (!is_pool_failure(event) || event->rank != dump->rank) continue;
+    take_figures(store, dump, event);
+    return;
+  }
+}
+
+const struct wo_format wo__format_tf_dump = {
+    .name = "tf_dump",
+    .begin = begin_dump,
+    .feed = feed_dump,
+    .finish = finish_dump,
+};

@@ -1,0 +1,227 @@
+/* Python tracebacks: frames, and the exception that ends them.
+ *
+ * Keeps the user's own innermost frame (outside installed packages and the interpreter), the innermost frame of all, and a short
+ * list of the last frames from which the analyzer tells the phase. Reads tracebacks without their first line (cut logs) and at
+ * any indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence between them. */
+#include <assert.h>
+
+#include "parsers/scan/format.h"
+
+/* A traceback that goes on longer than this is no traceback. */
+#define TRACEBACK_LINES 600
+
+/* Lines of other text that may stand between two frames before the reader gives up (ranks without prefixes writing at once). */
+#define STRAY_LINES 6
+
+/* Slots of struct wo_open that this reader uses. */
+enum number { FRAME_INDENT, FRAME_COUNT, USER_LINE, IS_CHAINED, IS_IGNORED, STRAYS, LAST_KIND };
+enum text { USER_FILE, USER_FUNCTION, INNER_FILE, INNER_FUNCTION };
+enum last { LAST_OTHER, LAST_FRAME_USER, LAST_FRAME_PACKAGE };
+
+struct frame {
+  struct wo_view file;
+  uint64_t line;
+  struct wo_view function;
+};
+
+/* Tabs count as one: only the order of indentations within one traceback is asked for. */
+static size_t indent_of(struct wo_view text) {
+  size_t at = 0;
+  while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
+  return at;
+}
+
+/* Reads `File "path", line 12, in function`. */
+static bool read_frame(struct wo_view text, struct frame *ret_frame) {
+  struct wo_view in = wo_view_trim(text);
+  if (!wo_view_starts(in, "File \"")) return false;
+  in = wo_view_skip(in, 6);
+  const size_t quote = wo_view_find(in, WO_VIEW("\", line "), 0);
+  if (quote == WO_NOT_FOUND) return false;
+  ret_frame->file = wo_view_sub(in, 0, quote);
+  in = wo_view_skip(in, quote + 8);
+  if (wo_number_u64(&in, 100000000, &ret_frame->line) != WO_OK) return false;
+  ret_frame->function = wo_view_starts(in, ", in ") ? wo_view_trim(wo_view_skip(in, 5)) : WO_VIEW("?");
+  return true;
+}
+
+/* Code of installed packages and of the interpreter, which a user does not change. */
+static bool is_package_file(struct wo_view file) {
+  static const char *const marks[] = {"site-packages", "dist-packages", "/lib/python3",    "\\lib\\python",
+                                      "<frozen",       "<string>",      "/torch/",         "<__array_function__",
+                                      "\\Lib\\",       "/runpy.py",     "/megatron/core/", "importlib"};
+  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+    if (wo_view_has(file, marks[i])) return true;
+  }
+  return false;
+}
+
+/* The end of a long path is kept, where the file's name is. */
+static void keep_text(struct wo_open *open, enum text slot, struct wo_view text) {
+  const size_t cap = sizeof open->texts[0] - 1;
+  const struct wo_view end = wo_view_skip(text, text.len > cap ? text.len - cap : 0);
+  memcpy(open->texts[slot], end.ptr, end.len);
+  open->texts[slot][end.len] = '\0';
+}
+
+/* The last components of a path are what tells frames apart; whole paths would fill the room. */
+static struct wo_view short_path(struct wo_view path) {
+  size_t at = path.len;
+  for (int slashes = 0; at > 0; at--) {
+    if ((path.ptr[at - 1] == '/' || path.ptr[at - 1] == '\\') && ++slashes == 4) break;
+  }
+  return wo_view_skip(path, at);
+}
+
+/* Frames are kept as "path|function|code;" in the order printed; when room runs out, the oldest half is dropped. */
+static void append_frame_text(struct wo_open *open, struct wo_view text) {
+  if (text.len > 300) text.len = 300;
+  if (open->message_len + text.len + 2 > WO_LIMIT_MESSAGE_BYTES / 2) {
+    const size_t half = open->message_len / 2;
+    memmove(open->message, open->message + half, open->message_len - half);
+    open->message_len -= half;
+  }
+  memcpy(open->message + open->message_len, text.ptr, text.len);
+  open->message_len += text.len;
+}
+
+/* Python prints the most recent call last, so each frame replaces the one before as the innermost. The trailing bar waits for the
+ * line of code that follows. */
+static void take_frame(struct wo_open *open, struct wo_view text, const struct frame *frame) {
+  const bool is_package = is_package_file(frame->file);
+  open->numbers[FRAME_INDENT] = (int64_t)indent_of(text);
+  open->numbers[FRAME_COUNT]++;
+  open->numbers[STRAYS] = 0;
+  open->numbers[LAST_KIND] = is_package ? LAST_FRAME_PACKAGE : LAST_FRAME_USER;
+  keep_text(open, INNER_FILE, frame->file);
+  keep_text(open, INNER_FUNCTION, frame->function);
+  if (!is_package) {
+    keep_text(open, USER_FILE, frame->file);
+    keep_text(open, USER_FUNCTION, frame->function);
+    open->numbers[USER_LINE] = (int64_t)frame->line;
+  }
+  append_frame_text(open, WO_VIEW(";"));
+  append_frame_text(open, short_path(frame->file));
+  append_frame_text(open, WO_VIEW("|"));
+  append_frame_text(open, frame->function);
+  append_frame_text(open, WO_VIEW("|"));
+}
+
+/* Length of the exception's class at the start of `text` ("torch.OutOfMemoryError"), or 0. A class is a dotted name followed by
+ * ':' or the end, whose last part looks like one. */
+static size_t read_exception_class(struct wo_view text) {
+  size_t at = 0;
+  size_t last = 0;
+  while (at < text.len && (wo_is_word(text.ptr[at]) || text.ptr[at] == '.')) {
+    if (text.ptr[at] == '.') last = at + 1;
+    at++;
+  }
+  if (at == last || (at < text.len && text.ptr[at] != ':')) return 0;
+  static const char *const parts[] = {"Error",   "Exception", "Exit",  "Interrupt", "Iteration",
+                                      "Warning", "Failure",   "OutOf", "Died",      "Timeout"};
+  const struct wo_view name = wo_view_sub(text, last, at);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    if (wo_view_has(name, parts[i])) return at;
+  }
+  /* Some libraries name exceptions freely: a dotted name with a capital at the end of the dots. */
+  return last > 0 && name.ptr[0] >= 'A' && name.ptr[0] <= 'Z' ? at : 0;
+}
+
+/* Python prints one of two sentences and an empty line between tracebacks that belong together, and "Exception ignored in:
+ * <function ...>" right above one that it swallowed. */
+static void note_what_went_before(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  char buf[3][512];
+  struct wo_view before[3];
+  const size_t count = wo_scan_lines_before(scan, line, 3, before, buf[0], sizeof buf[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_has(before[i], "During handling of the above exception") ||
+        wo_view_has(before[i], "direct cause of the following")) {
+      open->numbers[IS_CHAINED] = 1;
+    }
+  }
+  if (count > 0 && wo_view_has(before[0], "Exception ignored in")) open->numbers[IS_IGNORED] = 1;
+}
+
+/* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
+static enum wo_more begin_traceback(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                    struct wo_open *open) {
+  (void)match;
+  struct frame frame;
+  const bool is_frame = read_frame(line->text, &frame);
+  if (!is_frame && !wo_view_has(line->text, "Traceback (most recent call last)")) return WO_MORE_NO;
+  note_what_went_before(scan, line, open);
+  open->numbers[FRAME_INDENT] = -1;
+  if (is_frame) take_frame(open, line->text, &frame);
+  return WO_MORE_YES;
+}
+
+/* The message is cut: exceptions of torch.compile and of Ray hold whole programs or other tracebacks. */
+static void add_fields(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view exception,
+                       struct wo_view message) {
+  wo_event_set_text(store, event, WO_FIELD_EXCEPTION, exception);
+  wo_event_set_text(store, event, WO_FIELD_MESSAGE, wo_view_sub(message, 0, 400));
+  if (open->texts[USER_FILE][0] != '\0') {
+    wo_event_set_text(store, event, WO_FIELD_FRAME_FILE, wo_view_of(open->texts[USER_FILE]));
+    wo_event_set_text(store, event, WO_FIELD_FRAME_FUNCTION, wo_view_of(open->texts[USER_FUNCTION]));
+    wo_event_set_number(store, event, WO_FIELD_FRAME_LINE, wo_interval_exact((double)open->numbers[USER_LINE]));
+  }
+  if (open->texts[INNER_FILE][0] != '\0') {
+    wo_event_set_text(store, event, WO_FIELD_INNER_FILE, wo_view_of(open->texts[INNER_FILE]));
+    wo_event_set_text(store, event, WO_FIELD_INNER_FUNCTION, wo_view_of(open->texts[INNER_FUNCTION]));
+  }
+  if (open->message_len > 0) wo_event_set_text(store, event, WO_FIELD_FRAMES, wo_open_message(open));
+  if (open->numbers[IS_CHAINED]) wo_event_set_number(store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
+}
+
+/* The event stands at the exception's line, where other patterns find the memory failure that it reports; the two are brought
+ * together by that line. */
+static void add_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t class_len) {
+  const struct wo_view text = wo_view_trim(line->text);
+  const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
+  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_TRACEBACK, line->prefix.length, line->text.len);
+  if (!event) return;
+  if (open->numbers[IS_IGNORED]) event->is_quoted = true;
+  add_fields(wo_scan_store(scan), event, open, wo_view_sub(text, 0, class_len), message);
+  open->event = event->id;
+}
+
+/* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */
+static enum wo_more take_other(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  const struct wo_view text = wo_view_trim(line->text);
+  const bool is_outside = (int64_t)indent_of(line->text) < open->numbers[FRAME_INDENT] || open->numbers[FRAME_INDENT] <= 0;
+  if (text.len == 0 || !is_outside) return WO_MORE_YES;
+  const size_t class_len = read_exception_class(text);
+  if (class_len > 0 && open->numbers[FRAME_COUNT] > 0) {
+    add_traceback(scan, line, open, class_len);
+    return WO_MORE_NO;
+  }
+  return ++open->numbers[STRAYS] > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+}
+
+/* Code comes right behind its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
+ * and is passed over by its indentation. */
+static enum wo_more feed_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  if (open->lines > TRACEBACK_LINES) return WO_MORE_NO_UNREAD;
+  struct frame frame;
+  if (read_frame(line->text, &frame)) {
+    take_frame(open, line->text, &frame);
+    return WO_MORE_YES;
+  }
+  if (wo_view_has(line->text, "Traceback (most recent call last)")) {
+    /* A header without an exception before it: another traceback starts, this one was cut. */
+    return open->numbers[FRAME_COUNT] > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+  }
+  const bool is_code = open->numbers[LAST_KIND] != LAST_OTHER && (int64_t)indent_of(line->text) > open->numbers[FRAME_INDENT];
+  if (is_code) {
+    append_frame_text(open, wo_view_trim(line->text));
+    open->numbers[LAST_KIND] = LAST_OTHER;
+    return WO_MORE_YES;
+  }
+  return take_other(scan, line, open);
+}
+
+const struct wo_format wo__format_traceback = {
+    .name = "traceback",
+    .begin = begin_traceback,
+    .feed = feed_traceback,
+};

@@ -1,0 +1,31 @@
+/* "Killed" as shells print it: alone on its line, or "<script>: line 12: 4711 Killed   <command>". Anything else that holds the
+ * word is prose. */
+#include "parsers/base/number.h"
+#include "parsers/scan/format.h"
+
+/* Reads ": line 12: 4711 Killed" somewhere in text. */
+static bool read_shell_line(struct wo_view text, uint64_t *ret_pid) {
+  const struct wo_view words = WO_VIEW(": line ");
+  const size_t at = wo_view_find(text, words, 0);
+  if (at == WO_NOT_FOUND) return false;
+  struct wo_view in = wo_view_skip(text, at + words.len);
+  uint64_t line = 0;
+  if (wo_number_u64(&in, 100000000, &line) != WO_OK || !wo_view_starts(in, ": ")) return false;
+  in = wo_view_trim_start(wo_view_skip(in, 2));
+  return wo_number_u64(&in, UINT32_MAX, ret_pid) == WO_OK && wo_view_starts(wo_view_trim_start(in), "Killed");
+}
+
+static enum wo_more begin_killed(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                 struct wo_open *open) {
+  (void)match;
+  uint64_t pid = 0;
+  const bool has_pid = read_shell_line(line->text, &pid);
+  if (!has_pid && !wo_view_is(wo_view_trim(line->text), "Killed")) return WO_MORE_NO;
+  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_KILLED, line->prefix.length, line->text.len);
+  if (event && has_pid) {
+    wo_event_set_number(wo_scan_store(scan), event, WO_FIELD_PID, wo_interval_exact((double)pid));
+  }
+  return WO_MORE_NO;
+}
+
+const struct wo_format wo__format_killed = {.name = "killed", .begin = begin_killed};

@@ -1,0 +1,63 @@
+/* The line of a batch script that starts the program, also over lines that a backslash continues:
+ *
+ *   srun --ntasks-per-node=1 \
+ *     torchrun --nproc_per_node=8 \
+ *       train.py --batch-size 8
+ *
+ * The parts are joined with one blank between words. A command that turns out to start no Python program gets none. */
+#include "parsers/scan/format.h"
+
+/* Lines of one command. */
+#define COMMAND_LINES 64
+
+/* Appends the words of a line. True when a backslash at its end continues the command. */
+static bool append_words(struct wo_open *open, struct wo_view text) {
+  text = wo_view_trim(text);
+  const bool is_continued = wo_view_ends(text, "\\");
+  if (is_continued) text = wo_view_sub(text, 0, text.len - 1);
+  for (text = wo_view_trim(text); text.len > 0; text = wo_view_trim_start(text)) {
+    size_t len = 0;
+    while (len < text.len && !wo_is_space(text.ptr[len])) len++;
+    wo_open_append(open, wo_view_sub(text, 0, len));
+    text = wo_view_skip(text, len);
+  }
+  return is_continued;
+}
+
+static bool starts_python(struct wo_view command) {
+  static const char *const programs[] = {"torchrun ", "accelerate launch ", "deepspeed ",
+                                         "python ",   "python3 ",           "torch.distributed"};
+  for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+    if (wo_view_has(command, programs[i])) return true;
+  }
+  return wo_view_has(command, ".py");
+}
+
+/* The event stands where the command begins; its program is set when the last line was read. */
+static enum wo_more begin_launch(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                 struct wo_open *open) {
+  const struct wo_view program = wo_match_group(match, "program");
+  const bool is_continued = append_words(open, program);
+  const size_t start = (size_t)(program.ptr - line->full.ptr);
+  if (!is_continued && !starts_python(wo_open_message(open))) return WO_MORE_NO;
+  const struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, start, program.len);
+  open->event = event ? event->id : WO_EVENT_NONE;
+  return event && is_continued ? WO_MORE_YES : WO_MORE_NO;
+}
+
+/* A comment or an empty line ends a command as the shell sees it, too. */
+static enum wo_more feed_launch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  (void)scan;
+  const struct wo_view text = wo_view_trim(line->text);
+  if (text.len == 0 || text.ptr[0] == '#') return WO_MORE_NO_UNREAD;
+  return append_words(open, text) && open->lines < COMMAND_LINES ? WO_MORE_YES : WO_MORE_NO;
+}
+
+static void finish_launch(struct wo_scan *scan, struct wo_open *open) {
+  struct wo_event_store *store = wo_scan_store(scan);
+  struct wo_event *event = wo_event_get(store, open->event);
+  if (event && starts_python(wo_open_message(open))) wo_event_set_text(store, event, WO_FIELD_PROGRAM, wo_open_message(open));
+}
+
+const struct wo_format wo__format_launch = {
+    .name = "launch", .begin = begin_launch, .feed = feed_launch, .finish = finish_launch};

@@ -1,0 +1,391 @@
+/* Sums up monitoring traces for each card and turns the sums into evidence. */
+#include "parsers/formats/monitors/monitor.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsers/base/units.h"
+#include "parsers/scan/scan_internal.h"
+
+/* Seconds since 1970 below which a bare number is no time stamp (1973). */
+#define EPOCH_MIN 1e8
+
+/* ---- Cells ---- */
+
+/* What nvidia-smi writes for figures that a card does not have, that need rights, or that cannot be read any more. A lost card
+ * ("GPU is lost", Xid 79) still has its row. */
+static bool is_missing(struct wo_view cell) {
+  static const char *const words[] = {"-",
+                                      "N/A",
+                                      "[N/A]",
+                                      "[Not Supported]",
+                                      "Not Supported",
+                                      "[Unknown Error]",
+                                      "[Insufficient Permissions]",
+                                      "ERR!",
+                                      "[GPU is lost]",
+                                      "[GPU requires reset]"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (wo_view_is_nocase(cell, words[i])) return true;
+  }
+  return false;
+}
+
+enum wo_cell wo_monitor_cell(struct wo_view cell, double *ret_number, struct wo_view *ret_unit) {
+  struct wo_interval number = {0, 0, 0};
+  cell = wo_view_trim(cell);
+  *ret_number = WO_MONITOR_MISSING;
+  *ret_unit = (struct wo_view){0};
+  if (is_missing(cell)) return WO_CELL_MISSING;
+  if (wo_number_decimal(&cell, &number, NULL) != WO_OK || number.mid < 0) return WO_CELL_BAD;
+  *ret_number = number.mid;
+  *ret_unit = wo_view_trim(cell);
+  return WO_CELL_NUMBER;
+}
+
+/* MB is MiB here: nvidia-smi prints dmon's memory under "MB" and divides by 1024 twice, and loggers copy its figures. */
+double wo_monitor_unit_bytes(struct wo_view unit) {
+  static const struct {
+    const char *name;
+    double bytes;
+  } rows[] = {{"MiB", WO_MIB}, {"MB", WO_MIB},  {"M", WO_MIB},  {"GiB", WO_GIB}, {"GB", WO_GIB},
+              {"G", WO_GIB},   {"KiB", WO_KIB}, {"kB", WO_KIB}, {"bytes", 1},    {"B", 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is_nocase(unit, rows[i].name)) return rows[i].bytes;
+  }
+  return 0;
+}
+
+bool wo_monitor_gpu(struct wo_view text, int32_t *ret_gpu) {
+  uint64_t gpu = 0;
+  text = wo_view_trim(text);
+  if (wo_number_u64(&text, WO_MONITOR_GPU_MAX, &gpu) != WO_OK || text.len > 0) return false;
+  *ret_gpu = (int32_t)gpu;
+  return true;
+}
+
+bool wo_monitor_pid(struct wo_view text, uint64_t *ret_pid) {
+  text = wo_view_trim(text);
+  return wo_number_u64(&text, UINT32_MAX, ret_pid) == WO_OK && text.len == 0 && *ret_pid > 0;
+}
+
+/* Puts the year in front: "03-30-2025 21:38:15" is written month first; a month beyond 12 shows that it was the day. */
+static void put_year_first(char *text) {
+  const bool is_year_last = wo_is_digit(text[0]) && wo_is_digit(text[1]) && text[2] == '-' && wo_is_digit(text[3]) &&
+                            wo_is_digit(text[4]) && text[5] == '-';
+  if (!is_year_last) return;
+  char old[10];
+  memcpy(old, text, sizeof old);
+  const bool is_day_first = old[0] > '1' || (old[0] == '1' && old[1] > '2');
+  memcpy(text, old + 6, 4);
+  text[4] = text[7] = '-';
+  memcpy(text + 5, old + (is_day_first ? 3 : 0), 2);
+  memcpy(text + 8, old + (is_day_first ? 0 : 3), 2);
+}
+
+/* A slash or a dash divides the date; seconds may have a fraction. Bare numbers are seconds since 1970 (loggers with
+ * time.time()), smaller ones count from the start of a program that nobody knows. */
+double wo_monitor_time(struct wo_view text) {
+  enum { SHORTEST = 16 };
+  char copy[48];
+  struct wo_interval seconds = {0, 0, 0};
+  int64_t time_ns = 0;
+  text = wo_view_trim(text);
+  struct wo_view number = text;
+  if (wo_number_decimal(&number, &seconds, NULL) == WO_OK && number.len == 0) {
+    return seconds.mid >= EPOCH_MIN ? seconds.mid : WO_MONITOR_MISSING;
+  }
+  if (text.len < SHORTEST || text.len > sizeof copy) return WO_MONITOR_MISSING;
+  for (size_t i = 0; i < text.len; i++) copy[i] = text.ptr[i] == '/' ? '-' : text.ptr[i];
+  put_year_first(copy);
+  struct wo_view in = {copy, text.len};
+  if (wo_units_time(&in, &time_ns) != WO_OK || time_ns < 0) return WO_MONITOR_MISSING;
+  const int64_t whole_s = time_ns / WO_NS_PER_S;
+  return (double)whole_s + (double)(time_ns % WO_NS_PER_S) / (double)WO_NS_PER_S;
+}
+
+struct wo_view wo_monitor_word(struct wo_view *rest) {
+  *rest = wo_view_trim_start(*rest);
+  size_t len = 0;
+  while (len < rest->len && !wo_is_space(rest->ptr[len])) len++;
+  const struct wo_view word = wo_view_sub(*rest, 0, len);
+  *rest = wo_view_skip(*rest, len);
+  return word;
+}
+
+/* The form of ctime, "Fri Mar  1 12:00:05 2024": the day is padded with a blank, the weekday is not checked. */
+double wo_monitor_date(struct wo_view text) {
+  static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  char date[48];
+  uint64_t day = 0;
+  wo_monitor_word(&text);
+  const struct wo_view month = wo_monitor_word(&text);
+  struct wo_view day_word = wo_monitor_word(&text);
+  const struct wo_view clock = wo_monitor_word(&text);
+  const struct wo_view year = wo_monitor_word(&text);
+  const size_t at = month.len == 3 ? wo_view_find(wo_view_of(months), month, 0) : WO_NOT_FOUND;
+  const bool is_date =
+      at != WO_NOT_FOUND && at % 3 == 0 && clock.len == 8 && year.len == 4 && wo_number_u64(&day_word, 31, &day) == WO_OK;
+  if (!is_date) return WO_MONITOR_MISSING;
+  snprintf(date, sizeof date, "%.4s-%02u-%02u %.8s", year.ptr, (unsigned)(at / 3 + 1), (unsigned)day, clock.ptr);
+  return wo_monitor_time(wo_view_of(date));
+}
+
+bool wo_monitor_is_over(int64_t *count) {
+  return ++*count > WO_LIMIT_MONITOR_STRANGE_LINES;
+}
+
+/* ---- Sums ---- */
+
+struct wo_monitor_sample wo_monitor_sample_of(int32_t gpu) {
+  return (struct wo_monitor_sample){.gpu = gpu,
+                                    .fb_bytes = WO_MONITOR_MISSING,
+                                    .capacity_bytes = WO_MONITOR_MISSING,
+                                    .sm_pct = WO_MONITOR_MISSING,
+                                    .time_s = WO_MONITOR_MISSING};
+}
+
+/* One pass of least squares: five sums in place of the points, as a trace of weeks has millions of them. */
+static void fit_add(struct wo_monitor_fit *fit, double x, double y) {
+  fit->count++;
+  fit->x += x;
+  fit->y += y;
+  fit->xx += x * x;
+  fit->xy += x * y;
+}
+
+/* Whether a line goes through the points: two of them must differ in x. */
+static bool fit_slope(const struct wo_monitor_fit *fit, double *ret_slope) {
+  const double spread = fit->count * fit->xx - fit->x * fit->x;
+  if (fit->count < 2 || spread <= 0) return false;
+  *ret_slope = (fit->count * fit->xy - fit->x * fit->y) / spread;
+  return true;
+}
+
+/* The sums of a card; new ones are made. NULL when there are too many cards. */
+static struct wo_monitor *find_monitor(struct wo_scan *scan, const struct wo_pattern *pattern, int32_t gpu) {
+  for (size_t i = 0; i < scan->monitor_count; i++) {
+    if (scan->monitors[i].gpu == gpu && scan->monitors[i].pattern == pattern) return &scan->monitors[i];
+  }
+  if (scan->monitor_count == WO_LIMIT_MONITORS) return NULL;
+  struct wo_monitor *monitor = &scan->monitors[scan->monitor_count++];
+  *monitor = (struct wo_monitor){.pattern = pattern,
+                                 .gpu = gpu,
+                                 .fb_peak_bytes = WO_MONITOR_MISSING,
+                                 .capacity_bytes = WO_MONITOR_MISSING,
+                                 .time_first_s = WO_MONITOR_MISSING};
+  return monitor;
+}
+
+/* The line of the highest figure is the one to show. Its bytes are copied, as the buffer has moved on when the trace is over. */
+static void keep_place(struct wo_monitor *monitor, const struct wo_line *line) {
+  monitor->line = line->number;
+  monitor->byte = line->offset;
+  monitor->length = line->raw.len;
+  monitor->rank = line->prefix.rank;
+  monitor->time_ns = line->prefix.time_ns;
+  monitor->text_len = line->full.len < sizeof monitor->text ? line->full.len : sizeof monitor->text;
+  if (monitor->text_len > 0) memcpy(monitor->text, line->full.ptr, monitor->text_len);
+}
+
+/* Sums are taken of differences from the first sample: small numbers keep their last digits. */
+static void add_memory(struct wo_monitor *monitor, const struct wo_monitor_sample *sample) {
+  if (monitor->by_sample.count == 0) monitor->fb_first_bytes = sample->fb_bytes;
+  const double rise = sample->fb_bytes - monitor->fb_first_bytes;
+  monitor->fb_last_bytes = sample->fb_bytes;
+  fit_add(&monitor->by_sample, (double)(monitor->samples - 1), rise);
+  if (sample->time_s < 0) return;
+  if (monitor->time_first_s < 0) monitor->time_first_s = sample->time_s;
+  fit_add(&monitor->by_second, sample->time_s - monitor->time_first_s, rise);
+}
+
+/* Two sizes without names are the memory in use and the card's total when the second one never changes, and when the card was not
+ * half full at first: free memory would be. */
+static void test_guess(struct wo_monitor *monitor, const struct wo_monitor_sample *sample) {
+  const bool is_first = !monitor->is_guessed;
+  monitor->is_guessed = true;
+  if (is_first && sample->fb_bytes >= sample->capacity_bytes / 2) monitor->is_refuted = true;
+  if (!is_first && sample->capacity_bytes != monitor->capacity_bytes) monitor->is_refuted = true;
+}
+
+/* Only the memory has a slope; a row without it (dmon without -s m) still counts as a sample with its load. */
+void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                    const struct wo_monitor_sample *sample, bool is_continued) {
+  struct wo_monitor *monitor = find_monitor(scan, pattern, sample->gpu);
+  if (!monitor) {
+    scan->store->dropped++;
+    return;
+  }
+  if (!is_continued || monitor->samples == 0) monitor->samples++;
+  if (monitor->length == 0 || sample->fb_bytes > monitor->fb_peak_bytes) keep_place(monitor, line);
+  if (sample->is_guessed) test_guess(monitor, sample);
+  if (sample->lack) monitor->lack = sample->lack;
+  wo_trend_add(&monitor->trend, sample->fb_bytes, sample->sm_pct, sample->time_s, is_continued);
+  /* It does not change; a smaller one was cut by a kill. */
+  if (sample->capacity_bytes > monitor->capacity_bytes) monitor->capacity_bytes = sample->capacity_bytes;
+  if (sample->sm_pct >= 0) {
+    monitor->sm_count++;
+    monitor->sm_sum += sample->sm_pct;
+  }
+  if (sample->fb_bytes < 0) return;
+  add_memory(monitor, sample);
+  if (sample->fb_bytes > monitor->fb_peak_bytes) monitor->fb_peak_bytes = sample->fb_bytes;
+}
+
+/* ---- Processes ---- */
+
+/* An id that another program has later is told by its name; a name that only begins alike was cut by a kill. */
+static bool is_same_process(const struct wo_monitor_process *process, const struct wo_pattern *pattern,
+                            const struct wo_monitor_use *use, struct wo_view name) {
+  const struct wo_view known = {process->name, process->name_len};
+  const bool is_cut = use->pid > 0 && name.len > 0 && wo_view_equal(wo_view_sub(known, 0, name.len), name);
+  return process->pattern == pattern && process->gpu == use->gpu && process->pid == use->pid &&
+         (is_cut || wo_view_equal(known, name));
+}
+
+/* Few enough for a plain search. NULL when there are too many. */
+static struct wo_monitor_process *find_process(struct wo_scan *scan, const struct wo_pattern *pattern,
+                                               const struct wo_monitor_use *use) {
+  const struct wo_view name = wo_view_sub(use->name, 0, WO_MONITOR_NAME_BYTES);
+  for (size_t i = 0; i < scan->process_count; i++) {
+    if (is_same_process(&scan->processes[i], pattern, use, name)) return &scan->processes[i];
+  }
+  if (scan->process_count == WO_LIMIT_MONITOR_PROCESSES) return NULL;
+  struct wo_monitor_process *const process = &scan->processes[scan->process_count++];
+  *process = (struct wo_monitor_process){
+      .pattern = pattern, .gpu = use->gpu, .pid = use->pid, .peak_bytes = WO_MONITOR_MISSING, .name_len = name.len};
+  if (name.len > 0) memcpy(process->name, name.ptr, name.len);
+  return process;
+}
+
+void wo_monitor_add_process(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                            const struct wo_monitor_use *use) {
+  struct wo_monitor_process *const process = find_process(scan, pattern, use);
+  if (!process) {
+    scan->store->dropped++;
+    return;
+  }
+  process->samples++;
+  if (process->samples > 1 && use->bytes <= process->peak_bytes) return;
+  process->peak_bytes = use->bytes;
+  process->line = line->number;
+  process->byte = line->offset;
+  process->length = line->raw.len;
+  process->rank = line->prefix.rank;
+  process->text_len = line->full.len < sizeof process->text ? line->full.len : sizeof process->text;
+  if (process->text_len > 0) memcpy(process->text, line->full.ptr, process->text_len);
+}
+
+/* ---- Evidence ---- */
+
+/* Rounds to a multiple of 1/parts: digits beyond the printed ones are noise, and differ between compilers. */
+static double rounded(double value, double parts) {
+  enum { EXACT_BITS = 53 };
+  const double scaled = value * parts;
+  const double most = (double)(INT64_C(1) << EXACT_BITS);
+  if (scaled <= -most || scaled >= most) return value;
+  return (double)(int64_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5) / parts;
+}
+
+static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, double value) {
+  wo_event_set_number(scan->store, event, id, wo_interval_exact(value));
+}
+
+/* A slope keeps its interval: whether zero lies in it is what the analyzer asks. */
+static void set_slope(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, struct wo_interval slope) {
+  const struct wo_interval value = {.lo = rounded(slope.lo, 1), .mid = rounded(slope.mid, 1), .hi = rounded(slope.hi, 1)};
+  wo_event_set_number(scan->store, event, id, value);
+}
+
+/* What the course of the card tells beyond sums. */
+static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct wo_trend *trend) {
+  const struct wo_trend_span span = wo_trend_active(trend);
+  struct wo_interval slope = {0, 0, 0};
+  double mean = 0;
+  double idle = 0;
+  double rise = 0;
+  if (wo_trend_load(trend, span, &mean, &idle)) {
+    set(scan, event, WO_FIELD_IDLE_PCT, rounded(idle, 1000));
+    if (trend->has_fb) set(scan, event, WO_FIELD_SM_ACTIVE_MEAN_PCT, rounded(mean, 1000));
+  }
+  if (wo_trend_slope(trend, span, true, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_S, slope);
+  if (wo_trend_slope(trend, span, false, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE, slope);
+  if (wo_trend_late_rise(trend, span, &rise)) set(scan, event, WO_FIELD_FB_LATE_RISE_BYTES, rounded(rise, 1));
+  double samples = 0;
+  for (size_t i = span.first; i < span.end; i++) samples += trend->points[i].samples;
+  set(scan, event, WO_FIELD_ACTIVE_SAMPLES, samples);
+}
+
+/* Sums over the whole trace, whatever ran. */
+static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct wo_monitor *monitor) {
+  double slope = 0;
+  set(scan, event, WO_FIELD_SAMPLES, (double)monitor->samples);
+  if (monitor->capacity_bytes >= 0) set(scan, event, WO_FIELD_CAPACITY_BYTES, monitor->capacity_bytes);
+  if (monitor->sm_count > 0) set(scan, event, WO_FIELD_SM_MEAN_PCT, rounded(monitor->sm_sum / monitor->sm_count, 1000));
+  if (monitor->fb_peak_bytes < 0) return;
+  set(scan, event, WO_FIELD_FB_PEAK_BYTES, monitor->fb_peak_bytes);
+  set(scan, event, WO_FIELD_FB_LAST_BYTES, monitor->fb_last_bytes);
+  if (fit_slope(&monitor->by_second, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_S, rounded(slope, 1));
+  if (fit_slope(&monitor->by_sample, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE, rounded(slope, 1));
+}
+
+/* The words before the line that a trace was taken from say nothing about its figures, so it is never quoted. */
+static struct wo_event *add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                  enum wo_kind kind, size_t length) {
+  struct wo_event *const event = wo_scan_add_event(scan, line, pattern, kind, 0, length);
+  if (event) event->is_quoted = false;
+  return event;
+}
+
+/* Columns without names that fit no card, or one row only, which shows nothing of what stays the same. */
+static bool is_unclear(const struct wo_monitor *monitor) {
+  return monitor->is_guessed && (monitor->is_refuted || monitor->samples < 2);
+}
+
+static void emit(struct wo_scan *scan, const struct wo_monitor *monitor) {
+  const struct wo_view text = {monitor->text, monitor->text_len};
+  const struct wo_line line = {.full = text,
+                               .text = text,
+                               .number = monitor->line,
+                               .offset = monitor->byte,
+                               .prefix = {.rank = monitor->rank, .time_ns = monitor->time_ns}};
+  const enum wo_kind kind = is_unclear(monitor) ? WO_KIND_NOTE : WO_KIND_MONITOR;
+  struct wo_event *const event = add_event(scan, &line, monitor->pattern, kind, monitor->length);
+  if (!event) return;
+  if (kind == WO_KIND_NOTE) {
+    wo_event_set_text(scan->store, event, WO_FIELD_MESSAGE,
+                      WO_VIEW("a trace without a header: which column is the memory in use cannot be told, so it is not read"));
+    return;
+  }
+  set(scan, event, WO_FIELD_GPU, monitor->gpu);
+  set_sums(scan, event, monitor);
+  set_trend(scan, event, &monitor->trend);
+  if (monitor->lack && monitor->fb_peak_bytes < 0) {
+    wo_event_set_text(scan->store, event, WO_FIELD_MESSAGE, wo_view_of(monitor->lack));
+  }
+}
+
+static void emit_process(struct wo_scan *scan, const struct wo_monitor_process *process) {
+  const struct wo_view text = {process->text, process->text_len};
+  const struct wo_line line = {.full = text,
+                               .text = text,
+                               .number = process->line,
+                               .offset = process->byte,
+                               .prefix = {.rank = process->rank, .time_ns = WO_TIME_UNKNOWN}};
+  struct wo_event *const event = add_event(scan, &line, process->pattern, WO_KIND_GPU_PROCESS, process->length);
+  if (!event) return;
+  if (process->gpu >= 0) set(scan, event, WO_FIELD_GPU, process->gpu);
+  if (process->pid > 0) set(scan, event, WO_FIELD_PID, (double)process->pid);
+  if (process->name_len > 0) {
+    wo_event_set_text(scan->store, event, WO_FIELD_NAME, (struct wo_view){process->name, process->name_len});
+  }
+  set(scan, event, WO_FIELD_SAMPLES, (double)process->samples);
+  if (process->peak_bytes >= 0) set(scan, event, WO_FIELD_PEAK_BYTES, process->peak_bytes);
+}
+
+void wo__monitor_emit(struct wo_scan *scan) {
+  for (size_t i = 0; i < scan->monitor_count; i++) emit(scan, &scan->monitors[i]);
+  for (size_t i = 0; i < scan->process_count; i++) emit_process(scan, &scan->processes[i]);
+  scan->monitor_count = scan->process_count = 0;
+}

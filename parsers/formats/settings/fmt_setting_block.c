@@ -1,0 +1,144 @@
+/* Settings whose key is too short to be looked for: `stage` under `zero_optimization`, `r` in `LoraConfig(...)`.
+ *
+ * The pattern finds the parent's name; this reader goes through what the parent holds, in braces, in the parentheses of a call,
+ * or indented below it, or in the section of that name, up to its end. Only the parent's own keys are read, not those of
+ * structures inside it. */
+#include <assert.h>
+
+#include "parsers/formats/common/config_path.h"
+#include "parsers/formats/common/setting.h"
+
+/* The reader's numbers, and what SHAPE can be. */
+enum { DEPTH, SHAPE, PARENT_INDENT, CHILD_INDENT };
+enum { IN_BRACES, INDENTED, IN_SECTION };
+
+/* In braces, "DEPTH" counts those open; 0 before the first and after the last. */
+#define NO_INDENT (-1)
+
+static struct wo_view child_of(const struct wo_pattern *pattern) {
+  const struct wo_view key = wo__setting_key(pattern);
+  return wo_view_skip(key, wo_view_find_last(key, WO_VIEW("."), key.len) + 1);
+}
+
+/* The end of the quoted text that starts at `at`, or `at` when it is not closed: an apostrophe. */
+static size_t skip_quoted(struct wo_view text, size_t at) {
+  const size_t end = wo_view_find_char(text, text.ptr[at], at + 1);
+  return end == WO_NOT_FOUND ? at : end;
+}
+
+static bool take_child(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, size_t start, size_t end) {
+  if (start >= line->own_end || !wo_view_equal(wo_view_sub(line->full, start, end), child_of(open->pattern))) return true;
+  const struct wo_setting_place place = {.name = wo_view_sub(line->full, start, end),
+                                         .before = wo_view_sub(line->full, 0, start),
+                                         .after = wo_view_skip(line->full, end)};
+  return wo__setting_take(scan, line, open->pattern, &place);
+}
+
+/* Goes through line->full from `at` on, taking keys of the outermost level. */
+static enum wo_more read_braces(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t at) {
+  const struct wo_view text = wo_view_sub(line->full, 0, line->own_end); /* the next piece goes on from there */
+  while (at < text.len) {
+    const char c = text.ptr[at];
+    if (strchr("{[(", c) && c != '\0') {
+      open->numbers[DEPTH]++;
+    } else if (strchr("}])", c) && c != '\0') {
+      if (--open->numbers[DEPTH] <= 0) return WO_MORE_NO;
+    } else if (wo__setting_is_name(c)) {
+      const size_t start = at;
+      while (at < text.len && wo__setting_is_name(text.ptr[at])) at++;
+      if (open->numbers[DEPTH] == 1 && !take_child(scan, line, open, start, at)) return WO_MORE_NO;
+      continue;
+    } else if ((c == '"' || c == '\'') && open->numbers[DEPTH] != 1) {
+      at = skip_quoted(text, at);
+    }
+    at++;
+  }
+  return WO_MORE_YES;
+}
+
+/* "parent:" with nothing behind it. */
+static bool opens_indented(struct wo_view after) {
+  struct wo_view rest = wo_view_trim(after);
+  if (!wo_view_starts(rest, ":")) return false;
+  rest = wo_view_trim(wo_view_skip(rest, 1));
+  return rest.len == 0 || strchr("&!#", rest.ptr[0]) != NULL;
+}
+
+/* "[parent]" */
+static bool opens_section(struct wo_view lead, struct wo_view after) {
+  return wo_view_is(wo_view_trim(lead), "[") && wo_view_is(wo_view_trim(after), "]");
+}
+
+/* Where the brace stands that opens the parent's structure: "parent": {   parent={   parent: {   Parent(. Else WO_NOT_FOUND. */
+static size_t find_opener(struct wo_view after) {
+  struct wo_view rest = after;
+  if (wo_view_starts(rest, "(")) return 0;
+  if (wo_view_starts(rest, "\"") || wo_view_starts(rest, "'")) rest = wo_view_skip(rest, 1);
+  rest = wo_view_trim_start(rest);
+  if (!wo_view_starts(rest, ":") && !wo_view_starts(rest, "=")) return WO_NOT_FOUND;
+  rest = wo_view_trim_start(wo_view_skip(rest, 1));
+  return wo_view_starts(rest, "{") ? (size_t)(rest.ptr - after.ptr) : WO_NOT_FOUND;
+}
+
+static enum wo_more feed_block(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
+
+/* A format of its own: lines that it reads can hold settings that are found by their own key. */
+static const struct wo_format format_block = {.name = "setting_block", .feed = feed_block};
+
+enum wo_more wo__setting_block_begin(struct wo_scan *scan, const struct wo_line *line, struct wo_view key, size_t at,
+                                     struct wo_open *open) {
+  const size_t dot = wo_view_find_last(key, WO_VIEW("."), key.len);
+  assert(dot != WO_NOT_FOUND);
+  open->format = &format_block;
+  const struct wo_view parent = wo_view_sub(key, 0, dot);
+  at = wo_view_find(line->full, parent, at);
+  if (at == WO_NOT_FOUND || at >= line->own_end) return WO_MORE_NO;
+  const size_t end = at + parent.len;
+  if (at > 0 && wo_is_word(line->full.ptr[at - 1])) return WO_MORE_NO;
+  const struct wo_view after = wo_view_skip(line->full, end);
+  const size_t opener = find_opener(after);
+  if (opener != WO_NOT_FOUND) return read_braces(scan, line, open, end + opener);
+  const size_t start = line->full.len - line->text.len;
+  if (at < start) return WO_MORE_NO;
+  const struct wo_view lead = wo_view_sub(line->full, start, at);
+  const bool is_section = opens_section(lead, after);
+  if (!is_section && (wo_view_trim(lead).len > 0 || !opens_indented(after))) return WO_MORE_NO;
+  open->numbers[SHAPE] = is_section ? IN_SECTION : INDENTED;
+  open->numbers[PARENT_INDENT] = (int64_t)lead.len;
+  open->numbers[CHILD_INDENT] = NO_INDENT;
+  return WO_MORE_YES;
+}
+
+/* The first name on the line. */
+static enum wo_more take_first(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  const size_t start = line->full.len - line->text.len + wo_config_indent(line->text);
+  size_t end = start;
+  while (end < line->full.len && wo__setting_is_name(line->full.ptr[end])) end++;
+  return take_child(scan, line, open, start, end) ? WO_MORE_YES : WO_MORE_NO;
+}
+
+/* The first line below the parent tells how far its keys are indented. */
+static enum wo_more feed_indented(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  const struct wo_view content = wo_view_trim(line->text);
+  const int64_t indent = (int64_t)wo_config_indent(line->text);
+  if (content.len == 0 || wo_view_starts(content, "#")) return WO_MORE_YES;
+  if (indent <= open->numbers[PARENT_INDENT]) return WO_MORE_NO_UNREAD;
+  if (open->numbers[CHILD_INDENT] == NO_INDENT) open->numbers[CHILD_INDENT] = indent;
+  return indent == open->numbers[CHILD_INDENT] ? take_first(scan, line, open) : WO_MORE_YES;
+}
+
+static enum wo_more feed_section(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  return wo_view_starts(wo_view_trim(line->text), "[") ? WO_MORE_NO_UNREAD : take_first(scan, line, open);
+}
+
+static enum wo_more feed_block(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+  if (open->lines > WO_LIMIT_BLOCK_LINES) return WO_MORE_NO_UNREAD;
+  switch (open->numbers[SHAPE]) {
+  case INDENTED:
+    return feed_indented(scan, line, open);
+  case IN_SECTION:
+    return feed_section(scan, line, open);
+  default:
+    return read_braces(scan, line, open, line->full.len - line->text.len);
+  }
+}

@@ -1,0 +1,605 @@
+/* Patterns made ready for matching: PCRE2 over single lines, and named groups into typed fields.
+ *
+ * Regular expressions work on bytes, not on characters: a log may hold anything. Each is compiled when a line first needs it,
+ * since most logs need few of the many, and matched with limits on time and memory (limits.h); a match that hits one counts as no
+ * match and is counted. The prefilter decides which lines come here, which is why compiling can be lazy. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "parsers/match/pattern.h"
+
+#include <assert.h>
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/base/number.h"
+#include "parsers/base/units.h"
+
+/* Groups of one regular expression, the whole match included. */
+enum { GROUPS_MAX = 64 };
+
+/* Bytes of the just-in-time compiler's stack: start and most. Without a stack of its own, machine
+ * code takes a small piece of the thread's, which long lines with many alternatives outgrow. */
+enum { JIT_STACK_FIRST = 32 * 1024, JIT_STACK_MAX = 1024 * 1024 };
+
+/* A PiB: no card and no node has as much. */
+#define IMPOSSIBLE_BYTES (1024.0 * 1024.0 * WO_GIB)
+
+/* Uses of an expression from which machine code pays: compiling it takes as long as interpreting this many lines. */
+enum { JIT_USES = 32 };
+
+/* One expression, compiled when first needed. Stays NULL when it is empty or wrong; `was_tried`
+ * keeps a wrong one from being compiled for every line. `uses` counts lines, not matches. */
+struct regex {
+  pcre2_code *code;
+  bool was_tried;
+  uint32_t uses;
+};
+
+/* What belongs to the pattern of the same index. */
+struct item {
+  struct regex main;
+  struct regex unless;
+};
+
+/* Everything here but the counts is made once. The PCRE2 objects are shared by all expressions,
+ * which works because one set serves one thread and one match at a time: `data` holds the groups of
+ * the last match only. */
+struct wo_pattern_set {
+  const struct wo_pattern *patterns;
+  size_t count;
+  struct item *items; /* one per pattern */
+  struct wo_prefilter *prefilter;
+  pcre2_general_context *memory;
+  pcre2_compile_context *compile;
+  pcre2_match_context *limits;
+  pcre2_match_data *data;
+  pcre2_jit_stack *jit_stack; /* NULL when there is no just-in-time compiler */
+  size_t limit_hits;
+};
+
+/* A match. The offsets are copies, so that a callback may match other patterns: `data` of the set
+ * is then overwritten. `group_count` includes the whole match; groups behind the last that took
+ * part are not counted by PCRE2. */
+struct wo_match {
+  struct wo_view text;
+  const pcre2_code *code; /* NULL when the pattern has no expression */
+  size_t start;
+  size_t end;
+  uint32_t group_count;
+  PCRE2_SIZE offsets[2 * GROUPS_MAX];
+};
+
+/* ---- Making and freeing a set ---- */
+
+/* PCRE2 allocates through these, so that tests can make it fail. */
+static void *regex_alloc(size_t size, void *unused) {
+  (void)unused;
+  return malloc(size);
+}
+
+static void regex_free(void *ptr, void *unused) {
+  (void)unused;
+  free(ptr);
+}
+
+/* Sets up everything that PCRE2 needs for matching. False when memory is out; what was made until
+ * then is freed with the set.
+ *
+ * The limits bound different things: the match limit the steps of backtracking, the depth limit how
+ * far it nests, the heap limit the memory for that. Machine code keeps to the first one only,
+ * counted in its own way, and to its stack in place of the other two; a line can therefore be given
+ * up by one engine and matched by the other, but never without being counted. */
+static bool prepare_matching(struct wo_pattern_set *set) {
+  set->memory = pcre2_general_context_create(regex_alloc, regex_free, NULL);
+  if (set->memory == NULL) return false;
+  set->compile = pcre2_compile_context_create(set->memory);
+  set->limits = pcre2_match_context_create(set->memory);
+  set->data = pcre2_match_data_create(GROUPS_MAX, set->memory);
+  if (set->compile == NULL || set->limits == NULL || set->data == NULL) return false;
+  pcre2_set_match_limit(set->limits, WO_LIMIT_REGEX_MATCH);
+  pcre2_set_depth_limit(set->limits, WO_LIMIT_REGEX_DEPTH);
+  pcre2_set_heap_limit(set->limits, WO_LIMIT_REGEX_HEAP_KIB);
+  uint32_t has_jit = 0;
+  pcre2_config(PCRE2_CONFIG_JIT, &has_jit);
+  if (has_jit == 0) return true;
+  set->jit_stack = pcre2_jit_stack_create(JIT_STACK_FIRST, JIT_STACK_MAX, set->memory);
+  if (set->jit_stack == NULL) return false;
+  pcre2_jit_stack_assign(set->limits, NULL, set->jit_stack);
+  return true;
+}
+
+/* The number of literals of patterns that look at every line, usable or not: an upper bound for the
+ * array of the prefilter. */
+static size_t count_line_literals(const struct wo_pattern *patterns, size_t count) {
+  size_t total = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (patterns[i].where == WO_WHERE_LINE) total += patterns[i].literal_count;
+  }
+  return total;
+}
+
+/* One that is too short is left out: wo_pattern_check tells its author. */
+bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_view literal) {
+  const struct wo_prefilter_literal wanted = {.text = literal, .is_before_number = pattern->is_before_number};
+  return wo_prefilter_is_long_enough(&wanted);
+}
+
+/* Builds the prefilter over the literals of all patterns that look at every line. Patterns for the
+ * lines before a failure and for the tail of a file are tried on those few lines one by one, so
+ * their literals may be short. False when memory is out. */
+static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefilter_tables *ready) {
+  const size_t total = count_line_literals(set->patterns, set->count);
+  struct wo_prefilter_literal *const literals = calloc(total == 0 ? 1 : total, sizeof *literals);
+  if (literals == NULL) return false;
+  size_t used = 0;
+  for (size_t i = 0; i < set->count; i++) {
+    const struct wo_pattern *const pattern = &set->patterns[i];
+    for (size_t k = 0; pattern->where == WO_WHERE_LINE && k < pattern->literal_count; k++) {
+      if (!wo_pattern_is_usable_literal(pattern, pattern->literals[k])) continue;
+      literals[used++] = (struct wo_prefilter_literal){
+          .text = pattern->literals[k], .owner = (uint32_t)i, .is_before_number = pattern->is_before_number};
+    }
+  }
+  assert(used <= total);
+  const enum wo_status status = wo_prefilter_new_ready(literals, used, ready, &set->prefilter);
+  free(literals);
+  assert(status != WO_E_RANGE);
+  return status == WO_OK;
+}
+
+/* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
+ * the others, and the lint names the bad one. */
+enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
+                                        struct wo_pattern_set **ret_set) {
+  assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
+  struct wo_pattern_set *const set = calloc(1, sizeof *set);
+  if (set == NULL) return WO_E_NOMEM;
+  set->patterns = patterns;
+  set->count = count;
+  set->items = calloc(count == 0 ? 1 : count, sizeof *set->items);
+  if (set->items == NULL || !prepare_matching(set) || !prepare_prefilter(set, ready)) {
+    wo_pattern_set_free(set);
+    return WO_E_NOMEM;
+  }
+  *ret_set = set;
+  return WO_OK;
+}
+
+enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set) {
+  return wo_pattern_set_new_ready(patterns, count, NULL, ret_set);
+}
+
+struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set) {
+  if (set == NULL) return NULL;
+  for (size_t i = 0; set->items != NULL && i < set->count; i++) {
+    pcre2_code_free(set->items[i].main.code);
+    pcre2_code_free(set->items[i].unless.code);
+  }
+  free(set->items);
+  wo_prefilter_free(set->prefilter);
+  pcre2_jit_stack_free(set->jit_stack);
+  pcre2_match_data_free(set->data);
+  pcre2_match_context_free(set->limits);
+  pcre2_compile_context_free(set->compile);
+  pcre2_general_context_free(set->memory);
+  free(set);
+  return NULL;
+}
+
+const struct wo_prefilter *wo_pattern_set_prefilter(const struct wo_pattern_set *set) {
+  assert(set != NULL);
+  return set->prefilter;
+}
+
+size_t wo_pattern_count(const struct wo_pattern_set *set) {
+  assert(set != NULL);
+  return set->count;
+}
+
+const struct wo_pattern *wo_pattern_at(const struct wo_pattern_set *set, size_t index) {
+  assert(set != NULL && index < set->count);
+  return &set->patterns[index];
+}
+
+size_t wo_pattern_limit_hits(const struct wo_pattern_set *set) {
+  assert(set != NULL);
+  return set->limit_hits;
+}
+
+/* ---- Compiling ---- */
+
+/* Compiles one expression; NULL with PCRE2's error and the offset of the mistake when it is wrong.
+ * Two alternatives may use the same group name (DUPNAMES): the old and the new wording of a message
+ * fill the same field. Text is never UTF-8, whatever the expression says (NEVER_UTF): with it, one
+ * stray byte of a truncated line would make the whole line unmatchable. */
+static pcre2_code *compile_regex(struct wo_view regex, pcre2_compile_context *context, int *ret_error, PCRE2_SIZE *ret_offset) {
+  const uint32_t options = PCRE2_DUPNAMES | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP;
+  const PCRE2_SPTR source = (PCRE2_SPTR)(regex.ptr == NULL ? "" : regex.ptr);
+  return pcre2_compile(source, regex.len, options, ret_error, ret_offset, context);
+}
+
+/* The compiled form of an expression, or NULL. Without a just-in-time compiler, or when it declines, PCRE2 interprets. For want
+ * of memory nothing is settled: the line is lost, and counted, but the next one tries again. */
+static const pcre2_code *get_code(struct wo_pattern_set *set, struct regex *regex, struct wo_view source) {
+  if (++regex->uses == JIT_USES && regex->code != NULL && set->jit_stack != NULL) {
+    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
+  }
+  if (regex->was_tried) return regex->code;
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  regex->was_tried = true;
+  regex->code = compile_regex(source, set->compile, &error, &offset);
+  if (regex->code == NULL && error == PCRE2_ERROR_HEAP_FAILED) {
+    regex->was_tried = false;
+    set->limit_hits++;
+  }
+  return regex->code;
+}
+
+/* ---- Matching ---- */
+
+/* Whether PCRE2 gave up, as opposed to finding nothing. Its other errors mean a misuse that cannot depend on the text. */
+static bool is_limit_error(int result) {
+  switch (result) {
+  case PCRE2_ERROR_MATCHLIMIT:
+  case PCRE2_ERROR_DEPTHLIMIT:
+  case PCRE2_ERROR_HEAPLIMIT:
+  case PCRE2_ERROR_JIT_STACKLIMIT:
+  case PCRE2_ERROR_NOMEMORY:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/* Looks for the expression from `at` on. On success the offsets are in set->data and the number of
+ * groups is returned (> 0); 0 means no match, or a limit that was hit. Text before `at` is still
+ * seen by lookbehinds and \b, as it should be: the search goes on in the same line. */
+static uint32_t search(struct wo_pattern_set *set, const pcre2_code *code, struct wo_view text, size_t at) {
+  assert(at <= text.len);
+  const PCRE2_SPTR subject = (PCRE2_SPTR)(text.ptr == NULL ? "" : text.ptr);
+  const int result = pcre2_match(code, subject, text.len, at, 0, set->data, set->limits);
+  if (is_limit_error(result)) set->limit_hits++;
+  if (result < 0) return 0;
+  return result == 0 ? GROUPS_MAX : (uint32_t)result; /* 0: more groups than there is room for */
+}
+
+/* Whether the pattern's `unless` rules this line out: the same words as advice, as a setting's
+ * name, as source code in a traceback. An `unless` that cannot be compiled, or that hits a limit,
+ * rules nothing out. */
+static bool is_ruled_out(struct wo_pattern_set *set, size_t index, struct wo_view text) {
+  const struct wo_view unless = set->patterns[index].unless;
+  if (unless.len == 0) return false;
+  const pcre2_code *const code = get_code(set, &set->items[index].unless, unless);
+  return code != NULL && search(set, code, text, 0) > 0;
+}
+
+/* Fills *match from set->data. False when \K was used to make an end before the start. */
+static bool take_match(const struct wo_pattern_set *set, struct wo_match *match, uint32_t group_count) {
+  const PCRE2_SIZE *const offsets = pcre2_get_ovector_pointer(set->data);
+  if (offsets[0] > offsets[1] || offsets[1] > match->text.len) return false;
+  match->start = offsets[0];
+  match->end = offsets[1];
+  match->group_count = group_count;
+  memcpy(match->offsets, offsets, (size_t)2 * group_count * sizeof *offsets);
+  return true;
+}
+
+/* A pattern without expression: its match is the earliest of its literals, or the whole text when
+ * the literal is not in the cleaned text (it may span a colour code or the prefix). One call,
+ * whatever the callback returns. */
+static size_t match_literal(const struct wo_pattern *pattern, struct wo_view text, wo_match_fn fn, void *context) {
+  struct wo_match match = {.text = text, .end = text.len};
+  size_t best = WO_NOT_FOUND;
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    struct wo_view literal = pattern->literals[i];
+    const bool is_line_end = wo_view_ends(literal, "\n");
+    if (is_line_end) literal.len--;
+    const size_t from = is_line_end && literal.len <= text.len ? text.len - literal.len : 0;
+    const size_t at = wo_view_find(text, literal, from);
+    if (at == WO_NOT_FOUND || (best != WO_NOT_FOUND && at >= best)) continue;
+    best = at;
+    match.start = at;
+    match.end = at + literal.len;
+  }
+  fn(context, pattern, &match);
+  return 1;
+}
+
+/* An empty match moves on by one byte, or it would be found again for ever. Groups that `unless`
+ * looks at overwrite set->data, which is why the match was taken out of it before. */
+size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context) {
+  assert(set != NULL && index < set->count && fn != NULL);
+  const struct wo_pattern *const pattern = &set->patterns[index];
+  if (pattern->regex.len == 0) return is_ruled_out(set, index, text) ? 0 : match_literal(pattern, text, fn, context);
+  struct wo_match match = {.text = text, .code = get_code(set, &set->items[index].main, pattern->regex)};
+  if (match.code == NULL) return 0;
+  size_t calls = 0;
+  size_t at = 0;
+  while (calls < WO_LIMIT_MATCHES_PER_LINE && at <= text.len) {
+    /* `unless` is asked once, and only when there is something that it could rule out. */
+    const uint32_t group_count = search(set, match.code, text, at);
+    if (group_count == 0 || !take_match(set, &match, group_count)) break;
+    if (calls == 0 && is_ruled_out(set, index, text)) break;
+    calls++;
+    if (!fn(context, pattern, &match)) break;
+    at = match.end > match.start ? match.end : match.end + 1;
+  }
+  return calls;
+}
+
+/* Matches the expression at one place. Without an expression nothing matches. */
+static int match_at(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start, uint32_t options) {
+  assert(set != NULL && index < set->count && start <= text.len);
+  const pcre2_code *const code = get_code(set, &set->items[index].main, set->patterns[index].regex);
+  if (code == NULL || text.ptr == NULL) return PCRE2_ERROR_NOMATCH;
+  const PCRE2_SPTR subject = (PCRE2_SPTR)text.ptr;
+  const int result = pcre2_match(code, subject, text.len, start, options | PCRE2_ANCHORED, set->data, set->limits);
+  if (is_limit_error(result)) set->limit_hits++;
+  return result;
+}
+
+size_t wo_pattern_extent(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start) {
+  if (match_at(set, index, text, start, 0) < 0) return WO_NOT_FOUND;
+  return pcre2_get_ovector_pointer(set->data)[1];
+}
+
+/* Hard partial matching stops wherever more text could change the result, before it takes the shorter match. There is no machine
+ * code for it: few lines come here. */
+bool wo_pattern_may_go_on(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start) {
+  return match_at(set, index, text, start, PCRE2_PARTIAL_HARD) == PCRE2_ERROR_PARTIAL;
+}
+
+struct wo_view wo_match_text(const struct wo_match *match) {
+  assert(match != NULL && match->start <= match->end);
+  return wo_view_sub(match->text, match->start, match->end);
+}
+
+size_t wo_match_start(const struct wo_match *match) {
+  assert(match != NULL);
+  return match->start;
+}
+
+/* ---- Named groups ---- */
+
+/* The names of an expression: `count` entries of `entry_bytes` each, a group number (two bytes,
+ * high byte first) and a name that ends in NUL; equal names stand in the order of the expression.
+ * The layout is PCRE2's (pcre2_pattern_info, PCRE2_INFO_NAMETABLE); the table belongs to the
+ * compiled code. */
+struct names {
+  PCRE2_SPTR table;
+  uint32_t count;
+  uint32_t entry_bytes;
+};
+
+/* The names of an expression; none for NULL. */
+static struct names names_of(const pcre2_code *code) {
+  struct names names = {0};
+  if (code == NULL) return names;
+  pcre2_pattern_info(code, PCRE2_INFO_NAMECOUNT, &names.count);
+  pcre2_pattern_info(code, PCRE2_INFO_NAMEENTRYSIZE, &names.entry_bytes);
+  pcre2_pattern_info(code, PCRE2_INFO_NAMETABLE, &names.table);
+  return names;
+}
+
+/* The name of entry i; its group's number goes to *ret_group. */
+static struct wo_view name_at(const struct names *names, uint32_t i, uint32_t *ret_group) {
+  assert(i < names->count);
+  const PCRE2_SPTR entry = names->table + (size_t)i * names->entry_bytes;
+  *ret_group = (uint32_t)entry[0] << 8 | entry[1];
+  return wo_view_of((const char *)entry + 2);
+}
+
+/* The text of a group; ptr NULL when it took no part, which is not the same as an empty text. A
+ * lookaround with \K can leave an end before its start: such a group counts as absent. */
+static struct wo_view group_text(const struct wo_match *match, uint32_t group) {
+  const struct wo_view none = {NULL, 0};
+  if (group >= match->group_count) return none;
+  const PCRE2_SIZE start = match->offsets[(size_t)2 * group];
+  const PCRE2_SIZE end = match->offsets[(size_t)2 * group + 1];
+  if (start == PCRE2_UNSET || end < start) return none;
+  return match->text.ptr == NULL ? WO_VIEW("") : wo_view_sub(match->text, start, end);
+}
+
+/* Of several groups with the name, the first that took part. */
+struct wo_view wo_match_group(const struct wo_match *match, const char *name) {
+  assert(match != NULL && name != NULL);
+  const struct names names = names_of(match->code);
+  for (uint32_t i = 0; i < names.count; i++) {
+    uint32_t group = 0;
+    if (!wo_view_is(name_at(&names, i, &group), name)) continue;
+    const struct wo_view text = group_text(match, group);
+    if (text.ptr != NULL) return text;
+  }
+  return (struct wo_view){NULL, 0};
+}
+
+/* ---- Fields ---- */
+
+/* The interval times a factor. */
+static struct wo_interval scaled(struct wo_interval value, double factor) {
+  assert(factor > 0);
+  return (struct wo_interval){.lo = value.lo * factor, .mid = value.mid * factor, .hi = value.hi * factor};
+}
+
+/* The factor that a letter behind a count stands for ("1.3 B parameters"): powers of 1000, 0 when
+ * it is no such letter. Sizes in bytes have their own reader, where the same letters stand for
+ * powers of 1024. */
+static double count_scale(struct wo_view letter) {
+  if (wo_view_is(letter, "K") || wo_view_is(letter, "k")) return 1e3;
+  if (wo_view_is(letter, "M")) return 1e6;
+  if (wo_view_is(letter, "B") || wo_view_is(letter, "G")) return 1e9;
+  return wo_view_is(letter, "T") ? 1e12 : 0;
+}
+
+/* Reads "12", "-9", "1,234,567", "1e6", "7.62 B". Commas are tried first, because the decimal
+ * reader would stop at the first of them and take a million for one. */
+static enum wo_status read_count(struct wo_view text, struct wo_interval *ret_value) {
+  struct wo_view rest = text;
+  const bool is_grouped = wo_view_find_char(text, ',', 0) != WO_NOT_FOUND;
+  uint64_t grouped = 0;
+  if (is_grouped && wo_number_grouped(&rest, INT64_MAX, &grouped) == WO_OK) {
+    *ret_value = wo_interval_exact((double)grouped);
+    return WO_OK;
+  }
+  struct wo_interval value = {0};
+  const enum wo_status status = wo_number_decimal(&rest, &value, NULL);
+  if (status != WO_OK) return status;
+  const double scale = count_scale(wo_view_trim(rest));
+  *ret_value = scale > 0 ? scaled(value, scale) : value;
+  return WO_OK;
+}
+
+/* Reads "0.9" and "90%", both as a share of one: vLLM prints gpu_memory_utilization the first way
+ * and cache use the second. */
+static enum wo_status read_ratio(struct wo_view text, struct wo_interval *ret_value) {
+  struct wo_view rest = text;
+  struct wo_interval value = {0};
+  const enum wo_status status = wo_number_decimal(&rest, &value, NULL);
+  if (status != WO_OK) return status;
+  *ret_value = wo_view_starts(wo_view_trim_start(rest), "%") ? scaled(value, 0.01) : value;
+  return WO_OK;
+}
+
+/* Reads "17.66 GiB", and with a scale for bare numbers "4096" and "1,073,741,824" (CuPy). */
+static enum wo_status read_bytes(struct wo_view text, double bare_scale, struct wo_interval *ret_value) {
+  struct wo_view rest = text;
+  uint64_t grouped = 0;
+  const bool is_grouped = bare_scale > 0 && wo_view_find_char(text, ',', 0) != WO_NOT_FOUND;
+  if (is_grouped && wo_number_grouped(&rest, INT64_MAX, &grouped) == WO_OK) {
+    *ret_value = wo_interval_exact((double)grouped * bare_scale);
+    return WO_OK;
+  }
+  return wo_units_bytes(&rest, bare_scale, ret_value);
+}
+
+/* Reads a number of the field's type. What stands behind the number is ignored: groups are cut by
+ * an expression that knows its surroundings. */
+static enum wo_status read_number(struct wo_view text, enum wo_field_type type, double bare_scale,
+                                  struct wo_interval *ret_value) {
+  const struct wo_view rest = wo_view_trim_start(text);
+  switch (type) {
+  case WO_FIELD_TYPE_BYTES:
+    return read_bytes(rest, bare_scale, ret_value);
+  case WO_FIELD_TYPE_COUNT:
+    return read_count(rest, ret_value);
+  case WO_FIELD_TYPE_RATIO:
+    return read_ratio(rest, ret_value);
+  case WO_FIELD_TYPE_TEXT:
+  default:
+    return WO_E_TYPE;
+  }
+}
+
+/* Where the fields of a match go. */
+struct filling {
+  const struct wo_pattern *pattern;
+  struct wo_event_store *store;
+  struct wo_event *event;
+};
+
+/* A request for more than any machine has is a corrupted shape or an overflow, not a full card. */
+static bool is_impossible(enum wo_status status, const struct wo_interval *bytes) {
+  return status == WO_E_RANGE || (status == WO_OK && bytes->mid >= IMPOSSIBLE_BYTES);
+}
+
+/* Sets one field. A value that cannot be read leaves the field unknown; false only when memory is out. */
+static bool fill_field(const struct filling *filling, enum wo_field_id id, struct wo_view value) {
+  const enum wo_field_type type = wo_field_type_of(id);
+  if (type == WO_FIELD_TYPE_TEXT) return wo_event_set_text(filling->store, filling->event, id, value);
+  struct wo_interval number = {0};
+  const enum wo_status status = read_number(value, type, filling->pattern->bare_scale, &number);
+  if (id == WO_FIELD_TRIED_BYTES && is_impossible(status, &number)) {
+    wo_event_set_text(filling->store, filling->event, WO_FIELD_IMPOSSIBLE,
+                      WO_VIEW("asks for more than any machine has: a corrupted shape or an overflow"));
+  }
+  if (status != WO_OK) return true;
+  return wo_event_set_number(filling->store, filling->event, id, number);
+}
+
+/* The first value of a field stays, so named groups win over fixed values. Names that are no fields
+ * cannot pass the lint; here they are ignored. */
+bool wo_match_fill(const struct wo_match *match, const struct wo_pattern *pattern, struct wo_event_store *store,
+                   struct wo_event *event) {
+  assert(match != NULL && pattern != NULL && store != NULL && event != NULL);
+  const struct filling filling = {.pattern = pattern, .store = store, .event = event};
+  const struct names names = names_of(match->code);
+  bool is_complete = true;
+  for (uint32_t i = 0; i < names.count; i++) {
+    uint32_t group = 0;
+    const enum wo_field_id id = wo_field_find(name_at(&names, i, &group));
+    const struct wo_view value = group_text(match, group);
+    if (id != WO_FIELD_COUNT_ && value.ptr != NULL) is_complete = fill_field(&filling, id, value) && is_complete;
+  }
+  for (size_t i = 0; i < pattern->set_count; i++) {
+    is_complete = fill_field(&filling, pattern->sets[i].id, pattern->sets[i].value) && is_complete;
+  }
+  return is_complete;
+}
+
+/* ---- Checking ---- */
+
+/* Lines are found by literals: a pattern for every line needs them, and the prefilter needs them
+ * long enough. Elsewhere any literal will do that is not empty. */
+static enum wo_status check_literals(const struct wo_pattern *pattern, struct wo_err *err) {
+  if (pattern->where == WO_WHERE_LINE && pattern->literal_count == 0) {
+    return wo_err_set(err, WO_E_SYNTAX, "the pattern has no literal");
+  }
+  for (size_t i = 0; i < pattern->literal_count; i++) {
+    const bool is_unfiltered = pattern->where != WO_WHERE_LINE && pattern->literals[i].len > 0;
+    if (is_unfiltered || wo_pattern_is_usable_literal(pattern, pattern->literals[i])) continue;
+    const int len = (int)pattern->literals[i].len;
+    return wo_err_set(err, WO_E_SYNTAX, "the literal \"%.*s\" is shorter than %d bytes", len,
+                      len == 0 ? "" : pattern->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
+  }
+  return WO_OK;
+}
+
+/* A misspelt group would be matched and then silently thrown away. Groups without a name may be
+ * there, as long as all of them fit. */
+static enum wo_status check_names(const pcre2_code *code, struct wo_err *err) {
+  uint32_t group_count = 0;
+  pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &group_count);
+  if (group_count >= GROUPS_MAX) {
+    return wo_err_set(err, WO_E_SYNTAX, "the regular expression has %u groups; %d is the most", (unsigned)group_count,
+                      GROUPS_MAX - 1);
+  }
+  const struct names names = names_of(code);
+  for (uint32_t i = 0; i < names.count; i++) {
+    uint32_t group = 0;
+    const struct wo_view name = name_at(&names, i, &group);
+    if (wo_field_find(name) != WO_FIELD_COUNT_) continue;
+    return wo_err_set(err, WO_E_SYNTAX, "the group \"%.*s\" names no field", (int)name.len, name.ptr);
+  }
+  return WO_OK;
+}
+
+/* Checks one expression; an empty one is fine. Compiled by itself, with PCRE2's own memory and
+ * without the set: the lint needs no state. The place is the offset in the expression. */
+static enum wo_status check_regex(struct wo_view regex, struct wo_err *err) {
+  if (regex.len == 0) return WO_OK;
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  pcre2_code *const code = compile_regex(regex, NULL, &error, &offset);
+  if (code == NULL) {
+    PCRE2_UCHAR message[128] = {0};
+    pcre2_get_error_message(error, message, sizeof message);
+    const enum wo_status status = wo_err_set(err, WO_E_SYNTAX, "%s", (const char *)message);
+    wo_err_place(err, NULL, 0, 0, offset);
+    return status;
+  }
+  const enum wo_status status = check_names(code, err);
+  pcre2_code_free(code);
+  return status;
+}
+
+enum wo_status wo_pattern_check(const struct wo_pattern *pattern, struct wo_err *err) {
+  assert(pattern != NULL);
+  if (pattern->regex.len == 0 && pattern->reader.len == 0 && pattern->literal_count == 0) {
+    return wo_err_set(err, WO_E_SYNTAX, "the pattern has neither a regular expression nor a reader nor a literal");
+  }
+  enum wo_status status = check_literals(pattern, err);
+  if (status == WO_OK) status = check_regex(pattern->regex, err);
+  if (status == WO_OK) status = check_regex(pattern->unless, err);
+  return status;
+}

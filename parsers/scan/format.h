@@ -1,0 +1,112 @@
+/* Readers of constructs that a single regular expression cannot read: messages over several lines, tracebacks, settings.
+ *
+ * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
+ * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
+ * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.def,
+ * its tests. Readers keep no state outside struct wo_open. */
+#ifndef WO_FORMAT_H
+#define WO_FORMAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parsers/event/event.h"
+#include "parsers/match/pattern.h"
+#include "parsers/scan/prefix.h"
+
+struct wo_scan;
+
+/* Lines of other writers after which an open construct is closed: its writer has probably died. */
+#define WO_OPEN_SKIP_MAX 2000
+
+/* One line as readers see it. */
+struct wo_line {
+  struct wo_view raw;  /* without its line end */
+  struct wo_view full; /* cleaned, prefix included: what patterns match */
+  struct wo_view text; /* cleaned, prefix removed: the end of full */
+  struct wo_prefix prefix;
+  uint64_t number; /* from 1 */
+  uint64_t offset; /* of raw, from the start of the input */
+  size_t own_end;  /* in full: what starts here or later is left to the next piece of the same line; SIZE_MAX when none follows */
+};
+
+enum wo_more { WO_MORE_NO, WO_MORE_YES, WO_MORE_NO_UNREAD /* done, and this line was not part of it */ };
+
+/* An open construct. `message` collects text (cap WO_LIMIT_MESSAGE_BYTES); the rest is the reader's own. */
+struct wo_open {
+  const struct wo_format *format;
+  const struct wo_pattern *pattern;
+  char source[64];      /* prefix source of the first line: lines of other writers are not fed */
+  char host[64];        /* host of the first line; first.prefix.host shows it while the reader is called */
+  struct wo_line first; /* other views are empty: number, offset, rank, host and time are kept */
+  char *message;
+  size_t message_len;
+  uint32_t lines;      /* fed so far */
+  uint32_t skipped;    /* lines of other writers since it was opened */
+  wo_event_id event;   /* the event being built, or WO_EVENT_NONE */
+  int64_t numbers[12]; /* reader's own */
+  char texts[4][256];  /* reader's own, NUL-terminated */
+};
+
+struct wo_format {
+  const char *name;
+  /* Called at the match (its place is in line->full). */
+  enum wo_more (*begin)(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match, struct wo_open *open);
+  /* Called with each following line. May be NULL when begin never returns WO_MORE_YES. */
+  enum wo_more (*feed)(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
+  /* Called once at the end. May be NULL. */
+  void (*finish)(struct wo_scan *scan, struct wo_open *open);
+};
+
+/* The table of all readers, and its length. */
+extern const struct wo_format *const wo_formats[];
+extern const size_t wo_format_count;
+
+/* The reader of that name, or NULL. */
+const struct wo_format *wo_format_find(struct wo_view name);
+
+/* Services of the scanner for readers. */
+
+/* Adds an event at a place of the given line with the line's rank, host and time. NULL when limits are reached. */
+struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                   enum wo_kind kind, size_t start, size_t length);
+
+/* The store that events go to, and the patterns in use. */
+struct wo_event_store *wo_scan_store(struct wo_scan *scan);
+struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
+
+/* The number of the input that is being read. */
+uint32_t wo_scan_file(const struct wo_scan *scan);
+
+/* Whether more than one construct of the format is open: lines without a label may be of any of them. */
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format);
+
+/* Whether the key (under the path of its parents, which may be empty) was last printed with another value in this input, or
+ * never; remembers the value. `offset` is the key's place in the input. False after WO_LIMIT_SETTING_CHANGES changes of one key;
+ * false, and counted as dropped, when too many keys are known. */
+bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct wo_view key, struct wo_view value,
+                               uint64_t offset);
+
+/* Appends text to the open construct's message, with one blank before it when it has text already. Cut at the cap. */
+void wo_open_append(struct wo_open *open, struct wo_view text);
+
+/* The collected message. */
+struct wo_view wo_open_message(const struct wo_open *open);
+
+/* The n lines before the one being read, the nearest first, cleaned and without prefix; only lines of the same writer are
+ * counted. Returns how many of them do not lie further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the texts (cap bytes at
+ * most of each, n * cap in all), which may also be parts of the input, valid during the call of the reader. */
+size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, size_t n, struct wo_view *ret_texts, char *buf,
+                            size_t cap);
+
+/* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
+bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
+
+/* Calls visit for the lines before the one being read, the nearest first, without prefix and without blank lines, until it
+ * returns false. Of a line with a prefix only lines of the same writer are visited; without one all lines, as they stand in the
+ * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when
+ * wo_scan_may_look_back says so. The text is valid during the call only. */
+void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
+                              void *context);
+
+#endif

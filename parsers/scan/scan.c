@@ -1,0 +1,326 @@
+/* The scanner's buffer: takes bytes in chunks of any size, finds the lines worth looking at with the prefilter, and hands each to
+ * wo__scan_line.
+ *
+ * Lines end at LF or CR (progress bars rewrite their line with CR); only LF counts as a line. A line longer than
+ * WO_LIMIT_LINE_BYTES is read in pieces of that length, each starting WO_LIMIT_LINE_OVERLAP_BYTES before the end of the one
+ * before; what starts in that overlap belongs to the later piece, so that nothing is found twice. Where lines and pieces begin
+ * depends on the content alone, never on how the input was cut into chunks. */
+#include "parsers/scan/scan.h"
+
+#include <assert.h>
+
+#include "parsers/scan/scan_internal.h"
+
+/* Other line ends of Unicode (NEL, U+2028) end no line here: editors and grep, with whose line numbers ours must agree, do not
+ * count them either. */
+static bool is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
+ * go on for megabytes without a line feed. */
+static size_t find_line_end(const char *buf, size_t from, size_t to) {
+  enum { BLOCK = 1024 };
+  while (from < to) {
+    const size_t stop = to - from < BLOCK ? to : from + BLOCK;
+    const char *feed = memchr(buf + from, '\n', stop - from);
+    const size_t end = feed ? (size_t)(feed - buf) : stop;
+    const char *back = memchr(buf + from, '\r', end - from);
+    if (back) return (size_t)(back - buf);
+    if (feed) return end;
+    from = stop;
+  }
+  return to;
+}
+
+/* Start of the line that `at` stands in, not before `from`. */
+static size_t find_line_start(const char *buf, size_t from, size_t at) {
+  while (at > from && !is_line_end(buf[at - 1])) at--;
+  return at;
+}
+
+/* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
+static uint64_t count_line_feeds(const char *text, size_t len) {
+  uint64_t total = 0;
+  while (len > 0) {
+    const size_t block = len < 255 ? len : 255;
+    unsigned char sum = 0;
+    for (size_t i = 0; i < block; i++) sum = (unsigned char)(sum + (text[i] == '\n'));
+    total += sum;
+    text += block;
+    len -= block;
+  }
+  return total;
+}
+
+/* Offset in buf behind the last line end in buf[from, to), or 0 without one: no line end stands before a line start at 0. */
+static size_t behind_last_line_end(const char *buf, size_t from, size_t to) {
+  while (to > from && !is_line_end(buf[to - 1])) to--;
+  return to > from ? to : 0;
+}
+
+/* Counts lines that are longer than one piece, read or not: between pos and `to`. Jumps by a piece's length and looks back from
+ * there, so ordinary lines cost nothing. */
+static void count_long_lines(struct wo_scan *scan, size_t to) {
+  size_t at = scan->pos;
+  const uint64_t base = scan->buf_offset;
+  while (at < to) {
+    if (scan->is_in_long_line) {
+      const size_t end = find_line_end(scan->buf, at, to);
+      if (end == to) return;
+      scan->is_in_long_line = false;
+      scan->open_start = base + end + 1;
+      at = end + 1;
+      continue;
+    }
+    const uint64_t bound = scan->open_start + WO_LIMIT_LINE_BYTES;
+    const bool is_far = base + to > bound;
+    const size_t stop = is_far ? (size_t)(bound - base) + 1 : to;
+    const size_t start = behind_last_line_end(scan->buf, at, stop);
+    if (start > 0) scan->open_start = base + start;
+    if (start == 0 && is_far) {
+      scan->is_in_long_line = true;
+      scan->long_lines++;
+    }
+    at = start > 0 && is_far ? start : stop;
+  }
+}
+
+/* Moves pos forward, counting the lines on the way. */
+static void advance(struct wo_scan *scan, size_t to) {
+  assert(to >= scan->pos && to <= scan->buf_len);
+  count_long_lines(scan, to);
+  scan->line_number += count_line_feeds(scan->buf + scan->pos, to - scan->pos);
+  scan->pos = to;
+}
+
+/* Reads the line or piece at pos, which is complete. Leaves pos at the next one. */
+static void read_line_at_pos(struct wo_scan *scan) {
+  const size_t start = scan->pos;
+  const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
+  const size_t end = find_line_end(scan->buf, start, reach);
+  const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
+  /* Between CR and LF stands no line. */
+  const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
+  if (!is_crlf) wo__scan_line(scan, start, end, is_piece);
+  if (is_piece) {
+    advance(scan, start + WO_SCAN_PIECE_STRIDE);
+  } else {
+    advance(scan, end < scan->buf_len ? end + 1 : end);
+  }
+}
+
+/* End of the bytes that can be looked at now, and where the first line or piece starts that must wait for more. */
+struct ready {
+  size_t end;
+  size_t next;
+};
+
+/* At the end of the input everything is ready. Before it the last line may go on in the next chunk; of a line that is longer than
+ * a piece, the pieces that are whole already are. */
+static struct ready find_ready(const struct wo_scan *scan) {
+  if (scan->is_at_end) return (struct ready){scan->buf_len, scan->buf_len};
+  const size_t last = find_line_start(scan->buf, scan->pos, scan->buf_len);
+  const size_t open = scan->buf_len - last;
+  if (open < WO_LIMIT_LINE_BYTES) return (struct ready){last, last};
+  const size_t pieces = (open - WO_LIMIT_LINE_BYTES) / WO_SCAN_PIECE_STRIDE + 1;
+  return (struct ready){last + (pieces - 1) * WO_SCAN_PIECE_STRIDE + WO_LIMIT_LINE_BYTES, last + pieces * WO_SCAN_PIECE_STRIDE};
+}
+
+/* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece.
+ */
+static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
+  size_t start = find_line_start(scan->buf, scan->pos, hit);
+  while (hit - start >= WO_LIMIT_LINE_BYTES) start += WO_SCAN_PIECE_STRIDE;
+  return start;
+}
+
+/* The line that was handed to the reader of training steps last, as a place in buf. Nothing when all is 0. */
+struct taken {
+  size_t start;
+  size_t end; /* of its bytes; behind it stands its line end */
+};
+
+static void note_out(struct wo_scan *scan, bool is_out) {
+  if (is_out) scan->store->is_out_of_memory = true;
+}
+
+/* Takes the line behind the last one that was taken, when that is the one of `hit` and like it: most of a log may be such lines,
+ * and so neither their ends are looked for nor their line feeds counted. A line of that form without a literal ("mem +5" has
+ * none) is passed over here as it is elsewhere. pos moves to it as by `advance`. */
+static bool take_next(struct wo_scan *scan, struct wo_view text, size_t hit, size_t pattern, struct taken *taken) {
+  const size_t start = taken->end + 1;
+  bool is_out = false;
+  if (scan->steps == NULL || taken->end == 0 || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
+  const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n');
+  const size_t len = wo_steps_take_like(scan->steps, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), hit - start,
+                                        number, scan->buf_offset + start, &is_out);
+  if (len == 0) return false;
+  note_out(scan, is_out);
+  scan->line_number = number;
+  scan->open_start = scan->buf_offset + start;
+  scan->pos = start;
+  *taken = (struct taken){start, start + len};
+  return true;
+}
+
+/* Hands the line at `start` to the reader of training steps. pos stays at it: other literals may stand in it. */
+static void take_steps(struct wo_scan *scan, size_t start, size_t pattern, struct taken *taken) {
+  advance(scan, start);
+  const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
+  const size_t end = find_line_end(scan->buf, start, reach);
+  const struct wo_view line = {scan->buf + start, end - start};
+  note_out(scan,
+           !wo_steps_take(&scan->steps, wo_pattern_at(scan->set, pattern), line, scan->line_number, scan->buf_offset + start));
+  *taken = end < reach ? (struct taken){start, end} : (struct taken){0, 0};
+}
+
+/* Moves pos to the next line that is to be read: the next one with a literal. False when no such line is complete. Without the
+ * prefilter every line is to be read: the slow way, against which tests compare. */
+static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
+  if (scan->options.no_prefilter) return scan->pos < ready->end;
+  const struct wo_view text = {scan->buf, ready->end};
+  struct wo_prefilter_cursor cursor = {.from = scan->pos, .at = scan->pos};
+  struct wo_prefilter_hit hit;
+  struct taken taken = {0, 0};
+  while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
+    const bool is_steps = scan->ways[hit.owner] == WO_SCAN_WAY_STEPS;
+    if (!is_steps && wo__scan_is_flooded(scan, hit.owner)) continue;
+    if (is_steps && hit.start >= taken.start && hit.start < taken.end) {
+      wo_steps_match_again(scan->steps, wo_pattern_at(scan->set, hit.owner));
+      continue;
+    }
+    if (is_steps && take_next(scan, text, hit.start, hit.owner, &taken)) continue;
+    const size_t start = find_piece_start(scan, hit.start);
+    if (start >= ready->next) return false;
+    if (!is_steps) {
+      advance(scan, start);
+      return true;
+    }
+    take_steps(scan, start, hit.owner, &taken);
+  }
+  return false;
+}
+
+/* Looks at everything that is complete. While a construct is open, and at the start of the input, every line is
+ * read; otherwise only lines with a literal. */
+static void process(struct wo_scan *scan) {
+  const struct ready ready = find_ready(scan);
+  while (scan->pos < ready.next) {
+    const bool is_searched = scan->open_count == 0 && !wo__scan_is_head(scan->line_number, scan->buf_offset + scan->pos);
+    if (is_searched && !find_next_line(scan, &ready)) break;
+    read_line_at_pos(scan);
+  }
+  if (scan->pos < ready.next) advance(scan, ready.next);
+}
+
+/* Makes room at the end of the buffer, keeping the lookback. */
+static void compact(struct wo_scan *scan) {
+  const size_t keep = scan->pos < WO_LIMIT_LOOKBACK_BYTES ? 0 : scan->pos - WO_LIMIT_LOOKBACK_BYTES;
+  if (keep == 0) return;
+  memmove(scan->buf, scan->buf + keep, scan->buf_len - keep);
+  scan->buf_len -= keep;
+  scan->pos -= keep;
+  scan->buf_offset += keep;
+}
+
+/* The indices of the patterns that are not looked for on every line, in the order of the packs. False without memory. */
+static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **ret_items, size_t *ret_count) {
+  const size_t total = wo_pattern_count(scan->set);
+  size_t *items = calloc(total ? total : 1, sizeof *items);
+  if (!items) return false;
+  for (size_t i = 0; i < total; i++) {
+    if (wo_pattern_at(scan->set, i)->where == where) items[(*ret_count)++] = i;
+  }
+  *ret_items = items;
+  return true;
+}
+
+/* How lines of each pattern are treated. False without memory. */
+static bool find_ways(struct wo_scan *scan) {
+  const size_t total = wo_pattern_count(scan->set);
+  scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
+  for (size_t i = 0; scan->ways && i < total; i++) {
+    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
+    if (pattern->kind == WO_KIND_MEMORY_USE && pattern->reader.len == 0) scan->ways[i] = WO_SCAN_WAY_FLOOD;
+    if (wo_steps_is_pattern(pattern)) scan->ways[i] = WO_SCAN_WAY_STEPS;
+  }
+  return scan->ways != NULL;
+}
+
+enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
+                           struct wo_scan **ret_scan) {
+  assert(set && store && ret_scan);
+  struct wo_scan *scan = calloc(1, sizeof *scan);
+  if (!scan) return WO_E_NOMEM;
+  scan->set = set;
+  scan->prefilter = wo_pattern_set_prefilter(set);
+  scan->store = store;
+  scan->options = options;
+  scan->line_number = 1;
+  scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES;
+  scan->buf = malloc(scan->buf_cap);
+  scan->clean = malloc(WO_LIMIT_LINE_BYTES);
+  scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
+  scan->owner_words = wo_pattern_count(set) / 64 + 1;
+  scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
+  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners && find_ways(scan) &&
+                        collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
+                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
+                        collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
+  if (!is_whole) {
+    wo_scan_free(scan);
+    return WO_E_NOMEM;
+  }
+  *ret_scan = scan;
+  return WO_OK;
+}
+
+enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len) {
+  while (len > 0) {
+    if (scan->buf_len == scan->buf_cap) compact(scan);
+    const size_t room = scan->buf_cap - scan->buf_len;
+    assert(room > 0);
+    const size_t part = len < room ? len : room;
+    memcpy(scan->buf + scan->buf_len, bytes, part);
+    scan->buf_len += part;
+    bytes += part;
+    len -= part;
+    if (scan->buf_len == scan->buf_cap || len == 0) process(scan);
+  }
+  return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
+}
+
+enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary) {
+  scan->is_at_end = true;
+  process(scan);
+  wo__scan_close_all(scan);
+  wo__monitor_emit(scan);
+  wo__steps_emit(scan);
+  wo__scan_tail(scan);
+  wo__scan_close_all(scan);
+  const uint64_t bytes = scan->buf_offset + scan->buf_len;
+  const bool has_open_line = scan->buf_len > 0 && scan->buf[scan->buf_len - 1] != '\n';
+  *ret_summary = (struct wo_scan_summary){
+      .bytes = bytes,
+      .lines = scan->line_number - 1 + (has_open_line ? 1 : 0),
+      .long_lines = scan->long_lines,
+      .has_nul = scan->has_nul,
+  };
+  return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
+}
+
+struct wo_scan *wo_scan_free(struct wo_scan *scan) {
+  if (!scan) return NULL;
+  free(scan->buf);
+  free(scan->clean);
+  free(scan->messages);
+  free(scan->owners);
+  free(scan->around);
+  free(scan->head);
+  free(scan->tail);
+  free(scan->ways);
+  wo_steps_free(scan->steps);
+  free(scan);
+  return NULL;
+}

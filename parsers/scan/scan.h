@@ -1,0 +1,46 @@
+/* The scanner: bytes of one input -> evidence. The first arrow of the diagnosis flow.
+ *
+ * Fed in chunks of any size; the result does not depend on how the input was cut. Memory is bounded by the limits in
+ * parsers/base/limits.h, whatever the size of the input. One scan must not be used by two threads at once. */
+#ifndef WO_SCAN_H
+#define WO_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parsers/base/status.h"
+#include "parsers/event/event.h"
+#include "parsers/match/pattern.h"
+
+struct wo_scan;
+
+struct wo_scan_options {
+  uint32_t file;       /* index that spans carry */
+  bool no_prefilter;   /* look at every line with the slow reference instead (tests) */
+  int32_t rank;        /* rank that the file's name tells, or WO_RANK_UNKNOWN */
+  bool is_local_rank;  /* it counts the processes of a node */
+  struct wo_view host; /* that the file's name tells; borrowed; or empty */
+};
+
+/* What the scanner says of an input once it has ended. */
+struct wo_scan_summary {
+  uint64_t bytes;
+  uint64_t lines;      /* line feeds, plus one for a last line without */
+  uint64_t long_lines; /* lines longer than WO_LIMIT_LINE_BYTES: they are read in pieces */
+  bool has_nul;        /* NUL bytes were seen in lines that were looked at */
+};
+
+/* Makes a scanner that appends to store and uses set; both must outlive it. WO_E_NOMEM. */
+enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
+                           struct wo_scan **ret_scan);
+
+/* Takes the next bytes of the input. WO_E_NOMEM. */
+enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len);
+
+/* Ends the input: reads the last line, closes open constructs, looks at the tail. Call once. */
+enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_summary);
+
+/* Frees a scanner; NULL allowed; returns NULL. */
+struct wo_scan *wo_scan_free(struct wo_scan *scan);
+
+#endif

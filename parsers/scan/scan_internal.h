@@ -1,0 +1,145 @@
+/* The scanner's inside, shared by scan.c (buffer, lines), scan_line.c (what happens to a line) and scan_context.c (lines around).
+ * Nobody else includes this. */
+#ifndef WO_SCAN_INTERNAL_H
+#define WO_SCAN_INTERNAL_H
+
+#include "parsers/base/limits.h"
+#include "parsers/scan/format.h"
+#include "parsers/formats/monitors/monitor.h"
+#include "parsers/scan/scan.h"
+#include "parsers/steps/steps.h"
+
+/* From the start of a piece of an over-long line to the start of the next one. */
+#define WO_SCAN_PIECE_STRIDE (WO_LIMIT_LINE_BYTES - WO_LIMIT_LINE_OVERLAP_BYTES)
+
+/* Memory failures whose surroundings (progress before and after) are looked at. */
+#define WO_SCAN_CONTEXT_MAX 64
+
+/* Failures on one line whose surroundings are looked at. */
+#define WO_SCAN_PENDING_MAX 8
+
+/* Keys of settings remembered per input, so that a setting that is printed at each step is kept once. */
+#define WO_SCAN_SETTINGS_MAX 1024
+
+/* What a key was last set to. */
+struct wo_seen_setting {
+  uint64_t key;     /* hash of path and key */
+  uint64_t value;   /* hash */
+  uint64_t offset;  /* in the input, of the last print */
+  uint32_t changes; /* 0 = free */
+};
+
+/* Lines at the start of an input that WO_WHERE_HEAD patterns look at: a shell may have echoed a few words before. */
+#define WO_SCAN_HEAD_LINES 5
+
+/* Writers whose last search for a time is remembered have names of at most this many bytes. */
+#define WO_SCAN_SOURCE_BYTES 64
+
+/* What the last search for the time of a line found: most searches begin a few lines further on and go over the same lines. */
+struct wo_stamp_memo {
+  bool is_set;
+  uint64_t from; /* offset in the input of the line that the time was for */
+  size_t source_len;
+  char source[WO_SCAN_SOURCE_BYTES]; /* of its writer */
+  struct wo_stamp stamp;             /* clock NONE: there is none */
+  uint64_t offset;                   /* of the line that has it */
+  int lines;                         /* lines between the two */
+};
+
+/* Bytes at the start of an input that those lines may have: a progress bar goes on for megabytes without a line feed. */
+#define WO_SCAN_HEAD_BYTES WO_LIMIT_LINE_BYTES
+
+/* How the scanner treats lines in which a pattern's literal stands. */
+enum wo_scan_way {
+  WO_SCAN_WAY_READ,  /* as lines are read */
+  WO_SCAN_WAY_STEPS, /* a line of a training step, handed to parsers/steps/steps.h */
+  WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept: some programs print them at each step */
+};
+
+struct wo_scan {
+  struct wo_pattern_set *set;
+  const struct wo_prefilter *prefilter;
+  struct wo_event_store *store;
+  struct wo_scan_options options;
+
+  char *buf; /* [lookback][not yet looked at] */
+  size_t buf_len;
+  size_t buf_cap;
+  uint64_t buf_offset;  /* of buf[0] in the input */
+  size_t pos;           /* start of the next line or piece; everything before has been looked at */
+  uint64_t line_number; /* of the line that pos stands in, from 1 */
+  uint64_t long_lines;
+  uint64_t open_start;  /* offset in the input of the line that the counting of long lines stands in */
+  bool is_in_long_line; /* that line has been counted */
+  bool has_nul;
+  bool is_at_end;
+
+  char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
+  uint64_t *owners; /* pattern bits of the line being read */
+  size_t owner_words;
+  size_t *around; /* indices of WO_WHERE_BEFORE patterns */
+  size_t around_count;
+  size_t *tail; /* indices of WO_WHERE_TAIL patterns */
+  size_t tail_count;
+  size_t *head; /* indices of WO_WHERE_HEAD patterns */
+  size_t head_count;
+
+  struct wo_open open[WO_LIMIT_OPEN_READERS];
+  size_t open_count;
+  char *messages; /* WO_LIMIT_MESSAGE_BYTES for each open reader */
+  bool slot_used[WO_LIMIT_OPEN_READERS];
+
+  wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
+  size_t pending_count;
+  size_t context_count;                                  /* memory failures whose surroundings were looked at */
+  struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
+  uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
+  struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
+  size_t monitor_count;
+  struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
+  size_t process_count;
+  struct wo_steps *steps; /* memory beside training steps; NULL before the first line with it */
+  unsigned char *ways;    /* enum wo_scan_way of each pattern */
+  size_t line_start;      /* in buf: the line being read, for lines before it */
+  struct wo_stamp_memo stamp_memo;
+};
+
+/* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
+void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece);
+
+/* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
+bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
+
+/* Closes open constructs: all of them. */
+void wo__scan_close_all(struct wo_scan *scan);
+
+/* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
+ * the line being read. */
+void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
+
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+ */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
+
+/* Looks at the last lines of the input: how far it came, whether it says that it finished. */
+void wo__scan_tail(struct wo_scan *scan);
+
+/* Whether the place in the input, on that line, is one that WO_WHERE_HEAD patterns look at. */
+static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {
+  return line <= WO_SCAN_HEAD_LINES && offset < WO_SCAN_HEAD_BYTES;
+}
+
+/* Turns what the traces showed into evidence, one event for each card. Call once, at the end. */
+void wo__monitor_emit(struct wo_scan *scan);
+
+/* Fills *line from raw bytes, cleaning into scan->clean. */
+void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
+
+/* Opens a construct by hand (for readers that no pattern starts). False when none is free. */
+struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
+                              const struct wo_line *line);
+
+/* The reader that watches for progress after a failure. */
+extern const struct wo_format wo__format_aftermath;
+
+#endif

@@ -1,0 +1,293 @@
+/* What happens to one line: cleaned, prefix read, fed to the open constructs of its writer, matched by the patterns whose
+ * literals stand in it. */
+#include <assert.h>
+
+#include "parsers/base/clean.h"
+#include "parsers/scan/scan_internal.h"
+
+/* One pattern's matches on one line. */
+struct match_context {
+  struct wo_scan *scan;
+  const struct wo_line *line;
+};
+
+/* Readers that took the line as part of what they read: they do not start again on it. */
+struct takers {
+  const struct wo_format *formats[WO_LIMIT_OPEN_READERS];
+  size_t count;
+};
+
+void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
+  line->raw = raw;
+  line->full = wo_clean_line(raw, scan->clean, WO_LIMIT_LINE_BYTES);
+  line->prefix = wo_prefix_read(line->full);
+  line->text = wo_view_skip(line->full, line->prefix.length);
+  line->number = number;
+  line->offset = offset;
+  line->own_end = SIZE_MAX;
+  if (line->prefix.host.len == 0) line->prefix.host = scan->options.host;
+  if (line->prefix.rank != WO_RANK_UNKNOWN) return;
+  line->prefix.rank = scan->options.rank;
+  line->prefix.is_local_rank = scan->options.is_local_rank;
+}
+
+struct wo_event_store *wo_scan_store(struct wo_scan *scan) {
+  return scan->store;
+}
+
+struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan) {
+  return scan->set;
+}
+
+/* Listings and echoes: shell comments, `set -x` traces, quoted mail. What stands there did not happen now. */
+static bool is_quoting(struct wo_view text) {
+  const struct wo_view body = wo_view_trim_start(text);
+  return wo_view_starts(body, "# ") || wo_view_starts(body, "+ ") || wo_view_starts(body, "> ") || wo_view_starts(body, "//") ||
+         wo_view_starts(body, "## ");
+}
+
+/* Whether the last event is an exception on the same line that Python ignored (in __del__, at shutdown): what its message says
+ * ended nothing. Good runs close with a data loader that is "killed by signal". */
+static bool is_in_ignored_exception(const struct wo_event_store *store, struct wo_span span) {
+  const struct wo_event *last = store->count > 0 ? &store->items[store->count - 1] : NULL;
+  return last && last->kind == WO_KIND_TRACEBACK && last->is_quoted && last->span.file == span.file &&
+         last->span.line == span.line;
+}
+
+/* A failure whose surroundings tell how far the job had come. */
+static bool wants_context(enum wo_kind kind) {
+  const enum wo_class class = wo_kind_class(kind);
+  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_TRACEBACK;
+}
+
+/* Copies the host's name. A name that is lost because the store is full is no failure; one that is lost for lack of memory is. */
+static void keep_host(struct wo_event_store *store, struct wo_event *event, struct wo_view host) {
+  if (host.len == 0) return;
+  event->host = wo_arena_copy(&store->arena, host);
+  if (event->host.ptr == NULL && store->arena.used_bytes < store->arena.cap_bytes / 2) store->is_out_of_memory = true;
+}
+
+/* The line's own stamp, or that of an earlier line for what may be an end of the job: most lines are never looked at, so the time
+ * is looked for when it is wanted. A reader that ends later brings the stamp that its first line was given. */
+static struct wo_stamp stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind) {
+  const bool is_read_now = line->raw.ptr == scan->buf + scan->line_start;
+  const bool is_wanted = wo_kind_class(kind) != WO_CLASS_CONTEXT && line->prefix.stamp.clock == WO_CLOCK_NONE;
+  return is_wanted && is_read_now ? wo__scan_stamp_before(scan, line) : line->prefix.stamp;
+}
+
+struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                   enum wo_kind kind, size_t start, size_t length) {
+  const struct wo_span span = {
+      .file = scan->options.file, .line = line->number, .byte = line->offset + start, .length = (uint32_t)length};
+  const bool is_ignored = is_in_ignored_exception(scan->store, span);
+  struct wo_event *event = wo_event_add(scan->store, kind, span, line->full);
+  if (!event) return NULL;
+  event->rank = line->prefix.rank;
+  event->is_local_rank = line->prefix.is_local_rank;
+  event->time_ns = line->prefix.time_ns;
+  event->stamp = stamp_of(scan, line, kind);
+  event->is_quoted = is_ignored || is_quoting(line->text);
+  if (pattern) event->pattern_id = pattern->id;
+  if (event->text.len == line->full.len && start + length <= event->text.len) {
+    event->match = wo_view_sub(event->text, start, start + length);
+  }
+  keep_host(scan->store, event, line->prefix.host);
+  if (wants_context(kind) && !event->is_quoted && scan->pending_count < WO_SCAN_PENDING_MAX) {
+    scan->pending[scan->pending_count++] = event->id;
+  }
+  return event;
+}
+
+void wo_open_append(struct wo_open *open, struct wo_view text) {
+  if (text.len == 0) return;
+  if (open->message_len > 0 && open->message_len < WO_LIMIT_MESSAGE_BYTES) open->message[open->message_len++] = ' ';
+  const size_t room = WO_LIMIT_MESSAGE_BYTES - open->message_len;
+  const size_t part = text.len < room ? text.len : room;
+  memcpy(open->message + open->message_len, text.ptr, part);
+  open->message_len += part;
+}
+
+struct wo_view wo_open_message(const struct wo_open *open) {
+  return (struct wo_view){open->message, open->message_len};
+}
+
+/* The constructs stand in the order in which they were opened; the ones behind move up. A reader's end may add events, but opens
+ * nothing. */
+static void finish(struct wo_scan *scan, size_t at) {
+  struct wo_open *open = &scan->open[at];
+  open->first.prefix.host = wo_view_of(open->host);
+  if (open->format->finish) open->format->finish(scan, open);
+  scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
+  scan->open_count--;
+  memmove(open, open + 1, (scan->open_count - at) * sizeof *open);
+}
+
+void wo__scan_close_all(struct wo_scan *scan) {
+  scan->line_start = scan->buf_len;
+  while (scan->open_count > 0) finish(scan, 0);
+  const struct wo_line end = {.number = scan->line_number, .prefix.time_ns = WO_TIME_UNKNOWN, .prefix.rank = WO_RANK_UNKNOWN};
+  wo__scan_contexts(scan, &end);
+}
+
+/* Room for a message. There are as many slots as constructs that may be open, and the caller has made sure that one is free. */
+static char *take_slot(struct wo_scan *scan) {
+  for (size_t i = 0; i < WO_LIMIT_OPEN_READERS; i++) {
+    if (scan->slot_used[i]) continue;
+    scan->slot_used[i] = true;
+    return scan->messages + i * WO_LIMIT_MESSAGE_BYTES;
+  }
+  return NULL;
+}
+
+uint32_t wo_scan_file(const struct wo_scan *scan) {
+  return scan->options.file;
+}
+
+bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format) {
+  size_t count = 0;
+  for (size_t i = 0; i < scan->open_count; i++) count += scan->open[i].format == format;
+  return count > 1;
+}
+
+/* The part of text that fits, with a NUL behind it; buf is all zero. */
+static void keep_text(char *buf, size_t cap, struct wo_view text) {
+  const size_t len = text.len < cap - 1 ? text.len : cap - 1;
+  if (len > 0) memcpy(buf, text.ptr, len);
+}
+
+struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
+                              const struct wo_line *line) {
+  if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
+  struct wo_open *open = &scan->open[scan->open_count];
+  *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
+  open->message = take_slot(scan);
+  assert(open->message);
+  keep_text(open->source, sizeof open->source, line->prefix.source);
+  keep_text(open->host, sizeof open->host, line->prefix.host);
+  open->first = *line;
+  open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
+  open->first.prefix.source = (struct wo_view){0};
+  open->first.prefix.host = (struct wo_view){0};
+  scan->open_count++;
+  return open;
+}
+
+/* A construct goes on in lines of the same writer, and in bare lines (wrapped by a console). */
+static bool is_same_writer(const struct wo_open *open, const struct wo_line *line) {
+  const struct wo_view source = wo_view_sub(line->prefix.source, 0, sizeof open->source - 1);
+  return source.len == 0 || wo_view_is(source, open->source);
+}
+
+/* Feeds the line to all open constructs of its writer. A construct whose writer has been silent for long is closed. */
+static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct takers *takers) {
+  for (size_t i = 0; i < scan->open_count;) {
+    struct wo_open *open = &scan->open[i];
+    bool is_over = false;
+    if (is_same_writer(open, line)) {
+      open->lines++;
+      open->first.prefix.host = wo_view_of(open->host);
+      const enum wo_more more = open->format->feed(scan, line, open);
+      if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
+      is_over = more != WO_MORE_YES;
+    } else {
+      is_over = ++open->skipped > WO_OPEN_SKIP_MAX;
+    }
+    if (is_over) {
+      finish(scan, i);
+    } else {
+      i++;
+    }
+  }
+}
+
+/* A frame of a traceback that is being read matches the pattern that begins one; without this each frame would open another
+ * reader. */
+static bool is_taken(const struct takers *takers, const struct wo_format *format) {
+  for (size_t i = 0; i < takers->count; i++) {
+    if (takers->formats[i] == format) return true;
+  }
+  return false;
+}
+
+/* Readers of a single line are finished at once, so that all take the same way. */
+static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                         const struct wo_format *format, const struct wo_match *match) {
+  struct wo_open *open = wo__scan_open(scan, format, pattern, line);
+  open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
+  const enum wo_more more = format->begin(scan, line, match, open);
+  assert(more != WO_MORE_YES || format->feed);
+  if (more == WO_MORE_YES && format->feed) return;
+  finish(scan, scan->open_count - 1);
+}
+
+/* What begins in the overlap is left to the next piece. A pattern with a reader is asked only once per line: the reader goes on
+ * by itself. */
+static bool on_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
+  const struct match_context *c = context;
+  if (wo_match_start(match) >= c->line->own_end) return false;
+  if (pattern->reader.len > 0) {
+    const struct wo_format *format = wo_format_find(pattern->reader);
+    if (format) begin_reader(c->scan, c->line, pattern, format, match);
+    return false;
+  }
+  struct wo_event *event =
+      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
+  if (event) wo_match_fill(match, pattern, c->scan->store, event);
+  return false;
+}
+
+bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
+  return scan->ways[pattern] == WO_SCAN_WAY_FLOOD &&
+         scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
+}
+
+/* Files of numbers have no word to look for: their form is looked at where they begin. */
+static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
+  struct match_context context = {.scan = scan, .line = line};
+  for (size_t i = 0; i < scan->head_count; i++) {
+    const struct wo_pattern *pattern = wo_pattern_at(scan->set, scan->head[i]);
+    if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
+    wo_pattern_match(scan->set, scan->head[i], line->full, on_match, &context);
+  }
+}
+
+/* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
+ * a log of which most lines match nothing this is where the time goes. */
+static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
+  if (wo__scan_is_head(line->number, line->offset)) match_head(scan, line, takers);
+  memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
+  const size_t found = scan->options.no_prefilter
+                           ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
+                           : wo_prefilter_mark(scan->prefilter, line->raw, scan->owners, scan->owner_words);
+  if (found == 0) return;
+  struct match_context context = {.scan = scan, .line = line};
+  for (size_t word = 0; word < scan->owner_words; word++) {
+    for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
+      const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
+      const struct wo_pattern *pattern = wo_pattern_at(scan->set, index);
+      if (wo__scan_is_flooded(scan, index)) continue;
+      if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
+      wo_pattern_match(scan->set, index, line->full, on_match, &context);
+    }
+  }
+}
+
+/* Where in the cleaned text of a piece the next piece of the same line begins. */
+static size_t find_own_end(struct wo_scan *scan, struct wo_view raw) {
+  assert(raw.len > WO_SCAN_PIECE_STRIDE);
+  return wo_clean_line(wo_view_sub(raw, 0, WO_SCAN_PIECE_STRIDE), scan->clean, WO_LIMIT_LINE_BYTES).len;
+}
+
+void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece) {
+  const struct wo_view raw = {scan->buf + start, end - start};
+  if (!scan->has_nul && raw.len > 0 && memchr(raw.ptr, '\0', raw.len)) scan->has_nul = true;
+  struct wo_line line;
+  scan->line_start = start;
+  const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
+  wo__scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
+  line.own_end = own_end;
+  struct takers takers = {.count = 0};
+  if (scan->open_count > 0) feed_open(scan, &line, &takers);
+  match_patterns(scan, &line, &takers);
+  wo__scan_contexts(scan, &line);
+}

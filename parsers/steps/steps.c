@@ -1,0 +1,277 @@
+/* Lines with memory beside training steps: forms remembered, series kept, evidence made of them at the end. */
+#include "parsers/steps/steps.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "parsers/base/clean.h"
+#include "parsers/scan/scan_internal.h"
+
+/* Prints below which a series says nothing. */
+#define PRINTS_MIN 3
+
+struct wo_steps {
+  struct wo_steps_form *forms[WO_LIMIT_STEPS_FORMS]; /* the one that was met last comes first */
+  size_t form_count;
+  struct {
+    struct wo_steps_series *series;
+    const struct wo_pattern *pattern;
+  } rows[WO_LIMIT_STEPS_SERIES];
+  size_t row_count;
+  size_t cursor;        /* of the row that was found last: ranks and figures come in the same order again and again */
+  uint64_t dropped;     /* figures without room for a series of their own */
+  uint64_t next_offset; /* behind the start of the last line that was taken */
+  size_t first_new;     /* row that this line began; row_count: none */
+};
+
+bool wo_steps_is_pattern(const struct wo_pattern *pattern) {
+  return wo_view_is(pattern->reader, "steps");
+}
+
+/* ---- Forms ---- */
+
+/* Moves the form at `index` to the front: most logs have one or two, and the others are met in turns. */
+static const struct wo_steps_form *to_front(struct wo_steps *steps, size_t index) {
+  struct wo_steps_form *const form = steps->forms[index];
+  if (index == 0) return form;
+  memmove(&steps->forms[1], &steps->forms[0], index * sizeof steps->forms[0]);
+  steps->forms[0] = form;
+  return form;
+}
+
+/* Makes a form of the line in the place of the one that was not met for longest. NULL, and *ret_is_full false, when the line has
+ * none. */
+static const struct wo_steps_form *learn(struct wo_steps *steps, struct wo_view line, bool *ret_is_out) {
+  size_t index = steps->form_count;
+  if (index == WO_LIMIT_STEPS_FORMS) {
+    index--;
+  } else if (steps->forms[index] == NULL) {
+    steps->forms[index] = malloc(sizeof *steps->forms[index]);
+    *ret_is_out = steps->forms[index] == NULL;
+    if (*ret_is_out) return NULL;
+  }
+  if (index < steps->form_count) steps->form_count--;
+  if (!wo_steps_form_make(line, steps->forms[index])) return NULL;
+  steps->form_count = index + 1;
+  return to_front(steps, index);
+}
+
+/* The form of the line, and what the line says by it. NULL when it has none. */
+static const struct wo_steps_form *read_line(struct wo_steps *steps, struct wo_view line, struct wo_steps_reading *reading,
+                                             bool *ret_is_out) {
+  for (size_t i = 0; i < steps->form_count; i++) {
+    if (wo_steps_form_match(steps->forms[i], line, reading) == line.len) return to_front(steps, i);
+  }
+  const struct wo_steps_form *const form = learn(steps, line, ret_is_out);
+  return form != NULL && wo_steps_form_match(form, line, reading) == line.len ? form : NULL;
+}
+
+/* ---- Series ---- */
+
+static bool is_series_of(const struct wo_steps_series *series, const struct wo_steps_reading *reading, enum wo_steps_role role) {
+  return series->role == role && series->rank == reading->rank && series->gpu == reading->gpu;
+}
+
+/* The series of a figure; a new one is made. NULL when there are too many, or no memory. */
+static struct wo_steps_series *find_series(struct wo_steps *steps, const struct wo_pattern *pattern,
+                                           const struct wo_steps_form *form, const struct wo_steps_reading *reading,
+                                           enum wo_steps_role role, bool *ret_is_out) {
+  for (size_t i = 1; i <= steps->row_count; i++) {
+    const size_t index = (steps->cursor + i) % steps->row_count;
+    if (!is_series_of(steps->rows[index].series, reading, role)) continue;
+    steps->cursor = index;
+    return steps->rows[index].series;
+  }
+  if (steps->row_count == WO_LIMIT_STEPS_SERIES) {
+    steps->dropped++;
+    return NULL;
+  }
+  struct wo_steps_series *const series = calloc(1, sizeof *series);
+  *ret_is_out = series == NULL;
+  if (series == NULL) return NULL;
+  series->role = role;
+  series->rank = reading->rank;
+  series->gpu = reading->gpu;
+  series->is_local_rank = form != NULL && form->is_local_rank;
+  series->is_epoch = form == NULL || form->is_epoch;
+  steps->cursor = steps->row_count;
+  steps->rows[steps->row_count].series = series;
+  steps->rows[steps->row_count++].pattern = pattern;
+  return series;
+}
+
+/* Adds the figures of a line. False when memory is out. */
+static bool add(struct wo_steps *steps, const struct wo_pattern *pattern, const struct wo_steps_form *form,
+                const struct wo_steps_reading *reading, const struct wo_steps_place *place) {
+  bool is_out = false;
+  for (size_t role = 0; role < WO_STEPS_ROLE_COUNT_ && !is_out; role++) {
+    if (reading->bytes[role] < 0) continue;
+    struct wo_steps_series *const series = find_series(steps, pattern, form, reading, (enum wo_steps_role)role, &is_out);
+    if (series != NULL) wo_steps_series_add(series, reading, place);
+  }
+  return !is_out;
+}
+
+/* ---- Lines ---- */
+
+/* *steps, made when it is not there. NULL when memory is out. */
+static struct wo_steps *ensure(struct wo_steps **steps) {
+  if (*steps == NULL) *steps = calloc(1, sizeof **steps);
+  return *steps;
+}
+
+static void note_line(struct wo_steps *steps, uint64_t offset) {
+  steps->next_offset = offset + 1;
+  steps->first_new = steps->row_count;
+}
+
+/* The patterns of a set stand in one array. */
+void wo_steps_match_again(struct wo_steps *steps, const struct wo_pattern *pattern) {
+  for (size_t i = steps->first_new; i < steps->row_count; i++) {
+    if (pattern < steps->rows[i].pattern) steps->rows[i].pattern = pattern;
+  }
+}
+
+bool wo_steps_take(struct wo_steps **steps, const struct wo_pattern *pattern, struct wo_view line, uint64_t number,
+                   uint64_t offset) {
+  struct wo_steps *const own = ensure(steps);
+  struct wo_steps_reading reading;
+  bool is_out = false;
+  if (own == NULL) return false;
+  if (offset + 1 == own->next_offset) wo_steps_match_again(own, pattern);
+  if (offset < own->next_offset || line.len > WO_LIMIT_STEPS_LINE_BYTES) return true;
+  note_line(own, offset);
+  const struct wo_steps_form *const form = read_line(own, line, &reading, &is_out);
+  if (form == NULL || !form->is_sample) return !is_out;
+  return add(own, pattern, form, &reading, &(struct wo_steps_place){.line = number, .byte = offset, .text = line});
+}
+
+/* Two forms are tried, as figures that change between two units or two counts of digits have. */
+size_t wo_steps_take_like(struct wo_steps *steps, const struct wo_pattern *pattern, struct wo_view text, size_t hit,
+                          uint64_t number, uint64_t offset, bool *ret_is_out) {
+  enum { TRIED = 2 };
+  struct wo_steps_reading reading;
+  *ret_is_out = false;
+  if (offset < steps->next_offset) return 0;
+  for (size_t i = 0; i < steps->form_count && i < TRIED; i++) {
+    const size_t len = wo_steps_form_match(steps->forms[i], text, &reading);
+    if (len == WO_NOT_FOUND || len >= text.len || len <= hit || len > WO_LIMIT_STEPS_LINE_BYTES) continue;
+    const struct wo_steps_form *const form = to_front(steps, i);
+    const struct wo_steps_place place = {.line = number, .byte = offset, .text = {text.ptr, len}};
+    note_line(steps, offset);
+    *ret_is_out = form->is_sample && !add(steps, pattern, form, &reading, &place);
+    return len;
+  }
+  return 0;
+}
+
+bool wo_steps_take_row(struct wo_steps **steps, const struct wo_pattern *pattern, const struct wo_steps_reading *reading,
+                       const struct wo_steps_place *place) {
+  struct wo_steps *const own = ensure(steps);
+  const bool is_added = own != NULL && add(own, pattern, NULL, reading, place);
+  if (is_added) own->first_new = own->row_count;
+  return is_added;
+}
+
+struct wo_steps *wo_steps_free(struct wo_steps *steps) {
+  if (steps == NULL) return NULL;
+  for (size_t i = 0; i < WO_LIMIT_STEPS_FORMS; i++) free(steps->forms[i]);
+  for (size_t i = 0; i < steps->row_count; i++) free(steps->rows[i].series);
+  free(steps);
+  return NULL;
+}
+
+/* ---- Evidence ---- */
+
+/* One event being filled. */
+struct target {
+  struct wo_event_store *store;
+  struct wo_event *event;
+};
+
+static void set(const struct target *to, enum wo_field_id id, double value) {
+  wo_event_set_number(to->store, to->event, id, wo_interval_exact(value));
+}
+
+/* A printed figure stands for all that are printed so. Where these are less than a byte apart ("1.234567890123 GB"), the whole
+ * byte next to it is one of them. */
+static void set_bytes(const struct target *to, enum wo_field_id id, double value, double half) {
+  const double whole = (double)(int64_t)(value + 0.5);
+  const double lo = value - half < whole ? value - half : whole;
+  const double hi = value + half > whole ? value + half : whole;
+  wo_event_set_number(to->store, to->event, id, (struct wo_interval){.lo = lo, .mid = whole, .hi = hi});
+}
+
+static void set_step(const struct target *to, enum wo_field_id id, double step) {
+  if (step >= 0) set(to, id, step);
+}
+
+/* Digits beyond a byte are noise, and differ between compilers. */
+static double rounded(double value) {
+  enum { EXACT_BITS = 53 };
+  const double most = (double)(INT64_C(1) << EXACT_BITS);
+  if (value <= -most || value >= most) return value;
+  return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+static void set_course(const struct target *to, const struct wo_steps_series *series) {
+  struct wo_interval slope;
+  double rise = 0;
+  if (wo_steps_series_slope(series, &slope)) {
+    wo_event_set_number(to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP,
+                        (struct wo_interval){rounded(slope.lo), rounded(slope.mid), rounded(slope.hi)});
+  }
+  if (wo_steps_series_late_rise(series, &rise)) set(to, WO_FIELD_LATE_RISE_BYTES, rounded(rise));
+  if (series->warm_low < 0) return;
+  set(to, WO_FIELD_SPREAD_BYTES, rounded(series->warm_high - series->warm_low));
+  if (series->fall.bytes > 0) set(to, WO_FIELD_FALL_BYTES, rounded(series->fall.bytes));
+  set(to, WO_FIELD_FALL_COUNT, (double)series->falls);
+  if (series->jump.bytes <= 0) return;
+  set(to, WO_FIELD_JUMP_BYTES, rounded(series->jump.bytes));
+  set(to, WO_FIELD_JUMP_FROM_BYTES, rounded(series->jump.from));
+  set(to, WO_FIELD_JUMP_LINE, (double)series->jump.line);
+  set_step(to, WO_FIELD_JUMP_STEP, series->jump.step);
+}
+
+static void fill(const struct target *to, const struct wo_steps_series *series) {
+  wo_event_set_text(to->store, to->event, WO_FIELD_NAME, wo_view_of(wo_steps_role_name(series->role)));
+  if (series->gpu >= 0) set(to, WO_FIELD_GPU, series->gpu);
+  set(to, WO_FIELD_SAMPLES, (double)series->count);
+  set_step(to, WO_FIELD_STEP_FIRST, series->step_first);
+  set_step(to, WO_FIELD_STEP, series->step_last);
+  set_step(to, WO_FIELD_STEP_PEAK, series->step_highest);
+  if (series->step_last >= 0) {
+    wo_event_set_text(to->store, to->event, WO_FIELD_STEP_UNIT, series->is_epoch ? WO_VIEW("epoch") : WO_VIEW("step"));
+  }
+  set_bytes(to, WO_FIELD_FIRST_BYTES, series->first, series->half);
+  set_bytes(to, WO_FIELD_LAST_BYTES, series->last, series->half);
+  set_bytes(to, WO_FIELD_PEAK_BYTES, series->highest, series->half);
+  set_bytes(to, WO_FIELD_LOWEST_BYTES, series->lowest, series->half);
+  set(to, WO_FIELD_LINE_FIRST, (double)series->line_first);
+  set(to, WO_FIELD_RESTART_COUNT, (double)series->restarts);
+  set(to, WO_FIELD_WRAP_COUNT, (double)series->wraps);
+  set_course(to, series);
+}
+
+/* The last line is the one to show: a failure comes behind it. */
+static void emit(struct wo_scan *scan, const struct wo_steps_series *series, const struct wo_pattern *pattern) {
+  struct wo_line line;
+  if (series->count < PRINTS_MIN) return;
+  wo__scan_make_line(scan, (struct wo_view){series->text, series->text_len}, series->line_last, series->byte_last, &line);
+  struct wo_event *const event = wo_scan_add_event(scan, &line, pattern, WO_KIND_MEMORY_STEPS, 0, series->length_last);
+  if (event == NULL) return;
+  event->is_quoted = false;
+  if (series->rank >= 0) {
+    event->rank = series->rank;
+    event->is_local_rank = series->is_local_rank;
+  }
+  fill(&(struct target){wo_scan_store(scan), event}, series);
+}
+
+void wo__steps_emit(struct wo_scan *scan) {
+  const struct wo_steps *const steps = scan->steps;
+  if (steps == NULL) return;
+  for (size_t i = 0; i < steps->row_count; i++) emit(scan, steps->rows[i].series, steps->rows[i].pattern);
+  scan->store->dropped += steps->dropped;
+  scan->steps = wo_steps_free(scan->steps);
+}

@@ -1,0 +1,365 @@
+/* Host tool: rules/packs -> one C file with the packs in it (rules/load/embedded.h).
+ *
+ *   wo_embed FOLDER OUTPUT.c
+ *
+ * Every file goes in twice: as written, for linting and messages, and as a tree (rules/load/tree.h) without the parts that a diagnosis
+ * never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the program's
+ * start. Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
+#include <assert.h>
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "parsers/base/limits.h"
+#include "rules/load/rule.h"
+#include "rules/load/rule_comments.h"
+#include "rules/load/tree.h"
+
+enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
+
+/* Keys of rule objects that only `explain`, `rules check` and `rules test` read. Checklist: only
+ * what the tables of rule_read_*.c mark as is_deep or skip for good can be listed here, or a
+ * diagnosis would miss it. */
+static const char *const deep_keys[] = {"examples", "samples", "not", "details", "explain", "references", "since", "source"};
+
+enum { FILES_MAX = 1024 };
+
+/* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
+struct embed {
+  FILE *out;
+  size_t root_len; /* of the packs folder's path: names are relative to it */
+  size_t count;
+  struct wo_rule_file files[FILES_MAX]; /* as written; name and data are owned */
+  char table[2][1 << 16];               /* rows of the two arrays, collected while the bytes are written */
+  size_t table_len[2];
+};
+
+/* Says what is wrong; false, so that it can be returned. */
+static bool complain(const char *path, const char *what) {
+  fprintf(stderr, "wo_embed: %s: %s\n", path, what);
+  return false;
+}
+
+/* ---- C out ------------------------------------------------------------------------------------------------------------ */
+
+/* One byte inside a string literal. Octal always has three digits, so that no digit behind it is
+ * swallowed ("\x1" followed by "2" would be another byte); '?' could begin a trigraph. Returns the
+ * number of characters written. */
+static int write_byte(FILE *out, char c) {
+  if (c == '\n') return fprintf(out, "\\n");
+  if (c == '"' || c == '\\' || c == '?') return fprintf(out, "\\%c", c);
+  if (c >= ' ' && c <= '~') return fprintf(out, "%c", c);
+  return fprintf(out, "\\%03o", (unsigned)(unsigned char)c);
+}
+
+/* Writes bytes as short literals, which compile far faster than lists of numbers, between the quotes that the caller writes. */
+static void write_text(FILE *out, const char *text, size_t len) {
+  int column = 0;
+  for (size_t i = 0; i < len; i++) {
+    column += write_byte(out, text[i]);
+    if (column < LINE_BYTES || i + 1 == len) continue;
+    fprintf(out, "\"\n    \"");
+    column = 0;
+  }
+}
+
+/* Writes an array of bytes. The compiler adds a NUL behind them, which the row's size leaves out. */
+static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
+  fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
+  write_text(embed->out, text, len);
+  fprintf(embed->out, "\";\n");
+}
+
+/* One row of one of the two arrays, for the file being written: the text, or the tree. `is_user` is
+ * 0 in both: what was compiled in may be replaced, and replaces nothing. */
+static bool add_row(struct embed *embed, int which, const char *name) {
+  char *const at = embed->table[which] + embed->table_len[which];
+  const size_t room = sizeof embed->table[which] - embed->table_len[which];
+  const size_t n = embed->count;
+  const int len = which == 0 ? snprintf(at, room, "    {\"%s\", NULL, 0, 0, tree_%zu.nodes},\n", name, n)
+                             : snprintf(at, room, "    {\"%s\", full_%zu, sizeof full_%zu - 1, 0, NULL},\n", name, n, n);
+  if (len < 0 || (size_t)len >= room) return complain(name, "too many files");
+  embed->table_len[which] += (size_t)len;
+  return true;
+}
+
+/* ---- shortening ------------------------------------------------------------------------------------------------------- */
+
+/* Removes what a diagnosis does not read. Keys that a rule lacks are no failure; nested objects are
+ * left as they are. */
+static void drop_deep(cJSON *object) {
+  for (size_t i = 0; i < sizeof deep_keys / sizeof deep_keys[0]; i++) {
+    cJSON_DeleteItemFromObjectCaseSensitive(object, deep_keys[i]);
+  }
+}
+
+/* Terms are for `explain` alone. The first key tells the sort of a rule, as it does for the loader. */
+static bool is_term(const cJSON *object) {
+  return cJSON_IsObject(object) && object->child != NULL && strcmp(object->child->string, "term") == 0;
+}
+
+/* The rule objects of a file as one array, without terms and long texts; NULL when memory is out.
+ * Takes `root` over. A file that is one rule becomes an array of one, which the loader reads just
+ * the same. */
+static cJSON *shorten(cJSON *root) {
+  cJSON *const array = cJSON_IsArray(root) ? root : cJSON_CreateArray();
+  if (array != root && !cJSON_AddItemToArray(array, root)) return NULL;
+  for (cJSON *object = array->child; object != NULL;) {
+    cJSON *const next = object->next;
+    drop_deep(object);
+    if (is_term(object)) cJSON_Delete(cJSON_DetachItemViaPointer(array, object));
+    object = next;
+  }
+  return array;
+}
+
+/* The line of a place, from 1; NULL, when cJSON names none, gives the first. As "file:line:
+ * message", an error in a pack is found by the editors that find a compiler's. */
+static size_t line_of(const char *text, const char *at) {
+  size_t line = 1;
+  for (const char *c = text; at != NULL && c < at; c++) line += *c == '\n';
+  return line;
+}
+
+/* ---- trees out -------------------------------------------------------------------------------------------------------- */
+
+static void write_nodes(FILE *out, const struct wo_tree *nodes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_tree *const node = &nodes[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32, node->type, node->count, node->next, node->key);
+    if (node->type == WO_TREE_NUMBER) {
+      fprintf(out, ", {.number = %.17g}},\n", node->as.number); /* as many digits as bring a double back unchanged */
+    } else {
+      fprintf(out, ", {%" PRIu64 "}},\n", node->as.text);
+    }
+  }
+}
+
+/* A tree as constant data: what lies in memory here is written as it lies. */
+static void write_tree(const struct embed *embed, const struct wo_tree *tree, size_t nodes, size_t text_bytes) {
+  fprintf(embed->out, "static const struct {\n  struct wo_tree nodes[%zu];\n  char text[%zu];\n} tree_%zu = {\n  {\n", nodes,
+          text_bytes + 1, embed->count);
+  write_nodes(embed->out, tree, nodes);
+  fprintf(embed->out, "  },\n    \"");
+  write_text(embed->out, (const char *)(tree + nodes), text_bytes);
+  fprintf(embed->out, "\",\n};\n");
+}
+
+/* ---- one file --------------------------------------------------------------------------------------------------------- */
+
+/* Writes the short form of a file. Blanks its comments in place, so the full form has to be written
+ * before. A file that is no JSON ends the build, with its line. */
+static bool write_short(struct embed *embed, const char *path, char *text, size_t len) {
+  wo_rule_blank_comments(text, len);
+  const char *end = NULL;
+  cJSON *const root = cJSON_ParseWithLengthOpts(text, len + 1, &end, true);
+  if (root == NULL) {
+    fprintf(stderr, "%s:%zu: malformed JSON\n", path, line_of(text, end));
+    return false;
+  }
+  cJSON *const array = shorten(root);
+  size_t nodes = 0;
+  size_t text_bytes = 0;
+  struct wo_tree *const tree = array == NULL ? NULL : wo_tree_of(array, &nodes, &text_bytes);
+  if (tree != NULL) write_tree(embed, tree, nodes, text_bytes);
+  cJSON_Delete(array);
+  free(tree);
+  return tree != NULL || complain(path, "out of memory");
+}
+
+/* ---- files in --------------------------------------------------------------------------------------------------------- */
+
+/* Reads a file into `text` of WO_LIMIT_RULE_FILE_BYTES + 1 and ends it with a NUL. One byte more
+ * than allowed is asked for: only then is a file that is too long told from one that just fits. */
+static bool read_file(const char *path, char *text, size_t *ret_len) {
+  FILE *const in = fopen(path, "rb");
+  if (in == NULL) return complain(path, "cannot be opened");
+  const size_t len = fread(text, 1, WO_LIMIT_RULE_FILE_BYTES + 1, in);
+  const bool is_bad = ferror(in) != 0;
+  fclose(in);
+  if (is_bad) return complain(path, "cannot be read");
+  if (len > WO_LIMIT_RULE_FILE_BYTES) return complain(path, "is too large");
+  text[len] = '\0';
+  *ret_len = len;
+  return true;
+}
+
+/* Keeps a file as written, for the load that the prefilter is made of. */
+static bool keep_file(struct embed *embed, const char *name, const char *text, size_t len) {
+  char *const data = malloc(len + 1);
+  char *const own_name = strdup(name);
+  if (data == NULL || own_name == NULL || embed->count == FILES_MAX) {
+    free(data);
+    free(own_name);
+    return complain(name, "too many files, or out of memory");
+  }
+  memcpy(data, text, len);
+  embed->files[embed->count] = (struct wo_rule_file){.name = own_name, .data = data, .size = len};
+  return true;
+}
+
+/* Both forms of one file. Its name becomes part of a string literal, and of messages, so names that
+ * would need escapes are refused rather than escaped. */
+static bool embed_file(struct embed *embed, const char *path) {
+  assert(strlen(path) > embed->root_len);
+  const char *const name = path + embed->root_len + 1;
+  if (strpbrk(name, "\"\\?\n") != NULL) return complain(path, "has a name that cannot be embedded");
+  char *const text = malloc(WO_LIMIT_RULE_FILE_BYTES + 2);
+  if (text == NULL) return complain(path, "out of memory");
+  size_t len = 0;
+  bool is_done = read_file(path, text, &len) && keep_file(embed, name, text, len);
+  if (is_done) write_array(embed, "full", text, len);
+  is_done = is_done && write_short(embed, path, text, len);
+  is_done = is_done && add_row(embed, 0, name) && add_row(embed, 1, name);
+  free(text);
+  if (is_done) embed->count++;
+  return is_done;
+}
+
+static bool embed_folder(struct embed *embed, const char *folder, int depth);
+
+/* What stands at a path: a folder, a rule file, or nothing of ours. False for failures only. */
+static bool embed_path(struct embed *embed, const char *folder, const char *name, int depth) {
+  char path[PATH_BYTES];
+  const int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (len < 0 || (size_t)len >= sizeof path || depth > DEPTH_MAX) return complain(folder, "nested too deep");
+  struct stat about;
+  if (stat(path, &about) != 0) return complain(path, "cannot be looked at");
+  if (S_ISDIR(about.st_mode)) return embed_folder(embed, path, depth + 1);
+  const bool is_json = len > 5 && strcmp(path + len - 5, ".json") == 0;
+  return !is_json || embed_file(embed, path);
+}
+
+/* Hidden files are left alone. */
+static int is_visible(const struct dirent *entry) {
+  return entry->d_name[0] != '.';
+}
+
+/* A folder in name order: byte-wise, because no locale is ever set. The order of a file system
+ * would make two builds of one source differ. Goes on freeing after a failure, but no longer
+ * embeds. */
+static bool embed_folder(struct embed *embed, const char *folder, int depth) {
+  struct dirent **entries = NULL;
+  const int count = scandir(folder, &entries, is_visible, alphasort);
+  if (count < 0) return complain(folder, "cannot be read as a folder");
+  bool is_done = true;
+  for (int i = 0; i < count; i++) {
+    is_done = is_done && embed_path(embed, folder, entries[i]->d_name, depth);
+    free(entries[i]);
+  }
+  free(entries);
+  return is_done;
+}
+
+/* ---- the prefilter ---------------------------------------------------------------------------------------------------- */
+
+static void write_places(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_place places[] = {\n");
+  for (size_t i = 0; i < tables->place_count; i++) {
+    const struct wo_prefilter_place place = tables->places[i];
+    fprintf(out, "    {%" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 "},\n",
+            place.window, place.literal, place.offset, place.next, place.len, place.head, place.tail);
+  }
+  fprintf(out, "};\n");
+}
+
+/* Few slots are taken, so only those are written. */
+static void write_slots(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const struct wo_prefilter_slot slots[%zu] = {\n", tables->slot_count);
+  for (size_t i = 0; i < tables->slot_count; i++) {
+    const struct wo_prefilter_slot slot = tables->slots[i];
+    if (slot.head > 0) fprintf(out, "    [%zu] = {%" PRIu32 ", %" PRIu32 "},\n", i, slot.window, slot.head);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_bitmap(FILE *out, const struct wo_prefilter_tables *tables) {
+  fprintf(out, "static const uint32_t bitmap[%zu] = {\n", tables->bitmap_words);
+  for (size_t i = 0; i < tables->bitmap_words; i++) {
+    if (tables->bitmap[i] != 0) fprintf(out, "    [%zu] = %" PRIu32 ",\n", i, tables->bitmap[i]);
+  }
+  fprintf(out, "};\n");
+}
+
+static void write_tables_of(FILE *out, const struct wo_prefilter_tables *tables) {
+  write_places(out, tables);
+  write_slots(out, tables);
+  write_bitmap(out, tables);
+  fprintf(out, "\nconst struct wo_prefilter_tables wo_embedded_prefilter = {\n    .made_of = UINT64_C(%" PRIu64 "),\n",
+          tables->made_of);
+  fprintf(out, "    .bitmap = bitmap,\n    .places = places,\n    .slots = slots,\n    .bitmap_words = %zu,\n",
+          tables->bitmap_words);
+  fprintf(out, "    .place_count = %zu,\n    .slot_count = %zu,\n};\n", tables->place_count, tables->slot_count);
+}
+
+/* Loads what was embedded, as the program will, and writes the prefilter's tables for its patterns. So a mistake in a pack that a
+ * load finds ends the build, too. */
+static bool write_prefilter(const struct embed *embed) {
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(embed->files, embed->count, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) != WO_OK) {
+    fprintf(stderr, "%s:%" PRIu64 ":%" PRIu32 ": %s\n", err.file, err.line, err.column, err.message);
+    return false;
+  }
+  struct wo_pattern_set *set = NULL;
+  const bool is_made = wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK;
+  if (is_made) {
+    const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
+    write_tables_of(embed->out, &tables);
+  }
+  wo_pattern_set_free(set);
+  wo_pack_free(pack);
+  return is_made || complain("prefilter", "out of memory");
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------------------------- */
+
+/* An empty row at the end keeps an empty array legal C. */
+static void write_tables(struct embed *embed) {
+  static const char *const names[] = {"short", "full"};
+  for (int i = 0; i < 2; i++) {
+    fprintf(embed->out, "\nconst struct wo_rule_file wo_embedded_%s[] = {\n%.*s    {\"\", \"\", 0, 0, NULL},\n};\n", names[i],
+            (int)embed->table_len[i], embed->table[i]);
+    fprintf(embed->out, "const size_t wo_embedded_%s_count = %zu;\n", names[i], embed->count);
+  }
+}
+
+static void forget_files(struct embed *embed) {
+  for (size_t i = 0; i < embed->count; i++) {
+    free((void *)(uintptr_t)embed->files[i].name);
+    free((void *)(uintptr_t)embed->files[i].data);
+  }
+}
+
+/* Wrong usage and a failure have exit statuses of their own, and the same as in whyoom itself. */
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    fprintf(stderr, "usage: wo_embed FOLDER OUTPUT.c\n");
+    return 2;
+  }
+  struct embed *const embed = calloc(1, sizeof *embed);
+  FILE *const out = embed == NULL ? NULL : fopen(argv[2], "wb");
+  if (out == NULL) {
+    free(embed);
+    complain(argv[2], "cannot be written");
+    return 1;
+  }
+  embed->out = out;
+  embed->root_len = strlen(argv[1]);
+  fprintf(out,
+          "/* Written by rules/load/embed.c from the rule packs. */\n#include \"rules/load/embedded.h\"\n#include \"rules/load/tree.h\"\n\n");
+  bool is_done = embed_folder(embed, argv[1], 0) && write_prefilter(embed);
+  write_tables(embed);
+  is_done = ferror(out) == 0 && is_done;
+  is_done = fclose(out) == 0 && is_done;
+  /* A half-written file must not look finished to the next build. */
+  if (!is_done) remove(argv[2]);
+  forget_files(embed);
+  free(embed);
+  return is_done ? 0 : 1;
+}

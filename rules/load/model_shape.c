@@ -1,0 +1,181 @@
+/* Names and sizes of known models. See model_shape.h. */
+#include "rules/load/model_shape.h"
+
+#include <assert.h>
+
+/* ---- counting --------------------------------------------------------------------------------------------------------- */
+
+/* How a decoder's layer is built. Checklist: a further architecture is one row here, or a function of its own below. */
+struct architecture {
+  const char *name;
+  int ffn_matrices; /* 3 with a gate */
+  bool has_qkv_bias;
+  bool has_out_bias;
+  bool has_ffn_bias;
+  bool has_head_bias;
+  bool has_qk_norm;        /* a weight of head_dim for queries, and one for keys */
+  bool has_embedding_norm; /* behind the embedding */
+  int layer_norms;
+  int norm_weights; /* per width: 1 for RMS norms, 2 with a bias */
+};
+
+static const struct architecture architectures[] = {
+    {.name = "llama", .ffn_matrices = 3, .layer_norms = 2, .norm_weights = 1},
+    {.name = "qwen2", .ffn_matrices = 3, .has_qkv_bias = true, .layer_norms = 2, .norm_weights = 1},
+    {.name = "qwen3", .ffn_matrices = 3, .has_qk_norm = true, .layer_norms = 2, .norm_weights = 1},
+    {.name = "gemma2", .ffn_matrices = 3, .layer_norms = 4, .norm_weights = 1},
+    {.name = "gpt2",
+     .ffn_matrices = 2,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_ffn_bias = true,
+     .layer_norms = 2,
+     .norm_weights = 2},
+    {.name = "gptj", .ffn_matrices = 2, .has_ffn_bias = true, .has_head_bias = true, .layer_norms = 1, .norm_weights = 2},
+    {.name = "bloom",
+     .ffn_matrices = 2,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_ffn_bias = true,
+     .has_embedding_norm = true,
+     .layer_norms = 2,
+     .norm_weights = 2},
+    {.name = "falcon", .ffn_matrices = 2, .layer_norms = 1, .norm_weights = 2},
+    {.name = "phi",
+     .ffn_matrices = 2,
+     .has_qkv_bias = true,
+     .has_out_bias = true,
+     .has_ffn_bias = true,
+     .has_head_bias = true,
+     .layer_norms = 1,
+     .norm_weights = 2},
+};
+
+/* Queries, keys, values and the projection out of the heads, without biases. */
+static double attention_weights(const struct wo_model_shape *shape) {
+  return 2 * shape->hidden * shape->head_dim * (shape->heads + shape->kv_heads);
+}
+
+static double feed_forward(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  const double biases = architecture->has_ffn_bias ? (architecture->ffn_matrices - 1) * shape->intermediate + shape->hidden : 0;
+  const double one = architecture->ffn_matrices * shape->hidden * shape->intermediate + biases;
+  /* Several experts come with a router: one score for each. */
+  return shape->experts > 0 ? shape->experts * (one + shape->hidden) : one;
+}
+
+static double decoder_layer(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  double sum = attention_weights(shape) + feed_forward(shape, architecture);
+  if (architecture->has_qkv_bias) sum += shape->head_dim * (shape->heads + 2 * shape->kv_heads);
+  if (architecture->has_out_bias) sum += shape->hidden;
+  if (architecture->has_qk_norm) sum += 2 * shape->head_dim;
+  return sum + architecture->layer_norms * architecture->norm_weights * shape->hidden;
+}
+
+static double decoder(const struct wo_model_shape *shape, const struct architecture *architecture) {
+  const double norm = architecture->norm_weights * shape->hidden;
+  double sum = shape->vocab * shape->hidden * (shape->is_tied ? 1 : 2) + shape->positions * shape->hidden;
+  if (architecture->has_head_bias) sum += shape->vocab;
+  if (architecture->has_embedding_norm) sum += norm;
+  return sum + shape->layers * decoder_layer(shape, architecture) + norm;
+}
+
+/* A layer of BERT and ViT: as GPT-2's. */
+static double encoder_layer(const struct wo_model_shape *shape) {
+  return 4 * shape->hidden * shape->hidden + 2 * shape->hidden * shape->intermediate + shape->intermediate + 9 * shape->hidden;
+}
+
+/* Two rows for the segments, the norm behind the embedding, and the pooler. */
+static double bert(const struct wo_model_shape *shape) {
+  const double embedding = (shape->vocab + shape->positions + 2) * shape->hidden + 2 * shape->hidden;
+  return embedding + shape->layers * encoder_layer(shape) + shape->hidden * shape->hidden + shape->hidden;
+}
+
+/* Patches of 16 x 16 in three colours, the class token, and a head of 1000 classes. */
+static double vit(const struct wo_model_shape *shape) {
+  const double embedding = (3 * 16 * 16 + 1 + 1 + shape->positions) * shape->hidden;
+  return embedding + shape->layers * encoder_layer(shape) + 2 * shape->hidden + 1000 * (shape->hidden + 1);
+}
+
+/* Encoder and decoder of as many layers each; the decoder attends twice. Both have a table of 32 relative positions. */
+static double t5(const struct wo_model_shape *shape, int ffn_matrices) {
+  const double attention = attention_weights(shape);
+  const double ffn = ffn_matrices * shape->hidden * shape->intermediate;
+  const double layers = shape->layers * (3 * attention + 2 * ffn + 5 * shape->hidden);
+  return shape->vocab * shape->hidden * (shape->is_tied ? 1 : 2) + layers + 2 * shape->hidden + 2 * 32 * shape->heads;
+}
+
+double wo_model_shape_parameters(const struct wo_model_shape *shape) {
+  assert(shape != NULL);
+  if (wo_view_is(shape->architecture, "bert")) return bert(shape);
+  if (wo_view_is(shape->architecture, "vit")) return vit(shape);
+  if (wo_view_is(shape->architecture, "t5")) return t5(shape, 2);
+  if (wo_view_is(shape->architecture, "t5-gated")) return t5(shape, 3);
+  for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++) {
+    if (wo_view_is(shape->architecture, architectures[i].name)) return decoder(shape, &architectures[i]);
+  }
+  return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------------ */
+
+/* "Qwen2.5-7B" of "/data/Qwen/Qwen2.5-7B/", and of ".../models--Qwen--Qwen2.5-7B/snapshots/4f1c". */
+static struct wo_view last_part(struct wo_view name) {
+  static const struct wo_view cache = {"models--", 8};
+  const size_t at = wo_view_find(name, cache, 0);
+  if (at != WO_NOT_FOUND) {
+    struct wo_view rest = wo_view_skip(name, at + cache.len);
+    const struct wo_view folder = wo_view_cut(&rest, '/');
+    const size_t owner = wo_view_find(folder, WO_VIEW("--"), 0);
+    return owner == WO_NOT_FOUND ? folder : wo_view_skip(folder, owner + 2);
+  }
+  while (wo_view_ends(name, "/")) name.len--;
+  const size_t slash = wo_view_find_last(name, WO_VIEW("/"), name.len);
+  return slash == WO_NOT_FOUND ? name : wo_view_skip(name, slash + 1);
+}
+
+/* Words behind a name that change training or storage, and not the shape. */
+static bool is_harmless(struct wo_view word) {
+  static const char *const words[] = {"instruct", "chat",     "base", "it",   "hf",      "pt",      "sft",     "dpo",
+                                      "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
+                                      "fp16",     "bf16",     "fp8",  "v0.1", "v0.2",    "v0.3",    "v1.0",    "1m",
+                                      "2507",     "thinking", "gguf", "mlx",  "deduped", "preview", "unsloth", "dynamic"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (wo_view_is_nocase(word, words[i])) return true;
+  }
+  return false;
+}
+
+static bool is_separator(char c) {
+  return c == '-' || c == '_';
+}
+
+/* Whether `printed` is `known`, or `known` and harmless words behind it. */
+static bool is_name_of(struct wo_view printed, struct wo_view known) {
+  if (printed.len < known.len) return false;
+  for (size_t i = 0; i < known.len; i++) {
+    if (wo_lower(printed.ptr[i]) != wo_lower(known.ptr[i])) return false;
+  }
+  size_t at = known.len;
+  while (at < printed.len) {
+    if (!is_separator(printed.ptr[at])) return false;
+    const size_t start = ++at;
+    while (at < printed.len && !is_separator(printed.ptr[at])) at++;
+    if (!is_harmless(wo_view_sub(printed, start, at))) return false;
+  }
+  return true;
+}
+
+const struct wo_model_shape *wo_model_shape_find(const struct wo_pack *pack, struct wo_view name) {
+  const struct wo_view printed = last_part(name);
+  const struct wo_model_shape *best = NULL;
+  size_t longest = 0;
+  for (size_t i = 0; i < pack->model_count; i++) {
+    for (size_t k = 0; k < pack->models[i].name_count; k++) {
+      const struct wo_view known = pack->models[i].names[k];
+      if (known.len <= longest || !is_name_of(printed, known)) continue;
+      longest = known.len;
+      best = &pack->models[i];
+    }
+  }
+  return best;
+}

@@ -1,0 +1,284 @@
+/* Rules in memory: causes, fixes, knobs, patterns and phases, as loaded from the packs. Read-only
+ * after loading; all of it lives in the pack's arena. File format: docs/rules.md. */
+#ifndef WO_RULE_H
+#define WO_RULE_H
+
+#include "parsers/match/pattern.h"
+#include "rules/language/expr.h"
+#include "rules/language/template.h"
+#include "rules/load/weights.h"
+
+/* Where a rule stands, for messages. */
+struct wo_rule_place {
+  struct wo_view file;
+  uint64_t line;
+  bool is_user;      /* from --rules, not built in */
+  bool is_replacing; /* the user's, in place of a built-in rule of that id */
+};
+
+/* A rule that is turned off: {"off": id, "why": text}. Patterns are taken out when loading, causes and fixes are left out of
+ * diagnoses. */
+struct wo_off {
+  struct wo_view id;
+  struct wo_view why;
+  struct wo_rule_place place;
+};
+
+/* A named expression for all rules, written def.<id>. */
+struct wo_define {
+  struct wo_view id;
+  struct wo_view means;
+  const struct wo_expr *expr;
+  struct wo_rule_place place;
+};
+
+enum wo_confidence { WO_CONFIDENCE_POSSIBLE, WO_CONFIDENCE_LIKELY, WO_CONFIDENCE_CERTAIN };
+
+/* A text that is said when a condition holds; condition NULL = always. */
+struct wo_clause {
+  const struct wo_expr *when;
+  enum wo_weight weight;
+  const struct wo_template *say;
+  struct wo_view between; /* would_tell: the cause that it separates from, asked when both are found; or empty */
+};
+
+/* A log that must (or must not) give the cause. `log` is the whole text, lines joined by '\n'. */
+struct wo_example {
+  bool gives;
+  struct wo_view log;
+  struct wo_view title; /* for gives: the title that the user reads; may be empty */
+  struct wo_view why;   /* for !gives: why not */
+};
+
+struct wo_cause {
+  struct wo_view id;     /* kebab-case, for ever */
+  struct wo_view family; /* one of the FAMILY names of docs/schema */
+  const struct wo_template *title;
+  const struct wo_template *summary; /* what it means, with this job's numbers */
+  struct wo_view means;              /* one sentence, for `explain` */
+  struct wo_view details;            /* long text for `explain`; may be empty */
+  const struct wo_expr *when;
+  const struct wo_clause *not_when; /* say = why the rule does not apply; weight unused */
+  size_t not_when_count;
+  enum wo_weight prior;
+  enum wo_confidence at_most;
+  bool is_failure; /* false: worth knowing, but nothing went wrong by it; told as a note, and never before a failure */
+  const struct wo_clause *for_;
+  size_t for_count;
+  const struct wo_clause *against;
+  size_t against_count;
+  const struct wo_view *excludes; /* ids of causes that are dropped when this one is at least as strong */
+  size_t exclude_count;
+  const struct wo_clause *would_tell; /* evidence that would settle it */
+  size_t would_tell_count;
+  const struct wo_view *fixes; /* ids, best first */
+  size_t fix_count;
+  const struct wo_view *references;
+  size_t reference_count;
+  const struct wo_example *examples;
+  size_t example_count;
+  const struct wo_off *off; /* NULL: in force */
+  struct wo_rule_place place;
+};
+
+/* One changed knob of a fix. */
+struct wo_change {
+  struct wo_view knob;
+  const struct wo_expr *to;   /* new value; unit of the knob */
+  const struct wo_expr *when; /* NULL = always */
+};
+
+/* The last rank of costs: steps that find out and cure nothing. */
+#define WO_COST_RANK_MAX 9
+
+struct wo_fix {
+  struct wo_view id;
+  const struct wo_template *title;
+  const struct wo_expr *when;            /* applicable at all; NULL = always */
+  const struct wo_expr *already;         /* true: already set, not proposed; NULL = never */
+  const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
+  const struct wo_clause *conflicts;     /* any true: not proposed, say = why */
+  size_t conflict_count;
+  const struct wo_change *changes;
+  size_t change_count;
+  const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
+  const struct wo_expr *saves_hi;
+  const struct wo_template *saves_formula; /* the arithmetic, with the numbers in it */
+  const struct wo_expr *saves_enough;      /* true: enough alone, whatever the two bounds say; NULL: they decide */
+  const struct wo_expr *saves_too_little;  /* true: not enough alone; NULL: the bounds decide */
+  unsigned cost_rank;                      /* 1 costs nothing .. 9 is no cure; 0: not given, as 5 */
+  const struct wo_template *cost_speed;
+  const struct wo_template *cost_accuracy; /* "none" when results do not change */
+  const struct wo_template *cost_effort;
+  const struct wo_clause *commands; /* lines to paste, besides the changed knobs */
+  size_t command_count;
+  const struct wo_clause *notes; /* what the user should know before doing it */
+  size_t note_count;
+  struct wo_view explain;               /* long text */
+  const struct wo_template *replays_as; /* the change as options of `whyoom replay`; NULL: it cannot be replayed */
+  const struct wo_off *off;             /* NULL: in force */
+  struct wo_rule_place place;
+};
+
+/* A spelling of a knob. */
+struct wo_alias {
+  struct wo_view key;             /* "per_device_train_batch_size"; matched at the end of a dotted key, '-' and '_' alike */
+  struct wo_view framework;       /* "hf", "megatron", "deepspeed", "verl", "vllm", ...; may be empty */
+  struct wo_view value_map;       /* "true=none,false=full": value translations; may be empty */
+  const struct wo_view *literals; /* texts to look for instead of the key; may be none */
+  size_t literal_count;
+  uint16_t torch_since; /* first release of PyTorch that reads this spelling (parsers/base/exchange/torch_version.h); 0: all do */
+};
+
+struct wo_knob {
+  struct wo_view id;
+  enum wo_unit unit;
+  struct wo_view means;
+  const struct wo_alias *aliases; /* first one is the default spelling, but for what torch_since says */
+  size_t alias_count;
+  struct wo_rule_place place;
+};
+
+/* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
+struct wo_phase_hint {
+  struct wo_view phase;         /* or "attention", "logits" for the nature of the innermost frames */
+  const struct wo_view *any_of; /* substrings of "path|function|code" */
+  size_t any_of_count;
+};
+
+/* A term, myth or fact for `whyoom explain`. */
+struct wo_term {
+  struct wo_view id;
+  struct wo_view title;
+  struct wo_view text;
+};
+
+/* The shape of a well-known model, for logs that print its name alone. Counts; 0 = has none or not stated. */
+struct wo_model_shape {
+  struct wo_view id;
+  const struct wo_view *names; /* last parts of published names: "Qwen2.5-7B" (wo_model_shape_find) */
+  size_t name_count;
+  struct wo_view architecture; /* how the parts add up (wo_model_shape_parameters) */
+  double parameters;           /* the published count */
+  double layers;               /* of the encoder, and again of the decoder where there are both */
+  double hidden;
+  double intermediate;
+  double heads;
+  double kv_heads;
+  double head_dim;
+  double vocab;
+  double positions; /* rows of a learned position table */
+  double experts;   /* feed-forward blocks of a layer, where there are several */
+  bool is_tied;     /* the output projection is the embedding table */
+  struct wo_view source;
+  struct wo_rule_place place;
+};
+
+/* Where a pattern of the packs stands, and the lines that it must and must not match. Kept at WO_LOAD_ALL only. */
+struct wo_pattern_samples {
+  size_t pattern; /* index into the pack's patterns */
+  struct wo_rule_place place;
+  const struct wo_view *match;
+  size_t match_count;
+  const struct wo_view *no_match;
+  size_t no_match_count;
+};
+
+/* Two rules of one sort and id among the built-in files, or among the user's; the later one was kept. */
+struct wo_duplicate {
+  struct wo_view id;
+  struct wo_rule_place place; /* of the later one */
+};
+
+struct wo_pack_index; /* finds rules and facts by name */
+struct wo_late;       /* what is not read yet */
+
+struct wo_pack {
+  struct wo_arena arena;
+  struct wo_pack_index *index;
+  struct wo_late *late;        /* of WO_LOAD_FOR_ONE_JOB, or NULL */
+  struct wo_pattern *patterns; /* the packs' own, then one per knob alias (reader "setting", argument = knob id) */
+  size_t pattern_count;
+  size_t own_pattern_count; /* how many of them the packs wrote */
+  struct wo_pattern_samples *samples;
+  size_t sample_count;
+  struct wo_duplicate *duplicates;
+  size_t duplicate_count;
+  struct wo_cause *causes;
+  size_t cause_count;
+  struct wo_fix *fixes;
+  size_t fix_count;
+  struct wo_knob *knobs;
+  size_t knob_count;
+  struct wo_phase_hint *phases;
+  size_t phase_count;
+  struct wo_term *terms;
+  size_t term_count;
+  struct wo_model_shape *models;
+  size_t model_count;
+  struct wo_define *defines;
+  size_t define_count;
+  struct wo_off *offs;
+  size_t off_count;
+};
+
+struct wo_tree;
+
+/* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
+struct wo_rule_file {
+  const char *name; /* for messages: "causes/fragmentation.json" */
+  const char *data;
+  size_t size;
+  bool is_user;               /* from --rules: may replace a rule without a complaint */
+  const struct wo_tree *tree; /* compiled-in rules: made when the program was built; data is then NULL */
+};
+
+/* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
+ * far as their conditions, built-in fixes not at all, until somebody asks for them (wo_pack_cause_at, wo_pack_fix): of some two
+ * hundred rules one job needs ten. Such a pack must not be used by two threads. */
+enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
+
+/* The compiled-in packs at that depth. */
+const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count);
+
+/* The prefilter's tables for the patterns of the compiled-in packs alone, to be tried on any pack. */
+const struct wo_prefilter_tables *wo_rule_prefilter(void);
+
+/* Loads rule files. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN with file, line and column in *err when a file is wrong; nothing is
+ * loaded then. Unknown keys are errors. *ret_pack must be released with wo_pack_free. */
+enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
+                            struct wo_err *err);
+
+/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in name order, which adds and overrides. */
+enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
+
+/* Frees a pack; NULL allowed; returns NULL. */
+struct wo_pack *wo_pack_free(struct wo_pack *pack);
+
+/* The cause at that place, with all its parts. NULL when memory is out while the rest of it is read (WO_LOAD_FOR_ONE_JOB). */
+const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index);
+
+/* The rule of that id, or NULL. Causes and fixes have all their parts; memory that is out looks as if there were none. */
+const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id);
+const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id);
+const struct wo_define *wo_pack_define(const struct wo_pack *pack, struct wo_view id);
+const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id);
+
+/* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
+enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
+
+/* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there has. */
+size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
+
+/* The names of families, in the order of docs/rules.md; NULL behind the last one. */
+const char *wo_rule_family(size_t at);
+
+/* Called with each complaint of wo_pack_check. */
+typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
+
+/* Lints a pack loaded with WO_LOAD_ALL: ids, families, missing parts, dangling references, patterns
+ * (wo_pattern_check, their samples), causes without one example that gives and two that do not,
+ * fixes that no cause proposes. Returns the number of complaints. */
+size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
+
+#endif

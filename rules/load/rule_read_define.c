@@ -1,0 +1,147 @@
+/* Definitions, and rules that are turned off.
+ *
+ * Definitions may speak of each other in any order, across files too. They are read in the order in which they need each other,
+ * which is found by looking for names that start with "def." before anything is parsed: so that a circle is told as such, with
+ * its place. */
+#include <assert.h>
+
+#include "rules/language/nearest.h"
+#include "rules/load/rule_read.h"
+
+#define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
+
+/* ---- definitions ------------------------------------------------------------------------------------------------------ */
+
+static const struct wo_member define_members[] = {
+    {.key = "define", .read = wo__load_skip},
+    {.key = "means", .read = wo__load_text, .offset = offsetof(struct wo_define, means)},
+    {.key = "expr", .read = wo__load_expr, .offset = offsetof(struct wo_define, expr), .extra = WO_UNIT_NONE},
+};
+
+/* The lint asks for what it means. */
+static bool load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define) {
+  if (!wo__load_members(loader, object, define_members, COUNT_OF(define_members), define)) return false;
+  return define->expr != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'expr'");
+}
+
+static bool read_define(struct wo_loader *loader, size_t index);
+
+/* Where the next name that starts with "def." begins, outside of quoted texts; WO_NOT_FOUND without. */
+static size_t find_name(struct wo_view text, size_t from) {
+  bool is_quoted = false;
+  for (size_t at = 0; at < text.len; at++) {
+    if (text.ptr[at] == '"') is_quoted = !is_quoted;
+    const bool is_inside = at > 0 && (wo_is_word(text.ptr[at - 1]) || text.ptr[at - 1] == '.');
+    if (at >= from && !is_quoted && !is_inside && wo_view_starts(wo_view_skip(text, at), "def.")) return at;
+  }
+  return WO_NOT_FOUND;
+}
+
+/* The place of an error inside the expression is given as one of the parser's would be. */
+static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, size_t at, struct wo_view name) {
+  wo__load_fail(loader, expr, WO_JSON_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
+                (int)name.len, name.ptr);
+  wo_json_place(loader->json, expr, WO_JSON_VALUE, (uint32_t)at + 1, loader->err);
+  return false;
+}
+
+/* Reads what an expression speaks of. Names that do not exist are left to its parser. */
+static bool read_needed(struct wo_loader *loader, const struct wo_tree *expr) {
+  if (!wo_tree_is(expr, WO_TREE_STRING)) return true;
+  const struct wo_json *const json = loader->json;
+  const struct wo_view text = wo_view_of(wo_tree_text(expr));
+  for (size_t at = find_name(text, 0); at != WO_NOT_FOUND; at = find_name(text, at + 4)) {
+    size_t end = at + 4;
+    while (end < text.len && wo_is_word(text.ptr[end])) end++;
+    const struct wo_view name = wo_view_sub(text, at + 4, end);
+    const size_t index = wo_pack_index_find(loader->pack->index, WO_SORT_DEFINE, name);
+    if (index == WO_NOT_FOUND || loader->pending[index].is_read) continue;
+    if (loader->pending[index].is_being_read) return fail_circle(loader, expr, at, name);
+    if (!read_define(loader, index)) return false;
+    loader->json = json;
+  }
+  return true;
+}
+
+/* As deep as definitions build on each other, which WO_LIMIT_DEFINES bounds. */
+static bool read_define(struct wo_loader *loader, size_t index) {
+  struct wo_pending *const pending = &loader->pending[index];
+  pending->is_being_read = true;
+  loader->json = pending->json;
+  loader->let_count = 0;
+  if (!read_needed(loader, wo_tree_get(pending->object, "expr"))) return false;
+  if (!load_define(loader, pending->object, &loader->pack->defines[index])) return false;
+  pending->is_being_read = false;
+  pending->is_read = true;
+  return true;
+}
+
+bool wo__load_defines(struct wo_loader *loader) {
+  const size_t count = loader->pack->define_count;
+  if (count > WO_LIMIT_DEFINES) {
+    const struct wo_pending *const surplus = &loader->pending[WO_LIMIT_DEFINES];
+    loader->json = surplus->json;
+    return wo__load_fail(loader, surplus->object, WO_JSON_VALUE, WO_E_LIMIT, "more than %d definitions", WO_LIMIT_DEFINES);
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!loader->pending[i].is_read && !read_define(loader, i)) return false;
+  }
+  return true;
+}
+
+/* ---- turned off ------------------------------------------------------------------------------------------------------- */
+
+static const struct wo_member off_members[] = {
+    {.key = "off", .read = wo__load_skip},
+    {.key = "why", .read = wo__load_text, .offset = offsetof(struct wo_off, why)},
+};
+
+/* The why is for whoever wonders, a year later, where a cause has gone. */
+bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, struct wo_off *off) {
+  if (!wo__load_members(loader, object, off_members, COUNT_OF(off_members), off)) return false;
+  return off->why.len > 0 || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'why'");
+}
+
+/* Takes a pattern out of both arrays; false when there is none of that id. The index keeps its name, which nobody asks for once
+ * all is read. */
+static bool remove_pattern(struct wo_pack *pack, struct wo_view id) {
+  size_t kept = 0;
+  for (size_t i = 0; i < pack->pattern_count; i++) {
+    if (wo_view_equal(pack->patterns[i].id, id)) continue;
+    pack->patterns[kept] = pack->patterns[i];
+    pack->samples[kept] = pack->samples[i];
+    pack->samples[kept].pattern = kept;
+    kept++;
+  }
+  const bool is_removed = kept < pack->pattern_count;
+  pack->pattern_count = kept;
+  return is_removed;
+}
+
+/* Settings, phases, terms and models are looked at by other rules and cannot be missing; they can be replaced. */
+static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending, struct wo_view id) {
+  const struct wo_pack *const pack = loader->pack;
+  struct wo_nearest nearest = {.want = id};
+  for (size_t i = 0; i < pack->cause_count; i++) wo_nearest_offer(&nearest, pack->causes[i].id);
+  for (size_t i = 0; i < pack->fix_count; i++) wo_nearest_offer(&nearest, pack->fixes[i].id);
+  for (size_t i = 0; i < pack->pattern_count; i++) wo_nearest_offer(&nearest, pack->patterns[i].id);
+  char hint[WO_NEAREST_BYTES];
+  loader->json = pending->json;
+  return wo__load_fail(loader, wo_tree_child(pending->object), WO_JSON_VALUE, WO_E_UNKNOWN,
+                       "no cause, fix or pattern is called '%.*s'%s", (int)id.len, id.ptr,
+                       wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+}
+
+bool wo__load_apply_offs(struct wo_loader *loader) {
+  struct wo_pack *const pack = loader->pack;
+  for (size_t i = 0; i < pack->off_count; i++) {
+    const struct wo_off *const off = &pack->offs[i];
+    const size_t cause = wo_pack_index_find(pack->index, WO_SORT_CAUSE, off->id);
+    const size_t fix = wo_pack_index_find(pack->index, WO_SORT_FIX, off->id);
+    if (cause != WO_NOT_FOUND) pack->causes[cause].off = off;
+    if (fix != WO_NOT_FOUND) pack->fixes[fix].off = off;
+    const bool is_pattern = remove_pattern(pack, off->id);
+    if (cause == WO_NOT_FOUND && fix == WO_NOT_FOUND && !is_pattern) return fail_off(loader, &loader->off_pending[i], off->id);
+  }
+  return true;
+}

@@ -1,0 +1,74 @@
+/* Fuzzes the options of `whyoom budget`: each line of the input is "option=value". Checks: what is refused changes nothing and
+ * says why, and whatever is taken gives a table of finite, ordered sizes in both forms. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analyzer/budget/budget_args.h"
+#include "analyzer/budget/budget_report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds) {
+  if (!holds) __builtin_trap();
+}
+
+static void check_interval(struct wo_interval bytes) {
+  require(isfinite(bytes.lo) && isfinite(bytes.mid) && isfinite(bytes.hi));
+  require(bytes.lo >= 0 && bytes.lo <= bytes.mid && bytes.mid <= bytes.hi);
+}
+
+static void check_table(const struct wo_budget *budget) {
+  require(budget->row_count <= WO_LIMIT_BUDGET_ROWS);
+  for (size_t i = 0; i < budget->row_count; i++) {
+    check_interval(budget->rows[i].bytes);
+    check_interval(budget->rows[i].host);
+  }
+  check_interval(budget->states);
+  check_interval(budget->total);
+  require(budget->batch_sure <= budget->batch_likely || !budget->has_batches);
+}
+
+static void apply_line(struct wo_budget_report *report, struct wo_view line) {
+  const struct wo_budget_input before = report->input;
+  struct wo_err err = {0};
+  struct wo_view value = line;
+  const struct wo_view name = wo_view_cut(&value, '=');
+  if (wo_budget_apply(&report->input, name, value, &err) == WO_OK) return;
+  require(err.message[0] != '\0');
+  require(before.frozen_count == report->input.frozen_count && before.extra_count == report->input.extra_count);
+  require(memcmp(before.values, report->input.values, sizeof before.values) == 0);
+}
+
+static void check_texts(const struct wo_budget_report *report) {
+  struct wo_text text = {0};
+  wo_budget_text(report, (struct wo_text_style){.width = 80}, &text);
+  require(text.is_failed || text.len > 0);
+  wo_text_done(&text);
+  struct wo_text json = {0};
+  wo_budget_json(report, &json);
+  require(json.is_failed || json.len > 0);
+  wo_text_done(&json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *const copy = malloc(size == 0 ? 1 : size);
+  struct wo_budget_report *const report = calloc(1, sizeof *report);
+  if (copy != NULL && report != NULL) {
+    if (size > 0) memcpy(copy, data, size);
+    struct wo_view rest = {copy, size};
+    while (rest.len > 0) apply_line(report, wo_view_cut(&rest, '\n'));
+    struct wo_err err = {0};
+    struct wo_arena arena;
+    wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
+    if (wo_budget_check(&report->input, &err) == WO_OK && wo_budget_make(&report->input, &arena, &report->budget) == WO_OK) {
+      check_table(&report->budget);
+      check_texts(report);
+    }
+    wo_arena_done(&arena);
+  }
+  free(copy);
+  free(report);
+  return 0;
+}

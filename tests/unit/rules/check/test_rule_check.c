@@ -1,0 +1,217 @@
+/* The lint: one bad pack per complaint, a good one without any, and the compiled-in packs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules/load/rule.h"
+#include "tests/support/failing_alloc.h"
+
+/* Parts from which the packs below are put together. */
+#define EXAMPLES                                                                                                                 \
+  "\"examples\": [{\"gives\": true, \"log\": [\"a\"]}, {\"gives\": false, \"log\": [\"b\"], \"why\": \"w\"}, "                   \
+  "{\"gives\": false, \"log\": [\"c\"], \"why\": \"w\"}]"
+#define TEXTS "\"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [\"w\"]"
+#define CAUSE(more) "{\"cause\": \"c\", \"when\": \"true\", " more "}"
+#define GOOD_CAUSE CAUSE("\"family\": \"unclear\", \"fixes\": [\"f\"], " TEXTS ", " EXAMPLES)
+#define FIX(more)                                                                                                                \
+  "{\"fix\": \"f\", \"title\": \"t\", \"cost\": {\"speed\": \"s\", \"accuracy\": \"a\", \"effort\": \"e\"}" more "}"
+#define PATTERN(more) "{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"the literal\"], " more "}"
+#define PAIR "[" GOOD_CAUSE ", " FIX("") ", "
+
+#define WHEN(when, more)                                                                                                         \
+  "[{\"cause\": \"c\", \"when\": \"" when "\", \"family\": \"unclear\", " more TEXTS ", " EXAMPLES "}, "                         \
+  "{\"pattern\": \"p\", \"kind\": \"cuda_oom\", \"literals\": [\"the literal\"], \"samples\": [\"the literal\"]}]"
+#define TWIN(id, literal)                                                                                                        \
+  "{\"pattern\": \"" id "\", \"kind\": \"cuda_oom\", \"literals\": [\"" literal "\"], \"samples\": [\"" literal "\"]}"
+
+struct complaints {
+  size_t count;
+  char first[640];
+};
+
+static void collect(void *context, const struct wo_err *complaint) {
+  struct complaints *const all = context;
+  assert_true(complaint->code != WO_OK && complaint->message[0] != '\0');
+  if (all->count++ > 0) return;
+  snprintf(all->first, sizeof all->first, "%s:%llu: %s", complaint->file, (unsigned long long)complaint->line,
+           complaint->message);
+}
+
+static struct complaints check(const char *text) {
+  const struct wo_rule_file file = {.name = "x.json", .data = text, .size = strlen(text)};
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load(&file, 1, WO_LOAD_ALL, &pack, &err) != WO_OK) fail_msg("%s\n%u: %s", text, err.column, err.message);
+  struct complaints all = {0};
+  const size_t count = wo_pack_check(pack, collect, &all);
+  assert_int_equal(count, all.count);
+  wo_pack_free(pack);
+  return all;
+}
+
+static const char *const good[] = {
+    "[]",
+    "[" GOOD_CAUSE ", " FIX("") "]",
+    PATTERN("\"regex\": \"literal (?<step>\\\\d+)\", \"unless\": \"not this\", \"samples\": [\"the literal 12\"], "
+            "\"not\": [\"the literal x\", \"a literal 12\", \"the literal 12 not this\"]"),
+    PATTERN("\"reader\": \"torch_oom\", \"samples\": [\"xx the literal\"]"),
+    "{\"pattern\": \"p\", \"kind\": \"note\", \"literals\": [\"the end\\n\"], \"samples\": [\"at the end\"], \"not\": [\"the end "
+    "is far\"]}",
+    "{\"pattern\": \"p\", \"kind\": \"progress\", \"where\": \"before\", \"regex\": \"^st\", \"samples\": [\"step\"], \"not\": "
+    "[\"a step\"]}",
+    "{\"knob\": \"k\", \"unit\": \"number\", \"means\": \"m\", \"aliases\": [\"abcdefg\"]}",
+    "[{\"phase\": \"backward\", \"any_of\": [\"a\"]}, {\"term\": \"x\", \"title\": \"t\", \"text\": \"y\"}]",
+};
+
+static void test_good_packs_have_no_complaints(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    const struct complaints all = check(good[i]);
+    if (all.count > 0) fail_msg("%s\n-> %s", good[i], all.first);
+  }
+}
+
+static const struct {
+  const char *text;
+  const char *complaint;
+} bad[] = {
+    {"\n" CAUSE("\"family\": \"unclear\", " EXAMPLES), "x.json:2: cause c: 'title' is missing or empty"},
+    {CAUSE("\"family\": \"nope\", " TEXTS ", " EXAMPLES), "x.json:1: cause c: unknown family 'nope'"},
+    {CAUSE("\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \" \", \"would_tell\": [\"w\"], " EXAMPLES),
+     "x.json:1: cause c: 'means' is missing or empty"},
+    {CAUSE("\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [], " EXAMPLES),
+     "x.json:1: cause c: 'would_tell' is missing or empty"},
+    {CAUSE("\"family\": \"unclear\", \"excludes\": [\"d\"], " TEXTS ", " EXAMPLES),
+     "x.json:1: cause c: excludes unknown cause 'd'"},
+    {CAUSE("\"family\": \"unclear\", \"excludes\": [\"c\"], " TEXTS ", " EXAMPLES), "x.json:1: cause c: excludes itself"},
+    {CAUSE("\"family\": \"unclear\", \"fixes\": [\"g\"], " TEXTS ", " EXAMPLES), "x.json:1: cause c: unknown fix 'g'"},
+    {CAUSE("\"family\": \"unclear\", " TEXTS), "x.json:1: cause c: 0 examples that give it and 0 that do not (at least 1 and 2)"},
+    {CAUSE("\"family\": \"unclear\", " TEXTS ", \"examples\": [{\"gives\": false, \"log\": [\"a\"]}]"),
+     "x.json:1: cause c: example 1 does not say why not"},
+    {CAUSE("\"family\": \"unclear\", " TEXTS ", \"examples\": [{\"gives\": true, \"log\": []}]"),
+     "x.json:1: cause c: example 1 has an empty log"},
+    {"{\"cause\": \"Not_Kebab\", \"when\": \"true\", \"family\": \"unclear\", " TEXTS ", " EXAMPLES "}",
+     "x.json:1: cause Not_Kebab: the id is not kebab-case"},
+    {"[" GOOD_CAUSE ", " FIX("") ",\n" GOOD_CAUSE "]", "x.json:2: the id 'c' is taken"},
+    {FIX(""), "x.json:1: fix f: no cause proposes it"},
+    {PAIR "{\"fix\": \"g\", \"title\": \"t\"}]", "x.json:1: fix g: 'cost.speed' is missing or empty"},
+    {"[" GOOD_CAUSE ", " FIX(", \"changes\": [{\"knob\": \"k\", \"to\": \"1\"}]") "]", "x.json:1: fix f: unknown knob 'k'"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"offload activations\"") "]",
+     "x.json:1: fix f: replays_as: 'offload' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, transform=NAME)"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"set=expandable_segments:True transform=shards={oom.step + 1:int}\"") "]",
+     "x.json:1: fix f: replays_as: 'transform=shards={oom.step + 1:int}' is no option of `whyoom replay` (scale=..., "
+     "set=KEY:VALUE, transform=NAME)"},
+    {"[" GOOD_CAUSE ", " FIX(", \"replays_as\": \"scale=micro_batch=\"") "]",
+     "x.json:1: fix f: replays_as: 'scale=micro_batch=' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, "
+     "transform=NAME)"},
+    {"[" GOOD_CAUSE ", " FIX(", \"already\": \"true\"") "]", "x.json:1: fix f: 'already' without 'already_say'"},
+    {"{\"knob\": \"k\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]}", "x.json:1: knob k: 'means' is missing or empty"},
+    {"{\"phase\": \"backward\"}", ":0: phase backward: 'any_of' is missing or empty"},
+    {"{\"term\": \"x\", \"title\": \"t\"}", ":0: term x: 'text' is missing or empty"},
+    {PATTERN("\"regex\": \"x\""), "x.json:1: pattern p: no samples"},
+    {PATTERN("\"regex\": \"x\", \"samples\": [\"x\"]"), "x.json:1: pattern p: sample 1 holds none of the literals"},
+    {PATTERN("\"regex\": \"x\", \"samples\": [\"x the literal\", \"the literal\"]"),
+     "x.json:1: pattern p: sample 2 is not matched"},
+    {PATTERN("\"samples\": [\"the literal\"], \"not\": [\"a\", \"the literal\"]"),
+     "x.json:1: pattern p: line 2 of 'not' is matched"},
+    {CAUSE("\"family\": \"unclear\", \"excludes\": [\"cc\"], " TEXTS ", " EXAMPLES),
+     "x.json:1: cause c: excludes unknown cause 'cc'"},
+    {"{\"cause\": \"long-name\", \"when\": \"true\", \"family\": \"unclear\", \"excludes\": [\"long-nam\"], " TEXTS ", " EXAMPLES
+     "}",
+     "x.json:1: cause long-name: excludes unknown cause 'long-nam' (did you mean 'long-name'?)"},
+    {WHEN("false", ""), "x.json:1: cause c: 'when' never holds"},
+    {WHEN("1MiB > 1GiB and known(oom.tried)", ""), "x.json:1: cause c: 'when' never holds"},
+    {WHEN("known(oom.tried)", "\"not_when\": [{\"if\": \"true\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 always holds, so the rule never does"},
+    {WHEN("known(oom.tried)", "\"not_when\": [{\"if\": \"1 > 2\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 never holds"},
+    {WHEN("known(oom.tried) and oom.step > 3", "\"not_when\": [{\"if\": \"oom.first_step or oom.step > 3\", \"say\": \"s\"}],"),
+     "x.json:1: cause c: 'not_when' 1 holds whenever 'when' does, so the rule never does"},
+    {WHEN("known(oom.tried)", "\"for\": [{\"if\": \"2 < 1\", \"say\": \"s\"}],"), "x.json:1: cause c: 'for' 1 never holds"},
+    {WHEN("oom.kind == \\\"cuda_om\\\"", ""), "x.json:1: cause c: there is no kind 'cuda_om' (did you mean 'cuda_oom'?)"},
+    {WHEN("one_of(oom.kind, \\\"jax_oom\\\", \\\"tf_oom\\\")", ""),
+     "x.json:1: cause c: no pattern yields any of the kinds in 'when'"},
+    {WHEN("seen(jax_oom)", ""), "x.json:1: cause c: no pattern yields any of the kinds in 'when'"},
+    {CAUSE(
+         "\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [{\"between\": \"d\", "
+         "\"say\": \"s\"}], " EXAMPLES),
+     "x.json:1: cause c: 'between' names unknown cause 'd'"},
+    {CAUSE(
+         "\"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"would_tell\": [{\"between\": \"c\", "
+         "\"say\": \"s\"}], " EXAMPLES),
+     "x.json:1: cause c: 'between' names the cause itself"},
+    {"[" GOOD_CAUSE ", " FIX(", \"when\": \"false\"") "]", "x.json:1: fix f: 'when' never holds"},
+    {"[" GOOD_CAUSE ", " FIX(", \"conflicts\": [{\"if\": \"1 < 2\", \"say\": \"s\"}]") "]",
+     "x.json:1: fix f: 'conflicts' 1 always holds, so the rule never does"},
+    {"{\"define\": \"a\", \"expr\": \"1\"}", "x.json:1: define a: 'means' is missing or empty"},
+    {"[" TWIN("p", "the literal") ",\n" TWIN("q", "the literal of ours") "]",
+     "x.json:2: pattern q: sample 1 is also matched by p, of the same kind"},
+    {PATTERN("\"reader\": \"nope\", \"samples\": [\"the literal\"]"), "x.json:1: pattern p: unknown reader 'nope'"},
+};
+
+static void test_each_complaint(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    const struct complaints all = check(bad[i].text);
+    if (all.count == 0 || strcmp(all.first, bad[i].complaint) != 0) {
+      fail_msg("%s\n-> %zu: %s\nexpected %s", bad[i].text, all.count, all.first, bad[i].complaint);
+    }
+  }
+}
+
+/* What wo_pattern_check says is passed on, whatever its words. */
+static void test_bad_regexes_are_complaints(void **state) {
+  (void)state;
+  assert_int_equal(check(PATTERN("\"regex\": \"a(\", \"samples\": [\"the literal\"]")).count, 1);
+  assert_int_equal(check(PATTERN("\"regex\": \"(?<nope>a)\", \"samples\": [\"the literal a\"]")).count, 1);
+  assert_int_equal(check(PATTERN("\"unless\": \"[\", \"samples\": [\"the literal a\"]")).count, 1);
+}
+
+static void print(void *context, const struct wo_err *complaint) {
+  (void)context;
+  print_message("%s:%llu: %s\n", complaint->file, (unsigned long long)complaint->line, complaint->message);
+}
+
+static void test_embedded_packs_are_clean(void **state) {
+  (void)state;
+  struct wo_pack *pack = NULL;
+  struct wo_err err = {0};
+  if (wo_pack_load_all(NULL, WO_LOAD_ALL, &pack, &err) != WO_OK) {
+    fail_msg("%s:%llu:%u: %s", err.file, (unsigned long long)err.line, err.column, err.message);
+  }
+  assert_int_equal(wo_pack_check(pack, print, NULL), 0);
+  wo_pack_free(pack);
+}
+
+/* Without memory for the patterns there is a complaint. A regular expression that cannot be compiled later matches nothing, which
+ * a line of 'not' does not show; so there it is enough to survive. */
+static void test_out_of_memory(void **state) {
+  (void)state;
+  const char *const text = good[2];
+  const struct wo_rule_file file = {.name = "x.json", .data = text, .size = strlen(text)};
+  struct wo_pack *pack = NULL;
+  assert_int_equal(wo_pack_load(&file, 1, WO_LOAD_ALL, &pack, NULL), WO_OK);
+  for (long n = 1;; n++) {
+    struct complaints all = {0};
+    wo_fail_alloc_at(n);
+    wo_pack_check(pack, collect, &all);
+    wo_fail_alloc_off();
+    if (!wo_fail_alloc_hit()) break;
+    if (n == 1) assert_int_equal(all.count, 1);
+  }
+  wo_pack_free(pack);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_good_packs_have_no_complaints),
+      cmocka_unit_test(test_each_complaint),
+      cmocka_unit_test(test_bad_regexes_are_complaints),
+      cmocka_unit_test(test_embedded_packs_are_clean),
+      cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,402 @@
+/* The commands through the whole program: rules, explain, --events, --exit-zero, -o, files and standard input, exit codes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cJSON.h>
+
+#include "tests/support/files.h"
+#include "tests/support/process.h"
+#include "tests/support/job/job_sample.h"
+
+enum { PATH_BYTES = 512 };
+
+static const char oom_log[] = "step 41: loss 2\n" EXCEPTION(OOM_ON("0"));
+
+static char folder[PATH_BYTES / 2];
+static char log_path[PATH_BYTES], script_path[PATH_BYTES], good_path[PATH_BYTES], out_path[PATH_BYTES];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!wo_files_scratch(folder, sizeof folder)) return -1;
+  snprintf(log_path, sizeof log_path, "%s/slurm-4711.err", folder);
+  snprintf(script_path, sizeof script_path, "%s/train.sbatch", folder);
+  snprintf(good_path, sizeof good_path, "%s/good.out", folder);
+  snprintf(out_path, sizeof out_path, "%s/report.txt", folder);
+  const bool is_written = wo_files_write(log_path, wo_view_of(oom_log)) && wo_files_write(good_path, WO_VIEW("all is well\n")) &&
+                          wo_files_write(script_path, WO_VIEW("#SBATCH --mem=64G\nt.py --per_device_train_batch_size 8\n"));
+  return is_written ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  wo_files_remove_scratch(folder);
+  return 0;
+}
+
+/* Runs the program; `input` (NULL = nothing) on standard input. */
+static struct wo_process_result run(const char *input, const char *const *args) {
+  struct wo_view text = wo_view_of(input);
+  const struct wo_process_spec spec = {.args = args, .write_stdin = input ? wo_process_write_view : NULL, .context = &text};
+  struct wo_process_result result;
+  assert_true(wo_process_run(&spec, &result));
+  if (result.signal != 0) fail_msg("%s: signal %d: %s", args[0] ? args[0] : "", result.signal, result.err);
+  return result;
+}
+
+#define RUN(input, ...) run(input, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect(const struct wo_process_result *result, int exit_code, const char *out_has, const char *err_has) {
+  if (result->exit_code != exit_code)
+    fail_msg("exit %d, expected %d\n%.500s\n%.500s", result->exit_code, exit_code, result->out, result->err);
+  if (out_has && !wo_view_has(wo_view_of(result->out), out_has)) fail_msg("no \"%s\" in\n%.2000s", out_has, result->out);
+  if (err_has && !wo_view_has(wo_view_of(result->err), err_has)) fail_msg("no \"%s\" in\n%.2000s", err_has, result->err);
+  if (!err_has && result->err_len > 0) fail_msg("standard error: %.500s", result->err);
+  if (err_has) assert_int_equal(wo_process_count_lines(result->err), 1);
+}
+
+/* Runs, compares, releases. */
+static void check(struct wo_process_result result, int exit_code, const char *out_has, const char *err_has) {
+  expect(&result, exit_code, out_has, err_has);
+  wo_process_done(&result);
+}
+
+/* ---- rules ---- */
+
+static void test_rules_list(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "list"), 0, "fragmentation", NULL);
+  check(RUN(NULL, "rules", "list"), 0, "micro_batch", NULL);
+  check(RUN(NULL, "rules"), 0, "fragmentation", NULL);
+}
+
+static void test_rules_check(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "check"), 0, " 0 complaints", NULL);
+}
+
+static void test_rules_test(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "test"), 0, " 0 failed", NULL);
+}
+
+static void test_rules_show(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "\"cause\": \"fragmentation\"", NULL);
+  check(RUN(NULL, "rules", "show", "unclear"), 0, "\"cause\": \"unclear\"", NULL);
+  check(RUN(NULL, "rules", "show", "reduce-micro-batch"), 0, "\"fix\": \"reduce-micro-batch\"", NULL);
+  check(RUN(NULL, "rules", "show", "micro_batch"), 0, "\"knob\": \"micro_batch\"", NULL);
+  check(RUN(NULL, "rules", "show", "slurm-time-limit"), 0, "\"pattern\": \"slurm-time-limit\"", NULL);
+  check(RUN(NULL, "rules", "show", "no-such-rule"), 2, NULL, "no-such-rule");
+  check(RUN(NULL, "rules", "show", "oversized_batch"), 2, NULL, "oversized_batch"); /* a family is no rule */
+  check(RUN(NULL, "rules", "show"), 2, NULL, "id");
+  check(RUN(NULL, "rules", "sing"), 2, NULL, "sing");
+}
+
+/* What a folder adds, replaces and turns off is told with its place. */
+static void test_rules_of_a_folder(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/site.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("[{\"fix\": \"more-gpus\", \"title\": \"book the other queue\"},\n"
+                                           "{\"fix\": \"our-own\", \"title\": \"ask us\"},\n"
+                                           "{\"define\": \"is_setup\", \"means\": \"ours\", \"expr\": \"false\"},\n"
+                                           "{\"off\": \"fragmentation\", \"why\": \"told elsewhere\"},\n"
+                                           "{\"off\": \"slurm-time-limit\", \"why\": \"not SLURM\"}]\n")));
+  static const char *const listed[] = {"book the other queue  [replaced by ",
+                                       "site.json:1]\n",
+                                       "ask us  [",
+                                       "site.json:2]\n",
+                                       "[off: told elsewhere, ",
+                                       "[off: not SLURM, ",
+                                       "def.is_setup"};
+  for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+    check(RUN(NULL, "rules", "list", "--rules", rules_folder), 0, listed[i], NULL);
+  }
+  check(RUN(NULL, "rules", "show", "more-gpus", "--rules", rules_folder), 0, "in place of the built-in rule", NULL);
+  check(RUN(NULL, "rules", "show", "our-own", "--rules", rules_folder), 0, "ask us", NULL);
+  check(RUN(NULL, "rules", "show", "fragmentation", "--rules", rules_folder), 0, "// turned off by ", NULL);
+  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "// built in: causes/fragmentation.json", NULL);
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path, "--rules", rules_folder), 0, "it is turned off: told elsewhere",
+        NULL);
+  wo_files_remove_scratch(rules_folder);
+}
+
+/* Whatever the verdict is, telling it succeeds. */
+static void test_rules_why(void **state) {
+  (void)state;
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path), 0, "it fires: finding 1 of", NULL);
+  check(RUN(NULL, "rules", "why", "fragmentation", log_path, "--format", "json"), 0, "\"fires\": true", NULL);
+  check(RUN(oom_log, "rules", "why", "reduce-micro-batch", "-"), 0, "fix reduce-micro-batch", NULL);
+  check(RUN(NULL, "rules", "why"), 2, NULL, "needs the id");
+  check(RUN(NULL, "rules", "why", "fragmentation"), 2, NULL, "needs the id");
+  check(RUN(NULL, "rules", "why", "no-such-rule", log_path), 2, NULL, "no-such-rule");
+  check(RUN(NULL, "rules", "why", "fragmentation", "/no/such/file"), 2, "fragmentation", "/no/such/file");
+}
+
+/* Two causes that claim one example alike: which comes first would be an accident. */
+static void test_ties_are_complaints(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/tie.json", rules_folder);
+#define TIED(id)                                                                                                                 \
+  "{\"cause\": \"" id                                                                                                            \
+  "\", \"family\": \"unclear\", \"title\": \"t\", \"summary\": \"s\", \"means\": \"m\", \"prior\": \"decisive\",\n"              \
+  "\"for\": [{\"if\": \"oom.tried == 12345 B\", \"weight\": \"decisive\", \"say\": \"s\"}], \"would_tell\": [\"w\"],\n"          \
+  "\"when\": \"oom.tried < 1MiB\", \"examples\": [{\"gives\": true, \"log\": [\"torch.OutOfMemoryError: CUDA out of memory. "    \
+  "Tried "                                                                                                                       \
+  "to allocate 512.00 KiB. GPU 0 has a total capacity of 39.38 GiB of which 1.25 KiB is free.\"]},\n"                            \
+  "{\"gives\": false, \"log\": [\"a\"], \"why\": \"w\"}, {\"gives\": false, \"log\": [\"b\"], \"why\": \"w\"}]}"
+  assert_true(wo_files_write(path, WO_VIEW("[" TIED("tie-a") ",\n" TIED("tie-b") "]\n")));
+#undef TIED
+  check(RUN(NULL, "rules", "check", "--rules", rules_folder), 1, "is claimed by tie-a and tie-b with one score", NULL);
+  wo_files_remove_scratch(rules_folder);
+}
+
+/* Rules of the user's own: read, checked, and complained about with their place. */
+static void test_own_rules(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 16];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("{\"term\": \"house-style\", \"title\": \"House style\", \"text\": \"ours\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "explain", "house-style"), 0, "ours", NULL);
+  assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"x\",\n \"colour\": \"red\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "check"), 2, NULL, "own.json:2");
+  check(RUN(NULL, "--rules", rules_folder, log_path), 2, NULL, "own.json:2");
+  wo_files_remove_scratch(rules_folder);
+}
+
+/* ---- explain ---- */
+
+static void test_explain(void **state) {
+  (void)state;
+  check(RUN(NULL, "explain", "fragmentation"), 0, "cause fragmentation", NULL);
+  check(RUN(NULL, "explain", "reduce-micro-batch"), 0, "fix reduce-micro-batch", NULL);
+  check(RUN(NULL, "explain", "micro_batch"), 0, "per_device_train_batch_size", NULL);
+  check(RUN(NULL, "explain", "oom.tried"), 0, "unit: BYTES", NULL);
+  check(RUN(NULL, "explain", "llama-3.1-8b"), 0, "parameters 8030261248", NULL);
+  check(RUN(NULL, "explain", "llama-3.1-8b"), 0, "source: meta-llama/Llama-3.1-8B", NULL);
+  check(RUN(NULL, "explain", "no-such-thing"), 2, NULL, "no-such-thing");
+  check(RUN(NULL, "explain", "oom.free", "oom.tried"), 0, "fact oom.tried", NULL);
+  check(RUN(NULL, "explain", "oom.tried", "no-such-thing"), 2, "fact oom.tried", "no-such-thing");
+  check(RUN(NULL, "explain"), 0, "fragmentation", NULL);
+}
+
+/* The sections stand in their order, each once, and nothing of the rule language is left in what is said. */
+static void expect_in_order(struct wo_process_result result, const char *const *parts) {
+  const char *at = result.out;
+  assert_int_equal(result.exit_code, 0);
+  for (; *parts; parts++) {
+    const char *const found = strstr(at, *parts);
+    if (!found) fail_msg("no \"%s\" behind what comes before it in\n%.4000s", *parts, result.out);
+    at = found + strlen(*parts);
+  }
+  wo_process_done(&result);
+}
+
+static void test_explain_cause_sections(void **state) {
+  (void)state;
+  static const char *const parts[] = {"cause fragmentation\n",
+                                      "\nWhat it means\n",
+                                      "\nHow we know\n",
+                                      "  Considered when:\n",
+                                      "where idle = oom.reserved_unallocated\n",
+                                      "- strong: <idle> unallocated is <idle / capacity>",
+                                      "\nWhat to do\n",
+                                      "- enable-expandable-segments: ",
+                                      "\nLooks like but is not\n",
+                                      "- the request is larger than the card\n",
+                                      "against the <tried> request\n",
+                                      "- unclear: ",
+                                      "\nExamples\n",
+                                      "torch.OutOfMemoryError",
+                                      "\nReferences\n",
+                                      NULL};
+  expect_in_order(RUN(NULL, "explain", "fragmentation", "--width", "100"), parts);
+}
+
+static void test_explain_fix_sections(void **state) {
+  (void)state;
+  static const char *const parts[] = {"fix raise-mem-limit\n",
+                                      "\nWhat it does\n",
+                                      "more main memory: --mem=<gib>G\n",
+                                      "\nWhen it is offered\n",
+                                      "\nWhen it is not\n",
+                                      "\nWhat it saves\n",
+                                      "\nWhat it costs\n",
+                                      "- speed: none\n",
+                                      "\nCommands\n",
+                                      "    #SBATCH --mem=<gib>G\n",
+                                      "\nNotes\n",
+                                      "- now <limit>\n",
+                                      "\nProposed for\n",
+                                      "- host-memory-cgroup: ",
+                                      NULL};
+  expect_in_order(RUN(NULL, "explain", "raise-mem-limit"), parts);
+  static const char *const changed[] = {"    micro_batch -> new\n", "where new = ", NULL};
+  expect_in_order(RUN(NULL, "explain", "reduce-micro-batch"), changed);
+}
+
+/* Rules of a folder have pages too, and what is missing in one is left out. Texts are escaped, and ids stay below the folder. */
+static void test_rules_pages(void **state) {
+  (void)state;
+  char rules_folder[PATH_BYTES], path[PATH_BYTES + 128], pages[PATH_BYTES + 64];
+  assert_true(wo_files_scratch(rules_folder, sizeof rules_folder / 2));
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  snprintf(pages, sizeof pages, "%s/pages", rules_folder);
+  assert_true(wo_files_write(
+      path, WO_VIEW("{\"cause\": \"house-cause\", \"family\": \"unclear\", \"title\": \"a_b *c* {oom.tried:gib}\", "
+                    "\"means\": \"- <b> `x_*` {y}\", \"when\": \"known(oom.tried)\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 0, "pages written to", NULL);
+  snprintf(path, sizeof path, "%s/causes/house-cause.md", pages);
+  size_t len = 0;
+  char *const page = wo_files_read(path, &len);
+  assert_non_null(page);
+  assert_non_null(strstr(page, "# house-cause (cause)\n\n## What it means\n\n\\- \\<b> `x_*` {y}\n"));
+  assert_non_null(strstr(page, "- a_b \\*c\\* `<tried>`\n"));
+  assert_null(strstr(page, "## References"));
+  assert_null(strstr(page, "## Examples"));
+  free(page);
+  snprintf(path, sizeof path, "%s/own.json", rules_folder);
+  assert_true(wo_files_write(path, WO_VIEW("{\"fix\": \"..\", \"title\": \"t\"}\n")));
+  check(RUN(NULL, "--rules", rules_folder, "rules", "pages", pages), 2, NULL,
+        "\"..\" is no id that a page can be called by");
+  check(RUN(NULL, "rules", "pages"), 2, NULL, "needs the name of one folder");
+  check(RUN(NULL, "rules", "pages", path), 2, NULL, "own.json/causes: cannot be written: Not a directory");
+  static const char *const below[] = {"/causes", "/fixes", ""};
+  for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+    snprintf(path, sizeof path, "%s%s", pages, below[i]);
+    wo_files_remove_scratch(path);
+  }
+  wo_files_remove_scratch(rules_folder);
+}
+
+static void explain(struct wo_view id) {
+  char word[128];
+  snprintf(word, sizeof word, "%.*s", (int)id.len, id.ptr);
+  check(RUN(NULL, "explain", word), 0, word, NULL);
+}
+
+/* Every rule that a report can name. */
+static void test_explain_knows_every_rule(void **state) {
+  void *loaded = NULL;
+  (void)state;
+  assert_int_equal(sample_load_all(&loaded), 0);
+  const struct wo_pack *pack = loaded;
+  for (size_t i = 0; i < pack->cause_count; i++) explain(pack->causes[i].id);
+  for (size_t i = 0; i < pack->fix_count; i++) explain(pack->fixes[i].id);
+  for (size_t i = 0; i < pack->knob_count; i++) explain(pack->knobs[i].id);
+  wo_pack_free(loaded);
+}
+
+/* ---- diagnosis ---- */
+
+static void test_exit_codes(void **state) {
+  (void)state;
+  check(RUN(NULL, log_path), 1, "error[", NULL);
+  check(RUN(NULL, good_path), 0, NULL, NULL);
+  check(RUN(NULL, "--exit-zero", log_path), 0, "error[", NULL);
+  check(RUN(NULL, "/no/such/file.err"), 2, NULL, "/no/such/file.err");
+  check(RUN(NULL, "--exit-zero", "/no/such/file.err"), 2, NULL, "/no/such/file.err");
+  check(RUN(NULL, log_path, "/no/such/file.err"), 2, "error[", "/no/such/file.err"); /* what could be read is reported */
+  check(RUN(NULL, "--no-such-option"), 2, NULL, "--no-such-option");
+}
+
+/* A note is told and leaves the exit code alone; beside a failure it stands behind it. */
+static void test_notes(void **state) {
+  static const char setting[] = "export PYTORCH_CUDA_ALLOC_CONF=max_split_size:128\n";
+  char text[8192];
+  (void)state;
+  check(RUN(setting, "-"), 0, "note[allocator-setting-unknown]", NULL);
+  check(RUN(setting, "-"), 0, "ok: no failure found", NULL);
+  check(RUN(setting, "--format", "json", "-"), 0, "\"is_failure\": false", NULL);
+  snprintf(text, sizeof text, "%s%s", setting, oom_log);
+  check(RUN(text, "-"), 1, "error[", NULL);
+  check(RUN(text, "-"), 1, "also note:", NULL);
+  check(RUN(text, "--verbose", "-"), 1, "\nnote[allocator-setting-unknown]", NULL);
+}
+
+static void test_standard_input(void **state) {
+  (void)state;
+  check(RUN(oom_log, "-"), 1, "2.00 GiB", NULL);
+  check(RUN(oom_log, "--width", "100"), 1, "2.00 GiB", NULL); /* no terminal: it is read without being asked for */
+  check(RUN("all is well\n", "-"), 0, NULL, NULL);
+  check(RUN("", "-"), 0, NULL, NULL);
+  check(RUN(oom_log, script_path, "-"), 1, "2.00 GiB", NULL);
+}
+
+static cJSON *json_of(struct wo_process_result result) {
+  cJSON *report = cJSON_Parse(result.out);
+  if (!report) fail_msg("not JSON: %.400s", result.out);
+  wo_process_done(&result);
+  return report;
+}
+
+static void test_several_files(void **state) {
+  (void)state;
+  cJSON *report = json_of(RUN(NULL, "--format", "json", log_path, script_path));
+  const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(report, "inputs");
+  assert_int_equal(cJSON_GetArraySize(inputs), 2);
+  assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(inputs, 1), "format")), "sbatch");
+  cJSON_Delete(report);
+  check(RUN(NULL, log_path, script_path), 1, "--per_device_train_batch_size 4", NULL);
+}
+
+/* The evidence, one line each, and a fine exit: nothing is judged. */
+static void test_events(void **state) {
+  (void)state;
+  struct wo_process_result result = RUN(NULL, "--events", log_path);
+  expect(&result, 0, "cuda_oom line=5", NULL);
+  assert_true(wo_view_has(wo_view_of(result.out), "traceback line="));
+  assert_false(wo_view_has(wo_view_of(result.out), "error["));
+  wo_process_done(&result);
+  struct wo_process_result slow = RUN(NULL, "--events", "--no-prefilter", log_path);
+  expect(&slow, 0, "cuda_oom line=5", NULL);
+  wo_process_done(&slow);
+}
+
+static void test_output_file(void **state) {
+  (void)state;
+  size_t len = 0;
+  struct wo_process_result shown = RUN(NULL, "--width", "80", log_path);
+  struct wo_process_result result = RUN(NULL, "--width", "80", "-o", out_path, log_path);
+  expect(&result, 1, NULL, NULL);
+  assert_int_equal(result.out_len, 0);
+  char *written = wo_files_read(out_path, &len);
+  assert_non_null(written);
+  assert_string_equal(written, shown.out);
+  free(written);
+  wo_process_done(&result);
+  wo_process_done(&shown);
+  check(RUN(NULL, "-o", "/no/such/folder/report.txt", log_path), 2, NULL, "/no/such/folder/report.txt");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rules_list),
+      cmocka_unit_test(test_rules_check),
+      cmocka_unit_test(test_rules_test),
+      cmocka_unit_test(test_rules_show),
+      cmocka_unit_test(test_rules_of_a_folder),
+      cmocka_unit_test(test_rules_why),
+      cmocka_unit_test(test_ties_are_complaints),
+      cmocka_unit_test(test_own_rules),
+      cmocka_unit_test(test_explain),
+      cmocka_unit_test(test_explain_cause_sections),
+      cmocka_unit_test(test_explain_fix_sections),
+      cmocka_unit_test(test_rules_pages),
+      cmocka_unit_test(test_explain_knows_every_rule),
+      cmocka_unit_test(test_exit_codes),
+      cmocka_unit_test(test_notes),
+      cmocka_unit_test(test_standard_input),
+      cmocka_unit_test(test_several_files),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_output_file),
+  };
+  return cmocka_run_group_tests_name("commands", tests, make_folder, remove_folder);
+}

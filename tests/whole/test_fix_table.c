@@ -1,0 +1,107 @@
+/* Runs tests/table/fixes.txt: which fixes a log gets, and which not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/table.h"
+#include "tests/support/job/job_sample.h"
+
+enum { COMPLAINT_BYTES = 512 };
+
+static const struct wo_report_fix *fix_of(const struct wo_report *report, struct wo_view id) {
+  for (size_t i = 0; i < report->finding_count; i++) {
+    for (size_t k = 0; k < report->findings[i].fix_count; k++) {
+      if (wo_view_equal(report->findings[i].fixes[k].id, id)) return &report->findings[i].fixes[k];
+    }
+  }
+  return NULL;
+}
+
+/* The new value as it is pasted ends the spelled line, quotes and commas aside. */
+static bool has_change(const struct wo_report_fix *fix, struct wo_view wanted) {
+  const struct wo_view knob = wo_view_cut(&wanted, '=');
+  for (size_t i = 0; i < fix->change_count; i++) {
+    const struct wo_value *const to = &fix->changes[i].to;
+    char text[64] = "";
+    if (!wo_view_equal(fix->changes[i].knob, knob)) continue;
+    if (to->unit == WO_UNIT_NUMBER) snprintf(text, sizeof text, "%g", to->number.mid);
+    if (to->unit == WO_UNIT_BOOL) snprintf(text, sizeof text, "%s", to->truth == WO_TRUE ? "true" : "false");
+    if (to->unit == WO_UNIT_TEXT) snprintf(text, sizeof text, "%.*s", (int)to->text.len, to->text.ptr);
+    return wo_view_is(wanted, text);
+  }
+  return false;
+}
+
+static bool is_withheld(const struct wo_report *report, struct wo_view words) {
+  const struct wo_view bare = wo_view_sub(words, 1, words.len - 1);
+  char text[COMPLAINT_BYTES];
+  snprintf(text, sizeof text, "%.*s", (int)bare.len, bare.ptr);
+  for (size_t i = 0; i < report->finding_count; i++) {
+    for (size_t k = 0; k < report->findings[i].not_proposed_count; k++) {
+      if (wo_view_has(report->findings[i].not_proposed[k], text)) return true;
+    }
+  }
+  return false;
+}
+
+static bool holds(const struct wo_report *report, struct wo_view line) {
+  const struct wo_view verb = wo_view_cut(&line, ' ');
+  const struct wo_view id = wo_view_cut(&line, ' ');
+  const struct wo_report_fix *const fix = fix_of(report, id);
+  if (wo_view_is(verb, "silent")) return fix == NULL;
+  if (wo_view_is(verb, "withholds")) return fix == NULL && line.len > 2 && is_withheld(report, line);
+  if (!wo_view_is(verb, "offers") || fix == NULL) return false;
+  while (line.len > 0) {
+    if (!has_change(fix, wo_view_cut(&line, ' '))) return false;
+  }
+  return true;
+}
+
+static size_t check_case(const struct wo_pack *pack, const struct wo_table_case *item) {
+  static char log[64 * 1024];
+  struct sample_job sample;
+  struct wo_view rest = item->expect;
+  size_t failed = 0;
+  snprintf(log, sizeof log, "%.*s", (int)item->log.len, item->log.ptr);
+  sample_log(&sample, pack, log);
+  while (rest.len > 0) {
+    const struct wo_view line = wo_view_trim(wo_view_cut(&rest, '\n'));
+    if (line.len == 0 || line.ptr[0] == '#') continue;
+    const struct wo_view id = wo_view_sub(line, wo_view_find_char(line, ' ', 0) + 1, line.len);
+    struct wo_view name = id;
+    name = wo_view_cut(&name, ' ');
+    if (!wo_pack_fix(pack, name)) fail_msg("line %llu: no fix %.*s", (unsigned long long)item->line, (int)name.len, name.ptr);
+    if (holds(sample.report, line)) continue;
+    print_error("fixes.txt:%llu: %.*s: not so: %.*s\n", (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
+                (int)line.len, line.ptr);
+    for (size_t i = 0; i < sample.report->finding_count; i++) {
+      const struct wo_report_finding *const finding = &sample.report->findings[i];
+      print_error("  %.*s:", (int)finding->cause->id.len, finding->cause->id.ptr);
+      for (size_t k = 0; k < finding->fix_count; k++)
+        print_error(" %.*s", (int)finding->fixes[k].id.len, finding->fixes[k].id.ptr);
+      print_error("\n");
+    }
+    failed++;
+  }
+  sample_done(&sample);
+  return failed;
+}
+
+static void test_table(void **state) {
+  struct wo_table table;
+  char complaint[COMPLAINT_BYTES];
+  size_t failed = 0;
+  if (!wo_table_read(WO_SOURCE_DIR "/tests/table/fixes.txt", &table, complaint, sizeof complaint)) fail_msg("%s", complaint);
+  for (size_t i = 0; i < table.count; i++) failed += check_case(*state, &table.items[i]);
+  assert_true(table.count >= 30);
+  wo_table_done(&table);
+  assert_int_equal(failed, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+  return cmocka_run_group_tests_name("fix table", tests, sample_load_all, sample_unload);
+}
