@@ -141,7 +141,9 @@ struct wo_knob {
 
 /* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
 struct wo_phase_hint {
-  struct wo_view phase;         /* or "attention", "logits" for the nature of the innermost frames */
+  struct wo_view phase;         /* its id */
+  struct wo_view fact;          /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
+  bool is_innermost;            /* of a fact: only the innermost frames count */
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
 };
