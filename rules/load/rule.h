@@ -284,4 +284,8 @@ typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
  * fixes that no cause proposes. Returns the number of complaints. */
 size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
 
+/* Complains of ids and marks that the program knows (rules/language/known_ids.def, parsers/event/marks.def) and that no rule of the
+ * pack has: for packs with all built-in rules. */
+size_t wo_pack_check_known(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
+
 #endif
