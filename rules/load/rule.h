@@ -226,7 +226,7 @@ struct wo_tree;
 
 /* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
 struct wo_rule_file {
-  const char *name; /* for messages: "causes/fragmentation.json" */
+  const char *name; /* for messages: "causes/fragmentation/fragmentation.json" */
   const char *data;
   size_t size;
   bool is_user;               /* from --rules: may replace a rule without a complaint */
@@ -249,7 +249,8 @@ const struct wo_prefilter_tables *wo_rule_prefilter(void);
 enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
                             struct wo_err *err);
 
-/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in name order, which adds and overrides. */
+/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in the order of their paths, which adds and
+ * overrides. */
 enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
 
 /* Frees a pack; NULL allowed; returns NULL. */
