@@ -7,7 +7,7 @@
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/clean.h"
 
 enum { PATH_BYTES = 1024 };

@@ -104,7 +104,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   count_entries(maker);
   choose_torch(maker);
   const enum wo_status status = choose_settings(maker);
-  const bool needs_gpu = maker->args->has_gpu && !wo_holdings_lack(maker->recording, maker->trace);
+  const bool needs_gpu = maker->args->has_gpu && !wo_trace_lack(maker->recording, maker->trace);
   return status == WO_OK && needs_gpu ? look_at_gpu(maker) : status;
 }
 
@@ -247,7 +247,7 @@ static enum wo_status conclude(struct maker *maker) {
 /* The order of steps; each needs only what those before it left in the report. */
 static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  const char *const lack = wo_holdings_lack(maker->recording, maker->trace);
+  const char *const lack = wo_trace_lack(maker->recording, maker->trace);
   if (lack) return make_state(maker, lack);
   enum wo_status status = prepare(maker);
   if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return hold_up(maker);

@@ -9,7 +9,7 @@
 #include "cuda_replay/device/device_model.h"
 #include "cuda_replay/whatif/steady_pattern.h"
 #include "cuda_replay/whatif/steady.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 
 /* From an empty allocator, with what is known of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {

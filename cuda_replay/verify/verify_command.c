@@ -4,9 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/verify/reconstruct.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "parsers/base/clean.h"
 
@@ -117,7 +116,7 @@ static void tell_lack(const struct call *call, struct wo_view path, const struct
 
 static enum wo_status add_subjects(struct call *call, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
   for (size_t i = 0; i < recording->traces.count; i++) {
-    const char *const lack = wo_holdings_lack(recording, &recording->traces.items[i]);
+    const char *const lack = wo_trace_lack(recording, &recording->traces.items[i]);
     if (lack) tell_lack(call, path, &recording->traces.items[i], lack);
     if (lack || recording->traces.items[i].entries.count == 0) continue;
     if (call->subject_count == SUBJECTS_MAX)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/number.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cuda_replay/command/replay_make.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/layered_program.h"
 #include "tests/support/replay/trace_sample.h"

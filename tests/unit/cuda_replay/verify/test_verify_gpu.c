@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuda_replay/whatif/device_hooks.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "tests/support/failing_alloc.h"
