@@ -212,6 +212,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
 static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answer *answer) {
   struct wo_verify verify;
   struct wo_err err = {0};
+  const struct wo_gpu_place gpu = wo_replay_args_gpu(&call->args);
   const struct wo_verify_request request = {.job = call->wanted->job,
                                             .subjects = call->subjects,
                                             .subject_count = call->refusal.message[0] == '\0' ? call->subject_count : 0,
@@ -219,7 +220,8 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
                                             .accepts_reconstructed = call->accepts_reconstructed,
                                             .lacks_activations = call->lacks_activations,
                                             .refusal = wo_view_of(call->refusal.message),
-                                            .gpu = call->args.has_gpu ? &call->args : NULL};
+                                            .gpu = call->args.has_gpu ? &gpu : NULL,
+                                            .has_times = !call->args.no_times};
   if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(call, (struct wo_view){0}, &err);
   if (call->wanted->is_json) {
     wo_verify_json(&verify, call->out);

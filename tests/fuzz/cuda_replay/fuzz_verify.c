@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/verify/reconstruct.h"
 #include "cuda_replay/verify/verify.h"
