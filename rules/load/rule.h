@@ -82,7 +82,7 @@ struct wo_cause {
 };
 
 /* One changed knob of a fix. */
-struct wo_change {
+struct wo_knob_change {
   struct wo_view knob;
   const struct wo_expr *to;   /* new value; unit of the knob */
   const struct wo_expr *when; /* NULL = always */
@@ -99,7 +99,7 @@ struct wo_fix {
   const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
   const struct wo_clause *conflicts;     /* any true: not proposed, say = why */
   size_t conflict_count;
-  const struct wo_change *changes;
+  const struct wo_knob_change *changes;
   size_t change_count;
   const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
   const struct wo_expr *saves_hi;
@@ -270,7 +270,8 @@ const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 
-/* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there has. */
+/* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there
+ * has. */
 size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
 
 /* The names of families, in the order of docs/rules.md; NULL behind the last one. */
