@@ -4,6 +4,7 @@
  * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
  * packs that cannot be read by that of an error. */
 #include "analyzer/command/command.h"
+#include "rules/check/rule_check.h"
 
 /* ---- list ---- */
 

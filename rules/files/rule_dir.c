@@ -1,5 +1,5 @@
 /* A file that cannot be read ends the reading, because half of somebody's rules would be worse than none. */
-#include "rules/load/rule_dir.h"
+#include "rules/files/rule_dir.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -12,6 +12,7 @@
 #include "parsers/base/input.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
+#include "parsers/base/view.h"
 
 /* Folders within folders, and files in all: protect from a wrong folder, such as a home directory,
  * and from links that lead in a circle (stat follows them). */

@@ -3,7 +3,7 @@
  * cJSON does the parsing, and a table (tree.h) is made of what it gives; this file does what cJSON leaves out. It checks before
  * parsing what cJSON would let pass, and finds out after parsing where a value stands, for messages only. A tree that was
  * compiled in has no text: its messages name the file and no line. */
-#include "rules/load/rule_json.h"
+#include "rules/files/rule_json.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "parsers/base/limits.h"
+#include "parsers/base/number.h"
 #include "parsers/base/vec.h"
-#include "rules/load/rule_comments.h"
+#include "rules/files/rule_comments.h"
 
 /* Nesting of a rule file. Rules need far less; cJSON and the making of the table recurse this far, and
  * cJSON's own limit would allow a stack many times as tall. */
@@ -86,7 +87,7 @@ static bool next_value(struct walk *walk) {
 
 /* Fills the error (message NULL: only its place) for a byte of the text, counting lines up to it.
  * Counting from the start each time is quadratic over many errors, but a load ends with its first. */
-static enum wo_status fail_at(const struct wo_json *json, size_t offset, enum wo_status code, const char *message,
+static enum wo_status fail_at(const struct wo_rule_json *json, size_t offset, enum wo_status code, const char *message,
                               struct wo_err *err) {
   assert(offset <= json->text.len);
   uint64_t line = 1;
@@ -110,7 +111,7 @@ static bool is_nul_escape(struct wo_view text, size_t at) {
 /* Refuses a string that writes a NUL. Counts its line ends, which proper JSON has none of but cJSON
  * accepts. Behind a backslash two bytes are passed over, so that the second of "\\\\" starts
  * nothing. */
-static enum wo_status scan_string(const struct wo_json *json, size_t start, size_t end, uint64_t *line, struct wo_err *err) {
+static enum wo_status scan_string(const struct wo_rule_json *json, size_t start, size_t end, uint64_t *line, struct wo_err *err) {
   assert(start <= end && end <= json->text.len);
   const struct wo_view text = wo_view_sub(json->text, 0, end);
   for (size_t i = wo_view_find_char(text, '\n', start); i != WO_NOT_FOUND; i = wo_view_find_char(text, '\n', i + 1)) ++*line;
@@ -123,7 +124,7 @@ static enum wo_status scan_string(const struct wo_json *json, size_t start, size
 /* Refuses what cJSON would accept without telling: NUL bytes and deep nesting. Notes the lines of
  * the rule objects, which become the places of rules: cheaper to count here, once, than to search
  * for each rule later. */
-static enum wo_status scan(struct wo_json *json, struct wo_err *err) {
+static enum wo_status scan(struct wo_rule_json *json, struct wo_err *err) {
   const struct wo_view text = json->text;
   const size_t nul = wo_view_find_char(text, '\0', 0);
   if (nul != WO_NOT_FOUND) return fail_at(json, nul, WO_E_SYNTAX, "NUL character", err);
@@ -155,7 +156,7 @@ static enum wo_status scan(struct wo_json *json, struct wo_err *err) {
 /* ---- public ----------------------------------------------------------------------------------------------------------- */
 
 /* Parses the text of a file that holds no surprises. */
-static enum wo_status parse_text(struct wo_json *json, const char *text, struct wo_err *err) {
+static enum wo_status parse_text(struct wo_rule_json *json, const char *text, struct wo_err *err) {
   const char *end = text;
   cJSON *const root = cJSON_ParseWithLengthOpts(text, json->text.len + 1, &end, true);
   if (root == NULL) {
@@ -174,9 +175,9 @@ static enum wo_status parse_text(struct wo_json *json, const char *text, struct 
 /* The NUL behind the copy is part of what cJSON is given, so that it refuses anything after the
  * value. The copy exists because comments are blanked in place, and because places are looked up in
  * it for as long as the file is being read. */
-enum wo_status wo_json_parse(const struct wo_rule_file *file, struct wo_json *ret_json, struct wo_err *err) {
+enum wo_status wo_rule_json_parse(const struct wo_rule_file *file, struct wo_rule_json *ret_json, struct wo_err *err) {
   assert(file != NULL && ret_json != NULL && (file->data != NULL || file->size == 0));
-  *ret_json = (struct wo_json){.name = file->name, .root = file->tree};
+  *ret_json = (struct wo_rule_json){.name = file->name, .root = file->tree};
   if (file->tree != NULL) return WO_OK;
   if (file->size > WO_LIMIT_RULE_FILE_BYTES) {
     wo_err_set(err, WO_E_LIMIT, "rule file is larger than %zu bytes", WO_LIMIT_RULE_FILE_BYTES);
@@ -194,12 +195,12 @@ enum wo_status wo_json_parse(const struct wo_rule_file *file, struct wo_json *re
   return parse_text(ret_json, copy, err);
 }
 
-void wo_json_done(struct wo_json *json) {
+void wo_rule_json_done(struct wo_rule_json *json) {
   if (json == NULL) return;
   free(json->owned_root);
   free((void *)(uintptr_t)json->text.ptr);
   WO_VEC_DONE(&json->lines);
-  *json = (struct wo_json){0};
+  *json = (struct wo_rule_json){0};
 }
 
 /* The bytes of text that one written character (or escape) at the front of a string stands for;
@@ -234,8 +235,8 @@ static size_t place_in_string(struct wo_view text, size_t start, uint32_t column
 
 /* Walks nodes and text side by side; the key of a value is the last one before it. A tree without
  * text finds nothing, and the error then names the file alone. */
-void wo_json_place(const struct wo_json *json, const struct wo_tree *node, enum wo_json_part part, uint32_t text_column,
-                   struct wo_err *err) {
+void wo_rule_json_place(const struct wo_rule_json *json, const struct wo_tree *node, enum wo_rule_part part, uint32_t text_column,
+                        struct wo_err *err) {
   assert(json != NULL && json->root != NULL && node != NULL);
   struct walk walk = {.text = json->text, .key = WO_NOT_FOUND};
   /* A byte order mark is no value. */
@@ -246,8 +247,8 @@ void wo_json_place(const struct wo_json *json, const struct wo_tree *node, enum 
     wo_err_place(err, json->name, 0, 0, 0);
     return;
   }
-  size_t offset = part == WO_JSON_KEY && walk.key != WO_NOT_FOUND ? walk.key : walk.value;
-  if (part == WO_JSON_VALUE && text_column > 0 && json->text.ptr[offset] == '"') {
+  size_t offset = part == WO_RULE_KEY && walk.key != WO_NOT_FOUND ? walk.key : walk.value;
+  if (part == WO_RULE_VALUE && text_column > 0 && json->text.ptr[offset] == '"') {
     offset = place_in_string(json->text, offset, text_column);
   }
   fail_at(json, offset, WO_OK, NULL, err);

@@ -2,7 +2,8 @@
 #ifndef WO_RULE_DIR_H
 #define WO_RULE_DIR_H
 
-#include "rules/load/rule.h"
+#include "parsers/base/status.h"
+#include "rules/files/rule_file.h"
 
 /* Files that are about to be loaded. Zeroed: none. */
 struct wo_rule_files {

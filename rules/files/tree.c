@@ -1,5 +1,5 @@
 /* From cJSON's trees to tables. */
-#include "rules/load/tree.h"
+#include "rules/files/tree.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>

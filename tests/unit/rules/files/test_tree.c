@@ -1,5 +1,5 @@
 /* JSON as tables: every value comes back, in the order of the text, wherever the table lies. */
-#include "rules/load/tree.h"
+#include "rules/files/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
