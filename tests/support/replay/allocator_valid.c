@@ -1,4 +1,6 @@
-/* The invariants of the model: everything that two places know, recounted. For tests. */
+/* The invariants of the model: everything that two places know, recounted. */
+#include "tests/support/replay/allocator_valid.h"
+
 #include "cuda_replay/allocator/allocator_internal.h"
 
 /* What a walk over all chains adds up. */
@@ -201,4 +203,14 @@ bool wo_allocator_is_valid(const struct wo_allocator *a, const char **ret_why) {
   if (why == NULL) why = check_stats(a, &tally);
   if (ret_why != NULL) *ret_why = why;
   return why == NULL;
+}
+
+/* ---- One block from outside ---- */
+
+uint64_t wo_allocator_address(const struct wo_allocator *a, wo_block_id block) {
+  return wo__block(a, block)->address;
+}
+
+uint64_t wo_allocator_block_bytes(const struct wo_allocator *a, wo_block_id block) {
+  return wo__block(a, block)->size_bytes;
 }

@@ -1,5 +1,5 @@
 /* Opens the recordings, or reconstructs one, runs the proof and writes it. See verify_command.h. */
-#include "cuda_replay/verify/verify_command.h"
+#include "cuda_replay/command/verify_command.h"
 
 #include <assert.h>
 #include <stdlib.h>
