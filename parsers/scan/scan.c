@@ -292,7 +292,7 @@ void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower) {
     if (!followed->state) scan->store->is_out_of_memory = true;
     return followed->state;
   }
-  assert(!"a format that asks for a follower names it");
+  assert(false && "a format that asks for a follower names it");
   return NULL;
 }
 

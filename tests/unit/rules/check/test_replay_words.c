@@ -32,7 +32,7 @@ static void test_words_are_read(void **state) {
   (void)state;
   for (size_t i = 0; i < WORDS; i++) {
     char text[128];
-    struct wo_replay_args change;
+    struct wo_change change;
     struct wo_err err = {0};
     snprintf(text, sizeof text, "%s%s", words[i], value_of(words[i]));
     const struct wo_view view = wo_view_of(text);
