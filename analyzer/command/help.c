@@ -101,9 +101,13 @@ static void add_head(const struct wo_option *option, struct wo_text *out) {
   if (option->letter != 0) wo_text_add(out, "\\fB\\-%c\\fR, ", option->letter);
   wo_text_add(out, "\\fB\\-\\-");
   add_escaped(option->name, out);
-  wo_text_add(out, "\\fR%s\\fI", option->value && !option->without ? " " : "");
-  add_escaped(option->value ? option->value : "", out);
-  wo_text_add(out, "\\fR\n");
+  wo_text_add(out, "\\fR");
+  if (option->value) {
+    wo_text_add(out, "%s\\fI", option->without ? "" : " ");
+    add_escaped(option->value, out);
+    wo_text_add(out, "\\fR");
+  }
+  wo_text_add(out, "\n");
 }
 
 /* One sentence, which ends with the choices where neither the head nor the text has them. */
