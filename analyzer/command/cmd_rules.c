@@ -4,6 +4,7 @@
  * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
  * packs that cannot be read by that of an error. */
 #include "analyzer/command/commands.h"
+#include "rules/check/rule_check.h"
 
 /* ---- list ---- */
 
@@ -166,7 +167,8 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
  * without faults. */
 static enum wo_exit check_rules(const struct wo_call *call, const struct wo_pack *pack) {
   struct wo_text *const out = call->out;
-  const size_t complaints = wo_pack_check(pack, add_complaint, out) + check_ties(pack, out);
+  const size_t complaints =
+      wo_pack_check(pack, add_complaint, out) + wo_pack_check_known(pack, add_complaint, out) + check_ties(pack, out);
   wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
               pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
   return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;

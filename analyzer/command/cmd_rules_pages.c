@@ -5,6 +5,7 @@
 
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
+#include "rules/check/rule_check.h"
 
 enum { PATH_BYTES = 4096, ID_BYTES_MAX = 128 };
 

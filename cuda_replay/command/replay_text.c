@@ -28,18 +28,8 @@ void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
   if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
 }
 
-/* A line that failed to grow is cut; the output says so as a whole. */
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
-  struct wo_view rest = {w->line.ptr, w->line.len};
-  const size_t width = w->style.width;
-  assert(indent + 2 < width && hanging + 2 < width);
-  for (size_t margin = indent; rest.len > 0; margin = hanging) {
-    wo_text_repeat(w->out, ' ', margin);
-    wo_text_add_view(w->out, wo_text_take_line(&rest, width - margin));
-    wo_text_add(w->out, "\n");
-  }
-  if (w->line.is_failed) w->out->is_failed = true;
-  w->line.len = 0;
+  wo_text_end_line(&w->line, indent, hanging, w->style.width, w->out);
 }
 
 /* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
@@ -76,8 +66,7 @@ void wo__replay_settings(const struct wo_replay_report *report, const struct wo_
   if (out->len == before) wo_text_add(out, "default");
 }
 
-/* Nothing out of a file reaches a terminal as it is. */
-static void add_clean(struct wo_text *out, struct wo_view raw) {
+void wo__replay_clean(struct wo_text *out, struct wo_view raw) {
   char text[NAME_BYTES];
   wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
 }
@@ -91,10 +80,10 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct w
   assert(index < w->report->recording->frames.count);
   const struct wo_frame *const frame = &w->report->recording->frames.items[index];
   if (wo_frame_origin(frame) != WO_FRAME_NATIVE) {
-    add_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
+    wo__replay_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
     wo_text_add(out, ":%" PRIu32 " ", frame->line);
   }
-  add_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
+  wo__replay_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
 }
 
 /* ---- First lines ---- */
@@ -272,7 +261,7 @@ static void write_difference(struct wo_replay_writer *w) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (rows[i].text[0] == '\0') continue;
     wo_text_add(&w->line, "%s: ", rows[i].head);
-    add_clean(&w->line, wo_view_of(rows[i].text));
+    wo__replay_clean(&w->line, wo_view_of(rows[i].text));
     wo__replay_put(w, 4, 6);
   }
 }

@@ -2,7 +2,7 @@
  *
  *   wo_embed FOLDER OUTPUT.c
  *
- * Every file goes in twice: as written, for linting and messages, and as a tree (rules/load/tree.h) without the parts that a
+ * Every file goes in twice: as written, for linting and messages, and as a tree (rules/files/tree.h) without the parts that a
  * diagnosis never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the
  * program's start. The output depends on the packs alone. Part of the build, not of the program. */
 #include <cjson/cJSON.h>
@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/load/rule_comments.h"
-#include "rules/load/rule_dir.h"
-#include "rules/load/tree.h"
+#include "rules/files/rule_comments.h"
+#include "rules/files/rule_dir.h"
+#include "rules/files/tree.h"
+#include "rules/load/rule.h"
 
 enum { LINE_BYTES = 100 };
 
@@ -306,7 +307,7 @@ int main(int argc, char **argv) {
   }
   embed->out = out;
   fprintf(out, "/* Written by rules/load/embed.c from the rule packs. */\n#include \"rules/load/embedded.h\"\n#include "
-               "\"rules/load/tree.h\"\n\n");
+               "\"rules/files/tree.h\"\n\n");
   struct wo_rule_files read = {0};
   bool is_done = read_packs(embed, argv[1], &read) && embed_files(embed, read.count) && write_prefilter(embed);
   write_tables(embed);

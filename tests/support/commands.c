@@ -3,7 +3,7 @@
 
 #include "analyzer/command/commands.h"
 #include "cuda_replay/record/record.h"
-#include "cuda_replay/verify/verify_command.h"
+#include "cuda_replay/command/verify_command.h"
 
 static const struct wo_command_entry entries[] = {
     {&wo_command_diagnose, NULL}, {&wo_command_budget, NULL},  {&wo_command_replay, NULL},  {&wo_command_verify, NULL},

@@ -10,6 +10,7 @@
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/replay/replay.h"
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/fuzz/require.h"
 #include "tests/support/replay/random_program.h"
 

@@ -9,7 +9,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 #include "cuda_replay/record/record.h"
-#include "cuda_replay/verify/verify_command.h"
+#include "cuda_replay/command/verify_command.h"
 #include "tests/support/commands.h"
 
 enum { ARGS_MAX = 16 };

@@ -1,0 +1,310 @@
+/* Opens the recordings, or reconstructs one, runs the proof and writes it. See verify_command.h. */
+#include "cuda_replay/command/verify_command.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "cuda_replay/verify/reconstruct.h"
+#include "cuda_replay/recording/open/trace_open.h"
+#include "cuda_replay/verify/verify.h"
+#include "parsers/base/command/message.h"
+
+/* The width of the largest jobs that people look at by hand. */
+enum { SUBJECTS_MAX = 256 };
+
+/* One run of the command. */
+struct run {
+  const struct wo_call *call;
+  const struct wo_verify_args *args;
+  const struct wo_diagnosed *job;
+  const struct wo_replay_hooks *hooks;
+  struct wo_scale_spec recorded_at;
+  struct wo_recording *recordings[WO_VERIFY_TRACES_MAX];
+  size_t recording_count;
+  struct wo_verify_subject subjects[SUBJECTS_MAX];
+  size_t subject_count;
+  bool lacks_activations;
+  struct wo_err refusal;
+  struct wo_text *out;
+};
+
+static enum wo_exit fail(const struct run *run, struct wo_view path, const struct wo_err *err) {
+  wo_message_error(run->call->errors, path, err);
+  return WO_EXIT_ERROR;
+}
+
+/* ---- Options ---- */
+
+/* "micro_batch=4": recorded at 4, and the log tells the job's own (0 here); "micro_batch=4:8" tells it. */
+static enum wo_status read_recorded_size(struct wo_view item, struct wo_scale_spec *sizes, struct wo_err *err) {
+  struct wo_scale_spec spec;
+  char pair[128];
+  struct wo_view value = item;
+  wo_view_cut(&value, '=');
+  const bool has_own = wo_view_has(value, ":");
+  const int length =
+      snprintf(pair, sizeof pair, "%.*s%s%.*s", (int)(item.len < 40 ? item.len : 40), item.len > 0 ? item.ptr : "",
+               has_own ? "" : ":", has_own ? 0 : (int)(value.len < 40 ? value.len : 40), value.len > 0 ? value.ptr : "");
+  struct wo_err reason = {0};
+  const enum wo_status status = wo_scale_parse((struct wo_view){pair, (size_t)length}, &spec, &reason);
+  if (status != WO_OK) return wo_err_set(err, status, "--recorded-at: %.200s", reason.message);
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    if (spec.axes[axis].from == 0) continue;
+    if (!has_own) spec.axes[axis].to = 0;
+    sizes->axes[axis] = spec.axes[axis];
+  }
+  return WO_OK;
+}
+
+static enum wo_status read_recorded_at(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+  struct wo_verify_args *const args = target;
+  struct wo_scale_spec sizes = args->recorded_at;
+  (void)option;
+  do {
+    const enum wo_status status = read_recorded_size(wo_view_trim(wo_view_cut(&value, ',')), &sizes, err);
+    if (status != WO_OK) return status;
+  } while (value.len > 0);
+  args->recorded_at = sizes;
+  return WO_OK;
+}
+
+static enum wo_status read_trace(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+  struct wo_verify_args *const args = target;
+  (void)option;
+  if (value.len == 0) return wo_err_set(err, WO_E_USAGE, "--trace wants a recording");
+  if (args->trace_count == WO_VERIFY_TRACES_MAX)
+    return wo_err_set(err, WO_E_USAGE, "--trace can be given %d times at the most", WO_VERIFY_TRACES_MAX);
+  args->traces[args->trace_count++] = value;
+  return WO_OK;
+}
+
+static const struct wo_option options[] = {
+    WO_OPTION("trace", "TRACE",
+              "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without one a pattern is\nreconstructed "
+              "from the log's figures: no proof",
+              WO_TO_READER(read_trace), .wants = "a recording"),
+    WO_OPTION("recorded-at", "SIZES",
+              "the recording is of a run with other sizes, which went\nthrough: micro_batch=2,seq_len=512",
+              WO_TO_READER(read_recorded_at), .wants = "sizes, such as micro_batch=2,seq_len=512"),
+    WO_OPTION("accept-reconstructed", NULL, "take a fix that fits the reconstructed pattern",
+              WO_TO_FLAG(struct wo_verify_args, accepts_reconstructed)),
+    WO_OPTION("capacity", "SIZE", "what PyTorch can have of the card; without it what the\nmessage or the recording shows",
+              WO_TO_READER(wo_replay_read_capacity), .wants = "a size, such as 79.1GiB"),
+    WO_OPTION("torch", "VERSION", "follow the rules of that version: 2.6", WO_TO_READER(wo_replay_read_torch),
+              .wants = "a version of torch from 1.13 on, such as 2.6"),
+    WO_OPTION("on", "model|gpu[:N]",
+              "where it runs: on the model alone (the default), or what\nfits there also on GPU N, which must confirm it",
+              WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
+    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_verify_args, replay.touches)),
+    WO_OPTION("reserve", "SIZE", "what stays free on the GPU beside the capacity", WO_TO_READER(wo_replay_read_reserve),
+              .wants = "a size, such as 1.5GiB"),
+    WO_OPTION("no-times", NULL, "leave out how long the GPU took", WO_TO_FLAG(struct wo_verify_args, replay.no_times)),
+    WO_OPTION(
+        "patch", NULL,
+        "the chosen fix as a unified diff of your own files, for\ngit apply or patch -p1; the report goes to standard error",
+        WO_TO_FLAG(struct wo_verify_args, is_patch)),
+    WO_OPTION("write", NULL, "with --patch: change the files as well", WO_TO_FLAG(struct wo_verify_args, is_write)),
+};
+
+const struct wo_command wo_command_verify = {
+    .name = "verify",
+    .summary = "diagnose a failed job and prove which of the proposed fixes fits",
+    .usage = "verify [OPTION...] LOG... [--trace TRACE...]",
+    .about = "Diagnoses a failed job and replays each proposed fix at the job's own capacity:\n"
+             "which of them fits, by what margin, at what cost. The largest micro-batch or\n"
+             "length that fits is searched; where no fix is enough alone, sets of two and\n"
+             "three are tried. Options stand for this command alone:\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .ending = "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
+              "usage, some input could not be read, or the GPU could not be had; 3 not proven:\n"
+              "only reconstructed, a margin below the uncertainty, the GPU does not confirm\n"
+              "it, or the patch is not the whole fix. --exit-zero turns 1 into 0\n",
+};
+
+/* Writing files is asked for twice, so that no slip does it. */
+enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_args *ret_args, struct wo_err *err) {
+  struct wo_verify_args args = {0};
+  if (call->word_count == 0) return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
+  enum wo_status status = wo_call_apply(call, &args, err);
+  if (status == WO_OK) status = wo_replay_args_check(&args.replay, err);
+  if (status != WO_OK) return status;
+  if (args.is_write && !args.is_patch)
+    return wo_err_set(err, WO_E_USAGE, "--write changes files: give --patch with it, to see how");
+  if (args.trace_count == 0 && (args.recorded_at.axes[0].from > 0 || args.recorded_at.axes[1].from > 0))
+    return wo_err_set(err, WO_E_USAGE, "--recorded-at tells the sizes of a recording: give it with --trace");
+  *ret_args = args;
+  return WO_OK;
+}
+
+/* Takes the sizes of the job itself from the log where the option does not give them. */
+static enum wo_status fill_recorded_at(struct run *run, struct wo_err *err) {
+  run->recorded_at = run->args->recorded_at;
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const double own = axis == WO_AXIS_MICRO_BATCH ? run->job->sizes.micro_batch : run->job->sizes.seq_len;
+    if (run->recorded_at.axes[axis].from == 0 || run->recorded_at.axes[axis].to > 0) continue;
+    if (!(own >= 1 && own <= 1e9))
+      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not tell the job's own %s: give both, as %s=%u:SIZE",
+                        wo_scale_axis_name(axis), wo_scale_axis_name(axis), run->recorded_at.axes[axis].from);
+    run->recorded_at.axes[axis].to = (uint32_t)own;
+  }
+  return WO_OK;
+}
+
+/* ---- Subjects ---- */
+
+/* What is missing and how to get it: one line for each device, since a rank's own card may be the one that lacks it. */
+static void tell_lack(const struct run *run, struct wo_view path, const struct wo_trace *trace, const char *lack) {
+  wo_message(run->call->errors, path,
+             "device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be replayed",
+             trace->device, lack);
+}
+
+static enum wo_status add_subjects(struct run *run, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
+  for (size_t i = 0; i < recording->traces.count; i++) {
+    const char *const lack = wo_trace_lack(recording, &recording->traces.items[i]);
+    if (lack) tell_lack(run, path, &recording->traces.items[i], lack);
+    if (lack || recording->traces.items[i].entries.count == 0) continue;
+    if (run->subject_count == SUBJECTS_MAX)
+      return wo_err_set(err, WO_E_LIMIT, "more than %d devices: give the recordings of fewer ranks", SUBJECTS_MAX);
+    const enum wo_status status =
+        wo_verify_subject_make(recording, &recording->traces.items[i], path, &run->job->sizes, run->args->replay.capacity_bytes,
+                               run->args->replay.torch, &run->subjects[run->subject_count], err);
+    if (status != WO_OK) return status;
+    run->subjects[run->subject_count++].recorded_at = run->recorded_at;
+  }
+  return WO_OK;
+}
+
+/* Every recording must be read and have a run: the one that is left out may be the rank that fails. One without a run is a
+ * result, and told in the report. */
+static bool open_traces(struct run *run) {
+  for (size_t i = 0; i < run->args->trace_count; i++) {
+    struct wo_recording *recording = NULL;
+    struct wo_err err = {0};
+    const size_t before = run->subject_count;
+    enum wo_status status = wo_trace_open(run->args->traces[i].ptr, &recording, &err);
+    if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+    if (status == WO_OK) status = add_subjects(run, recording, run->args->traces[i], &err);
+    if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
+      wo_err_set(
+          &run->refusal, WO_E_RANGE,
+          "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
+          "`whyoom record -- COMMAND`");
+    } else if (status == WO_OK && run->subject_count == before) {
+      status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: `whyoom record -- COMMAND` makes a recording");
+    }
+    if (status == WO_OK) continue;
+    if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));
+    fail(run, run->args->traces[i], &err);
+    return false;
+  }
+  return true;
+}
+
+/* A refusal is a result, and told in the report. */
+static bool reconstruct(struct run *run) {
+  struct wo_recording *recording = NULL;
+  struct wo_err err = {0};
+  enum wo_status status = wo_reconstruct(&run->job->sizes, &recording, &run->lacks_activations, &err);
+  if (status == WO_E_RANGE) {
+    run->refusal = err;
+    return true;
+  }
+  if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+  if (status == WO_OK) status = add_subjects(run, recording, (struct wo_view){0}, &err);
+  if (status != WO_OK) fail(run, (struct wo_view){0}, &err);
+  return status == WO_OK;
+}
+
+/* ---- The answer ---- */
+
+static enum wo_exit exit_of(const struct run *run, enum wo_verify_verdict verdict) {
+  switch (verdict) {
+  case WO_VERIFY_PROVEN:
+  case WO_VERIFY_ACCEPTED:
+    return WO_EXIT_FINE;
+  case WO_VERIFY_NONE_FITS:
+    return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
+  case WO_VERIFY_RECONSTRUCTED:
+  case WO_VERIFY_OPEN:
+  case WO_VERIFY_NOT_SHOWN:
+  case WO_VERIFY_NO_PATTERN:
+  case WO_VERIFY_NO_FAILURE:
+  case WO_VERIFY_UNCONFIRMED:
+  case WO_VERIFY_VERDICT_COUNT_:
+    break;
+  }
+  return WO_EXIT_NOT_PROVEN;
+}
+
+static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer *answer) {
+  for (size_t i = 0; i < verify->asked.job->proposal_count && answer->proofs; i++) {
+    const struct wo_verify_row *const row = wo_verify_row_of(verify, i);
+    answer->proofs[i] = (struct wo_proof){.is_tried = false};
+    if (!row || row->result.fit == WO_VERIFY_UNTRIED) continue;
+    answer->proofs[i] = (struct wo_proof){.is_tried = true,
+                                          .on = row->result.is_on_gpu ? "gpu" : "model",
+                                          .pattern = verify->asked.is_reconstructed ? "reconstructed" : "recorded",
+                                          .fits = row->result.fit == WO_VERIFY_YES,
+                                          .peak_reserved_bytes = (double)row->result.reserved_hi_bytes,
+                                          .margin_bytes = (double)row->result.margin_bytes};
+  }
+  if (!verify->chosen || verify->verdict == WO_VERIFY_NOT_SHOWN) return;
+  answer->choice_count = verify->chosen->choice_count;
+  for (size_t i = 0; i < answer->choice_count; i++) answer->choices[i] = verify->chosen->choices[i];
+}
+
+static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer) {
+  struct wo_verify verify;
+  struct wo_err err = {0};
+  struct wo_gpu_place gpu = wo_replay_args_gpu(&run->args->replay);
+  gpu.hooks = run->hooks;
+  const struct wo_verify_request request = {.job = run->job,
+                                            .subjects = run->subjects,
+                                            .subject_count = run->refusal.message[0] == '\0' ? run->subject_count : 0,
+                                            .is_reconstructed = run->args->trace_count == 0,
+                                            .accepts_reconstructed = run->args->accepts_reconstructed,
+                                            .lacks_activations = run->lacks_activations,
+                                            .refusal = wo_view_of(run->refusal.message),
+                                            .gpu = run->args->replay.has_gpu ? &gpu : NULL,
+                                            .has_times = !run->args->replay.no_times};
+  if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(run, (struct wo_view){0}, &err);
+  if (run->call->format == WO_OUT_JSON) {
+    wo_verify_json(&verify, run->out);
+  } else {
+    wo_verify_text(&verify, run->call->style, run->out);
+  }
+  fill_proofs(&verify, answer);
+  enum wo_exit code = exit_of(run, verify.verdict);
+  /* A GPU that was asked for and could not be had is no answer, as for a replay; what the model says is reported all the same. */
+  if (verify.gpu.error.code != WO_OK) code = fail(run, (struct wo_view){0}, &verify.gpu.error);
+  wo_verify_done(&verify);
+  return code;
+}
+
+static void close_all(struct run *run) {
+  for (size_t i = 0; i < run->subject_count; i++) wo_verify_subject_done(&run->subjects[i]);
+  for (size_t i = 0; i < run->recording_count; i++) wo_recording_free(run->recordings[i]);
+}
+
+enum wo_exit wo_run_verify(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_diagnosed *job,
+                           const struct wo_replay_hooks *hooks, struct wo_verify_answer *answer, struct wo_text *out) {
+  struct run *const run = calloc(1, sizeof *run);
+  struct wo_err err = {.code = WO_E_NOMEM};
+  assert(call && args && job && answer && out);
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (!run) {
+    wo_message_error(call->errors, (struct wo_view){0}, &err);
+    return code;
+  }
+  *run = (struct run){.call = call, .args = args, .job = job, .hooks = hooks, .out = out};
+  if (fill_recorded_at(run, &err) != WO_OK) {
+    fail(run, (struct wo_view){0}, &err);
+  } else if (!job->has_gpu_oom || (args->trace_count > 0 ? open_traces(run) : reconstruct(run))) {
+    code = answer_call(run, answer);
+  }
+  close_all(run);
+  free(run);
+  return code;
+}
