@@ -94,7 +94,7 @@ static void plot(struct call *call, const char *path, const struct wo_replay_rep
   if (call->plot_count++ > 0) {
     wo_err_set(&err, WO_E_USAGE, "--plot shows the first report only: give one recording, and --device");
     fail(call, path, &err);
-  } else if (!report->has_course) {
+  } else if (!report->has_memory) {
     wo_err_set(&err, WO_E_USAGE, "--plot: nothing was replayed, so there is nothing to draw");
     fail(call, path, &err);
   } else if (wo_replay_plot_file(report, call->args.plot.ptr, &err) != WO_OK) {
