@@ -78,7 +78,7 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   if (run->plot_count++ > 0) {
     wo_err_set(&err, WO_E_USAGE, "--plot shows the first report only: give one recording, and --device");
     fail(run, path, &err);
-  } else if (!report->has_course) {
+  } else if (!report->has_memory) {
     wo_err_set(&err, WO_E_USAGE, "--plot: nothing was replayed, so there is nothing to draw");
     fail(run, path, &err);
   } else if (wo_replay_plot_file(report, run->args.plot.ptr, &err) != WO_OK) {

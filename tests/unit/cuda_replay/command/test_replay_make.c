@@ -147,7 +147,7 @@ static void test_figures(void **state) {
   assert_false(report.has_warm); /* the recording begins empty, so there is no other start */
   assert_true(report.whatif.reserved_hi_bytes + wo_replay_margin(&report, &report.whatif) == report.capacity.bytes);
   assert_true(wo_replay_idle_pct(&report.baseline) > wo_replay_idle_pct(&report.whatif));
-  assert_true(report.has_course && report.attribution.total.block_bytes > 0);
+  assert_true(report.has_memory && report.attribution.total.block_bytes > 0);
   assert_true(report.operation_count > 5 * recording->traces.items[0].entries.count);
   wo_replay_report_done(&report);
   wo_recording_free(recording);
@@ -347,7 +347,8 @@ static void test_plot(void **state) {
   wo_text_done(&errors);
 }
 
-/* A look at a snapshot without a history is no failure; any question about it is not proven. Its picture has no course. */
+/* A look at a snapshot without a history is no failure; any question about it is not proven. Its picture has no time axis.
+ */
 static void test_state_only(void **state) {
   (void)state;
   static char held[] = RECORDINGS "state.jsonl";
