@@ -61,25 +61,16 @@ void wo_memory_over_time_done(struct wo_memory_over_time *memory) {
 
 /* ---- Runs ---- */
 
-/* The observers of the recorder, the device and the caller, called one after the other. */
-struct all {
-  struct wo_replay_observer step[3];
-  struct wo_allocator_observer event[2];
+/* The observers of the recorder and of the device. */
+struct both {
+  struct wo_replay_observer recorder, device;
 };
 
-/* The recorder comes first: what others do in their step cannot change what it saw. */
-static void on_all_steps(void *state, size_t request, const struct wo_allocator *allocator) {
-  const struct all *const all = state;
-  for (int i = 0; i < 3; i++) {
-    if (all->step[i].on_step) all->step[i].on_step(all->step[i].state, request, allocator);
-  }
-}
-
-static void on_all_events(void *state, const struct wo_allocator_event *event) {
-  const struct all *const all = state;
-  for (int i = 0; i < 2; i++) {
-    if (all->event[i].on_event) all->event[i].on_event(all->event[i].state, event);
-  }
+/* The recorder comes first: what the device does in its step cannot change what it saw. */
+static void on_both_steps(void *state, size_t request, const struct wo_allocator *allocator) {
+  const struct both *const both = state;
+  both->recorder.on_step(both->recorder.state, request, allocator);
+  if (both->device.on_step) both->device.on_step(both->device.state, request, allocator);
 }
 
 /* What the runs share. */
@@ -103,10 +94,9 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
     wo_memory_over_time_done(&memory);
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the course of the replay");
   }
-  struct all all = {.step = {wo_memory_recorder_steps(recorder), run->devices->on_step, options.on_step},
-                    .event = {wo_memory_recorder_events(recorder), options.on_event}};
-  options.on_step = (struct wo_replay_observer){.state = &all, .on_step = on_all_steps};
-  options.on_event = (struct wo_allocator_observer){.state = &all, .on_event = on_all_events};
+  struct both both = {wo_memory_recorder_steps(recorder), run->devices->on_step};
+  options.on_step = (struct wo_replay_observer){&both, on_both_steps};
+  options.on_event = wo_memory_recorder_events(recorder);
   const enum wo_status status = wo_replay_run(pattern, &options, &outcome, err);
   const enum wo_status finished = wo_memory_recorder_finish(recorder, &memory);
   if (status != WO_OK) {
@@ -119,19 +109,14 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
   return WO_OK;
 }
 
-/* Runs again up to `at`, quietly, and moves the segment map over. */
+/* Runs again up to `at`, and moves the segment map over. */
 static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_memory_over_time *memory,
                                struct wo_err *err) {
   struct wo_memory_over_time again = {0};
-  struct wo_replay_options options = *first->options;
-  struct recording_run second = *first;
   struct wo_alloc_pattern part = *first->pattern; /* shares its arrays */
   assert(at == WO_MAP_AT_START || at < part.requests.count);
   part.requests.count = at == WO_MAP_AT_START ? 0 : (size_t)at + 1;
-  options.on_event = (struct wo_allocator_observer){0};
-  options.on_step = (struct wo_replay_observer){0};
-  second.options = &options;
-  const enum wo_status status = run(&second, &part, at, &again, err);
+  const enum wo_status status = run(first, &part, at, &again, err);
   if (status != WO_OK) return status;
   memory->map = again.map;
   again.map = (struct wo_segment_map){0};
