@@ -125,8 +125,10 @@ static void read_traceback(struct wo_facts *facts) {
   set_text(facts, "oom.function", wo_event_text(traceback, WO_FIELD_INNER_FUNCTION), traceback->id);
   set_text(facts, "oom.user_file", wo_event_text(traceback, WO_FIELD_FRAME_FILE), traceback->id);
   if (frames.len == 0) return;
-  set_bool(facts, "oom.is_attention", wo_story_frames_show(facts->pack, frames, "attention"), traceback->id);
-  set_bool(facts, "oom.is_logits", wo_story_frames_show(facts->pack, frames, "logits"), traceback->id);
+  for (size_t i = 0; i < facts->pack->phase_count; i++) {
+    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
+    if (hint->is_innermost) set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
+  }
 }
 
 /* A failure in the first steps comes from sizes that are wrong from the start; one that comes late, from growth or from an odd
@@ -187,16 +189,6 @@ static void read_failure(struct wo_facts *facts) {
 
 /* ---- Frameworks ---- */
 
-/* Names that patterns give to inference engines, and what the ids of their patterns start with (rules/packs/patterns). */
-static bool is_engine(struct wo_view name) {
-  static const char *const engines[] = {
-      "vllm", "sglang", "tgi", "llama.cpp", "ollama", "inference engine", "cuda graph capture", "tensorrt"};
-  for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
-    if (wo_view_starts_nocase(name, engines[i])) return true;
-  }
-  return false;
-}
-
 /* Failures that only an inference engine can report. */
 static bool is_engine_kind(enum wo_kind kind) {
   return kind == WO_KIND_VLLM_KV || kind == WO_KIND_VLLM_STARTUP || kind == WO_KIND_SGLANG_KV || kind == WO_KIND_TGI_OOM ||
@@ -218,15 +210,13 @@ static void read_frameworks(struct wo_facts *facts) {
                      wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
-    if (!event->is_quoted && is_engine(event->pattern_id)) is_serving = true;
-    if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) continue;
-    const struct wo_view name = wo_event_text(event, WO_FIELD_NAME);
-    set_text(facts, "job.framework", name, event->id);
-    if (wo_view_is_nocase(name, "cuda graph capture") && failure && event->span.line >= failure->span.line - 1 &&
-        event->span.line <= failure->span.line + 1) {
+    if (event->is_quoted) continue;
+    const bool is_graph_capture = event->mark == WO_MARK_GRAPH_CAPTURE;
+    if (is_graph_capture || event->mark == WO_MARK_ENGINE) is_serving = true;
+    if (event->kind == WO_KIND_FRAMEWORK) set_text(facts, "job.framework", wo_event_text(event, WO_FIELD_NAME), event->id);
+    if (is_graph_capture && failure && event->span.line >= failure->span.line - 1 && event->span.line <= failure->span.line + 1) {
       is_capture = true;
     }
-    if (is_engine(name)) is_serving = true;
   }
   if (!failure || !is_memory(failure)) return;
   set_bool(facts, "oom.is_serving", is_serving && !is_training, failure->id);
@@ -483,7 +473,7 @@ static void read_summary(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *const event = &facts->job->events.items[i];
-    if (event->kind == WO_KIND_MEMORY_USE && wo_view_is(event->pattern_id, "memory-torch-summary")) last = event;
+    if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
   }
   if (last == NULL) return;
   set_field(facts, "summary.allocated_peak", WO_UNIT_BYTES, last, WO_FIELD_PEAK_BYTES);

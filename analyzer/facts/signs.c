@@ -16,18 +16,15 @@ static void set_event_text(struct wo_facts *facts, const char *name, struct wo_v
 /* What any frame of the failure's traceback shows, not only the innermost ones: the loop that keeps a graph is the user's own
  * frame, far out. */
 static void read_frames(struct wo_facts *facts) {
-  static const struct {
-    const char *fact;
-    const char *hint;
-  } rows[] = {
-      {"oom.is_graph_kept", "graph_kept"}, {"oom.is_checkpoint_read", "checkpoint_read"}, {"oom.is_ddp_setup", "ddp_setup"}};
   const struct wo_event *const traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
   if (traceback == NULL) return;
   const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
   if (frames.len == 0) return;
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const bool is_shown = wo_story_frames_hold(facts->pack, frames, rows[i].hint);
-    wo_facts_set(facts, rows[i].fact, wo_value_bool(is_shown ? WO_TRUE : WO_FALSE), traceback->id);
+  for (size_t i = 0; i < facts->pack->phase_count; i++) {
+    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
+    if (hint->fact.len == 0 || hint->is_innermost) continue;
+    const bool is_shown = wo_story_hint_shows(hint, frames);
+    wo_facts_set(facts, hint->fact.ptr, wo_value_bool(is_shown ? WO_TRUE : WO_FALSE), traceback->id);
   }
 }
 
@@ -50,15 +47,15 @@ static void read_recovered(struct wo_facts *facts) {
     set_event_field(facts, "recovered.tried", WO_UNIT_BYTES, largest, WO_FIELD_TRIED_BYTES);
 }
 
-/* Remarks are told by the pattern that found them: their kind is that of many others. */
+/* Remarks are told apart by their mark: their kind is that of many others. */
 static void read_remark(struct wo_facts *facts, const struct wo_event *event) {
-  if (wo_view_is(event->pattern_id, "jax-buffers")) {
+  if (event->mark == WO_MARK_XLA_BUFFERS) {
     set_event_field(facts, "xla.program", WO_UNIT_BYTES, event, WO_FIELD_TOTAL_BYTES);
     set_event_field(facts, "xla.parameters", WO_UNIT_BYTES, event, WO_FIELD_PARAMETER_BYTES);
     set_event_field(facts, "xla.temporary", WO_UNIT_BYTES, event, WO_FIELD_TEMP_BYTES);
-  } else if (wo_view_is(event->pattern_id, "torch-alloc-conf-ignored")) {
+  } else if (event->mark == WO_MARK_ALLOCATOR_REMARK) {
     set_event_text(facts, "alloc.remark", wo_event_text(event, WO_FIELD_MESSAGE), event);
-  } else if (wo_view_is(event->pattern_id, "pytest-run")) {
+  } else if (event->mark == WO_MARK_TEST_RUN) {
     wo_facts_set(facts, "job.is_test_run", wo_value_bool(WO_TRUE), event->id);
   }
 }
@@ -74,7 +71,7 @@ static void read_remarks(struct wo_facts *facts) {
 static bool has_import_above(const struct wo_job *job, const struct wo_event *line) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *const event = &job->events.items[i];
-    if (!wo_view_is(event->pattern_id, "python-import-torch")) continue;
+    if (event->mark != WO_MARK_TORCH_IMPORT) continue;
     if (event->span.file == line->span.file && event->span.line < line->span.line) return true;
   }
   return false;

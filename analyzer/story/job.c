@@ -8,6 +8,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 #include "parsers/base/clean.h"
+#include "parsers/formats/formats.h"
 
 static const char *const outcome_names[] = {
 #define WO_OUTCOME_NAME(code, name, text) [code] = name,
@@ -98,7 +99,7 @@ static void note_traces(struct wo_job *job, struct wo_job_input *row) {
   const uint32_t file = (uint32_t)(row - job->inputs);
   for (size_t i = job->events.count; i-- > 0 && job->events.items[i].span.file == file;) {
     const struct wo_event *const event = &job->events.items[i];
-    if (event->kind != WO_KIND_NOTE || !wo_view_starts(event->pattern_id, "smi-")) continue;
+    if (event->kind != WO_KIND_NOTE || event->mark < WO_MARK_SMI_DMON || event->mark > WO_MARK_SMI_OTHER) continue;
     const struct wo_view message = wo_event_text(event, WO_FIELD_MESSAGE);
     if (row->note_count == 0 || !wo_view_equal(row->notes[row->note_count - 1], message)) add_note(row, message);
   }
@@ -183,7 +184,7 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_s
                                           .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
                                           .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
                                           .host = wo_name_host(name)};
-  return wo_scan_new(job->patterns, &job->events, options, ret_scan);
+  return wo_scan_new(job->patterns, &wo_formats, &job->events, options, ret_scan);
 }
 
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {

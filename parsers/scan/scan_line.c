@@ -9,6 +9,7 @@
 struct match_context {
   struct wo_scan *scan;
   const struct wo_line *line;
+  const struct wo_format *format; /* the pattern's reader, or NULL */
 };
 
 /* Readers that took the line as part of what they read: they do not start again on it. */
@@ -17,7 +18,7 @@ struct takers {
   size_t count;
 };
 
-void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
+void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
   line->raw = raw;
   line->full = wo_clean_line(raw, scan->clean, WO_LIMIT_LINE_BYTES);
   line->prefix = wo_prefix_read(line->full);
@@ -87,7 +88,10 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   event->time_ns = line->prefix.time_ns;
   event->stamp = stamp_of(scan, line, kind);
   event->is_quoted = is_ignored || is_quoting(line->text);
-  if (pattern) event->pattern_id = pattern->id;
+  if (pattern) {
+    event->pattern_id = pattern->id;
+    event->mark = pattern->mark;
+  }
   if (event->text.len == line->full.len && start + length <= event->text.len) {
     event->match = wo_view_sub(event->text, start, start + length);
   }
@@ -96,6 +100,30 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
     scan->pending[scan->pending_count++] = event->id;
   }
   return event;
+}
+
+struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, size_t start, size_t length) {
+  return wo_scan_add_event(open->scan, open->line, open->pattern, kind, start, length);
+}
+
+struct wo_event *wo_open_add_match(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
+  return wo_open_add(open, kind, wo_match_start(match), wo_match_text(match).len);
+}
+
+struct wo_event *wo_open_add_filled(const struct wo_open *open, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add_match(open, open->pattern->kind, match);
+  if (event) wo_match_fill(match, open->pattern, open->store, event);
+  return event;
+}
+
+struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add_match(open, kind, match);
+  open->event = event ? event->id : WO_EVENT_NONE;
+  return event;
+}
+
+struct wo_event *wo_open_event(const struct wo_open *open) {
+  return wo_event_get(open->store, open->event);
 }
 
 void wo_open_append(struct wo_open *open, struct wo_view text) {
@@ -116,7 +144,8 @@ struct wo_view wo_open_message(const struct wo_open *open) {
 static void finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];
   open->first.prefix.host = wo_view_of(open->host);
-  if (open->format->finish) open->format->finish(scan, open);
+  open->line = &open->first;
+  if (open->format->finish) open->format->finish(open);
   scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
   scan->open_count--;
   memmove(open, open + 1, (scan->open_count - at) * sizeof *open);
@@ -129,42 +158,42 @@ void wo__scan_close_all(struct wo_scan *scan) {
   wo__scan_contexts(scan, &end);
 }
 
-/* Room for a message. There are as many slots as constructs that may be open, and the caller has made sure that one is free. */
-static char *take_slot(struct wo_scan *scan) {
-  for (size_t i = 0; i < WO_LIMIT_OPEN_READERS; i++) {
-    if (scan->slot_used[i]) continue;
-    scan->slot_used[i] = true;
-    return scan->messages + i * WO_LIMIT_MESSAGE_BYTES;
-  }
-  return NULL;
+/* Room for a message and a state. There are as many slots as constructs that may be open, and the caller has made sure that one
+ * is free. */
+static void take_slot(struct wo_scan *scan, struct wo_open *open) {
+  size_t slot = 0;
+  while (scan->slot_used[slot]) slot++;
+  assert(slot < WO_LIMIT_OPEN_READERS);
+  scan->slot_used[slot] = true;
+  open->message = scan->messages + slot * WO_LIMIT_MESSAGE_BYTES;
+  open->state = scan->states + slot * scan->state_bytes;
+  memset(open->state, 0, open->format->state_bytes);
 }
 
 uint32_t wo_scan_file(const struct wo_scan *scan) {
   return scan->options.file;
 }
 
-bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format) {
+bool wo_open_is_one_of_several(const struct wo_open *open) {
   size_t count = 0;
-  for (size_t i = 0; i < scan->open_count; i++) count += scan->open[i].format == format;
+  for (size_t i = 0; i < open->scan->open_count; i++) count += open->scan->open[i].format == open->format;
   return count > 1;
-}
-
-/* The part of text that fits, with a NUL behind it; buf is all zero. */
-static void keep_text(char *buf, size_t cap, struct wo_view text) {
-  const size_t len = text.len < cap - 1 ? text.len : cap - 1;
-  if (len > 0) memcpy(buf, text.ptr, len);
 }
 
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line) {
   if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
   struct wo_open *open = &scan->open[scan->open_count];
-  *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
-  open->message = take_slot(scan);
-  assert(open->message);
-  keep_text(open->source, sizeof open->source, line->prefix.source);
-  keep_text(open->host, sizeof open->host, line->prefix.host);
-  open->first = *line;
+  *open = (struct wo_open){.format = format,
+                           .pattern = pattern,
+                           .scan = scan,
+                           .store = scan->store,
+                           .line = line,
+                           .first = *line,
+                           .event = WO_EVENT_NONE};
+  take_slot(scan, open);
+  wo_view_copy(line->prefix.source, open->source, sizeof open->source);
+  wo_view_copy(line->prefix.host, open->host, sizeof open->host);
   open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
   open->first.prefix.source = (struct wo_view){0};
   open->first.prefix.host = (struct wo_view){0};
@@ -186,7 +215,8 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
     if (is_same_writer(open, line)) {
       open->lines++;
       open->first.prefix.host = wo_view_of(open->host);
-      const enum wo_more more = open->format->feed(scan, line, open);
+      open->line = line;
+      const enum wo_more more = open->format->feed(open);
       if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
       is_over = more != WO_MORE_YES;
     } else {
@@ -214,7 +244,7 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
-  const enum wo_more more = format->begin(scan, line, match, open);
+  const enum wo_more more = format->begin(open, match);
   assert(more != WO_MORE_YES || format->feed);
   if (more == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);
@@ -226,8 +256,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   const struct match_context *c = context;
   if (wo_match_start(match) >= c->line->own_end) return false;
   if (pattern->reader.len > 0) {
-    const struct wo_format *format = wo_format_find(pattern->reader);
-    if (format) begin_reader(c->scan, c->line, pattern, format, match);
+    if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
     return false;
   }
   struct wo_event *event =
@@ -241,14 +270,15 @@ bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
          scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
 }
 
+static void match_pattern(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, size_t index) {
+  struct match_context context = {.scan = scan, .line = line, .format = scan->readers[index]};
+  if (context.format && is_taken(takers, context.format)) return;
+  wo_pattern_match(scan->set, index, line->full, on_match, &context);
+}
+
 /* Files of numbers have no word to look for: their form is looked at where they begin. */
 static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  struct match_context context = {.scan = scan, .line = line};
-  for (size_t i = 0; i < scan->head_count; i++) {
-    const struct wo_pattern *pattern = wo_pattern_at(scan->set, scan->head[i]);
-    if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
-    wo_pattern_match(scan->set, scan->head[i], line->full, on_match, &context);
-  }
+  for (size_t i = 0; i < scan->head_count; i++) match_pattern(scan, line, takers, scan->head[i]);
 }
 
 /* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
@@ -260,14 +290,10 @@ static void match_patterns(struct wo_scan *scan, const struct wo_line *line, con
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
                            : wo_prefilter_mark(scan->prefilter, line->raw, scan->owners, scan->owner_words);
   if (found == 0) return;
-  struct match_context context = {.scan = scan, .line = line};
   for (size_t word = 0; word < scan->owner_words; word++) {
     for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
       const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
-      const struct wo_pattern *pattern = wo_pattern_at(scan->set, index);
-      if (wo__scan_is_flooded(scan, index)) continue;
-      if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
-      wo_pattern_match(scan->set, index, line->full, on_match, &context);
+      if (!wo__scan_is_flooded(scan, index)) match_pattern(scan, line, takers, index);
     }
   }
 }
@@ -284,7 +310,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   struct wo_line line;
   scan->line_start = start;
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
-  wo__scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
+  wo_scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);

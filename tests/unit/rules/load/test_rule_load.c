@@ -242,6 +242,9 @@ static const struct {
     {CAUSE "\"let\": {\"share\": \"1\"}, \"when\": \"shar > 1\"}", WO_E_UNKNOWN, 1, 48,
      "unknown name 'shar' (did you mean 'share'?)"},
     {CAUSE "\"when\": \"knwon(oom.tried)\"}", WO_E_UNKNOWN, 1, 25, "unknown function 'knwon' (did you mean 'known'?)"},
+    {"{\"pattern\": \"p\", \"mark\": \"engin\"}", WO_E_UNKNOWN, 1, 26, "unknown mark 'engin' (did you mean 'engine'?)"},
+    {"{\"phase\": \"p\", \"fact\": \"oom.tried\"}", WO_E_UNKNOWN, 1, 24, "'oom.tried' is no fact that is true or false"},
+    {"{\"phase\": \"p\", \"innermost\": true}", WO_E_SYNTAX, 1, 1, "'innermost' without 'fact'"},
     {"{\"pattern\": \"p\", \"kind\": \"cuda_om\"}", WO_E_UNKNOWN, 1, 26, "unknown kind 'cuda_om' (did you mean 'cuda_oom'?)"},
     {"[{\"knob\": \"batch\", \"unit\": \"number\", \"aliases\": [\"abcdefg\"]},\n" CAUSE "\"when\": \"config.bach > 1\"}]",
      WO_E_UNKNOWN, 2, 25, "unknown name 'config.bach' (did you mean 'config.batch'?)"},
@@ -445,6 +448,24 @@ static void test_embedded_packs_agree(void **state) {
   wo_pack_free(shortened);
 }
 
+/* Which of two findings with one score comes first depends on the order of the rules: a file that moves to another family must
+ * keep its place. */
+static void test_embedded_order_knows_no_families(void **state) {
+  (void)state;
+  size_t count = 0;
+  size_t in_families = 0;
+  const struct wo_rule_file *const files = wo_rule_embedded(WO_LOAD_ALL, &count);
+  for (size_t i = 1; i < count; i++) {
+    const char *const before = files[i - 1].name;
+    const char *const after = files[i].name;
+    const size_t top = strcspn(after, "/") + 1;
+    if (strncmp(before, after, top) != 0 || strchr(after, '/') == NULL) continue;
+    assert_true(strcmp(strrchr(before, '/'), strrchr(after, '/')) < 0);
+    in_families += strrchr(after, '/') >= after + top;
+  }
+  assert_true(in_families > 200);
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   const struct wo_rule_file file = file_of(good);
@@ -530,6 +551,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_a_pack),
       cmocka_unit_test(test_folder_adds_rules),
       cmocka_unit_test(test_embedded_packs_agree),
+      cmocka_unit_test(test_embedded_order_knows_no_families),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_out_of_memory_in_folder),
       cmocka_unit_test(test_late_rules_are_the_same),
