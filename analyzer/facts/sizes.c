@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/facts/model.h"
 #include "parsers/base/units.h"
 
@@ -312,7 +313,8 @@ static bool is_pytorch(struct wo_view kind) {
          wo_view_is(kind, "npu_oom");
 }
 
-void wo_sizes_find(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
+/* Works out the readings of the failure. */
+static void find_sizes(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
   const struct wo_value tried = wo_facts_get(facts, WO_VIEW("oom.tried"));
   *ret_sizes = (struct wo_sizes){.has_request = tried.is_known && tried.number.mid >= REQUEST_MIN_BYTES};
   if (!ret_sizes->has_request) return;
@@ -361,28 +363,29 @@ static void set_family(struct wo_facts *facts, const struct wo_sizes *sizes, siz
     const struct wo_size_reading *const reading = &sizes->readings[i];
     const bool is_shown = strcmp(preferred_family(facts), families[family].family) == 0;
     if (!wo_view_starts(reading->id, families[family].prefix) || !(reading->is_specific || is_shown)) continue;
-    wo_facts_set(facts, families[family].truth, wo_value_bool(WO_TRUE), evidence);
+    wo__set_bool(facts, families[family].truth, true, evidence);
     wo_facts_set(facts, families[family].text, wo_value_text(equation_of(facts, sizes, reading)), evidence);
     return;
   }
 }
 
-void wo_facts_read_sizes(struct wo_facts *facts) {
-  struct wo_sizes sizes;
-  wo_sizes_find(facts, &sizes);
-  if (!sizes.has_request || sizes.tried_count == 0) return;
+void wo__facts_sizes(struct wo_facts *facts) {
+  struct wo_sizes *const sizes = wo_arena_alloc(facts->arena, sizeof *sizes);
+  if (!sizes) return;
+  find_sizes(facts, sizes);
+  facts->sizes = sizes;
+  if (!sizes->has_request || sizes->tried_count == 0) return;
   const wo_event_id evidence = facts->job->story.failure;
-  wo_facts_set(facts, "size.readings", wo_value_exact(WO_UNIT_NUMBER, (double)sizes.match_count), evidence);
-  wo_facts_set(facts, "size.tried", wo_value_exact(WO_UNIT_NUMBER, (double)sizes.tried_count), evidence);
-  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) set_family(facts, &sizes, i, evidence);
-  if (sizes.logits_max_bytes > 0 && sizes.logits_max_bytes + SEGMENT_STEP < sizes.request.lo) {
-    wo_facts_set(facts, "size.is_logits", wo_value_bool(WO_FALSE), evidence);
+  wo__set_number(facts, "size.readings", (double)sizes->match_count, evidence);
+  wo__set_number(facts, "size.tried", (double)sizes->tried_count, evidence);
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) set_family(facts, sizes, i, evidence);
+  if (sizes->logits_max_bytes > 0 && sizes->logits_max_bytes + SEGMENT_STEP < sizes->request.lo) {
+    wo__set_bool(facts, "size.is_logits", false, evidence);
   }
-  if (sizes.reading_count == 0) return;
-  const struct wo_view equation = equation_of(facts, &sizes, &sizes.readings[0]);
-  const struct wo_view meaning = sizes.readings[0].meaning;
-  wo_facts_set(
-      facts, "size.reading",
-      wo_value_text(wo_arena_format(facts->arena, "%.*s: %.*s", (int)meaning.len, meaning.ptr, (int)equation.len, equation.ptr)),
-      evidence);
+  if (sizes->reading_count == 0) return;
+  const struct wo_view equation = equation_of(facts, sizes, &sizes->readings[0]);
+  const struct wo_view meaning = sizes->readings[0].meaning;
+  wo__set_text(facts, "size.reading",
+               wo_arena_format(facts->arena, "%.*s: %.*s", (int)meaning.len, meaning.ptr, (int)equation.len, equation.ptr),
+               evidence);
 }

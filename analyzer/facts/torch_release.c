@@ -3,7 +3,7 @@
  * A job's inputs may show several environments (the node's, a container's, one that was just installed). The failure's own words
  * rule some out; of what is left the version nearest above the failure counts, and where none stands there and they differ,
  * nothing is known. What a program or a list of its packages says beats what a script asked for. */
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "parsers/base/exchange/torch_version.h"
 
 /* No last release. */
@@ -85,8 +85,8 @@ static void set_release(struct wo_facts *facts, uint16_t first, uint16_t last, w
   wo_facts_set(facts, "job.torch_release", wo_value_number(WO_UNIT_NUMBER, number), evidence);
 }
 
-void wo_facts_read_torch(struct wo_facts *facts) {
-  const struct wo_event *const failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+void wo__facts_torch(struct wo_facts *facts) {
+  const struct wo_event *const failure = wo__failure_of(facts);
   const struct range range = read_wordings(facts, failure);
   const struct wo_event *event = choose(facts, failure, &range, false);
   uint16_t release = 0;

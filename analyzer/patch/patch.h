@@ -47,7 +47,7 @@ enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo
 /* Edits of the chosen fixes. Settings that stand in no file that can be changed are told in `notes`, one line each; a value that
  * a log shows and a script's variable gives is changed where that is set, for which the scripts are read. Lives in the arena.
  * WO_E_NOMEM. */
-enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
+enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_finding_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes);
 
@@ -60,7 +60,7 @@ enum wo_patch_result {
 /* All together: plan, read, change, diff to `out`, and with is_writing the files. The diff names files from the current folder,
  * or, when one lies elsewhere, all from the root, which is told in `errors` with how to apply it. What is not WHOLE is told in
  * errors; when it FAILED nothing was written, but for files that precede one that could not be given its name. */
-enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors);
 

@@ -31,7 +31,7 @@ static struct wo_view value_of(struct wo_view spelled, struct wo_view key) {
 }
 
 /* The value that the search settled on, where it is not the proposed one; accumulation grows by as much as the batch shrinks. */
-static bool find_number(const struct wo_report_change *change, const struct wo_report_fix *fix, const struct wo_choice *choice,
+static bool find_number(const struct wo_finding_change *change, const struct wo_finding_fix *fix, const struct wo_choice *choice,
                         char *buf, size_t cap) {
   double value = 0;
   if (wo_view_is(change->knob, "micro_batch")) value = choice->micro_batch;
@@ -45,21 +45,21 @@ static bool find_number(const struct wo_report_change *change, const struct wo_r
   return true;
 }
 
-static void note(struct planner *planner, const struct wo_report_change *change, const char *why) {
+static void note(struct planner *planner, const struct wo_finding_change *change, const char *why) {
   wo_text_add(planner->notes, "whyoom: ");
   wo_text_add_view(planner->notes, change->spelled);
   wo_text_add(planner->notes, ": %s\n", why);
 }
 
 /* A file that sets it, when the setting that counts is a log's: the script of the same key. */
-static const struct wo_event *find_place(const struct planner *planner, const struct wo_report_change *change) {
+static const struct wo_event *find_place(const struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   const struct wo_event *const event = wo_event_get(&job->events, change->where);
   return event && event->span.file < job->input_count && is_editable(&job->inputs[event->span.file]) ? event : NULL;
 }
 
 /* Settings of the environment go into the script that is submitted, where they are not set yet. */
-static enum wo_status add_line(struct planner *planner, const struct wo_report_change *change) {
+static enum wo_status add_line(struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   for (size_t i = 0; i < job->input_count; i++) {
     if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
@@ -72,8 +72,8 @@ static enum wo_status add_line(struct planner *planner, const struct wo_report_c
 
 /* The text to write: the number that the search settled on, else the proposed one. Empty when the line cannot be changed by
  * itself. */
-static struct wo_view new_value(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
-                                const struct wo_report_change *change, struct wo_view key) {
+static struct wo_view new_value(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
+                                const struct wo_finding_change *change, struct wo_view key) {
   char number[VALUE_BYTES];
   if (find_number(change, fix, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
   return value_of(change->spelled, key);
@@ -108,8 +108,8 @@ static enum wo_status add_variable(struct planner *planner, const struct wo_even
   return WO_OK;
 }
 
-static enum wo_status add_change(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
-                                 const struct wo_report_change *change) {
+static enum wo_status add_change(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
+                                 const struct wo_finding_change *change) {
   const struct wo_event *const event = find_place(planner, change);
   const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
   if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
@@ -135,19 +135,19 @@ static enum wo_status add_change(struct planner *planner, const struct wo_report
   return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
 }
 
-enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
+enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_finding_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes) {
   struct planner planner = {.report = report, .arena = arena, .notes = notes};
   planner.edits = wo_arena_array(arena, WO_PATCH_EDITS_MAX, sizeof *planner.edits);
   if (!planner.edits) return WO_E_NOMEM;
   for (size_t i = 0; i < choice_count; i++) {
-    const struct wo_report_fix *const fix = &fixes[choices[i].proposal];
+    const struct wo_finding_fix *const fix = &fixes[choices[i].proposal];
     for (size_t k = 0; k < fix->change_count; k++) {
       if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
     }
     for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
-      const struct wo_report_change told = {.spelled = fix->commands[k]};
+      const struct wo_finding_change told = {.spelled = fix->commands[k]};
       note(&planner, &told, "a change of the program, which is yours to make");
     }
   }

@@ -164,7 +164,7 @@ static bool run_files(struct file *files, size_t count, const struct wo_patch_ed
   return !is_writing || write_files(files, count, errors);
 }
 
-enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors) {
   struct wo_arena arena;

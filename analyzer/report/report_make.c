@@ -3,9 +3,8 @@
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/diagnosis/ladder.h"
-#include "analyzer/facts/monitors.h"
-#include "analyzer/facts/step_memory.h"
 #include "analyzer/facts/sizes.h"
+#include "analyzer/report/report.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
@@ -95,20 +94,11 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_room(diagnosis, memory);
 }
 
-/* Readings were worked out for the facts, and are again with all their parts. */
-static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
-  if (!sizes) return WO_E_NOMEM;
-  wo_sizes_find(diagnosis->facts, sizes);
-  if (sizes->has_request) report->request = sizes;
-  return WO_OK;
-}
-
-/* Steps up from a run that fits, which needs the monitors. */
+/* Steps up from a run that fits. */
 static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   struct wo_ladder *const ladder = wo_arena_alloc(diagnosis->arena, sizeof *ladder);
   if (!ladder) return WO_E_NOMEM;
-  if (wo_ladder_find(diagnosis, report, ladder)) report->ladder = ladder;
+  if (wo_ladder_find(diagnosis, ladder)) report->ladder = ladder;
   return WO_OK;
 }
 
@@ -235,24 +225,32 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   }
 }
 
-/* Findings come first, as the line to resubmit with is only worth showing beside a fix. Monitors were gathered for the facts, and
- * are again for the report's own list. */
+/* What the facts gathered of the job for themselves is the report's own list. */
+static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
+  report->monitors = facts->monitors;
+  report->monitor_count = facts->monitor_count;
+  report->processes = facts->processes;
+  report->process_count = facts->process_count;
+  report->steps = facts->steps;
+  report->step_row_count = facts->step_count;
+  report->ranks = facts->ranks;
+  report->rank_count = facts->rank_count;
+  if (facts->sizes->has_request) report->request = facts->sizes;
+}
+
+/* Findings come first, as the line to resubmit with is only worth showing beside a fix. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_facts facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
   if (status != WO_OK) return status;
   const struct wo_diagnosis diagnosis = {
       .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
-  status = wo_diagnose(&diagnosis, report);
+  take_rows(&facts, report);
+  status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
-  if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
-  if (status == WO_OK) status = wo_step_memory_make(job, &report->arena, &report->steps, &report->step_row_count);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
-  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
-  if (status == WO_OK) status = make_request(&diagnosis, report);
-  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);

@@ -87,7 +87,7 @@ static const struct wo_event *find_where(const struct wo_report *report) {
   const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
   if (event == NULL && story->outcome_evidence_count > 0) event = wo_event_get(&report->job->events, story->outcome_evidence[0]);
   if (event != NULL || report->finding_count == 0) return event;
-  const struct wo_report_finding *const finding = &report->findings[0];
+  const struct wo_finding *const finding = &report->findings[0];
   if (finding->for_count == 0 || finding->for_[0].evidence_count == 0) return NULL;
   return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
 }
@@ -139,7 +139,7 @@ static void write_no_finding(struct wo__writer *w) {
 }
 
 /* A finding below the first: as a section of its own. */
-static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   wo__end_line(w);
   wo__write_title(w, tag, finding);
   wo__put_paragraph(w, finding->summary);
@@ -155,7 +155,7 @@ static void write_diagnosis(struct wo__writer *w) {
     if (report->finding_count > 0) write_in_full(w, "note", &report->findings[0]);
     return;
   }
-  const struct wo_report_finding *const finding = &report->findings[0];
+  const struct wo_finding *const finding = &report->findings[0];
   assert(finding->cause != NULL);
   wo__write_title(w, w->story->outcome == WO_OUTCOME_SUCCESS ? "note" : "error", finding);
   if (w->where != NULL) {
@@ -179,7 +179,7 @@ static void write_diagnosis(struct wo__writer *w) {
 /* The other findings: a line each, or in full when asked for. */
 static void write_others(struct wo__writer *w) {
   for (size_t i = 1; i < w->report->finding_count; i++) {
-    const struct wo_report_finding *const finding = &w->report->findings[i];
+    const struct wo_finding *const finding = &w->report->findings[i];
     if (w->page.style.is_verbose) {
       write_in_full(w, finding->cause->is_failure ? "also" : "note", finding);
       continue;

@@ -79,8 +79,8 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event);
 void wo__write_quote(const struct wo__writer *w, const struct wo_event *event);
 
 /* Writes "tag[id]: title" with the confidence at the right margin / reasons, fixes and what was not proposed. */
-void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding);
-void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding);
+void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding);
+void wo__write_body(struct wo__writer *w, const struct wo_finding *finding);
 
 /* Writes "setting: micro_batch 4 (train.sbatch:24 --micro-batch-size) over 8 (config.yaml:3): a command line beats a file" for
  * each knob that places of different sorts set differently; all settings when verbose. */
@@ -93,7 +93,7 @@ bool wo__has_settings(const struct wo__writer *w);
 void wo__add_value(struct wo_text *text, const struct wo_value *value);
 
 /* Whether a trace is worth a line: a single look at the cards at the start of a log is none, and is told when asked for. */
-bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor);
+bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor);
 
 /* Writes what the traces show of each card, and of the processes. */
 void wo__write_monitors(struct wo__writer *w);

@@ -8,7 +8,7 @@
  *     fix 1  expandable segments on
  *            export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
  *
- * In: struct wo_report_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
+ * In: struct wo_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
  * page: broken, it could not be pasted. */
 #include <assert.h>
 #include <math.h>
@@ -190,7 +190,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 
 /* "error[fragmentation]: title                likely". The id in brackets is what `whyoom explain`
  * takes, as with a compiler's error code. */
-void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
   wo_text_add(wo__writer_start(w), "%s[", tag);
@@ -244,7 +244,7 @@ static void write_arguments(struct wo__writer *w, const char *label, const struc
 
 /* "# now 32, train.sbatch:14"; nothing when neither is known. The place is where to edit, which is
  * worth more than the value. */
-static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_report_change *change) {
+static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_finding_change *change) {
   const struct wo_event *const where = wo_event_get(w->events, change->where);
   if (!change->from.is_known && where == NULL) return;
   wo_text_add(text, "# now ");
@@ -254,7 +254,7 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
 }
 
 /* A changed setting, whole and on one line, so that it can be pasted; the present setting behind it as a comment, or below. */
-static void write_change(struct wo__writer *w, size_t indent, const struct wo_report_change *change) {
+static void write_change(struct wo__writer *w, size_t indent, const struct wo_finding_change *change) {
   struct wo_text *text = wo__writer_start(w);
   wo_text_add_view(text, change->spelled);
   if (change->spelled.len == 0) {
@@ -315,7 +315,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
 }
 
 /* What a fix would have to know of the job to tell what it frees. */
-static void write_needs(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+static void write_needs(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   if (fix->need_count == 0) return;
   wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
   for (size_t i = 0; i < fix->need_count; i++) {
@@ -326,14 +326,14 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_rep
 }
 
 /* What a fix leaves missing, where it is surely too small. */
-static struct wo_interval lacking(const struct wo_report_fix *fix) {
+static struct wo_interval lacking(const struct wo_finding_fix *fix) {
   const struct wo_interval need = fix->shortage_bytes, saved = fix->saves_bytes;
   return (struct wo_interval){need.lo - saved.hi, need.mid - saved.mid, need.hi - saved.lo};
 }
 
 /* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
  * with the sum that it comes from, so that a reader can check it. */
-static void write_saves(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+static void write_saves(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
                                          [WO_SUFFICES_YES] = "enough alone",
                                          [WO_SUFFICES_MAYBE] = "may be enough",
@@ -366,7 +366,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_rep
 
 /* One proposal: title, what to paste, what it frees, what it costs, what to know. Nothing between the settings and the commands:
  * they are copied together. */
-static void write_fix(struct wo__writer *w, const struct wo_report_fix *fix, size_t number) {
+static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, size_t number) {
   char label[32];
   snprintf(label, sizeof label, "fix %zu ", number);
   const size_t indent = wo__put_label(w, WO__TINT_FIX, label, 0);
@@ -392,7 +392,7 @@ static void write_fix(struct wo__writer *w, const struct wo_report_fix *fix, siz
 }
 
 /* Reasons and fixes of a finding. */
-void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding) {
+void wo__write_body(struct wo__writer *w, const struct wo_finding *finding) {
   write_arguments(w, "for:", finding->for_, finding->for_count);
   write_arguments(w, "against:", finding->against, finding->against_count);
   if (finding->fix_count > 0) wo__end_line(w);

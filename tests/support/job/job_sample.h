@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/report/report.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
@@ -141,7 +142,7 @@ static inline bool sample_text_is(const struct sample_job *sample, const char *n
   return value.is_known && wo_view_is(value.text, text);
 }
 
-static inline const struct wo_report_finding *sample_finding(const struct sample_job *sample, const char *id) {
+static inline const struct wo_finding *sample_finding(const struct sample_job *sample, const char *id) {
   for (size_t i = 0; i < sample->report->finding_count; i++)
     if (wo_view_is(sample->report->findings[i].cause->id, id)) return &sample->report->findings[i];
   return NULL;
