@@ -222,7 +222,7 @@ static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
   wo_doc_label(doc, "Settings that change, written in the job's own spelling");
   wo_doc_block_start(doc);
   for (size_t i = 0; i < fix->change_count; i++) {
-    const struct wo_change *const change = &fix->changes[i];
+    const struct wo_knob_change *const change = &fix->changes[i];
     add_line(doc, "", change->knob, " -> ", wo_expr_source(change->to));
     if (change->when) add_line(doc, "", change->knob, " only if ", wo_expr_source(change->when));
   }

@@ -238,7 +238,7 @@ enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct w
 
 static void add_changes(struct maker *maker, const struct wo_fix *fix) {
   for (size_t i = 0; i < fix->change_count; i++) {
-    const struct wo_change *change = &fix->changes[i];
+    const struct wo_knob_change *change = &fix->changes[i];
     struct wo_why_clause *clause = change->when ? add_clause(maker, "changes.if", change->when) : NULL;
     if (clause) clause->name = change->knob;
     clause = add_clause(maker, "changes.to", change->to);

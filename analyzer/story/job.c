@@ -8,6 +8,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 #include "parsers/base/clean.h"
+#include "parsers/formats/formats.h"
 
 static const char *const outcome_names[] = {
 #define WO_OUTCOME_NAME(code, name, text) [code] = name,
@@ -183,7 +184,7 @@ static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_s
                                           .rank = is_local ? local : wo_name_rank(name, job->paths, job->path_count),
                                           .is_local_rank = is_local || wo_name_is_node_rank(name, job->paths, job->path_count),
                                           .host = wo_name_host(name)};
-  return wo_scan_new(job->patterns, &job->events, options, ret_scan);
+  return wo_scan_new(job->patterns, &wo_formats, &job->events, options, ret_scan);
 }
 
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err) {

@@ -1,11 +1,10 @@
 /* Options of `whyoom replay`. See replay_args.h.
  *
- * One row per option: its name, the reader of its value, what to say when that fails. */
+ * One row per option: its name, the reader of its value, what to say when that fails. Those of a change are read in change.c. */
 #include "cuda_replay/command/replay_args.h"
 
 #include <assert.h>
 
-#include "cuda_replay/recording/settings.h"
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
 
@@ -33,15 +32,6 @@ static bool read_sweep(struct wo_replay_args *args, struct wo_view value) {
 static bool read_no_times(struct wo_replay_args *args, struct wo_view value) {
   (void)value;
   args->no_times = true;
-  return true;
-}
-
-/* Only kept: the keys are read with the recording's version in hand. */
-static bool read_set(struct wo_replay_args *args, struct wo_view value) {
-  const struct wo_view trimmed = wo_view_trim(value);
-  if (trimmed.len == 0 || wo_view_find_char(trimmed, ':', 0) == WO_NOT_FOUND) return false;
-  if (args->set_count == WO_REPLAY_SETS_MAX) return false;
-  args->sets[args->set_count++] = trimmed;
   return true;
 }
 
@@ -135,39 +125,6 @@ static bool read_reserve(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
-/* ---- Options with messages of their own ---- */
-
-/* The reader's own message says more than "wants" could, and lacks the option's name. */
-static enum wo_status refuse(struct wo_err *err, const char *name, const struct wo_err *reason) {
-  return wo_err_set(err, WO_E_USAGE, "--%s: %s", name, reason->message);
-}
-
-/* A second --scale is refused: which of two would win is a question that nobody should have to ask. */
-static enum wo_status apply_scale(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
-  struct wo_err reason = {0};
-  struct wo_scale_spec spec = {0};
-  const enum wo_status status = wo_scale_parse(value, &spec, &reason);
-  if (status != WO_OK) return refuse(err, "scale", &reason);
-  if (args->change.has_scale) return wo_err_set(err, WO_E_USAGE, "--scale can be given once: micro_batch=A:B,seq_len=C:D");
-  args->change.scale = spec;
-  args->change.has_scale = true;
-  return WO_OK;
-}
-
-/* Transforms add up in the order given. */
-static enum wo_status apply_transform(struct wo_replay_args *args, struct wo_view value, struct wo_err *err) {
-  struct wo_err reason = {0};
-  const struct wo_transform *transform = NULL;
-  uint32_t amount = 0;
-  const enum wo_status status = wo_transform_parse(value, &transform, &amount, &reason);
-  if (status != WO_OK) return refuse(err, "transform", &reason);
-  if (args->change.transform_count == WO_PROGRAM_CHANGE_TRANSFORMS_MAX)
-    return wo_err_set(err, WO_E_USAGE, "--transform can be given %d times at the most", WO_PROGRAM_CHANGE_TRANSFORMS_MAX);
-  args->change.transforms[args->change.transform_count].transform = transform;
-  args->change.transforms[args->change.transform_count++].amount = amount;
-  return WO_OK;
-}
-
 /* ---- All options ---- */
 
 static const struct {
@@ -176,7 +133,6 @@ static const struct {
   const char *wants;
 } rows[] = {
     {"check", read_check, "no value"},
-    {"set", read_set, "KEY:VALUE[,KEY:VALUE...], such as expandable_segments:True, and stands 16 times at the most"},
     {"capacity", read_capacity, "a size, such as 79.1GiB"},
     {"torch", read_torch, "a version of torch from 1.13 on, such as 2.6"},
     {"sweep", read_sweep, "no value"},
@@ -193,8 +149,7 @@ static const struct {
 
 enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err) {
   assert(args != NULL);
-  if (wo_view_is(option.name, "scale")) return apply_scale(args, option.value, err);
-  if (wo_view_is(option.name, "transform")) return apply_transform(args, option.value, err);
+  if (wo_change_has_item(option.name)) return wo_change_add(&args->change, option.name, option.value, err);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(option.name, rows[i].name)) continue;
     if (rows[i].read(args, option.value)) return WO_OK;
@@ -211,9 +166,9 @@ enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_repla
 enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err) {
   if (args->is_check && args->is_sweep)
     return wo_err_set(err, WO_E_USAGE, "--check compares at one set of settings and --sweep tries many: give one of them");
-  if (args->is_sweep && args->set_count > 0)
+  if (args->is_sweep && args->change.set_count > 0)
     return wo_err_set(err, WO_E_USAGE, "--sweep tries settings of its own: give --sweep or --set");
-  const bool is_changed = !wo_program_change_is_none(&args->change);
+  const bool is_changed = wo_change_alters_program(&args->change);
   if (is_changed && (args->is_check || args->is_sweep || args->has_at))
     return wo_err_set(err, WO_E_USAGE, "--scale and --transform change the program: give them without --check, --sweep and --at");
   if (!args->has_gpu && (args->touches || args->has_reserve))
@@ -223,7 +178,7 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
                       "--on gpu runs the program from an empty allocator: give it without --check, --sweep and --at");
   if (args->pair.len > 0 && !args->change.has_scale)
     return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow: give --scale with it, such as seq_len=512:1024");
-  if (args->has_at && (args->is_sweep || args->set_count > 0 || args->is_check))
+  if (args->has_at && (args->is_sweep || args->change.set_count > 0 || args->is_check))
     return wo_err_set(err, WO_E_USAGE, "--at shows the recorded run: give it without --check, --set and --sweep");
   return WO_OK;
 }
@@ -242,13 +197,14 @@ enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_
 }
 
 bool wo_replay_args_asks(const struct wo_replay_args *args) {
-  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || args->set_count > 0 || args->capacity_bytes > 0 ||
-         !wo_program_change_is_none(&args->change);
+  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || args->change.set_count > 0 ||
+         args->capacity_bytes > 0 || wo_change_alters_program(&args->change);
 }
 
-void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out) {
-  for (size_t i = 0; i < args->set_count; i++) {
-    if (i > 0) wo_text_add(out, ",");
-    wo_text_add_view(out, args->sets[i]);
-  }
+struct wo_gpu_place wo_replay_args_gpu(const struct wo_replay_args *args) {
+  return (struct wo_gpu_place){.ordinal = args->gpu,
+                               .touches = args->touches,
+                               .has_reserve = args->has_reserve,
+                               .reserve_bytes = args->reserve_bytes,
+                               .hooks = args->hooks};
 }

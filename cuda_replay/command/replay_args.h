@@ -1,5 +1,5 @@
 /* The options of `whyoom replay`: names and values of the command line -> struct wo_replay_args. Total and pure: any text gives a
- * value or a message. Settings stay text here, since what a key means depends on the recording's version of torch. */
+ * value or a message. */
 #ifndef WO_REPLAY_ARGS_H
 #define WO_REPLAY_ARGS_H
 
@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cuda_replay/change/program_change.h"
+#include "cuda_replay/change/change.h"
+#include "cuda_replay/whatif/whatif_gpu.h"
 #include "parsers/base/status.h"
-#include "parsers/base/text.h"
 #include "parsers/base/view.h"
 
 /* An option as it was written: name without dashes, value empty for one that takes none. Both borrowed. */
@@ -18,11 +18,6 @@ struct wo_replay_option {
   struct wo_view value;
 };
 
-/* How many --set one call takes. */
-enum { WO_REPLAY_SETS_MAX = 16 };
-
-struct wo_replay_hooks;
-
 struct wo_replay_args {
   bool is_check;
   bool is_sweep;
@@ -30,18 +25,16 @@ struct wo_replay_args {
   bool has_device;
   bool no_times;
   bool has_chart;
-  uint64_t at_entry;                       /* entries count from 0 */
-  int device;                              /* ordinal in the program that was recorded */
-  uint64_t capacity_bytes;                 /* 0 = not given */
-  uint16_t torch;                          /* settings.h; 0 = not given */
-  struct wo_view sets[WO_REPLAY_SETS_MAX]; /* KEY:VALUE lists, as given */
-  size_t set_count;
-  struct wo_program_change change; /* --scale and --transform */
-  struct wo_view pair;             /* second recording; NUL-terminated likewise; empty = none */
-  bool has_gpu;                    /* --on gpu[:N] */
-  int gpu;                         /* its number, as the CUDA driver counts */
-  bool touches;                    /* --touch */
-  bool has_reserve;                /* --reserve */
+  uint64_t at_entry;       /* entries count from 0 */
+  int device;              /* ordinal in the program that was recorded */
+  uint64_t capacity_bytes; /* 0 = not given */
+  uint16_t torch;          /* settings.h; 0 = not given */
+  struct wo_change change; /* --set, --scale and --transform */
+  struct wo_view pair;     /* second recording; NUL-terminated likewise; empty = none */
+  bool has_gpu;            /* --on gpu[:N] */
+  int gpu;                 /* its number, as the CUDA driver counts */
+  bool touches;            /* --touch */
+  bool has_reserve;        /* --reserve */
   uint64_t reserve_bytes;
   const struct wo_replay_hooks *hooks; /* not of the command line: what a GPU needs from the program; borrowed, NULL for none */
   struct wo_view plot;                 /* file to write; NUL-terminated, as the option's value is; empty = none */
@@ -62,7 +55,7 @@ enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_
  * entry. */
 bool wo_replay_args_asks(const struct wo_replay_args *args);
 
-/* Adds all --set joined by commas: what PYTORCH_CUDA_ALLOC_CONF would be. */
-void wo_replay_args_settings(const struct wo_replay_args *args, struct wo_text *out);
+/* Where --on gpu runs it. */
+struct wo_gpu_place wo_replay_args_gpu(const struct wo_replay_args *args);
 
 #endif

@@ -7,7 +7,7 @@
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/clean.h"
 
 enum { PATH_BYTES = 1024 };
@@ -34,7 +34,7 @@ static double seconds_now(void) {
 
 /* Whether the question was another one than "is it as recorded". */
 static bool asks_more(const struct wo_replay_args *args) {
-  return args->is_sweep || args->set_count > 0 || args->capacity_bytes > 0 || !wo_program_change_is_none(&args->change);
+  return args->is_sweep || args->change.set_count > 0 || args->capacity_bytes > 0 || wo_change_alters_program(&args->change);
 }
 
 /* A divergence is the answer to "is it as recorded", and only a doubt about any other answer. */

@@ -209,7 +209,7 @@ static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec 
 }
 
 /* The assumption goes with the name, as a result without it would claim too much. */
-static void put_transforms(struct writer *w, cJSON *scale, const struct wo_program_change *change) {
+static void put_transforms(struct writer *w, cJSON *scale, const struct wo_change *change) {
   cJSON *const array = wo_json_put(&w->json, scale, "transforms", cJSON_CreateArray());
   for (size_t i = 0; i < change->transform_count; i++) {
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());

@@ -46,28 +46,20 @@ static void choose_torch(struct maker *maker) {
       maker->args->torch == 0 && (recording->torch_from != recording->torch_to || recording->torch_to == 0);
 }
 
-/* What --set says replaces the recorded settings as a new PYTORCH_CUDA_ALLOC_CONF would; a memory fraction is set by the program
- * and stays. */
+/* With --check the settings say what was recorded. */
 static enum wo_status choose_settings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  report->recorded_settings = report->settings = maker->recording->settings;
-  if (maker->args->set_count == 0) return WO_OK;
-  struct wo_text text = {0};
-  struct wo_alloc_settings settings = wo_alloc_settings_default(report->torch);
-  settings.memory_fraction = maker->recording->settings.memory_fraction;
-  wo_replay_args_settings(maker->args, &text);
-  const enum wo_status status =
-      text.is_failed ? out_of_memory(maker)
-                     : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, report->torch, &settings, maker->err);
-  wo_text_done(&text);
-  if (status != WO_OK) return status;
-  if (!settings.is_native)
+  const struct wo_change *const change = &maker->args->change;
+  const struct wo_alloc_settings *const recorded = &maker->recording->settings;
+  report->recorded_settings = *recorded;
+  const enum wo_status status = wo_change_settings(change, recorded, report->torch, &report->settings, maker->err);
+  if (status != WO_OK || change->set_count == 0) return status;
+  if (!report->settings.is_native)
     return wo_err_set(maker->err, WO_E_USAGE,
                       "--set backend:cudaMallocAsync: that allocator keeps no blocks of its own, the "
                       "driver does, and cannot be modelled");
-  report->settings = settings;
   report->is_changed = !maker->args->is_check;
-  if (maker->args->is_check) report->recorded_settings = settings;
+  if (maker->args->is_check) report->recorded_settings = report->settings;
   return WO_OK;
 }
 
@@ -86,7 +78,8 @@ static enum wo_status look_at_gpu(struct maker *maker) {
   const char *const visible = maker->args->hooks ? maker->args->hooks->visible_devices : NULL;
   report->is_on_gpu = true;
   if (visible) report->visible_devices = wo_view_of(visible);
-  return wo_replay_gpu_look(maker->args, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
+  const struct wo_gpu_place asked = wo_replay_args_gpu(maker->args);
+  return wo_replay_gpu_look(&asked, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
 }
 
 /* All that is known before anything runs. */
@@ -104,7 +97,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   count_entries(maker);
   choose_torch(maker);
   const enum wo_status status = choose_settings(maker);
-  const bool needs_gpu = maker->args->has_gpu && !wo_holdings_lack(maker->recording, maker->trace);
+  const bool needs_gpu = maker->args->has_gpu && !wo_trace_lack(maker->recording, maker->trace);
   return status == WO_OK && needs_gpu ? look_at_gpu(maker) : status;
 }
 
@@ -247,7 +240,7 @@ static enum wo_status conclude(struct maker *maker) {
 /* The order of steps; each needs only what those before it left in the report. */
 static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  const char *const lack = wo_holdings_lack(maker->recording, maker->trace);
+  const char *const lack = wo_trace_lack(maker->recording, maker->trace);
   if (lack) return make_state(maker, lack);
   enum wo_status status = prepare(maker);
   if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return hold_up(maker);
@@ -256,7 +249,7 @@ static enum wo_status run_all(struct maker *maker) {
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
-  const bool has_whatif = report->is_changed || report->is_on_gpu || !wo_program_change_is_none(&maker->args->change) ||
+  const bool has_whatif = report->is_changed || report->is_on_gpu || wo_change_alters_program(&maker->args->change) ||
                           ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
   if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);

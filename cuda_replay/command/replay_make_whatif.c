@@ -9,7 +9,7 @@
 #include "cuda_replay/device/device_model.h"
 #include "cuda_replay/whatif/steady_pattern.h"
 #include "cuda_replay/whatif/steady.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 
 /* From an empty allocator, with what is known of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
@@ -74,10 +74,10 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 
 /* One end of the interval; the likely one is kept, as the report looks into it. */
 static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
-                                const struct wo_program_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
+                                const struct wo_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
   struct wo_alloc_pattern changed, repeated;
   unsigned passes = 1;
-  enum wo_status status = wo_program_change_apply(&report->change, basis, bound, &changed, err);
+  enum wo_status status = wo_change_apply(&report->change, basis, bound, &changed, err);
   if (status != WO_OK) return status;
   status = repeat(report, &changed, &report->settings, &repeated, &passes, err);
   wo_alloc_pattern_done(&changed);
@@ -114,22 +114,21 @@ static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_rec
 
 /* The second recording is needed for the exponents only, and goes before anything runs. */
 static enum wo_status prepare_change(const struct wo_replay_args *args, struct wo_replay_report *report,
-                                     struct wo_program_change_basis *ret_basis, struct wo_err *err) {
+                                     struct wo_change_basis *ret_basis, struct wo_err *err) {
   struct wo_recording *other = NULL;
   struct wo_alloc_pattern second = {0};
   if (args->pair.len == 0)
-    return wo_program_change_prepare(&report->change, &report->recorded_pattern, &report->classes, NULL, ret_basis, err);
+    return wo_change_prepare(&report->change, &report->recorded_pattern, &report->classes, NULL, ret_basis, err);
   enum wo_status status = open_pair(args, &other, &second, err);
   if (status != WO_OK) return status;
-  status = wo_program_change_prepare(&report->change, &report->recorded_pattern, &report->classes, &second, ret_basis, err);
+  status = wo_change_prepare(&report->change, &report->recorded_pattern, &report->classes, &second, ret_basis, err);
   wo_alloc_pattern_done(&second);
   wo_recording_free(other);
   return status;
 }
 
 /* What the likely peak is made of: the reasons behind the figures. Transforms would make it another peak. */
-static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_program_change_basis *basis,
-                                   struct wo_err *err) {
+static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_change_basis *basis, struct wo_err *err) {
   const struct wo_steady_options options = {
       .settings = report->settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
   if (!report->change.has_scale || report->change.transform_count > 0) return WO_OK;
@@ -141,7 +140,7 @@ static enum wo_status run_forecast(struct wo_replay_report *report, const struct
 
 /* Low, likely, high: three patterns, each repeated to its own steady state. */
 static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
-  struct wo_program_change_basis basis = {0};
+  struct wo_change_basis basis = {0};
   report->change = args->change;
   enum wo_status status = prepare_change(args, report, &basis, err);
   if (status != WO_OK) return status;
@@ -151,7 +150,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
     status = run_bound(args, report, &basis, (enum wo_bound)bound, err);
   if (status == WO_OK) status = run_forecast(report, &basis, err);
   report->has_bounds = status == WO_OK;
-  wo_program_change_basis_done(&basis);
+  wo_change_basis_done(&basis);
   return status;
 }
 
@@ -193,7 +192,7 @@ static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) 
 /* The changed run first: what it cannot do is told before time is spent on comparisons. */
 enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
   enum wo_status status;
-  if (!wo_program_change_is_none(&args->change)) {
+  if (wo_change_alters_program(&args->change)) {
     status = run_changed(args, report, err);
   } else {
     status = repeat(report, &report->recorded_pattern, &report->settings, &report->whatif_pattern, &report->whatif_passes, err);

@@ -11,7 +11,7 @@
 
 #include "cuda_replay/inspect/attribution.h"
 #include "cuda_replay/whatif/capacity.h"
-#include "cuda_replay/change/program_change.h"
+#include "cuda_replay/change/change.h"
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/inspect/memory_over_time.h"
 #include "cuda_replay/whatif/forecast.h"
@@ -49,9 +49,9 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict);
 enum wo_start_from { WO_START_EMPTY, WO_START_REBUILT, WO_START_APPROXIMATE };
 
 struct wo_replay_report {
-  struct wo_arena arena;              /* of texts and rows made for the report */
-  struct wo_start start;              /* owned: the rebuilt state, empty where it could not be */
-  struct wo_classes classes;          /* owned: of its allocations */
+  struct wo_arena arena;                    /* of texts and rows made for the report */
+  struct wo_start start;                    /* owned: the rebuilt state, empty where it could not be */
+  struct wo_classes classes;                /* owned: of its allocations */
   struct wo_alloc_pattern recorded_pattern; /* owned: what the recording asked for */
 
   /* The recording. */
@@ -82,10 +82,10 @@ struct wo_replay_report {
   bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
   struct wo_replay_case whatif;
   unsigned whatif_passes;                        /* how often the recorded requests were repeated for it, at least 1 */
-  struct wo_alloc_pattern whatif_pattern;              /* owned: what was run for it, repeated to a steady state */
+  struct wo_alloc_pattern whatif_pattern;        /* owned: what was run for it, repeated to a steady state */
   bool has_bounds;                               /* sizes or the program changed: the low and the high end */
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */
-  struct wo_program_change change;
+  struct wo_change change;
   bool has_pair;
   struct wo_pair pair;
   bool has_forecast; /* sizes changed: what its likely peak is made of, by how each allocation was found to grow */

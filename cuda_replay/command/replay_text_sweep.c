@@ -83,7 +83,7 @@ static void write_bounds(struct wo_replay_writer *w) {
   const bool is_sure = !wo_replay_is_interval(report);
   for (int bound = 0; bound < WO_BOUND_COUNT_; bound++) {
     if (is_sure && bound != WO_BOUND_LIKELY) continue;
-    wo_program_change_text(&report->change, &w->line);
+    wo_change_text(&report->change, &w->line);
     if (report->is_changed) {
       wo_text_add(&w->line, ", ");
       wo__replay_settings(report, &report->settings, &w->line);

@@ -13,34 +13,6 @@
  * c10/cuda/CUDACachingAllocator.cpp. */
 #define LARGE_PAGE_BYTES (UINT64_C(20) << 20)
 
-/* ---- Whether there is a run at all ---- */
-
-static size_t count_live(const struct wo_trace *trace) {
-  size_t count = 0;
-  for (size_t i = 0; i < trace->blocks.count; i++) count += trace->blocks.items[i].state != WO_BLOCK_FREE;
-  return count;
-}
-
-static bool has_allocation(const struct wo_trace *trace) {
-  for (size_t i = 0; i < trace->entries.count; i++) {
-    if (trace->entries.items[i].action == WO_ACTION_ALLOC) return true;
-  }
-  return false;
-}
-
-/* One allocation that is all there is may be a whole program; beside other live blocks it is the last one of many. */
-const char *wo_holdings_lack(const struct wo_recording *recording, const struct wo_trace *trace) {
-  assert(recording && trace);
-  const bool is_snapshot = trace->has_segments && !recording->has_only_ids && recording->fidelity == WO_TRACE_EXACT;
-  if (!is_snapshot || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return NULL;
-  const bool has_run = has_allocation(trace);
-  if (trace->entries.count == 0) return "the snapshot holds segments and no trace: recording was off on this device";
-  if (trace->entries.count == 1 && (!has_run || count_live(trace) > 1))
-    return "the trace holds one entry: it was recorded with a ring of one entry (the old form _record_memory_history(True), or "
-           "enabled='state'), which keeps the last event only";
-  return has_run ? NULL : "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
-}
-
 /* ---- Classes ---- */
 
 /* What a stack alone decides. The phase of a program and the life of a block, which other rules need, are not in a state. */

@@ -41,11 +41,6 @@ struct wo_holdings {
   } places;
 };
 
-/* Why the entries of a trace are no run that could be replayed: no history was recorded, a ring of one entry, no allocation in
- * it. NULL when there may be one, and for a recording that states no segments or comes from no allocator. The text is a literal.
- */
-const char *wo_holdings_lack(const struct wo_recording *recording, const struct wo_trace *trace);
-
 /* Makes the holdings of a trace that has segments, and a course without steps that holds their segment map (WO_MOMENT_STATE), so
  * that attribution, pins and plots can read it. Classes are judged by stacks alone: a block without one, or one that only its
  * life would tell, stays unknown. WO_E_NOMEM: both are empty. Released with wo_holdings_done and wo_course_done. */

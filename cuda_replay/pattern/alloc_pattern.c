@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "cuda_replay/pattern/alloc_pattern_internal.h"
-#include "cuda_replay/replay/start_backwards.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 

@@ -6,7 +6,6 @@
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/pattern/alloc_pattern_internal.h"
-#include "cuda_replay/replay/start_backwards.h"
 #include "parsers/base/vec.h"
 
 /* The instance that lives at an address, or NULL. */
@@ -31,7 +30,7 @@ static enum wo_status find_untouched(struct wo__maker *maker, struct wo_address_
   for (size_t i = 0; i < trace->entries.count && untouched->count > 0 && status == WO_OK; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     struct wo_address_item item;
-    if (!wo__is_sized(entry->action) || entry->size_bytes == 0) continue;
+    if (!wo_action_has_range(entry->action) || entry->size_bytes == 0) continue;
     while (wo_address_map_below(untouched, entry->address + entry->size_bytes - 1, &item)) {
       if (trace->blocks.items[item.value].size_bytes + item.address <= entry->address) break;
       wo_address_map_remove(untouched, item.address, NULL);

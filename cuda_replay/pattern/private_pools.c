@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "cuda_replay/replay/start_backwards.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -26,7 +25,7 @@ static struct wo__private_segment *segment_at(const struct wo__private_pools *po
 static bool names_pools(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->pool != WO_POOL_DEFAULT && wo__is_sized(entry->action)) return true;
+    if (entry->pool != WO_POOL_DEFAULT && wo_action_has_range(entry->action)) return true;
   }
   return false;
 }

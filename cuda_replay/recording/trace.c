@@ -33,6 +33,21 @@ bool wo_action_is_of_driver(enum wo_action action) {
   }
 }
 
+bool wo_action_has_range(enum wo_action action) {
+  switch (action) {
+  case WO_ACTION_ALLOC:
+  case WO_ACTION_FREE_REQUESTED:
+  case WO_ACTION_FREE_COMPLETED:
+  case WO_ACTION_SEGMENT_ALLOC:
+  case WO_ACTION_SEGMENT_FREE:
+  case WO_ACTION_SEGMENT_MAP:
+  case WO_ACTION_SEGMENT_UNMAP:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* ---- Making ---- */
 
 struct wo_recording *wo_recording_new(void) {
@@ -125,6 +140,34 @@ void wo_recording_note(struct wo_recording *recording, const char *format, ...) 
   const struct wo_view kept =
       wo_arena_copy(&recording->arena, is_last ? WO_VIEW("further notes are left out") : wo_view_of(text));
   if (kept.ptr) recording->notes.items[recording->notes.count++] = kept;
+}
+
+/* ---- Whether there is a run at all ---- */
+
+static size_t count_live(const struct wo_trace *trace) {
+  size_t count = 0;
+  for (size_t i = 0; i < trace->blocks.count; i++) count += trace->blocks.items[i].state != WO_BLOCK_FREE;
+  return count;
+}
+
+static bool has_allocation(const struct wo_trace *trace) {
+  for (size_t i = 0; i < trace->entries.count; i++) {
+    if (trace->entries.items[i].action == WO_ACTION_ALLOC) return true;
+  }
+  return false;
+}
+
+/* One allocation that is all there is may be a whole program; beside other live blocks it is the last one of many. */
+const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_trace *trace) {
+  assert(recording && trace);
+  const bool is_snapshot = trace->has_segments && !recording->has_only_ids && recording->fidelity == WO_TRACE_EXACT;
+  if (!is_snapshot || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return NULL;
+  const bool has_run = has_allocation(trace);
+  if (trace->entries.count == 0) return "the snapshot holds segments and no trace: recording was off on this device";
+  if (trace->entries.count == 1 && (!has_run || count_live(trace) > 1))
+    return "the trace holds one entry: it was recorded with a ring of one entry (the old form _record_memory_history(True), or "
+           "enabled='state'), which keeps the last event only";
+  return has_run ? NULL : "the trace holds no allocation: the ring was too short, or skip_actions left allocations out";
 }
 
 /* ---- Checking ---- */

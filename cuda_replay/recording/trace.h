@@ -32,6 +32,9 @@ const char *wo_action_name(enum wo_action action);
 /* Whether an entry of that kind tells of a call of the driver: a segment taken or given back, or a request that it refused. */
 bool wo_action_is_of_driver(enum wo_action action);
 
+/* Whether entries of that kind name a range of addresses: allocations, frees and what happens to segments. */
+bool wo_action_has_range(enum wo_action action);
+
 /* No stack is known / the entry belongs to the default pool / the time is not known. */
 #define WO_NO_STACK UINT32_MAX
 #define WO_POOL_DEFAULT 0
@@ -201,6 +204,11 @@ enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_
 
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
+
+/* Why the entries of a trace are no run that could be replayed: no history was recorded, a ring of one entry, no allocation in
+ * it. NULL when there may be one, and for a recording that states no segments or comes from no allocator. The text is a literal.
+ */
+const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_trace *trace);
 
 /* Adds a note, printf-formatted; lost when memory is out or there are WO_LIMIT_TRACE_NOTES, of which the last says so. */
 void wo_recording_note(struct wo_recording *recording, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/pattern/release_cause.h"
 #include "cuda_replay/replay/start_search.h"
@@ -123,7 +122,7 @@ static const char *refusal(const struct checker *checker) {
   }
   if (!trace->has_segments) return "the file holds no segments, so the state at the start and at the end is not known";
   if (is_made_up(trace)) return "the segments have sizes that no allocator makes: a snapshot made from a profiler run";
-  const char *const lack = wo_holdings_lack(recording, trace);
+  const char *const lack = wo_trace_lack(recording, trace);
   if (lack) return lack;
   return checker->check->allocations > 0 ? NULL : "the trace holds no allocation";
 }

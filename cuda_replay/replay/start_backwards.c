@@ -98,21 +98,6 @@ static bool is_taken(const struct wo__undo *undo, uint64_t address, uint64_t siz
   return wo_address_map_above(&undo->segment_at, address, &item) && item.address - address < size_bytes;
 }
 
-bool wo__is_sized(enum wo_action action) {
-  switch (action) {
-  case WO_ACTION_ALLOC:
-  case WO_ACTION_FREE_REQUESTED:
-  case WO_ACTION_FREE_COMPLETED:
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_UNMAP:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* ---- Contradictions ---- */
 
 #define CONTRADICTION(undo, err, index, ...) contradiction(index, wo_err_set(err, WO_E_RANGE, __VA_ARGS__), err)
@@ -126,7 +111,7 @@ static enum wo_status contradiction(size_t index, enum wo_status status, struct 
 static bool is_used_later(const struct wo__undo *undo, size_t index, uint64_t address, uint64_t size_bytes, size_t *ret_entry) {
   for (size_t i = index + 1; i < undo->trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &undo->trace->entries.items[i];
-    if (!wo__is_sized(entry->action)) continue;
+    if (!wo_action_has_range(entry->action)) continue;
     const bool is_apart =
         entry->address < address ? address - entry->address >= entry->size_bytes : entry->address - address >= size_bytes;
     if (is_apart) continue;
@@ -364,7 +349,7 @@ static enum wo_status undo_unmap(struct wo__undo *undo, size_t index, struct wo_
 static enum wo_status undo_entry(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
   uint64_t end = 0;
-  if (wo__is_sized(entry->action) && (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
+  if (wo_action_has_range(entry->action) && (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
                                       __builtin_add_overflow(entry->address, entry->size_bytes, &end))) {
     return CONTRADICTION(undo, err, index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,
                          index, wo_action_name(entry->action), entry->size_bytes, entry->address);

@@ -61,9 +61,6 @@ struct wo__undo {
 enum wo_status wo__undo_run(struct wo__undo *undo, const struct wo_recording *recording, const struct wo_trace *trace,
                             struct wo_err *err);
 
-/* Whether entries of that action name a range of addresses: allocations, frees and what happens to segments. */
-bool wo__is_sized(enum wo_action action);
-
 /* Releases what it owns. */
 void wo__undo_done(struct wo__undo *undo);
 

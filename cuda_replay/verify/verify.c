@@ -49,43 +49,39 @@ static bool add_scale(char *scale, size_t *length, struct wo_view value) {
 }
 
 /* The last blank cuts, so that a text may begin and end with some. */
-static enum wo_status read_items(struct wo_view text, struct wo_replay_args *change, char *scale, size_t *length,
-                                 struct wo_err *err) {
+static enum wo_status read_items(struct wo_view text, struct wo_change *change, char *scale, size_t *length, struct wo_err *err) {
   while ((text = wo_view_trim(text)).len > 0) {
     struct wo_view value = wo_view_cut(&text, ' ');
     const struct wo_view name = wo_view_cut(&value, '=');
     if (wo_view_is(name, "scale")) {
       if (!add_scale(scale, length, value)) return wo_err_set(err, WO_E_USAGE, "a scale that is too long");
-    } else if (wo_view_is(name, "set") || wo_view_is(name, "transform")) {
-      const enum wo_status status = wo_replay_args_apply(change, (struct wo_replay_option){name, value}, err);
-      if (status != WO_OK) return status;
-    } else {
-      return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)(name.len < 40 ? name.len : 40),
-                        name.len > 0 ? name.ptr : "");
+      continue;
     }
+    const enum wo_status status = wo_change_add(change, name, value, err);
+    if (status != WO_OK) return status;
   }
   return WO_OK;
 }
 
 /* Two changes of one setting, or the same transform twice, would prove what nobody can do. */
-static bool has_rivals(const struct wo_replay_args *change) {
+static bool has_rivals(const struct wo_change *change) {
   for (size_t i = 0; i < change->set_count; i++) {
     for (size_t k = 0; k < i; k++) {
       struct wo_view a = change->sets[i], b = change->sets[k];
       if (wo_view_equal(wo_view_cut(&a, ':'), wo_view_cut(&b, ':'))) return true;
     }
   }
-  for (size_t i = 0; i < change->change.transform_count; i++) {
+  for (size_t i = 0; i < change->transform_count; i++) {
     for (size_t k = 0; k < i; k++) {
-      if (change->change.transforms[i].transform == change->change.transforms[k].transform) return true;
+      if (change->transforms[i].transform == change->transforms[k].transform) return true;
     }
   }
   return false;
 }
 
-enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_replay_args *ret_change,
+enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_change *ret_change,
                                      struct wo_err *err) {
-  struct wo_replay_args change = {0};
+  struct wo_change change = {0};
   char scale[SCALE_BYTES];
   size_t length = 0;
   for (size_t i = 0; i < count; i++) {
@@ -93,8 +89,7 @@ enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, 
     if (status != WO_OK) return status;
   }
   if (length > 0) {
-    const struct wo_replay_option option = {WO_VIEW("scale"), {scale, length}};
-    const enum wo_status status = wo_replay_args_apply(&change, option, err);
+    const enum wo_status status = wo_change_add(&change, WO_VIEW("scale"), (struct wo_view){scale, length}, err);
     if (status != WO_OK) return status;
   }
   if (has_rivals(&change)) return wo_err_set(err, WO_E_USAGE, "they change the same thing");
@@ -111,9 +106,9 @@ static void weaken(const struct wo_verify_request *request, struct wo_verify_res
 }
 
 /* How the change reads, settings included. */
-static struct wo_view describe(struct maker *maker, const struct wo_replay_args *change) {
+static struct wo_view describe(struct maker *maker, const struct wo_change *change) {
   struct wo_text text = {0};
-  wo_program_change_text(&change->change, &text);
+  wo_change_text(change, &text);
   for (size_t i = 0; i < change->set_count; i++) {
     wo_text_add(&text, "%s", text.len > 0 ? ", " : "");
     wo_text_add_view(&text, change->sets[i]);
@@ -125,10 +120,9 @@ static struct wo_view describe(struct maker *maker, const struct wo_replay_args 
 }
 
 /* Tries a change and fills the row's figures. shuffles: orders of addresses beside two; with none the figures are rough. */
-static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *change, unsigned shuffles,
-                              struct wo_verify_row *row) {
+static enum wo_status try_row(struct maker *maker, const struct wo_change *change, unsigned shuffles, struct wo_verify_row *row) {
   const struct wo_verify_request *const request = maker->request;
-  struct wo_replay_args found = *change;
+  struct wo_change found = *change;
   const struct wo_verify_search search = {request->subjects, request->subject_count, .keeps_length = row->choice_count > 1,
                                           .shuffles = shuffles};
   enum wo_status status = wo_verify_search_run(&search, &found, &row->result, &row->is_searched, maker->err);
@@ -138,13 +132,13 @@ static enum wo_status try_row(struct maker *maker, const struct wo_replay_args *
   row->replayed = found;
   row->is_as_proposed = true;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++)
-    row->is_as_proposed = row->is_as_proposed && found.change.scale.axes[axis].to == change->change.scale.axes[axis].to;
+    row->is_as_proposed = row->is_as_proposed && found.scale.axes[axis].to == change->scale.axes[axis].to;
   const enum wo_scale_axis_id length = WO_AXIS_SEQ_LEN;
-  row->is_beyond = row->result.fit == WO_VERIFY_YES && found.change.scale.axes[length].to < change->change.scale.axes[length].to;
+  row->is_beyond = row->result.fit == WO_VERIFY_YES && found.scale.axes[length].to < change->scale.axes[length].to;
   if (row->is_beyond) row->cost *= 2;
   for (size_t i = 0; i < row->choice_count; i++) {
-    row->choices[i].micro_batch = found.change.scale.axes[WO_AXIS_MICRO_BATCH].to;
-    row->choices[i].seq_len = found.change.scale.axes[WO_AXIS_SEQ_LEN].to;
+    row->choices[i].micro_batch = found.scale.axes[WO_AXIS_MICRO_BATCH].to;
+    row->choices[i].seq_len = found.scale.axes[WO_AXIS_SEQ_LEN].to;
   }
   return row->change.ptr ? WO_OK : out_of_memory(maker);
 }
@@ -165,7 +159,7 @@ static void cannot(struct wo_verify_row *row, const char *why) {
 static enum wo_status try_single(struct maker *maker, size_t index) {
   const struct wo_proposal *const proposal = &maker->request->job->proposals[index];
   struct wo_verify_row *const row = next_row(maker);
-  struct wo_replay_args change;
+  struct wo_change change;
   struct wo_err reason = {0};
   if (!row) return WO_OK;
   maker->verify->row_count++;
@@ -193,8 +187,8 @@ static enum wo_status try_batch(struct maker *maker) {
   const double batch = request->job->sizes.micro_batch;
   struct wo_verify_row *const row = next_row(maker);
   if (!row || request->subject_count == 0 || is_batch_proposed(request) || !(batch >= 2 && batch <= 1e6)) return WO_OK;
-  struct wo_replay_args change = {.change = {.has_scale = true}};
-  change.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){(uint32_t)batch, 1};
+  struct wo_change change = {.has_scale = true};
+  change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){(uint32_t)batch, 1};
   maker->verify->row_count++;
   row->title = WO_VIEW("smaller micro-batch (not proposed)");
   row->cost = 2;
@@ -259,7 +253,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   struct wo_verify_row *const row = next_row(maker);
   struct wo_view texts[WO_CHOICES_MAX];
   struct wo_text title = {0};
-  struct wo_replay_args change;
+  struct wo_change change;
   struct wo_err reason = {0};
   if (!row) return WO_OK;
   *row = (struct wo_verify_row){.choice_count = set->count, .cost = set->cost};

@@ -42,7 +42,7 @@ struct wo_verify_row {
   bool is_searched;      /* a value was searched: the one of `change` is the largest that fits, or the smallest that is tried */
   bool is_as_proposed;   /* the search came to the proposed value */
   bool is_beyond;        /* a length below the proposed one: it drops more of the data, which counts as double the cost */
-  struct wo_replay_args replayed; /* what `change` says, to be run again; its texts are the proposals' */
+  struct wo_change replayed;      /* what `change` says, to be run again; its texts are the proposals' */
   struct wo_verify_result result; /* of the rank where it is worst */
 };
 
@@ -52,9 +52,10 @@ struct wo_verify_request {
   size_t subject_count;
   bool is_reconstructed;
   bool accepts_reconstructed;
-  bool lacks_activations;           /* the reconstructed pattern holds the model's states alone: what fits there is open */
-  struct wo_view refusal;           /* why there is no pattern; empty when there is one */
-  const struct wo_replay_args *gpu; /* --on gpu: its number, reserve, touch, hooks; NULL: the model alone */
+  bool lacks_activations;         /* the reconstructed pattern holds the model's states alone: what fits there is open */
+  struct wo_view refusal;         /* why there is no pattern; empty when there is one */
+  const struct wo_gpu_place *gpu; /* --on gpu; NULL: the model alone */
+  bool has_times;                 /* the report says how long a GPU took */
 };
 
 struct wo_verify {
@@ -86,8 +87,7 @@ const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, siz
 
 /* Reads "scale=micro_batch=32:16 set=a:b transform=shard=8", the language of struct wo_proposal, of `count` proposals together.
  * WO_E_USAGE with what is wrong, or when two of them exclude each other. */
-enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_replay_args *ret_change,
-                                     struct wo_err *err);
+enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_change *ret_change, struct wo_err *err);
 
 /* The report for people / a JSON object (without a final newline in front of it; docs/verify.md). */
 void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, struct wo_text *out);

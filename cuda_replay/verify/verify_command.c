@@ -4,9 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/verify/reconstruct.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "parsers/base/clean.h"
 
@@ -117,7 +116,7 @@ static void tell_lack(const struct call *call, struct wo_view path, const struct
 
 static enum wo_status add_subjects(struct call *call, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
   for (size_t i = 0; i < recording->traces.count; i++) {
-    const char *const lack = wo_holdings_lack(recording, &recording->traces.items[i]);
+    const char *const lack = wo_trace_lack(recording, &recording->traces.items[i]);
     if (lack) tell_lack(call, path, &recording->traces.items[i], lack);
     if (lack || recording->traces.items[i].entries.count == 0) continue;
     if (call->subject_count == SUBJECTS_MAX)
@@ -213,6 +212,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
 static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answer *answer) {
   struct wo_verify verify;
   struct wo_err err = {0};
+  const struct wo_gpu_place gpu = wo_replay_args_gpu(&call->args);
   const struct wo_verify_request request = {.job = call->wanted->job,
                                             .subjects = call->subjects,
                                             .subject_count = call->refusal.message[0] == '\0' ? call->subject_count : 0,
@@ -220,7 +220,8 @@ static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answe
                                             .accepts_reconstructed = call->accepts_reconstructed,
                                             .lacks_activations = call->lacks_activations,
                                             .refusal = wo_view_of(call->refusal.message),
-                                            .gpu = call->args.has_gpu ? &call->args : NULL};
+                                            .gpu = call->args.has_gpu ? &gpu : NULL,
+                                            .has_times = !call->args.no_times};
   if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(call, (struct wo_view){0}, &err);
   if (call->wanted->is_json) {
     wo_verify_json(&verify, call->out);

@@ -12,7 +12,7 @@
 
 struct confirmer {
   struct wo_verify *verify;
-  struct wo_replay_args args;  /* as asked, with the reserve chosen */
+  struct wo_gpu_place asked;   /* as asked, with the reserve chosen */
   struct wo_replay_gpu looked; /* the card and the libraries; each run begins with a copy */
   struct wo_err reason;        /* of a failure */
 };
@@ -43,10 +43,10 @@ static enum wo_status look(struct confirmer *confirmer) {
   struct wo_verify_gpu *const gpu = &confirmer->verify->gpu;
   const struct wo_verify_subject *const subject = &confirmer->verify->asked.subjects[0];
   struct wo_capacity capacity = {.from = WO_CAPACITY_OPTION, .bytes = wanted_bytes(confirmer->verify)};
-  confirmer->args = *confirmer->verify->asked.gpu;
-  confirmer->args.has_reserve = true;
-  const enum wo_status status =
-      wo_replay_gpu_look(&confirmer->args, subject->recording, subject->trace, &capacity, &confirmer->looked, &confirmer->reason);
+  confirmer->asked = *confirmer->verify->asked.gpu;
+  confirmer->asked.has_reserve = true;
+  const enum wo_status status = wo_replay_gpu_look(&confirmer->asked, subject->recording, subject->trace, &capacity,
+                                                   &confirmer->looked, &confirmer->reason);
   if (status != WO_OK) return status;
   gpu->is_found = true;
   gpu->card = confirmer->looked.info;
@@ -92,7 +92,7 @@ static enum wo_status run(struct confirmer *confirmer, const struct wo_verify_ro
                                           .settings = end.settings,
                                           .torch = asked->torch,
                                           .capacity_bytes = end.capacity_bytes,
-                                          .hooks = confirmer->args.hooks};
+                                          .hooks = confirmer->asked.hooks};
   status = wo_replay_gpu_run(&card, &wish, &operations, &confirmer->reason);
   wo_verify_high_end_done(&end);
   if (status == WO_OK) status = keep(confirmer, &card, run);
@@ -193,12 +193,13 @@ static bool is_anything_to_run(const struct wo_verify *verify) {
 
 enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   assert(verify && verify->asked.gpu && err);
-  const struct wo_replay_args *const args = verify->asked.gpu;
+  const struct wo_gpu_place *const asked = verify->asked.gpu;
   struct confirmer confirmer = {.verify = verify};
   struct wo_verify_gpu *const gpu = &verify->gpu;
   const double begin = seconds_now();
-  *gpu = (struct wo_verify_gpu){.is_asked = true, .ordinal = args->gpu, .touches = args->touches, .has_seconds = !args->no_times};
-  if (args->hooks && args->hooks->visible_devices) gpu->visible_devices = wo_view_of(args->hooks->visible_devices);
+  *gpu = (struct wo_verify_gpu){
+      .is_asked = true, .ordinal = asked->ordinal, .touches = asked->touches, .has_seconds = verify->asked.has_times};
+  if (asked->hooks && asked->hooks->visible_devices) gpu->visible_devices = wo_view_of(asked->hooks->visible_devices);
   if (!is_anything_to_run(verify)) return WO_OK;
   gpu->model_row = verify->chosen;
   const enum wo_status status = confirm(&confirmer);

@@ -27,9 +27,9 @@ static uint64_t whole_bytes(double bytes) {
 }
 
 /* The setting behind the change. */
-static double setting(const struct wo_replay_args *change, enum wo_scale_axis_id axis, double own) {
-  const bool is_scaled = change && change->change.has_scale && change->change.scale.axes[axis].to > 0;
-  return is_scaled ? change->change.scale.axes[axis].to : own;
+static double setting(const struct wo_change *change, enum wo_scale_axis_id axis, double own) {
+  const bool is_scaled = change && change->has_scale && change->scale.axes[axis].to > 0;
+  return is_scaled ? change->scale.axes[axis].to : own;
 }
 
 static void judge(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
@@ -47,13 +47,13 @@ static void judge(const struct wo_verify_subject *subject, struct wo_verify_resu
            subject->sizes->measured.micro_batch);
 }
 
-void wo_verify_heed_measured(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+void wo_verify_heed_measured(const struct wo_verify_subject *subject, const struct wo_change *change,
                              struct wo_verify_result *result) {
   assert(subject && result);
   const struct wo_job_sizes *const sizes = subject->sizes;
   if (!sizes || sizes->measured.micro_batch < 1 || subject->capacity_bytes == 0 || result->fit == WO_VERIFY_UNTRIED) return;
   const struct wo_measured_run *const run = &sizes->measured;
-  if (change && (change->set_count > 0 || change->change.transform_count > 0)) return;
+  if (change && (change->set_count > 0 || change->transform_count > 0)) return;
   const double micro_batch = setting(change, WO_AXIS_MICRO_BATCH, sizes->micro_batch);
   const double seq_len = setting(change, WO_AXIS_SEQ_LEN, sizes->seq_len);
   if (!(micro_batch >= 1)) return;

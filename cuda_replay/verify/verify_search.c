@@ -14,7 +14,7 @@ struct candidates {
   size_t count;
 };
 
-enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const struct wo_replay_args *change,
+enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const struct wo_change *change,
                                     struct wo_verify_result *ret_result, struct wo_err *err) {
   struct wo_verify_result result = {0};
   assert(search->subject_count > 0);
@@ -47,17 +47,17 @@ static void list_lengths(uint32_t from, uint32_t least, struct candidates *list)
   }
 }
 
-static enum wo_scale_axis_id axis_of(const struct wo_replay_args *change) {
+static enum wo_scale_axis_id axis_of(const struct wo_change *change) {
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
-    const struct wo_scale_axis *const ends = &change->change.scale.axes[axis];
-    if (change->change.has_scale && ends->to < ends->from) return (enum wo_scale_axis_id)axis;
+    const struct wo_scale_axis *const ends = &change->scale.axes[axis];
+    if (change->has_scale && ends->to < ends->from) return (enum wo_scale_axis_id)axis;
   }
   return WO_AXIS_COUNT_;
 }
 
 struct finder {
   const struct wo_verify_search *search;
-  struct wo_replay_args *change;
+  struct wo_change *change;
   enum wo_scale_axis_id axis;
   struct candidates list;
   struct wo_err *err;
@@ -67,7 +67,7 @@ static enum wo_status try_value(struct finder *finder, size_t index, unsigned sh
   struct wo_verify_search search = *finder->search;
   assert(index < finder->list.count);
   search.shuffles = shuffles;
-  finder->change->change.scale.axes[finder->axis].to = finder->list.values[index];
+  finder->change->scale.axes[finder->axis].to = finder->list.values[index];
   return wo_verify_search_try(&search, finder->change, ret_result, finder->err);
 }
 
@@ -99,12 +99,12 @@ static enum wo_status find(struct finder *finder, struct wo_verify_result *ret_r
   }
 }
 
-enum wo_status wo_verify_search_run(const struct wo_verify_search *search, struct wo_replay_args *change,
+enum wo_status wo_verify_search_run(const struct wo_verify_search *search, struct wo_change *change,
                                     struct wo_verify_result *ret_result, bool *ret_is_searched, struct wo_err *err) {
   struct finder finder = {.search = search, .change = change, .axis = axis_of(change), .err = err};
-  if (finder.axis == WO_AXIS_MICRO_BATCH) list_batches(change->change.scale.axes[finder.axis].from, &finder.list);
+  if (finder.axis == WO_AXIS_MICRO_BATCH) list_batches(change->scale.axes[finder.axis].from, &finder.list);
   if (finder.axis == WO_AXIS_SEQ_LEN) {
-    const struct wo_scale_axis length = change->change.scale.axes[finder.axis];
+    const struct wo_scale_axis length = change->scale.axes[finder.axis];
     list_lengths(length.from, search->keeps_length ? length.to : 0, &finder.list);
   }
   *ret_is_searched = finder.list.count > 0;

@@ -16,13 +16,13 @@ struct wo_verify_search {
 };
 
 /* Tries one change (NULL: none) on every subject; the worst result is kept. WO_E_NOMEM. */
-enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const struct wo_replay_args *change,
+enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const struct wo_change *change,
                                     struct wo_verify_result *ret_result, struct wo_err *err);
 
 /* Tries a change; where it lowers the micro-batch (among the divisors of the old one, so that accumulation can keep the effective
  * batch) or the length (multiples of 64, down to a quarter), the largest value that fits is put into *change. Where none fits it
  * is the smallest. Of two axes the length stays as proposed. *ret_is_searched tells whether a value was searched. WO_E_NOMEM. */
-enum wo_status wo_verify_search_run(const struct wo_verify_search *search, struct wo_replay_args *change,
+enum wo_status wo_verify_search_run(const struct wo_verify_search *search, struct wo_change *change,
                                     struct wo_verify_result *ret_result, bool *ret_is_searched, struct wo_err *err);
 
 #endif

@@ -103,7 +103,7 @@ static void add_row(const struct wo_verify *verify, const char *number, struct w
 
 /* What the value of a search is: of micro-batch and length it is the first that gets smaller. */
 static void add_searched(const struct wo_verify_row *row, struct wo_text *text) {
-  const struct wo_scale_axis *const batch = &row->replayed.change.scale.axes[WO_AXIS_MICRO_BATCH];
+  const struct wo_scale_axis *const batch = &row->replayed.scale.axes[WO_AXIS_MICRO_BATCH];
   const bool is_batch = batch->to < batch->from;
   if (row->result.fit != WO_VERIFY_YES)
     wo_text_add(text, "%s", is_batch ? ": the smallest micro-batch there is" : ": the shortest length that is tried");

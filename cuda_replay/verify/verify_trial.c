@@ -190,27 +190,17 @@ struct part {
 struct trial {
   const struct wo_verify_subject *subject;
   const struct part *part;
-  const struct wo_replay_args *change;
+  const struct wo_change *change;
   unsigned shuffles;
   struct wo_alloc_settings settings;
-  struct wo_program_change_basis bases[WO_BOUND_COUNT_]; /* LOW only where the part has a low end of its own */
-  bool is_changed;                                       /* the program, not only settings */
+  struct wo_change_basis bases[WO_BOUND_COUNT_]; /* LOW only where the part has a low end of its own */
+  bool is_changed;                               /* the program, not only settings */
 };
 
-/* --set takes the place of the recorded settings, as a new PYTORCH_CUDA_ALLOC_CONF would. */
 static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
-  trial->settings = trial->subject->recording->settings;
-  if (!trial->change || trial->change->set_count == 0) return WO_OK;
-  struct wo_text text = {0};
-  struct wo_alloc_settings settings = wo_alloc_settings_default(trial->subject->torch);
-  settings.memory_fraction = trial->settings.memory_fraction;
-  wo_replay_args_settings(trial->change, &text);
-  enum wo_status status =
-      text.is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
-                     : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, trial->subject->torch, &settings, err);
-  wo_text_done(&text);
-  if (status == WO_OK) trial->settings = settings;
-  return status;
+  static const struct wo_change none;
+  return wo_change_settings(trial->change ? trial->change : &none, &trial->subject->recording->settings, trial->subject->torch,
+                            &trial->settings, err);
 }
 
 static bool has_low(const struct part *part) {
@@ -225,7 +215,7 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   if (!trial->is_changed) return wo_repeat_pattern(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
   const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;
   struct wo_alloc_pattern changed;
-  enum wo_status status = wo_program_change_apply(&trial->change->change, &trial->bases[from], bound, &changed, err);
+  enum wo_status status = wo_change_apply(trial->change, &trial->bases[from], bound, &changed, err);
   if (status != WO_OK) return status;
   status = wo_repeat_pattern(&changed, &repeat, ret_pattern, NULL, err);
   wo_alloc_pattern_done(&changed);
@@ -260,8 +250,8 @@ struct bracket {
 /* With all the room in the world an allocator keeps everything, and with less it gives back what lies idle and goes on: what a
  * program needs is the smallest card on which it runs, not what it takes of an endless one. needs_all: at every order of
  * addresses, else at one of them. On the way of a search nobody looks at the figure. */
-static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all, struct bracket *bracket,
-                             struct wo_err *err) {
+static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all,
+                             struct bracket *bracket, struct wo_err *err) {
   while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
     const uint64_t step = bracket->enough_bytes / LEAST_STEP_SHARE, gap = bracket->enough_bytes - bracket->fails_bytes;
     const uint64_t middle = bracket->fails_bytes + gap / 2;
@@ -284,9 +274,9 @@ static struct bracket bracket_of(uint64_t failed_bytes, const struct wo_replay_c
 }
 
 /* From the peaks of a card without end down to the least cards. */
-static enum wo_status find_least(const struct trial *trial, const struct wo_alloc_pattern *high, const struct wo_alloc_pattern *low,
-                                 const struct ends *endless, const struct ends *ends, struct wo_verify_result *result,
-                                 struct wo_err *err) {
+static enum wo_status find_least(const struct trial *trial, const struct wo_alloc_pattern *high,
+                                 const struct wo_alloc_pattern *low, const struct ends *endless, const struct ends *ends,
+                                 struct wo_verify_result *result, struct wo_err *err) {
   const uint64_t capacity = trial->subject->capacity_bytes;
   struct bracket high_end = bracket_of(capacity, &endless->high, endless->high.reserved_hi_bytes);
   struct bracket low_end = bracket_of(capacity, &endless->low, endless->low.reserved_lo_bytes);
@@ -322,8 +312,8 @@ static uint64_t unseen_bytes(const struct trial *trial, const struct wo_alloc_pa
 }
 
 /* Fills the result where the high end does not fit with the uncertainty to spare. */
-static enum wo_status judge_failing(const struct trial *trial, const struct wo_alloc_pattern *high, const struct wo_alloc_pattern *low,
-                                    struct wo_verify_result *result, struct wo_err *err) {
+static enum wo_status judge_failing(const struct trial *trial, const struct wo_alloc_pattern *high,
+                                    const struct wo_alloc_pattern *low, struct wo_verify_result *result, struct wo_err *err) {
   const uint64_t capacity = trial->subject->capacity_bytes;
   struct ends endless, ends;
   enum wo_status status = run(trial, high, 0, &endless.high, err);
@@ -397,22 +387,22 @@ static enum wo_status run_ends(const struct trial *trial, struct wo_verify_resul
 }
 
 static void unprepare(struct trial *trial) {
-  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_program_change_basis_done(&trial->bases[bound]);
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_change_basis_done(&trial->bases[bound]);
 }
 
 static enum wo_status prepare_change(struct trial *trial, struct wo_err *err) {
   const struct part *const part = trial->part;
-  const struct wo_program_change *const change = &trial->change->change;
-  const enum wo_status status = wo_program_change_prepare(change, part->patterns[WO_BOUND_HIGH], part->classes[WO_BOUND_HIGH],
-                                                          NULL, &trial->bases[WO_BOUND_HIGH], err);
+  const struct wo_change *const change = trial->change;
+  const enum wo_status status = wo_change_prepare(change, part->patterns[WO_BOUND_HIGH], part->classes[WO_BOUND_HIGH], NULL,
+                                                  &trial->bases[WO_BOUND_HIGH], err);
   if (status != WO_OK || !has_low(part)) return status;
-  return wo_program_change_prepare(change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL,
-                                   &trial->bases[WO_BOUND_LOW], err);
+  return wo_change_prepare(change, part->patterns[WO_BOUND_LOW], part->classes[WO_BOUND_LOW], NULL, &trial->bases[WO_BOUND_LOW],
+                           err);
 }
 
 /* What all runs of a trial share; after WO_OK released with unprepare. */
 static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
-  trial->is_changed = trial->change && !wo_program_change_is_none(&trial->change->change);
+  trial->is_changed = trial->change && wo_change_alters_program(trial->change);
   enum wo_status status = choose_settings(trial, err);
   if (status != WO_OK || !trial->is_changed) return status;
   status = prepare_change(trial, err);
@@ -421,9 +411,8 @@ static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
 }
 
 /* What the recording cannot be put through is an answer. */
-static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part,
-                               const struct wo_replay_args *change, unsigned shuffles, struct wo_verify_result *ret_result,
-                               struct wo_err *err) {
+static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part, const struct wo_change *change,
+                               unsigned shuffles, struct wo_verify_result *ret_result, struct wo_err *err) {
   struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
   struct wo_verify_result result = {.fit = WO_VERIFY_UNTRIED};
   struct wo_err reason = {0};
@@ -462,29 +451,29 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
 }
 
 /* The change as one of the recording, in *room: a recording of another run is brought to the job's own sizes on the way. */
-static const struct wo_replay_args *rebase(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
-                                           struct wo_replay_args *room) {
+static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
+                                      struct wo_change *room) {
   bool is_other_run = false;
-  *room = change ? *change : (struct wo_replay_args){0};
+  *room = change ? *change : (struct wo_change){0};
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const struct wo_scale_axis recorded = subject->recorded_at.axes[axis];
-    struct wo_scale_axis *const wanted = &room->change.scale.axes[axis];
+    struct wo_scale_axis *const wanted = &room->scale.axes[axis];
     if (recorded.from == 0) continue;
     *wanted = (struct wo_scale_axis){recorded.from, wanted->to > 0 ? wanted->to : recorded.to};
     is_other_run = true;
   }
   if (!is_other_run) return change;
-  room->change.has_scale = true;
+  room->has_scale = true;
   return room;
 }
 
-enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err) {
   struct part parts[2];
   struct wo_verify_result result = {0};
-  struct wo_replay_args room;
+  struct wo_change room;
   assert(subject && ret_result && err);
-  const struct wo_replay_args *const rebased = rebase(subject, change, &room);
+  const struct wo_change *const rebased = rebase(subject, change, &room);
   const size_t count = list_parts(subject, parts);
   for (size_t i = 0; i < count; i++) {
     struct wo_verify_result one;
@@ -506,10 +495,10 @@ uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
   return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
 }
 
-enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];
-  struct wo_replay_args room;
+  struct wo_change room;
   assert(subject && ret_end && err);
   list_parts(subject, parts);
   struct trial trial = {.subject = subject, .part = &parts[0], .change = rebase(subject, change, &room)};

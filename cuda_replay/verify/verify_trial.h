@@ -13,7 +13,7 @@
 #include "cuda_replay/classes/classify.h"
 #include "cuda_replay/change/step_completion.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
-#include "cuda_replay/command/replay_args.h"
+#include "cuda_replay/change/change.h"
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/exchange/proposal.h"
 
@@ -21,7 +21,7 @@ struct wo_verify_subject {
   const struct wo_recording *recording; /* borrowed */
   const struct wo_trace *trace;         /* of it */
   struct wo_view path;                  /* for messages; empty when it is reconstructed */
-  struct wo_alloc_pattern pattern;            /* owned, as recorded */
+  struct wo_alloc_pattern pattern;      /* owned, as recorded */
   struct wo_classes classes;            /* owned */
   struct wo_scale_spec recorded_at;     /* sizes of the recorded run -> those of the failed job, where they differ; else {0} */
   const struct wo_job_sizes *sizes;     /* borrowed; what the pattern was reconstructed from. NULL: it was recorded */
@@ -70,7 +70,7 @@ void wo_verify_subject_done(struct wo_verify_subject *subject);
 
 /* Tries a change (no change allowed). A change that the recording cannot be put through is UNTRIED with its reason, and no
  * failure. shuffles: orders of addresses beside two; fewer are faster and less sure. WO_E_NOMEM. */
-enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_replay_args *change, unsigned shuffles,
+enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const struct wo_change *change, unsigned shuffles,
                              struct wo_verify_result *ret_result, struct wo_err *err);
 
 /* What decides whether a change is enough: the high end of what the changed program can need, and what PyTorch can be sure to
@@ -84,7 +84,7 @@ struct wo_verify_high_end {
 /* Makes it, so that it can be run elsewhere; of a step that was completed it is the completed one. change: as for wo_verify_try,
  * one that was not UNTRIED. Else WO_E_USAGE or WO_E_RANGE with the reason; WO_E_NOMEM. Released with wo_verify_high_end_done
  * after WO_OK only. */
-enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err);
 void wo_verify_high_end_done(struct wo_verify_high_end *end);
 

@@ -49,14 +49,14 @@ static bool is_cancelled(const struct wo_replay_hooks *hooks) {
 
 /* What the recorded process and its neighbours had on the card beside the allocator is known where the recording states the card
  * and a failed request shows what the allocator could have. */
-static void choose_reserve(const struct wo_replay_args *args, const struct wo_recording *recording, const struct wo_trace *trace,
+static void choose_reserve(const struct wo_gpu_place *asked, const struct wo_recording *recording, const struct wo_trace *trace,
                            struct wo_replay_gpu *gpu) {
   const struct wo_capacity seen = wo_capacity_find(recording, trace, 0);
   const bool is_known = seen.from == WO_CAPACITY_OOM_ENTRY && recording->capacity_bytes > seen.bytes;
-  gpu->reserve_from = args->has_reserve ? WO_RESERVE_OPTION : is_known ? WO_RESERVE_RECORDING : WO_RESERVE_USUAL;
-  gpu->reserve_bytes = args->has_reserve ? args->reserve_bytes
-                       : is_known        ? recording->capacity_bytes - seen.bytes
-                                         : USUAL_RESERVE_BYTES;
+  gpu->reserve_from = asked->has_reserve ? WO_RESERVE_OPTION : is_known ? WO_RESERVE_RECORDING : WO_RESERVE_USUAL;
+  gpu->reserve_bytes = asked->has_reserve ? asked->reserve_bytes
+                       : is_known         ? recording->capacity_bytes - seen.bytes
+                                          : USUAL_RESERVE_BYTES;
 }
 
 /* Adds who is on the card to a refusal: that is what one can do something about. */
@@ -102,16 +102,16 @@ static enum wo_status look(struct wo_replay_gpu *gpu, const struct wo_replay_hoo
   return wo_err_set(err, WO_E_IO, "interrupted: nothing was taken of GPU %d", gpu->ordinal);
 }
 
-enum wo_status wo_replay_gpu_look(const struct wo_replay_args *args, const struct wo_recording *recording,
+enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct wo_recording *recording,
                                   const struct wo_trace *trace, struct wo_capacity *capacity, struct wo_replay_gpu *ret_gpu,
                                   struct wo_err *err) {
-  const struct wo_replay_hooks *const hooks = hooks_of(args->hooks);
-  assert(args->has_gpu && capacity != NULL);
-  *ret_gpu = (struct wo_replay_gpu){.ordinal = args->gpu, .touches = args->touches};
+  const struct wo_replay_hooks *const hooks = hooks_of(asked->hooks);
+  assert(asked != NULL && capacity != NULL);
+  *ret_gpu = (struct wo_replay_gpu){.ordinal = asked->ordinal, .touches = asked->touches};
   ret_gpu->oom_entry = ret_gpu->model_oom_entry = WO_NO_ENTRY;
   struct wo_gpu_session *const session = ret_gpu->session = calloc(1, sizeof *session);
   if (!session) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-  choose_reserve(args, recording, trace, ret_gpu);
+  choose_reserve(asked, recording, trace, ret_gpu);
   enum wo_status status = wo_cuda_open(hooks->cuda_library, &session->driver, err);
   if (status != WO_OK) return status;
   wo_nvml_open(hooks->nvml_library, &session->nvml);

@@ -13,12 +13,21 @@
 #include "cuda_replay/device/device_gpu.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/replay/replay.h"
-#include "cuda_replay/command/replay_args.h"
 
 /* Where the reserve comes from: --reserve; what the recorded process had beside PyTorch; a usual figure. */
 enum wo_reserve_from { WO_RESERVE_OPTION, WO_RESERVE_RECORDING, WO_RESERVE_USUAL };
 
+/* Which card is asked, and how. */
+struct wo_gpu_place {
+  int ordinal;  /* as the CUDA driver counts */
+  bool touches; /* every page that is taken is written to */
+  bool has_reserve;
+  uint64_t reserve_bytes;              /* to stay free beside the capacity, with has_reserve */
+  const struct wo_replay_hooks *hooks; /* borrowed; NULL for none */
+};
+
 struct wo_gpu_session;
+struct wo_replay_hooks;
 
 /* What came of it. */
 struct wo_replay_gpu {
@@ -38,12 +47,12 @@ struct wo_replay_gpu {
   char difference[240]; /* the first one; empty when it agrees */
 };
 
-/* Opens the driver, looks at the card that --on names, takes nothing, and finds how much the allocator may have: *capacity is
+/* Opens the driver, looks at the card that is asked, takes nothing, and finds how much the allocator may have: *capacity is
  * kept where the card has that much beside the reserve, becomes what the card has (WO_CAPACITY_GPU) where it was not known, or
  * was not stated and the card lacks no more than a context and the reserve explain. Else WO_E_LIMIT, with who holds the card.
  * Others as wo_cuda_open, wo_gpu_look and wo_device_gpu_open. Whatever is returned, *ret_gpu can be given to wo_replay_gpu_done.
  */
-enum wo_status wo_replay_gpu_look(const struct wo_replay_args *args, const struct wo_recording *recording,
+enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct wo_recording *recording,
                                   const struct wo_trace *trace, struct wo_capacity *capacity, struct wo_replay_gpu *ret_gpu,
                                   struct wo_err *err);
 

@@ -48,8 +48,37 @@ struct wo_open {
   char texts[4][256];  /* reader's own, NUL-terminated */
 };
 
+/* A state that lives as long as the scan of one input, for readers that follow the whole of it (the sums of a monitoring trace,
+ * the course of memory along the steps). Several formats may share one. */
+struct wo_follower {
+  size_t state_bytes; /* of the state, zeroed before its first use */
+  /* Turns the state into evidence. Called once, at the end of the input. */
+  void (*emit)(struct wo_scan *scan, void *state);
+  /* Releases what the state owns, not the state. May be NULL. */
+  void (*done)(void *state);
+};
+
+/* The state in the running scan, made when it is first asked for. NULL when memory is out: the store knows it then. */
+void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower);
+
+/* A short way for lines that may be most of a log: the scanner hands them over as they are, without cleaning, prefix and
+ * expression. The patterns of such a format are no more than literals. */
+struct wo_short_way {
+  /* Takes a line, raw and without its line end, in which a literal of `pattern` stands. `number` counts lines from 1, `offset` is
+   * the place in the input. */
+  void (*take)(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view line, uint64_t number, uint64_t offset);
+  /* As take for the line at the start of `text`, when it is one like the last ones and the literal, at `hit` in the text, stands
+   * in it: its length, or 0, and then nothing happened. The line ends inside of the text, at a line end. */
+  size_t (*take_like)(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view text, size_t hit, uint64_t number,
+                      uint64_t offset);
+  /* Another pattern of the format has a literal in the line that was taken last. */
+  void (*match_again)(struct wo_scan *scan, const struct wo_pattern *pattern);
+};
+
 struct wo_format {
   const char *name;
+  const struct wo_follower *follower;   /* NULL for readers that keep nothing between constructs */
+  const struct wo_short_way *short_way; /* NULL for most */
   /* Called at the match (its place is in line->full). */
   enum wo_more (*begin)(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match, struct wo_open *open);
   /* Called with each following line. May be NULL when begin never returns WO_MORE_YES. */
@@ -58,12 +87,14 @@ struct wo_format {
   void (*finish)(struct wo_scan *scan, struct wo_open *open);
 };
 
-/* The table of all readers, and its length. */
-extern const struct wo_format *const wo_formats[];
-extern const size_t wo_format_count;
+/* The readers that a scan may use; followers turn to evidence in the order in which they first appear. */
+struct wo_formats {
+  const struct wo_format *const *items;
+  size_t count;
+};
 
 /* The reader of that name, or NULL. */
-const struct wo_format *wo_format_find(struct wo_view name);
+const struct wo_format *wo_format_find(const struct wo_formats *formats, struct wo_view name);
 
 /* Services of the scanner for readers. */
 
@@ -74,6 +105,9 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
 /* The store that events go to, and the patterns in use. */
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
+
+/* Fills *line from raw bytes, cleaning into the scanner's buffer: what the line that is being read shows is gone then. */
+void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
 
 /* The number of the input that is being read. */
 uint32_t wo_scan_file(const struct wo_scan *scan);

@@ -17,6 +17,13 @@ static bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
 
+const struct wo_format *wo_format_find(const struct wo_formats *formats, struct wo_view name) {
+  for (size_t i = 0; i < formats->count; i++) {
+    if (wo_view_is(name, formats->items[i]->name)) return formats->items[i];
+  }
+  return NULL;
+}
+
 /* First line end in buf[from, to), or `to`. Two memchr calls beat a byte loop on ordinary lines; in blocks, as a progress bar may
  * go on for megabytes without a line feed. */
 static size_t find_line_end(const char *buf, size_t from, size_t to) {
@@ -135,44 +142,39 @@ static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
   return start;
 }
 
-/* The line that was handed to the reader of training steps last, as a place in buf. Nothing when all is 0. */
+/* The line that went a short way last, as a place in buf. None when all is 0. */
 struct taken {
+  const struct wo_short_way *way;
   size_t start;
   size_t end; /* of its bytes; behind it stands its line end */
 };
 
-static void note_out(struct wo_scan *scan, bool is_out) {
-  if (is_out) scan->store->is_out_of_memory = true;
-}
-
 /* Takes the line behind the last one that was taken, when that is the one of `hit` and like it: most of a log may be such lines,
  * and so neither their ends are looked for nor their line feeds counted. A line of that form without a literal ("mem +5" has
  * none) is passed over here as it is elsewhere. pos moves to it as by `advance`. */
-static bool take_next(struct wo_scan *scan, struct wo_view text, size_t hit, size_t pattern, struct taken *taken) {
+static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, struct wo_view text, size_t hit, size_t pattern,
+                      struct taken *taken) {
   const size_t start = taken->end + 1;
-  bool is_out = false;
-  if (scan->steps == NULL || taken->end == 0 || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
+  if (taken->way != way || scan->pos != taken->start || hit < start || scan->is_in_long_line) return false;
   const uint64_t number = scan->line_number + (scan->buf[taken->end] == '\n');
-  const size_t len = wo_steps_take_like(scan->steps, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), hit - start,
-                                        number, scan->buf_offset + start, &is_out);
+  const size_t len = way->take_like(scan, wo_pattern_at(scan->set, pattern), wo_view_skip(text, start), hit - start, number,
+                                    scan->buf_offset + start);
   if (len == 0) return false;
-  note_out(scan, is_out);
   scan->line_number = number;
   scan->open_start = scan->buf_offset + start;
   scan->pos = start;
-  *taken = (struct taken){start, start + len};
+  *taken = (struct taken){way, start, start + len};
   return true;
 }
 
-/* Hands the line at `start` to the reader of training steps. pos stays at it: other literals may stand in it. */
-static void take_steps(struct wo_scan *scan, size_t start, size_t pattern, struct taken *taken) {
+/* Hands the line at `start` to a short way. pos stays at it: other literals may stand in it. */
+static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size_t start, size_t pattern, struct taken *taken) {
   advance(scan, start);
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
   const size_t end = find_line_end(scan->buf, start, reach);
   const struct wo_view line = {scan->buf + start, end - start};
-  note_out(scan,
-           !wo_steps_take(&scan->steps, wo_pattern_at(scan->set, pattern), line, scan->line_number, scan->buf_offset + start));
-  *taken = end < reach ? (struct taken){start, end} : (struct taken){0, 0};
+  way->take(scan, wo_pattern_at(scan->set, pattern), line, scan->line_number, scan->buf_offset + start);
+  *taken = end < reach ? (struct taken){way, start, end} : (struct taken){NULL, 0, 0};
 }
 
 /* Moves pos to the next line that is to be read: the next one with a literal. False when no such line is complete. Without the
@@ -182,22 +184,23 @@ static bool find_next_line(struct wo_scan *scan, const struct ready *ready) {
   const struct wo_view text = {scan->buf, ready->end};
   struct wo_prefilter_cursor cursor = {.from = scan->pos, .at = scan->pos};
   struct wo_prefilter_hit hit;
-  struct taken taken = {0, 0};
+  struct taken taken = {NULL, 0, 0};
   while (wo_prefilter_walk(scan->prefilter, text, &cursor, &hit)) {
-    const bool is_steps = scan->ways[hit.owner] == WO_SCAN_WAY_STEPS;
-    if (!is_steps && wo__scan_is_flooded(scan, hit.owner)) continue;
-    if (is_steps && hit.start >= taken.start && hit.start < taken.end) {
-      wo_steps_match_again(scan->steps, wo_pattern_at(scan->set, hit.owner));
+    const struct wo_short_way *const way =
+        scan->ways[hit.owner] == WO_SCAN_WAY_SHORT ? scan->readers[hit.owner]->short_way : NULL;
+    if (!way && wo__scan_is_flooded(scan, hit.owner)) continue;
+    if (way && way == taken.way && hit.start >= taken.start && hit.start < taken.end) {
+      way->match_again(scan, wo_pattern_at(scan->set, hit.owner));
       continue;
     }
-    if (is_steps && take_next(scan, text, hit.start, hit.owner, &taken)) continue;
+    if (way && take_next(scan, way, text, hit.start, hit.owner, &taken)) continue;
     const size_t start = find_piece_start(scan, hit.start);
     if (start >= ready->next) return false;
-    if (!is_steps) {
+    if (!way) {
       advance(scan, start);
       return true;
     }
-    take_steps(scan, start, hit.owner, &taken);
+    take_line(scan, way, start, hit.owner, &taken);
   }
   return false;
 }
@@ -236,21 +239,67 @@ static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **re
   return true;
 }
 
-/* How lines of each pattern are treated. False without memory. */
-static bool find_ways(struct wo_scan *scan) {
+/* The reader of each pattern, and how its lines are treated. Most patterns name the reader of the one before. False without
+ * memory. */
+static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats) {
   const size_t total = wo_pattern_count(scan->set);
   scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
-  for (size_t i = 0; scan->ways && i < total; i++) {
+  scan->readers = calloc(total ? total : 1, sizeof *scan->readers);
+  if (!scan->ways || !scan->readers) return false;
+  for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
-    if (pattern->kind == WO_KIND_MEMORY_USE && pattern->reader.len == 0) scan->ways[i] = WO_SCAN_WAY_FLOOD;
-    if (wo_steps_is_pattern(pattern)) scan->ways[i] = WO_SCAN_WAY_STEPS;
+    const struct wo_format *const last = i > 0 ? scan->readers[i - 1] : NULL;
+    if (pattern->reader.len == 0) {
+      if (pattern->kind == WO_KIND_MEMORY_USE) scan->ways[i] = WO_SCAN_WAY_FLOOD;
+      continue;
+    }
+    scan->readers[i] = last && wo_view_is(pattern->reader, last->name) ? last : wo_format_find(formats, pattern->reader);
+    if (scan->readers[i] && scan->readers[i]->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
   }
-  return scan->ways != NULL;
+  return true;
 }
 
-enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
-                           struct wo_scan **ret_scan) {
-  assert(set && store && ret_scan);
+/* The followers of the formats, each once. */
+static void find_followers(struct wo_scan *scan, const struct wo_formats *formats) {
+  for (size_t i = 0; i < formats->count; i++) {
+    const struct wo_follower *const follower = formats->items[i]->follower;
+    bool is_known = follower == NULL;
+    for (size_t j = 0; j < scan->followed_count; j++) is_known = is_known || scan->followed[j].follower == follower;
+    if (is_known) continue;
+    assert(scan->followed_count < WO_SCAN_FOLLOWERS_MAX);
+    scan->followed[scan->followed_count++].follower = follower;
+  }
+}
+
+void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower) {
+  for (size_t i = 0; i < scan->followed_count; i++) {
+    struct wo_followed *const followed = &scan->followed[i];
+    if (followed->follower != follower) continue;
+    if (!followed->state) followed->state = calloc(1, follower->state_bytes);
+    if (!followed->state) scan->store->is_out_of_memory = true;
+    return followed->state;
+  }
+  assert(!"a format that asks for a follower names it");
+  return NULL;
+}
+
+static void emit_followed(struct wo_scan *scan) {
+  for (size_t i = 0; i < scan->followed_count; i++) {
+    if (scan->followed[i].state) scan->followed[i].follower->emit(scan, scan->followed[i].state);
+  }
+}
+
+static void free_followed(struct wo_scan *scan) {
+  for (size_t i = 0; i < scan->followed_count; i++) {
+    const struct wo_followed *const followed = &scan->followed[i];
+    if (followed->state && followed->follower->done) followed->follower->done(followed->state);
+    free(followed->state);
+  }
+}
+
+enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *formats, struct wo_event_store *store,
+                           struct wo_scan_options options, struct wo_scan **ret_scan) {
+  assert(set && formats && store && ret_scan);
   struct wo_scan *scan = calloc(1, sizeof *scan);
   if (!scan) return WO_E_NOMEM;
   scan->set = set;
@@ -264,7 +313,8 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *st
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = wo_pattern_count(set) / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
-  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners && find_ways(scan) &&
+  find_followers(scan, formats);
+  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners && find_readers(scan, formats) &&
                         collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
                         collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
                         collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
@@ -295,8 +345,7 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
   scan->is_at_end = true;
   process(scan);
   wo__scan_close_all(scan);
-  wo__monitor_emit(scan);
-  wo__steps_emit(scan);
+  emit_followed(scan);
   wo__scan_tail(scan);
   wo__scan_close_all(scan);
   const uint64_t bytes = scan->buf_offset + scan->buf_len;
@@ -320,7 +369,8 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->head);
   free(scan->tail);
   free(scan->ways);
-  wo_steps_free(scan->steps);
+  free(scan->readers);
+  free_followed(scan);
   free(scan);
   return NULL;
 }

@@ -13,6 +13,7 @@
 #include "parsers/match/pattern.h"
 
 struct wo_scan;
+struct wo_formats;
 
 struct wo_scan_options {
   uint32_t file;       /* index that spans carry */
@@ -30,9 +31,11 @@ struct wo_scan_summary {
   bool has_nul;        /* NUL bytes were seen in lines that were looked at */
 };
 
-/* Makes a scanner that appends to store and uses set; both must outlive it. WO_E_NOMEM. */
-enum wo_status wo_scan_new(struct wo_pattern_set *set, struct wo_event_store *store, struct wo_scan_options options,
-                           struct wo_scan **ret_scan);
+/* Makes a scanner that appends to store, uses set, and hands lines to those of the formats that patterns of the set name
+ * (parsers/scan/format.h; the table of all is parsers/formats/formats.h). A name that is not among them is passed over. All must
+ * outlive it. WO_E_NOMEM. */
+enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *formats, struct wo_event_store *store,
+                           struct wo_scan_options options, struct wo_scan **ret_scan);
 
 /* Takes the next bytes of the input. WO_E_NOMEM. */
 enum wo_status wo_scan_feed(struct wo_scan *scan, const char *bytes, size_t len);

@@ -220,7 +220,7 @@ static struct candidate candidate_at(struct wo_view raw, uint64_t number, uint64
 
 static const struct wo_line *line_of(struct wo_scan *scan, struct candidate *candidate) {
   if (candidate->line == NULL) {
-    wo__scan_make_line(scan, candidate->raw, candidate->number, candidate->offset, &candidate->made);
+    wo_scan_make_line(scan, candidate->raw, candidate->number, candidate->offset, &candidate->made);
     candidate->line = &candidate->made;
   }
   return candidate->line;

@@ -5,9 +5,7 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/scan/format.h"
-#include "parsers/formats/monitors/monitor.h"
 #include "parsers/scan/scan.h"
-#include "parsers/steps/steps.h"
 
 /* From the start of a piece of an over-long line to the start of the next one. */
 #define WO_SCAN_PIECE_STRIDE (WO_LIMIT_LINE_BYTES - WO_LIMIT_LINE_OVERLAP_BYTES)
@@ -52,8 +50,16 @@ struct wo_stamp_memo {
 /* How the scanner treats lines in which a pattern's literal stands. */
 enum wo_scan_way {
   WO_SCAN_WAY_READ,  /* as lines are read */
-  WO_SCAN_WAY_STEPS, /* a line of a training step, handed to parsers/steps/steps.h */
+  WO_SCAN_WAY_SHORT, /* handed to the reader's short way */
   WO_SCAN_WAY_FLOOD  /* as READ, until there are as many of its kind as are kept: some programs print them at each step */
+};
+
+/* Followers of one scan: more sorts of them than a table of formats has. */
+#define WO_SCAN_FOLLOWERS_MAX 8
+
+struct wo_followed {
+  const struct wo_follower *follower;
+  void *state; /* NULL until it is asked for */
 };
 
 struct wo_scan {
@@ -94,13 +100,11 @@ struct wo_scan {
   size_t context_count;                                  /* memory failures whose surroundings were looked at */
   struct wo_seen_setting settings[WO_SCAN_SETTINGS_MAX]; /* hash table by key */
   uint64_t looked_back_bytes;                            /* by wo_scan_each_line_before, so far */
-  struct wo_monitor monitors[WO_LIMIT_MONITORS]; /* what the traces of this input show so far, one for each card and format */
-  size_t monitor_count;
-  struct wo_monitor_process processes[WO_LIMIT_MONITOR_PROCESSES];
-  size_t process_count;
-  struct wo_steps *steps; /* memory beside training steps; NULL before the first line with it */
-  unsigned char *ways;    /* enum wo_scan_way of each pattern */
-  size_t line_start;      /* in buf: the line being read, for lines before it */
+  struct wo_followed followed[WO_SCAN_FOLLOWERS_MAX];    /* in the order of the formats */
+  size_t followed_count;
+  const struct wo_format **readers; /* of each pattern; NULL for those that name none, or none that is known */
+  unsigned char *ways;              /* enum wo_scan_way of each pattern */
+  size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
 };
 
@@ -128,12 +132,6 @@ void wo__scan_tail(struct wo_scan *scan);
 static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {
   return line <= WO_SCAN_HEAD_LINES && offset < WO_SCAN_HEAD_BYTES;
 }
-
-/* Turns what the traces showed into evidence, one event for each card. Call once, at the end. */
-void wo__monitor_emit(struct wo_scan *scan);
-
-/* Fills *line from raw bytes, cleaning into scan->clean. */
-void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
 
 /* Opens a construct by hand (for readers that no pattern starts). False when none is free. */
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,

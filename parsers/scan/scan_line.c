@@ -9,6 +9,7 @@
 struct match_context {
   struct wo_scan *scan;
   const struct wo_line *line;
+  const struct wo_format *format; /* the pattern's reader, or NULL */
 };
 
 /* Readers that took the line as part of what they read: they do not start again on it. */
@@ -17,7 +18,7 @@ struct takers {
   size_t count;
 };
 
-void wo__scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
+void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line) {
   line->raw = raw;
   line->full = wo_clean_line(raw, scan->clean, WO_LIMIT_LINE_BYTES);
   line->prefix = wo_prefix_read(line->full);
@@ -226,8 +227,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   const struct match_context *c = context;
   if (wo_match_start(match) >= c->line->own_end) return false;
   if (pattern->reader.len > 0) {
-    const struct wo_format *format = wo_format_find(pattern->reader);
-    if (format) begin_reader(c->scan, c->line, pattern, format, match);
+    if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
     return false;
   }
   struct wo_event *event =
@@ -241,14 +241,15 @@ bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
          scan->store->per_kind[wo_pattern_at(scan->set, pattern)->kind] > WO_LIMIT_EVENTS_PER_KIND;
 }
 
+static void match_pattern(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, size_t index) {
+  struct match_context context = {.scan = scan, .line = line, .format = scan->readers[index]};
+  if (context.format && is_taken(takers, context.format)) return;
+  wo_pattern_match(scan->set, index, line->full, on_match, &context);
+}
+
 /* Files of numbers have no word to look for: their form is looked at where they begin. */
 static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  struct match_context context = {.scan = scan, .line = line};
-  for (size_t i = 0; i < scan->head_count; i++) {
-    const struct wo_pattern *pattern = wo_pattern_at(scan->set, scan->head[i]);
-    if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
-    wo_pattern_match(scan->set, scan->head[i], line->full, on_match, &context);
-  }
+  for (size_t i = 0; i < scan->head_count; i++) match_pattern(scan, line, takers, scan->head[i]);
 }
 
 /* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
@@ -260,14 +261,10 @@ static void match_patterns(struct wo_scan *scan, const struct wo_line *line, con
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)
                            : wo_prefilter_mark(scan->prefilter, line->raw, scan->owners, scan->owner_words);
   if (found == 0) return;
-  struct match_context context = {.scan = scan, .line = line};
   for (size_t word = 0; word < scan->owner_words; word++) {
     for (uint64_t bits = scan->owners[word]; bits != 0; bits &= bits - 1) {
       const size_t index = word * 64 + (size_t)__builtin_ctzll(bits);
-      const struct wo_pattern *pattern = wo_pattern_at(scan->set, index);
-      if (wo__scan_is_flooded(scan, index)) continue;
-      if (pattern->reader.len > 0 && is_taken(takers, wo_format_find(pattern->reader))) continue;
-      wo_pattern_match(scan->set, index, line->full, on_match, &context);
+      if (!wo__scan_is_flooded(scan, index)) match_pattern(scan, line, takers, index);
     }
   }
 }
@@ -284,7 +281,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
   struct wo_line line;
   scan->line_start = start;
   const size_t own_end = is_piece ? find_own_end(scan, raw) : SIZE_MAX;
-  wo__scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
+  wo_scan_make_line(scan, raw, scan->line_number, scan->buf_offset + start, &line);
   line.own_end = own_end;
   struct takers takers = {.count = 0};
   if (scan->open_count > 0) feed_open(scan, &line, &takers);

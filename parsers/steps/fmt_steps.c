@@ -1,28 +1,292 @@
-/* Memory beside training steps, where it does not come on the scanner's short way: lines that another pattern matches too, and
- * tables of YOLO.
+/* Memory that programs print beside their training steps, of one input: the forms that its lines have, a series for each rank and
+ * meaning, and the evidence made of them at the end. Most of a training log may be such lines, so they come by the scanner's
+ * short way; the evidence is the same for those that come by the usual one, because both end in `take`. And tables of YOLO:
  *
  *         Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size
  *         1/100      12.3G      1.234      2.345      1.456         32        640: 100%|####| 8/8
  *
  * A row of such a table is one progress bar, drawn again and again; the first one behind its names is read, and the names come
  * again at each epoch. */
-#include "parsers/scan/scan_internal.h"
-#include "parsers/steps/steps.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parsers/scan/format.h"
+#include "parsers/steps/steps_series.h"
+
+/* Prints below which a series says nothing. */
+#define PRINTS_MIN 3
+
+struct steps {
+  struct wo_steps_form *forms[WO_LIMIT_STEPS_FORMS]; /* the one that was met last comes first */
+  size_t form_count;
+  struct {
+    struct wo_steps_series *series;
+    const struct wo_pattern *pattern;
+  } rows[WO_LIMIT_STEPS_SERIES];
+  size_t row_count;
+  size_t cursor;        /* of the row that was found last: ranks and figures come in the same order again and again */
+  uint64_t dropped;     /* figures without room for a series of their own */
+  uint64_t next_offset; /* behind the start of the last line that was taken */
+  size_t first_new;     /* row that this line began; row_count: none */
+};
+
+static const struct wo_follower follower;
+
+/* ---- Forms ---- */
+
+/* Moves the form at `index` to the front: most logs have one or two, and the others are met in turns. */
+static const struct wo_steps_form *to_front(struct steps *steps, size_t index) {
+  struct wo_steps_form *const form = steps->forms[index];
+  if (index == 0) return form;
+  memmove(&steps->forms[1], &steps->forms[0], index * sizeof steps->forms[0]);
+  steps->forms[0] = form;
+  return form;
+}
+
+/* Makes a form of the line in the place of the one that was not met for longest. NULL, and *ret_is_full false, when the line has
+ * none. */
+static const struct wo_steps_form *learn(struct steps *steps, struct wo_view line, bool *ret_is_out) {
+  size_t index = steps->form_count;
+  if (index == WO_LIMIT_STEPS_FORMS) {
+    index--;
+  } else if (steps->forms[index] == NULL) {
+    steps->forms[index] = malloc(sizeof *steps->forms[index]);
+    *ret_is_out = steps->forms[index] == NULL;
+    if (*ret_is_out) return NULL;
+  }
+  if (index < steps->form_count) steps->form_count--;
+  if (!wo_steps_form_make(line, steps->forms[index])) return NULL;
+  steps->form_count = index + 1;
+  return to_front(steps, index);
+}
+
+/* The form of the line, and what the line says by it. NULL when it has none. */
+static const struct wo_steps_form *read_line(struct steps *steps, struct wo_view line, struct wo_steps_reading *reading,
+                                             bool *ret_is_out) {
+  for (size_t i = 0; i < steps->form_count; i++) {
+    if (wo_steps_form_match(steps->forms[i], line, reading) == line.len) return to_front(steps, i);
+  }
+  const struct wo_steps_form *const form = learn(steps, line, ret_is_out);
+  return form != NULL && wo_steps_form_match(form, line, reading) == line.len ? form : NULL;
+}
+
+/* ---- Series ---- */
+
+static bool is_series_of(const struct wo_steps_series *series, const struct wo_steps_reading *reading, enum wo_steps_role role) {
+  return series->role == role && series->rank == reading->rank && series->gpu == reading->gpu;
+}
+
+/* The series of a figure; a new one is made. NULL when there are too many, or no memory. */
+static struct wo_steps_series *find_series(struct steps *steps, const struct wo_pattern *pattern,
+                                           const struct wo_steps_form *form, const struct wo_steps_reading *reading,
+                                           enum wo_steps_role role, bool *ret_is_out) {
+  for (size_t i = 1; i <= steps->row_count; i++) {
+    const size_t index = (steps->cursor + i) % steps->row_count;
+    if (!is_series_of(steps->rows[index].series, reading, role)) continue;
+    steps->cursor = index;
+    return steps->rows[index].series;
+  }
+  if (steps->row_count == WO_LIMIT_STEPS_SERIES) {
+    steps->dropped++;
+    return NULL;
+  }
+  struct wo_steps_series *const series = calloc(1, sizeof *series);
+  *ret_is_out = series == NULL;
+  if (series == NULL) return NULL;
+  series->role = role;
+  series->rank = reading->rank;
+  series->gpu = reading->gpu;
+  series->is_local_rank = form != NULL && form->is_local_rank;
+  series->is_epoch = form == NULL || form->is_epoch;
+  steps->cursor = steps->row_count;
+  steps->rows[steps->row_count].series = series;
+  steps->rows[steps->row_count++].pattern = pattern;
+  return series;
+}
+
+/* Adds the figures of a line. False when memory is out. */
+static bool add(struct steps *steps, const struct wo_pattern *pattern, const struct wo_steps_form *form,
+                const struct wo_steps_reading *reading, const struct wo_steps_place *place) {
+  bool is_out = false;
+  for (size_t role = 0; role < WO_STEPS_ROLE_COUNT_ && !is_out; role++) {
+    if (reading->bytes[role] < 0) continue;
+    struct wo_steps_series *const series = find_series(steps, pattern, form, reading, (enum wo_steps_role)role, &is_out);
+    if (series != NULL) wo_steps_series_add(series, reading, place);
+  }
+  return !is_out;
+}
+
+/* ---- Lines ---- */
+
+static void note_line(struct steps *steps, uint64_t offset) {
+  steps->next_offset = offset + 1;
+  steps->first_new = steps->row_count;
+}
+
+/* The series that a line began are evidence of the pattern that stands first in the packs, whichever literal was met first. The
+ * patterns of a set stand in one array. */
+static void match_again(struct wo_scan *scan, const struct wo_pattern *pattern) {
+  struct steps *const steps = wo_scan_follow(scan, &follower);
+  for (size_t i = steps ? steps->first_new : 0; steps && i < steps->row_count; i++) {
+    if (pattern < steps->rows[i].pattern) steps->rows[i].pattern = pattern;
+  }
+}
+
+/* A line that was the last one to be taken is taken already. */
+static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view line, uint64_t number, uint64_t offset) {
+  struct steps *const steps = wo_scan_follow(scan, &follower);
+  struct wo_steps_reading reading;
+  if (!steps) return;
+  if (offset + 1 == steps->next_offset) match_again(scan, pattern);
+  if (offset < steps->next_offset || line.len > WO_LIMIT_STEPS_LINE_BYTES) return;
+  note_line(steps, offset);
+  bool is_out = false;
+  const struct wo_steps_form *const form = read_line(steps, line, &reading, &is_out);
+  const struct wo_steps_place place = {.line = number, .byte = offset, .text = line};
+  if (form && form->is_sample) is_out = !add(steps, pattern, form, &reading, &place);
+  if (is_out) wo_scan_store(scan)->is_out_of_memory = true;
+}
+
+/* Two forms are tried, as figures that change between two units or two counts of digits have. */
+static size_t take_like(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view text, size_t hit, uint64_t number,
+                        uint64_t offset) {
+  enum { TRIED = 2 };
+  struct steps *const steps = wo_scan_follow(scan, &follower);
+  struct wo_steps_reading reading;
+  if (!steps || offset < steps->next_offset) return 0;
+  for (size_t i = 0; i < steps->form_count && i < TRIED; i++) {
+    const size_t len = wo_steps_form_match(steps->forms[i], text, &reading);
+    if (len == WO_NOT_FOUND || len >= text.len || len <= hit || len > WO_LIMIT_STEPS_LINE_BYTES) continue;
+    const struct wo_steps_form *const form = to_front(steps, i);
+    const struct wo_steps_place place = {.line = number, .byte = offset, .text = {text.ptr, len}};
+    note_line(steps, offset);
+    if (form->is_sample && !add(steps, pattern, form, &reading, &place)) wo_scan_store(scan)->is_out_of_memory = true;
+    return len;
+  }
+  return 0;
+}
+
+/* ---- Evidence ---- */
+
+/* One event being filled. */
+struct target {
+  struct wo_event_store *store;
+  struct wo_event *event;
+};
+
+static void set(const struct target *to, enum wo_field_id id, double value) {
+  wo_event_set_number(to->store, to->event, id, wo_interval_exact(value));
+}
+
+/* A printed figure stands for all that are printed so. Where these are less than a byte apart ("1.234567890123 GB"), the whole
+ * byte next to it is one of them. */
+static void set_bytes(const struct target *to, enum wo_field_id id, double value, double half) {
+  const double whole = (double)(int64_t)(value + 0.5);
+  const double lo = value - half < whole ? value - half : whole;
+  const double hi = value + half > whole ? value + half : whole;
+  wo_event_set_number(to->store, to->event, id, (struct wo_interval){.lo = lo, .mid = whole, .hi = hi});
+}
+
+static void set_step(const struct target *to, enum wo_field_id id, double step) {
+  if (step >= 0) set(to, id, step);
+}
+
+/* Digits beyond a byte are noise, and differ between compilers. */
+static double rounded(double value) {
+  enum { EXACT_BITS = 53 };
+  const double most = (double)(INT64_C(1) << EXACT_BITS);
+  if (value <= -most || value >= most) return value;
+  return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+static void set_course(const struct target *to, const struct wo_steps_series *series) {
+  struct wo_interval slope;
+  double rise = 0;
+  if (wo_steps_series_slope(series, &slope)) {
+    wo_event_set_number(to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP,
+                        (struct wo_interval){rounded(slope.lo), rounded(slope.mid), rounded(slope.hi)});
+  }
+  if (wo_steps_series_late_rise(series, &rise)) set(to, WO_FIELD_LATE_RISE_BYTES, rounded(rise));
+  if (series->warm_low < 0) return;
+  set(to, WO_FIELD_SPREAD_BYTES, rounded(series->warm_high - series->warm_low));
+  if (series->fall.bytes > 0) set(to, WO_FIELD_FALL_BYTES, rounded(series->fall.bytes));
+  set(to, WO_FIELD_FALL_COUNT, (double)series->falls);
+  if (series->jump.bytes <= 0) return;
+  set(to, WO_FIELD_JUMP_BYTES, rounded(series->jump.bytes));
+  set(to, WO_FIELD_JUMP_FROM_BYTES, rounded(series->jump.from));
+  set(to, WO_FIELD_JUMP_LINE, (double)series->jump.line);
+  set_step(to, WO_FIELD_JUMP_STEP, series->jump.step);
+}
+
+static void fill(const struct target *to, const struct wo_steps_series *series) {
+  wo_event_set_text(to->store, to->event, WO_FIELD_NAME, wo_view_of(wo_steps_role_name(series->role)));
+  if (series->gpu >= 0) set(to, WO_FIELD_GPU, series->gpu);
+  set(to, WO_FIELD_SAMPLES, (double)series->count);
+  set_step(to, WO_FIELD_STEP_FIRST, series->step_first);
+  set_step(to, WO_FIELD_STEP, series->step_last);
+  set_step(to, WO_FIELD_STEP_PEAK, series->step_highest);
+  if (series->step_last >= 0) {
+    wo_event_set_text(to->store, to->event, WO_FIELD_STEP_UNIT, series->is_epoch ? WO_VIEW("epoch") : WO_VIEW("step"));
+  }
+  set_bytes(to, WO_FIELD_FIRST_BYTES, series->first, series->half);
+  set_bytes(to, WO_FIELD_LAST_BYTES, series->last, series->half);
+  set_bytes(to, WO_FIELD_PEAK_BYTES, series->highest, series->half);
+  set_bytes(to, WO_FIELD_LOWEST_BYTES, series->lowest, series->half);
+  set(to, WO_FIELD_LINE_FIRST, (double)series->line_first);
+  set(to, WO_FIELD_RESTART_COUNT, (double)series->restarts);
+  set(to, WO_FIELD_WRAP_COUNT, (double)series->wraps);
+  set_course(to, series);
+}
+
+/* The last line is the one to show: a failure comes behind it. */
+static void emit(struct wo_scan *scan, const struct wo_steps_series *series, const struct wo_pattern *pattern) {
+  struct wo_line line;
+  if (series->count < PRINTS_MIN) return;
+  wo_scan_make_line(scan, (struct wo_view){series->text, series->text_len}, series->line_last, series->byte_last, &line);
+  struct wo_event *const event = wo_scan_add_event(scan, &line, pattern, WO_KIND_MEMORY_STEPS, 0, series->length_last);
+  if (event == NULL) return;
+  event->is_quoted = false;
+  if (series->rank >= 0) {
+    event->rank = series->rank;
+    event->is_local_rank = series->is_local_rank;
+  }
+  fill(&(struct target){wo_scan_store(scan), event}, series);
+}
+
+static void emit_all(struct wo_scan *scan, void *state) {
+  const struct steps *const steps = state;
+  for (size_t i = 0; i < steps->row_count; i++) emit(scan, steps->rows[i].series, steps->rows[i].pattern);
+  wo_scan_store(scan)->dropped += steps->dropped;
+}
+
+static void done(void *state) {
+  const struct steps *const steps = state;
+  for (size_t i = 0; i < WO_LIMIT_STEPS_FORMS; i++) free(steps->forms[i]);
+  for (size_t i = 0; i < steps->row_count; i++) free(steps->rows[i].series);
+}
+
+static const struct wo_follower follower = {.state_bytes = sizeof(struct steps), .emit = emit_all, .done = done};
+
+/* ---- The readers ---- */
+
+static const struct wo_short_way short_way = {.take = take, .take_like = take_like, .match_again = match_again};
+
+/* Lines that another pattern matches too come this way. */
+static enum wo_more begin_steps(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                struct wo_open *open) {
+  (void)match;
+  take(scan, open->pattern, line->raw, line->number, line->offset);
+  return WO_MORE_NO;
+}
+
+const struct wo_format wo__format_steps = {.name = "steps", .follower = &follower, .short_way = &short_way, .begin = begin_steps};
 
 /* Slots of struct wo_open that the reader of tables uses. */
 enum number { STRANGE };
 
 /* Lines between the names and the first row: a bar that has no figures yet. */
 #define STRANGE_MAX 4
-
-static enum wo_more begin_steps(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
-  (void)match;
-  if (!wo_steps_take(&scan->steps, open->pattern, line->raw, line->number, line->offset)) scan->store->is_out_of_memory = true;
-  return WO_MORE_NO;
-}
-
-const struct wo_format wo__format_steps = {.name = "steps", .begin = begin_steps};
 
 static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
                                 struct wo_open *open) {
@@ -36,10 +300,13 @@ static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line,
   struct wo_steps_reading reading;
   if (wo_steps_read_yolo(line->text, &reading)) {
     const struct wo_steps_place place = {.line = line->number, .byte = line->offset, .text = line->raw};
-    if (!wo_steps_take_row(&scan->steps, open->pattern, &reading, &place)) scan->store->is_out_of_memory = true;
+    struct steps *const steps = wo_scan_follow(scan, &follower);
+    if (steps && !add(steps, open->pattern, NULL, &reading, &place)) wo_scan_store(scan)->is_out_of_memory = true;
+    if (steps) steps->first_new = steps->row_count;
     return WO_MORE_NO;
   }
   return ++open->numbers[STRANGE] > STRANGE_MAX ? WO_MORE_NO : WO_MORE_YES;
 }
 
-const struct wo_format wo__format_steps_table = {.name = "steps_table", .begin = begin_table, .feed = feed_table};
+const struct wo_format wo__format_steps_table = {
+    .name = "steps_table", .follower = &follower, .begin = begin_table, .feed = feed_table};

@@ -1,5 +1,6 @@
 /* The course of one figure of memory over the steps of one rank, of any length in bounded memory: the first and the last figure,
- * the extremes, the largest rise and fall between neighbours, and the points that a slope is told from (parsers/formats/common/monitor_trend.h).
+ * the extremes, the largest rise and fall between neighbours, and the points that a slope is told from
+ * (parsers/formats/common/monitor_trend.h).
  *
  * A program that starts again begins a new course: only the last one is kept, and how many there were. Pure. */
 #ifndef WO_STEPS_SERIES_H

@@ -10,7 +10,7 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/base/clean.h"
-#include "parsers/scan/format.h"
+#include "parsers/formats/formats.h"
 #include "rules/load/model_shape.h"
 #include "rules/language/nearest.h"
 
@@ -153,7 +153,7 @@ static void check_pattern(struct wo_check *check, const struct wo_pattern_sample
                        (unsigned long long)err.offset);
     return;
   }
-  if (pattern->reader.len > 0 && wo_format_find(pattern->reader) == NULL) {
+  if (pattern->reader.len > 0 && wo_format_find(&wo_formats, pattern->reader) == NULL) {
     wo__check_complain(check, samples->place, WO_E_UNKNOWN, "pattern %.*s: unknown reader '%.*s'", WO_SHOWN(pattern->id),
                        WO_SHOWN(pattern->reader));
   }

@@ -2,25 +2,21 @@
  *
  *   wo_embed FOLDER OUTPUT.c
  *
- * Every file goes in twice: as written, for linting and messages, and as a tree (rules/load/tree.h) without the parts that a diagnosis
- * never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the program's
- * start. Files come in name order, so that the output depends on the packs alone. Part of the build, not of the program. */
-#include <assert.h>
+ * Every file goes in twice: as written, for linting and messages, and as a tree (rules/load/tree.h) without the parts that a
+ * diagnosis never reads. The tree is constant data without an address in it: parsing, and later relocating, were most of the
+ * program's start. The output depends on the packs alone. Part of the build, not of the program. */
 #include <cjson/cJSON.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "parsers/base/limits.h"
-#include "rules/load/rule.h"
 #include "rules/load/rule_comments.h"
+#include "rules/load/rule_dir.h"
 #include "rules/load/tree.h"
 
-enum { PATH_BYTES = 4096, DEPTH_MAX = 8, LINE_BYTES = 100 };
+enum { LINE_BYTES = 100 };
 
 /* Keys of rule objects that only `explain`, `rules check` and `rules test` read. Checklist: only
  * what the tables of rule_read_*.c mark as is_deep or skip for good can be listed here, or a
@@ -32,9 +28,8 @@ enum { FILES_MAX = 1024 };
 /* One run. `count` numbers the files; the arrays of bytes and trees are named after it. */
 struct embed {
   FILE *out;
-  size_t root_len; /* of the packs folder's path: names are relative to it */
   size_t count;
-  struct wo_rule_file files[FILES_MAX]; /* as written; name and data are owned */
+  struct wo_rule_file files[FILES_MAX]; /* as written, in the order in which they are loaded */
   char table[2][1 << 16];               /* rows of the two arrays, collected while the bytes are written */
   size_t table_len[2];
 };
@@ -154,12 +149,13 @@ static void write_tree(const struct embed *embed, const struct wo_tree *tree, si
 
 /* Writes the short form of a file. Blanks its comments in place, so the full form has to be written
  * before. A file that is no JSON ends the build, with its line. */
-static bool write_short(struct embed *embed, const char *path, char *text, size_t len) {
-  wo_rule_blank_comments(text, len);
+static bool write_short(struct embed *embed, const struct wo_rule_file *file) {
+  char *const text = (char *)(uintptr_t)file->data;
+  wo_rule_blank_comments(text, file->size);
   const char *end = NULL;
-  cJSON *const root = cJSON_ParseWithLengthOpts(text, len + 1, &end, true);
+  cJSON *const root = cJSON_ParseWithLengthOpts(text, file->size + 1, &end, true);
   if (root == NULL) {
-    fprintf(stderr, "%s:%zu: malformed JSON\n", path, line_of(text, end));
+    fprintf(stderr, "%s:%zu: malformed JSON\n", file->name, line_of(text, end));
     return false;
   }
   cJSON *const array = shorten(root);
@@ -169,91 +165,57 @@ static bool write_short(struct embed *embed, const char *path, char *text, size_
   if (tree != NULL) write_tree(embed, tree, nodes, text_bytes);
   cJSON_Delete(array);
   free(tree);
-  return tree != NULL || complain(path, "out of memory");
+  return tree != NULL || complain(file->name, "out of memory");
 }
 
 /* ---- files in --------------------------------------------------------------------------------------------------------- */
 
-/* Reads a file into `text` of WO_LIMIT_RULE_FILE_BYTES + 1 and ends it with a NUL. One byte more
- * than allowed is asked for: only then is a file that is too long told from one that just fits. */
-static bool read_file(const char *path, char *text, size_t *ret_len) {
-  FILE *const in = fopen(path, "rb");
-  if (in == NULL) return complain(path, "cannot be opened");
-  const size_t len = fread(text, 1, WO_LIMIT_RULE_FILE_BYTES + 1, in);
-  const bool is_bad = ferror(in) != 0;
-  fclose(in);
-  if (is_bad) return complain(path, "cannot be read");
-  if (len > WO_LIMIT_RULE_FILE_BYTES) return complain(path, "is too large");
-  text[len] = '\0';
-  *ret_len = len;
-  return true;
-}
-
-/* Keeps a file as written, for the load that the prefilter is made of. */
-static bool keep_file(struct embed *embed, const char *name, const char *text, size_t len) {
-  char *const data = malloc(len + 1);
-  char *const own_name = strdup(name);
-  if (data == NULL || own_name == NULL || embed->count == FILES_MAX) {
-    free(data);
-    free(own_name);
-    return complain(name, "too many files, or out of memory");
-  }
-  memcpy(data, text, len);
-  embed->files[embed->count] = (struct wo_rule_file){.name = own_name, .data = data, .size = len};
-  return true;
-}
-
 /* Both forms of one file. Its name becomes part of a string literal, and of messages, so names that
  * would need escapes are refused rather than escaped. */
-static bool embed_file(struct embed *embed, const char *path) {
-  assert(strlen(path) > embed->root_len);
-  const char *const name = path + embed->root_len + 1;
-  if (strpbrk(name, "\"\\?\n") != NULL) return complain(path, "has a name that cannot be embedded");
-  char *const text = malloc(WO_LIMIT_RULE_FILE_BYTES + 2);
-  if (text == NULL) return complain(path, "out of memory");
-  size_t len = 0;
-  bool is_done = read_file(path, text, &len) && keep_file(embed, name, text, len);
-  if (is_done) write_array(embed, "full", text, len);
-  is_done = is_done && write_short(embed, path, text, len);
-  is_done = is_done && add_row(embed, 0, name) && add_row(embed, 1, name);
-  free(text);
-  if (is_done) embed->count++;
+static bool embed_file(struct embed *embed, const struct wo_rule_file *file) {
+  if (strpbrk(file->name, "\"\\?\n") != NULL) return complain(file->name, "has a name that cannot be embedded");
+  write_array(embed, "full", file->data, file->size);
+  const bool is_done = write_short(embed, file) && add_row(embed, 0, file->name) && add_row(embed, 1, file->name);
+  embed->count++;
   return is_done;
 }
 
-static bool embed_folder(struct embed *embed, const char *folder, int depth);
-
-/* What stands at a path: a folder, a rule file, or nothing of ours. False for failures only. */
-static bool embed_path(struct embed *embed, const char *folder, const char *name, int depth) {
-  char path[PATH_BYTES];
-  const int len = snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (len < 0 || (size_t)len >= sizeof path || depth > DEPTH_MAX) return complain(folder, "nested too deep");
-  struct stat about;
-  if (stat(path, &about) != 0) return complain(path, "cannot be looked at");
-  if (S_ISDIR(about.st_mode)) return embed_folder(embed, path, depth + 1);
-  const bool is_json = len > 5 && strcmp(path + len - 5, ".json") == 0;
-  return !is_json || embed_file(embed, path);
+/* causes/, fixes/ and so on, one after another, and in each of them by the names of the files alone. The order of causes decides
+ * which of two findings with one score comes first; so the folders between, which only help readers to find a file, have no part
+ * in it. */
+static int compare_files(const void *a, const void *b) {
+  const char *const left = ((const struct wo_rule_file *)a)->name;
+  const char *const right = ((const struct wo_rule_file *)b)->name;
+  const size_t left_top = strcspn(left, "/");
+  const size_t right_top = strcspn(right, "/");
+  const int by_top = strncmp(left, right, left_top < right_top ? left_top : right_top);
+  if (by_top != 0) return by_top;
+  if (left_top != right_top) return left_top < right_top ? -1 : 1;
+  const char *const left_slash = strrchr(left, '/');
+  const char *const right_slash = strrchr(right, '/');
+  const int by_base = strcmp(left_slash == NULL ? left : left_slash, right_slash == NULL ? right : right_slash);
+  return by_base != 0 ? by_base : strcmp(left, right);
 }
 
-/* Hidden files are left alone. */
-static int is_visible(const struct dirent *entry) {
-  return entry->d_name[0] != '.';
-}
-
-/* A folder in name order: byte-wise, because no locale is ever set. The order of a file system
- * would make two builds of one source differ. Goes on freeing after a failure, but no longer
- * embeds. */
-static bool embed_folder(struct embed *embed, const char *folder, int depth) {
-  struct dirent **entries = NULL;
-  const int count = scandir(folder, &entries, is_visible, alphasort);
-  if (count < 0) return complain(folder, "cannot be read as a folder");
-  bool is_done = true;
-  for (int i = 0; i < count; i++) {
-    is_done = is_done && embed_path(embed, folder, entries[i]->d_name, depth);
-    free(entries[i]);
+/* All files of the folder, with names that start behind it. `read` owns what they point to. */
+static bool read_packs(struct embed *embed, const char *folder, struct wo_rule_files *read) {
+  struct wo_err err = {0};
+  if (wo_rule_dir_read(folder, read, &err) != WO_OK) return complain(err.file, err.message);
+  if (read->count > FILES_MAX) return complain(folder, "too many files");
+  for (size_t i = 0; i < read->count; i++) {
+    embed->files[i] = read->items[i];
+    embed->files[i].name += strlen(folder) + 1;
+    embed->files[i].is_user = false;
   }
-  free(entries);
-  return is_done;
+  qsort(embed->files, read->count, sizeof embed->files[0], compare_files);
+  return true;
+}
+
+static bool embed_files(struct embed *embed, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!embed_file(embed, &embed->files[i])) return false;
+  }
+  return true;
 }
 
 /* ---- the prefilter ---------------------------------------------------------------------------------------------------- */
@@ -329,13 +291,6 @@ static void write_tables(struct embed *embed) {
   }
 }
 
-static void forget_files(struct embed *embed) {
-  for (size_t i = 0; i < embed->count; i++) {
-    free((void *)(uintptr_t)embed->files[i].name);
-    free((void *)(uintptr_t)embed->files[i].data);
-  }
-}
-
 /* Wrong usage and a failure have exit statuses of their own, and the same as in whyoom itself. */
 int main(int argc, char **argv) {
   if (argc != 3) {
@@ -350,16 +305,16 @@ int main(int argc, char **argv) {
     return 1;
   }
   embed->out = out;
-  embed->root_len = strlen(argv[1]);
-  fprintf(out,
-          "/* Written by rules/load/embed.c from the rule packs. */\n#include \"rules/load/embedded.h\"\n#include \"rules/load/tree.h\"\n\n");
-  bool is_done = embed_folder(embed, argv[1], 0) && write_prefilter(embed);
+  fprintf(out, "/* Written by rules/load/embed.c from the rule packs. */\n#include \"rules/load/embedded.h\"\n#include "
+               "\"rules/load/tree.h\"\n\n");
+  struct wo_rule_files read = {0};
+  bool is_done = read_packs(embed, argv[1], &read) && embed_files(embed, read.count) && write_prefilter(embed);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;
   is_done = fclose(out) == 0 && is_done;
   /* A half-written file must not look finished to the next build. */
   if (!is_done) remove(argv[2]);
-  forget_files(embed);
+  wo_rule_files_done(&read);
   free(embed);
   return is_done ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 /* What rules/load/embed.c writes: the rule packs as part of the program, and the tables to find their literals with.
  *
- * File names are relative to the packs folder, such as "causes/fragmentation.json". Both arrays
+ * File names are relative to the packs folder, such as "causes/fragmentation/fragmentation.json". Both arrays
  * hold the same files in the same order; which one a load takes follows from its depth
  * (rule_embedded.c). */
 #ifndef WO_EMBEDDED_H

@@ -82,7 +82,7 @@ struct wo_cause {
 };
 
 /* One changed knob of a fix. */
-struct wo_change {
+struct wo_knob_change {
   struct wo_view knob;
   const struct wo_expr *to;   /* new value; unit of the knob */
   const struct wo_expr *when; /* NULL = always */
@@ -99,7 +99,7 @@ struct wo_fix {
   const struct wo_template *already_say; /* "gradient checkpointing (already on)" */
   const struct wo_clause *conflicts;     /* any true: not proposed, say = why */
   size_t conflict_count;
-  const struct wo_change *changes;
+  const struct wo_knob_change *changes;
   size_t change_count;
   const struct wo_expr *saves_lo; /* bytes on the failing card; both NULL when nothing can be said */
   const struct wo_expr *saves_hi;
@@ -226,7 +226,7 @@ struct wo_tree;
 
 /* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
 struct wo_rule_file {
-  const char *name; /* for messages: "causes/fragmentation.json" */
+  const char *name; /* for messages: "causes/fragmentation/fragmentation.json" */
   const char *data;
   size_t size;
   bool is_user;               /* from --rules: may replace a rule without a complaint */
@@ -249,7 +249,8 @@ const struct wo_prefilter_tables *wo_rule_prefilter(void);
 enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
                             struct wo_err *err);
 
-/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in name order, which adds and overrides. */
+/* Loads the compiled-in packs, then (dir not NULL) every .json file below that folder in the order of their paths, which adds and
+ * overrides. */
 enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err);
 
 /* Frees a pack; NULL allowed; returns NULL. */
@@ -267,7 +268,8 @@ const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id
 /* The unit of a fact, `config.<knob>` and `count.<kind>` included, or WO_UNIT_NONE. */
 enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 
-/* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there has. */
+/* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there
+ * has. */
 size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
 
 /* The names of families, in the order of docs/rules.md; NULL behind the last one. */

@@ -1,9 +1,6 @@
-/* The rules of a folder, added to the compiled-in ones.
- *
- * In: the folder of --rules. Out: rule files in memory, in an order that does not depend on the
- * file system. Only names that end in .json count, so notes and backups may lie beside them; a file
- * that cannot be read or parsed ends the load, because half of somebody's rules would be worse than
- * none. */
+/* A file that cannot be read ends the reading, because half of somebody's rules would be worse than none. */
+#include "rules/load/rule_dir.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,17 +12,10 @@
 #include "parsers/base/input.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
-#include "rules/load/rule.h"
 
 /* Folders within folders, and files in all: protect from a wrong folder, such as a home directory,
  * and from links that lead in a circle (stat follows them). */
 enum { DIR_DEPTH_MAX = 8, DIR_FILES_MAX = 4096 };
-
-struct files {
-  struct wo_rule_file *items; /* the user's own: name and data are owned; embedded ones come first and are not */
-  size_t count;
-  size_t capacity;
-};
 
 /* Memory is out: no file is to blame. */
 static enum wo_status fail_nomem(struct wo_err *err) {
@@ -67,8 +57,8 @@ static enum wo_status read_content(const char *path, char *buf, size_t *ret_len,
 }
 
 /* Adds one file; takes the path over on success. The buffer is made for the longest file and then
- * cut down to what was read; when cutting fails the larger one serves as well. */
-static enum wo_status add_file(struct files *files, char *path, struct wo_err *err) {
+ * cut down to what was read; when cutting fails the larger one serves as well. A NUL behind the text is not counted. */
+static enum wo_status add_file(struct wo_rule_files *files, char *path, struct wo_err *err) {
   if (files->count >= DIR_FILES_MAX) return fail_path(err, WO_E_LIMIT, path, "too many rule files");
   if (!WO_VEC_RESERVE(files, 1, DIR_FILES_MAX)) return fail_nomem(err);
   char *const buf = malloc(WO_LIMIT_RULE_FILE_BYTES + 1);
@@ -79,6 +69,7 @@ static enum wo_status add_file(struct files *files, char *path, struct wo_err *e
     free(buf);
     return status;
   }
+  buf[len] = '\0';
   char *const data = realloc(buf, len + 1);
   files->items[files->count++] =
       (struct wo_rule_file){.name = path, .data = data != NULL ? data : buf, .size = len, .is_user = true};
@@ -90,11 +81,12 @@ static int is_visible(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-static enum wo_status add_folder(struct files *files, const char *folder, unsigned depth, struct wo_err *err);
+static enum wo_status add_folder(struct wo_rule_files *files, const char *folder, unsigned depth, struct wo_err *err);
 
 /* Adds what stands at a path: a folder, a rule file, or nothing. The path is freed here, unless a
  * file was added, whose name it then is: a grown count is what tells. */
-static enum wo_status add_path(struct files *files, const char *folder, const char *name, unsigned depth, struct wo_err *err) {
+static enum wo_status add_path(struct wo_rule_files *files, const char *folder, const char *name, unsigned depth,
+                               struct wo_err *err) {
   char *const path = new_path(folder, name);
   if (path == NULL) return fail_nomem(err);
   struct stat about;
@@ -114,7 +106,7 @@ static enum wo_status add_path(struct files *files, const char *folder, const ch
 
 /* Adds a folder in name order: byte-wise, because no locale is ever set. After a failure the rest
  * of the entries is still freed, but no longer read; the first error is the one that is told. */
-static enum wo_status add_folder(struct files *files, const char *folder, unsigned depth, struct wo_err *err) {
+static enum wo_status add_folder(struct wo_rule_files *files, const char *folder, unsigned depth, struct wo_err *err) {
   if (depth > DIR_DEPTH_MAX) return fail_path(err, WO_E_LIMIT, folder, "folders nested too deep");
   struct dirent **entries = NULL;
   const int count = scandir(folder, &entries, is_visible, alphasort);
@@ -128,29 +120,17 @@ static enum wo_status add_folder(struct files *files, const char *folder, unsign
   return status;
 }
 
-/* One load over both, so that a folder's rules may name the compiled-in ones and the other way
- * round. The compiled-in files come first: the later of two rules with one id is the one that
- * stays.
- *
- * Nothing read here outlives the call: the pack copies what it keeps. The casts take away a const
- * that is only there for the readers of struct wo_rule_file. */
-enum wo_status wo_pack_load_all(const char *dir, enum wo_load_depth depth, struct wo_pack **ret_pack, struct wo_err *err) {
-  assert(ret_pack != NULL);
-  size_t embedded_count = 0;
-  const struct wo_rule_file *const embedded = wo_rule_embedded(depth, &embedded_count);
-  if (dir == NULL) return wo_pack_load(embedded, embedded_count, depth, ret_pack, err);
-  struct files files = {0};
-  enum wo_status status = WO_VEC_RESERVE(&files, embedded_count, DIR_FILES_MAX) ? WO_OK : fail_nomem(err);
-  if (status == WO_OK) {
-    if (embedded_count > 0) memcpy(files.items, embedded, embedded_count * sizeof *embedded);
-    files.count = embedded_count;
-    status = add_folder(&files, dir, 0, err);
+enum wo_status wo_rule_dir_read(const char *dir, struct wo_rule_files *files, struct wo_err *err) {
+  assert(dir != NULL && files != NULL);
+  return add_folder(files, dir, 0, err);
+}
+
+/* The casts take away a const that is only there for the readers of struct wo_rule_file. */
+void wo_rule_files_done(struct wo_rule_files *files) {
+  for (size_t i = 0; i < files->count; i++) {
+    if (!files->items[i].is_user) continue;
+    free((void *)(uintptr_t)files->items[i].name);
+    free((void *)(uintptr_t)files->items[i].data);
   }
-  if (status == WO_OK) status = wo_pack_load(files.items, files.count, depth, ret_pack, err);
-  for (size_t i = embedded_count; i < files.count; i++) {
-    free((void *)(uintptr_t)files.items[i].name);
-    free((void *)(uintptr_t)files.items[i].data);
-  }
-  WO_VEC_DONE(&files);
-  return status;
+  WO_VEC_DONE(files);
 }

@@ -18,14 +18,14 @@
 
 /* `to` is read by itself, because its unit is that of the knob. */
 static const struct wo_member change_members[] = {
-    {.key = "knob", .read = wo__load_text, .offset = offsetof(struct wo_change, knob)},
+    {.key = "knob", .read = wo__load_text, .offset = offsetof(struct wo_knob_change, knob)},
     {.key = "to", .read = wo__load_skip},
-    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_change, when), .extra = WO_UNIT_BOOL},
+    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_knob_change, when), .extra = WO_UNIT_BOOL},
 };
 
 /* One changed knob. The new value must have the knob's unit, so that a size is never proposed for a
  * count; whether the value makes sense is left to the rule's author. */
-static bool read_change(struct wo_loader *loader, const struct wo_tree *value, struct wo_change *change) {
+static bool read_change(struct wo_loader *loader, const struct wo_tree *value, struct wo_knob_change *change) {
   if (!wo__load_members(loader, value, change_members, COUNT_OF(change_members), change)) return false;
   const struct wo_tree *const to = wo_tree_get(value, "to");
   if (to == NULL || change->knob.len == 0) {
@@ -42,7 +42,7 @@ static bool read_changes(struct wo_loader *loader, const struct wo_tree *value, 
   struct wo_fix *const fix = target;
   const size_t count = wo__load_array_len(loader, value);
   if (count == WO_NOT_FOUND) return false;
-  struct wo_change *const changes = wo_arena_array(&loader->pack->arena, count, sizeof *changes);
+  struct wo_knob_change *const changes = wo_arena_array(&loader->pack->arena, count, sizeof *changes);
   if (changes == NULL) return wo__load_fail_nomem(loader);
   size_t i = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
@@ -164,7 +164,8 @@ static bool read_value_map(struct wo_loader *loader, const struct wo_tree *value
 }
 
 /* The first release of PyTorch that reads a spelling, "2.10". */
-static bool read_torch_since(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+static bool read_torch_since(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member,
+                             void *target) {
   (void)member;
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;

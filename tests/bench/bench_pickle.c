@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/number.h"
 #include "tests/bench/timing.h"
 #include "tests/support/replay/snapshot_writer.h"

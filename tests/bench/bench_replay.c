@@ -11,7 +11,7 @@
 #include "cuda_replay/replay/check.h"
 #include "cuda_replay/device/device_model.h"
 #include "cuda_replay/replay/replay.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/number.h"
 #include "parsers/base/vec.h"
 #include "tests/bench/timing.h"

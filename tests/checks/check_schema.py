@@ -4,8 +4,9 @@
 usage: check_schema.py SOURCE_DIR WHYOOM
 
 Validates the standard output of every golden case that asks for JSON, and fresh reports on every sample job, with all its files and with
-each log alone. Also checks what a schema cannot say: that every evidence id that a report names is in its evidence. Exit 77 (skipped) when
-Python's jsonschema is not installed.
+each log alone. Also checks what a schema cannot say: that every evidence id that a report names is in its evidence, that all evidence has a
+line of a file that was read, and that a failure
+is found on evidence only. Exit 77 (skipped) when Python's jsonschema is not installed.
 """
 import json
 import pathlib
@@ -70,6 +71,13 @@ def faults(validators, text):
     known = {item.get("id") for item in report.get("evidence", [])}
     rest = {name: part for name, part in report.items() if name != "evidence"}
     found += ["evidence %s is named but not given" % item for item in sorted(set(named_evidence(rest)) - known)]
+    if report["schema"] != "whyoom.report/1":
+        return found
+    lines = {item["path"]: item["lines"] for item in report.get("inputs", [])}
+    found += ["evidence %s is at %s:%s, which was not read" % (item["id"], item["path"], item["line"]) for item in report.get("evidence", [])
+              if not 1 <= item["line"] <= lines.get(item["path"], 0)]
+    found += ["finding %s names no evidence" % item["id"] for item in report.get("findings", [])
+              if item["is_failure"] and not report["failure"] and not any(argument["evidence"] for argument in item["for"])]
     return found
 
 

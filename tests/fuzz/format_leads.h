@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "parsers/scan/format.h"
+#include "parsers/formats/formats.h"
 #include "rules/load/rule.h"
 
 /* The lead of that number among those of the reader's patterns; NULL behind the last. The pack is loaded with WO_LOAD_ALL. */

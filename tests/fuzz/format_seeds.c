@@ -44,7 +44,7 @@ static void add_leads(struct maker *maker, size_t format) {
   char path[PATH_SIZE];
   snprintf(path, sizeof path, "%s/fuzz_fmt_%s", maker->folder, names[format]);
   must(mkdir(path, 0777) == 0, path);
-  const size_t count = format_lead_count(maker->pack, wo_formats[format]);
+  const size_t count = format_lead_count(maker->pack, wo_formats.items[format]);
   for (size_t lead = 1; lead <= count && lead <= LEAD_SEEDS_MAX; lead++) write_seed(maker, format, lead, WO_VIEW("\n"));
 }
 
@@ -68,11 +68,11 @@ static void add_log(struct maker *maker, struct wo_view log) {
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   wo_event_store_init(&store);
-  must(wo_scan_new(maker->set, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK, "no memory");
+  must(wo_scan_new(maker->set, &wo_formats, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK, "no memory");
   must(wo_scan_feed(scan, log.ptr, log.len) == WO_OK && wo_scan_end(scan, &summary) == WO_OK, "no memory");
   wo_scan_free(scan);
-  for (size_t i = 0; i < wo_format_count; i++) {
-    if (is_read_by(maker, &store, wo_formats[i])) write_seed(maker, i, 0, log);
+  for (size_t i = 0; i < wo_formats.count; i++) {
+    if (is_read_by(maker, &store, wo_formats.items[i])) write_seed(maker, i, 0, log);
   }
   wo_event_store_done(&store);
 }
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
   must(mkdir(maker.folder, 0777) == 0, maker.folder);
   must(wo_pack_load_all(NULL, WO_LOAD_ALL, &maker.pack, &err) == WO_OK, "rule packs");
   must(wo_pattern_set_new(maker.pack->patterns, maker.pack->pattern_count, &maker.set) == WO_OK, "no memory");
-  for (size_t i = 0; i < wo_format_count; i++) add_leads(&maker, i);
+  for (size_t i = 0; i < wo_formats.count; i++) add_leads(&maker, i);
   for (int i = 2; i < argc; i++) {
     struct wo_table table;
     must(wo_table_read(argv[i], &table, complaint, sizeof complaint), complaint);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "parsers/base/clean.h"
+#include "parsers/formats/formats.h"
 #include "parsers/scan/scan.h"
 #include "rules/load/embedded.h"
 #include "rules/load/rule.h"
@@ -35,7 +36,7 @@ static inline void target_scan(struct wo_view log, size_t chunk, bool no_prefilt
   size_t len = chunk;
   wo_event_store_init(store);
   const struct wo_scan_options options = {.no_prefilter = no_prefilter, .rank = WO_RANK_UNKNOWN};
-  require(wo_scan_new(target_patterns(), store, options, &scan) == WO_OK);
+  require(wo_scan_new(target_patterns(), &wo_formats, store, options, &scan) == WO_OK);
   while (log.len > 0) {
     if (chunk == 0 || len > log.len) len = log.len;
     require(wo_scan_feed(scan, log.ptr, len) == WO_OK);

@@ -8,6 +8,7 @@
 
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
+#include "parsers/formats/formats.h"
 #include "parsers/scan/scan.h"
 #include "tests/support/files.h"
 
@@ -119,7 +120,7 @@ static bool scan_log(struct wo_view log, struct wo_pattern_set *set, size_t chun
   struct wo_scan_summary summary;
   wo_event_store_init(store);
   const struct wo_scan_options options = {.no_prefilter = no_prefilter, .rank = WO_RANK_UNKNOWN};
-  if (wo_scan_new(set, store, options, &scan) != WO_OK) return false;
+  if (wo_scan_new(set, &wo_formats, store, options, &scan) != WO_OK) return false;
   bool is_fine = true;
   while (is_fine && log.len > 0) {
     const size_t len = chunk == NO_LIMIT || chunk > log.len ? log.len : chunk;

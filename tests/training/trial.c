@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/number.h"
@@ -33,7 +33,7 @@ static uint64_t read_number(const char *text) {
   return value;
 }
 
-static struct wo_verify_result try_it(const struct wo_verify_subject *subject, const struct wo_replay_args *change,
+static struct wo_verify_result try_it(const struct wo_verify_subject *subject, const struct wo_change *change,
                                       unsigned shuffles) {
   struct wo_verify_result result = {0};
   struct wo_err err = {0};
@@ -42,7 +42,7 @@ static struct wo_verify_result try_it(const struct wo_verify_subject *subject, c
 }
 
 /* The least capacity at which it is not `fails`, with nothing uncertain and no doubt, in two orders of addresses. */
-static uint64_t find_least(const struct wo_verify_subject *subject, const struct wo_replay_args *change, bool is_high,
+static uint64_t find_least(const struct wo_verify_subject *subject, const struct wo_change *change, bool is_high,
                            uint64_t most_bytes) {
   struct wo_verify_subject asked = *subject;
   uint64_t fails = most_bytes / 2, runs = most_bytes;
@@ -62,7 +62,7 @@ static uint64_t find_least(const struct wo_verify_subject *subject, const struct
 
 static void answer(const struct wo_verify_subject *subject, const char *line) {
   const struct wo_view text = wo_view_of(line);
-  struct wo_replay_args change;
+  struct wo_change change;
   struct wo_err err = {0};
   if (wo_verify_read_change(&text, 1, &change, &err) != WO_OK) die(err.message);
   const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);

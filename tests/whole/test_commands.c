@@ -119,7 +119,7 @@ static void test_rules_of_a_folder(void **state) {
   check(RUN(NULL, "rules", "show", "more-gpus", "--rules", rules_folder), 0, "in place of the built-in rule", NULL);
   check(RUN(NULL, "rules", "show", "our-own", "--rules", rules_folder), 0, "ask us", NULL);
   check(RUN(NULL, "rules", "show", "fragmentation", "--rules", rules_folder), 0, "// turned off by ", NULL);
-  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "// built in: causes/fragmentation.json", NULL);
+  check(RUN(NULL, "rules", "show", "fragmentation"), 0, "// built in: causes/fragmentation/fragmentation.json", NULL);
   check(RUN(NULL, "rules", "why", "fragmentation", log_path, "--rules", rules_folder), 0, "it is turned off: told elsewhere",
         NULL);
   wo_files_remove_scratch(rules_folder);

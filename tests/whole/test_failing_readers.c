@@ -15,7 +15,7 @@ enum { ALLOCATIONS_MAX = 500 };
 static enum wo_status scan_log(struct wo_pattern_set *set, struct wo_view log, struct wo_event_store *store) {
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
-  enum wo_status status = wo_scan_new(set, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
+  enum wo_status status = wo_scan_new(set, &wo_formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
   if (status != WO_OK) return status;
   status = wo_scan_feed(scan, log.ptr, log.len);
   const enum wo_status ended = wo_scan_end(scan, &summary);

@@ -18,9 +18,10 @@
 #ifndef WO_CHROME_TRACE_H
 #define WO_CHROME_TRACE_H
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/trace_reader.h"
 
-/* The reader's functions, wo_chrome_trace_sniff and wo_chrome_trace_read, are declared in trace_open.h. Besides what every reader
- * returns: WO_E_SYNTAX for a trace without memory events of a GPU, with what to record. */
+/* The reader. Besides what every reader returns: WO_E_SYNTAX for a trace without memory events of a GPU, with what to record. */
+wo_trace_sniff wo_chrome_trace_sniff;
+wo_trace_reading wo_chrome_trace_read;
 
 #endif

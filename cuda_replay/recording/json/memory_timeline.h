@@ -13,8 +13,10 @@
 #ifndef WO_MEMORY_TIMELINE_H
 #define WO_MEMORY_TIMELINE_H
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/trace_reader.h"
 
-/* The reader's functions, wo_memory_timeline_sniff and wo_memory_timeline_read, are declared in trace_open.h. */
+/* The reader. */
+wo_trace_sniff wo_memory_timeline_sniff;
+wo_trace_reading wo_memory_timeline_read;
 
 #endif

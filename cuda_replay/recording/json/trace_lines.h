@@ -6,18 +6,16 @@
 #ifndef WO_TRACE_LINES_H
 #define WO_TRACE_LINES_H
 
-#include "cuda_replay/recording/trace.h"
-#include "cuda_replay/recording/trace_open.h"
-#include "parsers/base/status.h"
-#include "parsers/base/view.h"
+#include "cuda_replay/recording/trace_reader.h"
 
 /* The version of the form that is written, and the newest that is read. */
 enum { WO_TRACE_LINES_VERSION = 1 };
 
-/* The reader's functions, wo_trace_lines_sniff and wo_trace_lines_read, are declared in trace_open.h. Reading fails at the first
- * line that is wrong, as a replay without it would prove nothing: WO_E_SYNTAX, WO_E_TYPE, WO_E_RANGE or WO_E_UNKNOWN with the
- * line and what was expected. A file that ends inside of a line gives the lines before it. Keys that are not known are passed
- * over, with one note. */
+/* The reader. It fails at the first line that is wrong, as a replay without it would prove nothing: WO_E_SYNTAX, WO_E_TYPE,
+ * WO_E_RANGE or WO_E_UNKNOWN with the line and what was expected. A file that ends inside of a line gives the lines before it. Keys
+ * that are not known are passed over, with one note. */
+wo_trace_sniff wo_trace_lines_sniff;
+wo_trace_reading wo_trace_lines_read;
 
 /* Where the writer's bytes go. */
 struct wo_trace_sink {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
-#include "cuda_replay/recording/trace_open.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 

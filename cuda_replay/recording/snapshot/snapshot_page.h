@@ -2,17 +2,14 @@
 #ifndef WO_SNAPSHOT_PAGE_H
 #define WO_SNAPSHOT_PAGE_H
 
-#include "cuda_replay/recording/trace.h"
-#include "cuda_replay/recording/trace_source.h"
+#include "cuda_replay/recording/trace_reader.h"
 
 /* Bytes that are searched at a time for the snapshot's text. */
 enum { WO_TRACE_PAGE_LOOK_BYTES = 64 * 1024 };
 
-/* Whether a file that begins so is such a page. Pure. */
-bool wo_snapshot_page_sniff(struct wo_view front);
-
-/* Finds the first snapshot in the page and reads it as wo_snapshot_read does. WO_E_SYNTAX also when there is none. Offsets are
- * those in the decoded snapshot. */
-enum wo_status wo_snapshot_page_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err);
+/* The reader: finds the first snapshot in the page and reads it as wo_snapshot_read does. WO_E_SYNTAX also when there is none.
+ * Offsets are those in the decoded snapshot. */
+wo_trace_sniff wo_snapshot_page_sniff;
+wo_trace_reading wo_snapshot_page_read;
 
 #endif

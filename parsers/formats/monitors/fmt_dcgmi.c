@@ -96,4 +96,5 @@ static enum wo_more feed_dcgmi(struct wo_scan *scan, const struct wo_line *line,
   return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;
 }
 
-const struct wo_format wo__format_dcgmi = {.name = "dcgmi", .begin = begin_dcgmi, .feed = feed_dcgmi};
+const struct wo_format wo__format_dcgmi = {
+    .name = "dcgmi", .follower = &wo__monitor_follower, .begin = begin_dcgmi, .feed = feed_dcgmi};

@@ -126,4 +126,5 @@ static enum wo_more feed_dmon(struct wo_scan *scan, const struct wo_line *line, 
   return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;
 }
 
-const struct wo_format wo__format_dmon = {.name = "dmon", .begin = begin_dmon, .feed = feed_dmon};
+const struct wo_format wo__format_dmon = {
+    .name = "dmon", .follower = &wo__monitor_follower, .begin = begin_dmon, .feed = feed_dmon};

@@ -101,4 +101,4 @@ static enum wo_more begin_gpustat(struct wo_scan *scan, const struct wo_line *li
   return WO_MORE_NO;
 }
 
-const struct wo_format wo__format_gpustat = {.name = "gpustat", .begin = begin_gpustat};
+const struct wo_format wo__format_gpustat = {.name = "gpustat", .follower = &wo__monitor_follower, .begin = begin_gpustat};

@@ -133,4 +133,5 @@ static enum wo_more feed_json(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_gpustat_json = {.name = "gpustat_json", .begin = begin_json, .feed = feed_json};
+const struct wo_format wo__format_gpustat_json = {
+    .name = "gpustat_json", .follower = &wo__monitor_follower, .begin = begin_json, .feed = feed_json};

@@ -104,4 +104,5 @@ static enum wo_more feed_pmon(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_pmon = {.name = "pmon", .begin = begin_pmon, .feed = feed_pmon};
+const struct wo_format wo__format_pmon = {
+    .name = "pmon", .follower = &wo__monitor_follower, .begin = begin_pmon, .feed = feed_pmon};

@@ -96,4 +96,5 @@ static enum wo_more feed_apps(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_query_apps = {.name = "query_apps", .begin = begin_apps, .feed = feed_apps};
+const struct wo_format wo__format_query_apps = {
+    .name = "query_apps", .follower = &wo__monitor_follower, .begin = begin_apps, .feed = feed_apps};

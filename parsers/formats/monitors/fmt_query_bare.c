@@ -211,4 +211,5 @@ static enum wo_more feed_bare(struct wo_scan *scan, const struct wo_line *line, 
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_query_bare = {.name = "query_bare", .begin = begin_bare, .feed = feed_bare};
+const struct wo_format wo__format_query_bare = {
+    .name = "query_bare", .follower = &wo__monitor_follower, .begin = begin_bare, .feed = feed_bare};

@@ -342,4 +342,5 @@ static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, s
   return is_over ? WO_MORE_NO : WO_MORE_YES;
 }
 
-const struct wo_format wo__format_query_csv = {.name = "query_csv", .begin = begin_csv, .feed = feed_csv};
+const struct wo_format wo__format_query_csv = {
+    .name = "query_csv", .follower = &wo__monitor_follower, .begin = begin_csv, .feed = feed_csv};

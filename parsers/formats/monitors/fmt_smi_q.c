@@ -123,4 +123,4 @@ static enum wo_more feed_q(struct wo_scan *scan, const struct wo_line *line, str
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_smi_q = {.name = "smi_q", .begin = begin_q, .feed = feed_q};
+const struct wo_format wo__format_smi_q = {.name = "smi_q", .follower = &wo__monitor_follower, .begin = begin_q, .feed = feed_q};

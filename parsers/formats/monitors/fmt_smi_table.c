@@ -158,4 +158,5 @@ static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line,
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_smi_table = {.name = "smi_table", .begin = begin_table, .feed = feed_table};
+const struct wo_format wo__format_smi_table = {
+    .name = "smi_table", .follower = &wo__monitor_follower, .begin = begin_table, .feed = feed_table};

@@ -132,4 +132,5 @@ static enum wo_more feed_xml(struct wo_scan *scan, const struct wo_line *line, s
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_smi_xml = {.name = "smi_xml", .begin = begin_xml, .feed = feed_xml};
+const struct wo_format wo__format_smi_xml = {
+    .name = "smi_xml", .follower = &wo__monitor_follower, .begin = begin_xml, .feed = feed_xml};

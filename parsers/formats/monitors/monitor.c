@@ -6,10 +6,71 @@
 #include <string.h>
 
 #include "parsers/base/units.h"
-#include "parsers/scan/scan_internal.h"
+#include "parsers/formats/common/monitor_trend.h"
 
 /* Seconds since 1970 below which a bare number is no time stamp (1973). */
 #define EPOCH_MIN 1e8
+
+/* Bytes of a row that are kept with its evidence. */
+#define WO_MONITOR_TEXT_BYTES 256
+
+/* Sums for a straight line by least squares. */
+struct fit {
+  double count, x, y, xx, xy;
+};
+
+/* What is known of one card so far. */
+struct card {
+  const struct wo_pattern *pattern;
+  int32_t gpu;
+  uint64_t samples;
+  double fb_first_bytes;
+  double fb_last_bytes;
+  double fb_peak_bytes;
+  double capacity_bytes;
+  double sm_count;
+  double sm_sum;
+  double time_first_s;
+  struct fit by_sample;
+  struct fit by_second;
+  struct wo_trend trend;
+  bool is_guessed;
+  bool is_refuted; /* guessed, and wrong */
+  const char *lack;
+  /* The row with the peak; the first row while no memory is known. */
+  uint64_t line;
+  uint64_t byte;
+  size_t length;
+  int32_t rank;
+  int64_t time_ns;
+  size_t text_len;
+  char text[WO_MONITOR_TEXT_BYTES];
+};
+
+/* What is known of one process so far. */
+struct process {
+  const struct wo_pattern *pattern;
+  int32_t gpu;
+  uint64_t pid;
+  uint64_t samples;
+  double peak_bytes;
+  uint64_t line; /* the row with the peak */
+  uint64_t byte;
+  size_t length;
+  int32_t rank;
+  size_t name_len;
+  size_t text_len;
+  char name[WO_MONITOR_NAME_BYTES];
+  char text[WO_MONITOR_TEXT_BYTES];
+};
+
+/* What the traces of one input show so far, one row for each card and format, and for each process. */
+struct sums {
+  struct card cards[WO_LIMIT_MONITORS];
+  size_t card_count;
+  struct process processes[WO_LIMIT_MONITOR_PROCESSES];
+  size_t process_count;
+};
 
 /* ---- Cells ---- */
 
@@ -147,7 +208,7 @@ struct wo_monitor_sample wo_monitor_sample_of(int32_t gpu) {
 }
 
 /* One pass of least squares: five sums in place of the points, as a trace of weeks has millions of them. */
-static void fit_add(struct wo_monitor_fit *fit, double x, double y) {
+static void fit_add(struct fit *fit, double x, double y) {
   fit->count++;
   fit->x += x;
   fit->y += y;
@@ -156,7 +217,7 @@ static void fit_add(struct wo_monitor_fit *fit, double x, double y) {
 }
 
 /* Whether a line goes through the points: two of them must differ in x. */
-static bool fit_slope(const struct wo_monitor_fit *fit, double *ret_slope) {
+static bool fit_slope(const struct fit *fit, double *ret_slope) {
   const double spread = fit->count * fit->xx - fit->x * fit->x;
   if (fit->count < 2 || spread <= 0) return false;
   *ret_slope = (fit->count * fit->xy - fit->x * fit->y) / spread;
@@ -164,22 +225,22 @@ static bool fit_slope(const struct wo_monitor_fit *fit, double *ret_slope) {
 }
 
 /* The sums of a card; new ones are made. NULL when there are too many cards. */
-static struct wo_monitor *find_monitor(struct wo_scan *scan, const struct wo_pattern *pattern, int32_t gpu) {
-  for (size_t i = 0; i < scan->monitor_count; i++) {
-    if (scan->monitors[i].gpu == gpu && scan->monitors[i].pattern == pattern) return &scan->monitors[i];
+static struct card *find_card(struct sums *sums, const struct wo_pattern *pattern, int32_t gpu) {
+  for (size_t i = 0; i < sums->card_count; i++) {
+    if (sums->cards[i].gpu == gpu && sums->cards[i].pattern == pattern) return &sums->cards[i];
   }
-  if (scan->monitor_count == WO_LIMIT_MONITORS) return NULL;
-  struct wo_monitor *monitor = &scan->monitors[scan->monitor_count++];
-  *monitor = (struct wo_monitor){.pattern = pattern,
-                                 .gpu = gpu,
-                                 .fb_peak_bytes = WO_MONITOR_MISSING,
-                                 .capacity_bytes = WO_MONITOR_MISSING,
-                                 .time_first_s = WO_MONITOR_MISSING};
+  if (sums->card_count == WO_LIMIT_MONITORS) return NULL;
+  struct card *monitor = &sums->cards[sums->card_count++];
+  *monitor = (struct card){.pattern = pattern,
+                           .gpu = gpu,
+                           .fb_peak_bytes = WO_MONITOR_MISSING,
+                           .capacity_bytes = WO_MONITOR_MISSING,
+                           .time_first_s = WO_MONITOR_MISSING};
   return monitor;
 }
 
 /* The line of the highest figure is the one to show. Its bytes are copied, as the buffer has moved on when the trace is over. */
-static void keep_place(struct wo_monitor *monitor, const struct wo_line *line) {
+static void keep_place(struct card *monitor, const struct wo_line *line) {
   monitor->line = line->number;
   monitor->byte = line->offset;
   monitor->length = line->raw.len;
@@ -190,7 +251,7 @@ static void keep_place(struct wo_monitor *monitor, const struct wo_line *line) {
 }
 
 /* Sums are taken of differences from the first sample: small numbers keep their last digits. */
-static void add_memory(struct wo_monitor *monitor, const struct wo_monitor_sample *sample) {
+static void add_memory(struct card *monitor, const struct wo_monitor_sample *sample) {
   if (monitor->by_sample.count == 0) monitor->fb_first_bytes = sample->fb_bytes;
   const double rise = sample->fb_bytes - monitor->fb_first_bytes;
   monitor->fb_last_bytes = sample->fb_bytes;
@@ -202,7 +263,7 @@ static void add_memory(struct wo_monitor *monitor, const struct wo_monitor_sampl
 
 /* Two sizes without names are the memory in use and the card's total when the second one never changes, and when the card was not
  * half full at first: free memory would be. */
-static void test_guess(struct wo_monitor *monitor, const struct wo_monitor_sample *sample) {
+static void test_guess(struct card *monitor, const struct wo_monitor_sample *sample) {
   const bool is_first = !monitor->is_guessed;
   monitor->is_guessed = true;
   if (is_first && sample->fb_bytes >= sample->capacity_bytes / 2) monitor->is_refuted = true;
@@ -212,9 +273,11 @@ static void test_guess(struct wo_monitor *monitor, const struct wo_monitor_sampl
 /* Only the memory has a slope; a row without it (dmon without -s m) still counts as a sample with its load. */
 void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                     const struct wo_monitor_sample *sample, bool is_continued) {
-  struct wo_monitor *monitor = find_monitor(scan, pattern, sample->gpu);
+  struct sums *const sums = wo_scan_follow(scan, &wo__monitor_follower);
+  if (!sums) return;
+  struct card *monitor = find_card(sums, pattern, sample->gpu);
   if (!monitor) {
-    scan->store->dropped++;
+    wo_scan_store(scan)->dropped++;
     return;
   }
   if (!is_continued || monitor->samples == 0) monitor->samples++;
@@ -236,8 +299,8 @@ void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const stru
 /* ---- Processes ---- */
 
 /* An id that another program has later is told by its name; a name that only begins alike was cut by a kill. */
-static bool is_same_process(const struct wo_monitor_process *process, const struct wo_pattern *pattern,
-                            const struct wo_monitor_use *use, struct wo_view name) {
+static bool is_same_process(const struct process *process, const struct wo_pattern *pattern, const struct wo_monitor_use *use,
+                            struct wo_view name) {
   const struct wo_view known = {process->name, process->name_len};
   const bool is_cut = use->pid > 0 && name.len > 0 && wo_view_equal(wo_view_sub(known, 0, name.len), name);
   return process->pattern == pattern && process->gpu == use->gpu && process->pid == use->pid &&
@@ -245,15 +308,14 @@ static bool is_same_process(const struct wo_monitor_process *process, const stru
 }
 
 /* Few enough for a plain search. NULL when there are too many. */
-static struct wo_monitor_process *find_process(struct wo_scan *scan, const struct wo_pattern *pattern,
-                                               const struct wo_monitor_use *use) {
+static struct process *find_process(struct sums *sums, const struct wo_pattern *pattern, const struct wo_monitor_use *use) {
   const struct wo_view name = wo_view_sub(use->name, 0, WO_MONITOR_NAME_BYTES);
-  for (size_t i = 0; i < scan->process_count; i++) {
-    if (is_same_process(&scan->processes[i], pattern, use, name)) return &scan->processes[i];
+  for (size_t i = 0; i < sums->process_count; i++) {
+    if (is_same_process(&sums->processes[i], pattern, use, name)) return &sums->processes[i];
   }
-  if (scan->process_count == WO_LIMIT_MONITOR_PROCESSES) return NULL;
-  struct wo_monitor_process *const process = &scan->processes[scan->process_count++];
-  *process = (struct wo_monitor_process){
+  if (sums->process_count == WO_LIMIT_MONITOR_PROCESSES) return NULL;
+  struct process *const process = &sums->processes[sums->process_count++];
+  *process = (struct process){
       .pattern = pattern, .gpu = use->gpu, .pid = use->pid, .peak_bytes = WO_MONITOR_MISSING, .name_len = name.len};
   if (name.len > 0) memcpy(process->name, name.ptr, name.len);
   return process;
@@ -261,9 +323,11 @@ static struct wo_monitor_process *find_process(struct wo_scan *scan, const struc
 
 void wo_monitor_add_process(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                             const struct wo_monitor_use *use) {
-  struct wo_monitor_process *const process = find_process(scan, pattern, use);
+  struct sums *const sums = wo_scan_follow(scan, &wo__monitor_follower);
+  if (!sums) return;
+  struct process *const process = find_process(sums, pattern, use);
   if (!process) {
-    scan->store->dropped++;
+    wo_scan_store(scan)->dropped++;
     return;
   }
   process->samples++;
@@ -289,13 +353,13 @@ static double rounded(double value, double parts) {
 }
 
 static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, double value) {
-  wo_event_set_number(scan->store, event, id, wo_interval_exact(value));
+  wo_event_set_number(wo_scan_store(scan), event, id, wo_interval_exact(value));
 }
 
 /* A slope keeps its interval: whether zero lies in it is what the analyzer asks. */
 static void set_slope(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, struct wo_interval slope) {
   const struct wo_interval value = {.lo = rounded(slope.lo, 1), .mid = rounded(slope.mid, 1), .hi = rounded(slope.hi, 1)};
-  wo_event_set_number(scan->store, event, id, value);
+  wo_event_set_number(wo_scan_store(scan), event, id, value);
 }
 
 /* What the course of the card tells beyond sums. */
@@ -318,7 +382,7 @@ static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct
 }
 
 /* Sums over the whole trace, whatever ran. */
-static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct wo_monitor *monitor) {
+static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct card *monitor) {
   double slope = 0;
   set(scan, event, WO_FIELD_SAMPLES, (double)monitor->samples);
   if (monitor->capacity_bytes >= 0) set(scan, event, WO_FIELD_CAPACITY_BYTES, monitor->capacity_bytes);
@@ -339,11 +403,11 @@ static struct wo_event *add_event(struct wo_scan *scan, const struct wo_line *li
 }
 
 /* Columns without names that fit no card, or one row only, which shows nothing of what stays the same. */
-static bool is_unclear(const struct wo_monitor *monitor) {
+static bool is_unclear(const struct card *monitor) {
   return monitor->is_guessed && (monitor->is_refuted || monitor->samples < 2);
 }
 
-static void emit(struct wo_scan *scan, const struct wo_monitor *monitor) {
+static void emit(struct wo_scan *scan, const struct card *monitor) {
   const struct wo_view text = {monitor->text, monitor->text_len};
   const struct wo_line line = {.full = text,
                                .text = text,
@@ -354,7 +418,7 @@ static void emit(struct wo_scan *scan, const struct wo_monitor *monitor) {
   struct wo_event *const event = add_event(scan, &line, monitor->pattern, kind, monitor->length);
   if (!event) return;
   if (kind == WO_KIND_NOTE) {
-    wo_event_set_text(scan->store, event, WO_FIELD_MESSAGE,
+    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE,
                       WO_VIEW("a trace without a header: which column is the memory in use cannot be told, so it is not read"));
     return;
   }
@@ -362,11 +426,11 @@ static void emit(struct wo_scan *scan, const struct wo_monitor *monitor) {
   set_sums(scan, event, monitor);
   set_trend(scan, event, &monitor->trend);
   if (monitor->lack && monitor->fb_peak_bytes < 0) {
-    wo_event_set_text(scan->store, event, WO_FIELD_MESSAGE, wo_view_of(monitor->lack));
+    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE, wo_view_of(monitor->lack));
   }
 }
 
-static void emit_process(struct wo_scan *scan, const struct wo_monitor_process *process) {
+static void emit_process(struct wo_scan *scan, const struct process *process) {
   const struct wo_view text = {process->text, process->text_len};
   const struct wo_line line = {.full = text,
                                .text = text,
@@ -378,14 +442,16 @@ static void emit_process(struct wo_scan *scan, const struct wo_monitor_process *
   if (process->gpu >= 0) set(scan, event, WO_FIELD_GPU, process->gpu);
   if (process->pid > 0) set(scan, event, WO_FIELD_PID, (double)process->pid);
   if (process->name_len > 0) {
-    wo_event_set_text(scan->store, event, WO_FIELD_NAME, (struct wo_view){process->name, process->name_len});
+    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_NAME, (struct wo_view){process->name, process->name_len});
   }
   set(scan, event, WO_FIELD_SAMPLES, (double)process->samples);
   if (process->peak_bytes >= 0) set(scan, event, WO_FIELD_PEAK_BYTES, process->peak_bytes);
 }
 
-void wo__monitor_emit(struct wo_scan *scan) {
-  for (size_t i = 0; i < scan->monitor_count; i++) emit(scan, &scan->monitors[i]);
-  for (size_t i = 0; i < scan->process_count; i++) emit_process(scan, &scan->processes[i]);
-  scan->monitor_count = scan->process_count = 0;
+static void emit_all(struct wo_scan *scan, void *state) {
+  const struct sums *const sums = state;
+  for (size_t i = 0; i < sums->card_count; i++) emit(scan, &sums->cards[i]);
+  for (size_t i = 0; i < sums->process_count; i++) emit_process(scan, &sums->processes[i]);
 }
+
+const struct wo_follower wo__monitor_follower = {.state_bytes = sizeof(struct sums), .emit = emit_all};

@@ -10,16 +10,12 @@
 
 #include "parsers/base/limits.h"
 #include "parsers/scan/format.h"
-#include "parsers/formats/common/monitor_trend.h"
 
 /* All figures of a sample are at or above zero. */
 #define WO_MONITOR_MISSING (-1.0)
 
 /* Highest index of a card that is believed. */
 #define WO_MONITOR_GPU_MAX 1023
-
-/* Bytes of a row that are kept with its evidence. */
-#define WO_MONITOR_TEXT_BYTES 256
 
 /* One sample of one card. */
 struct wo_monitor_sample {
@@ -30,39 +26,6 @@ struct wo_monitor_sample {
   double time_s;         /* since 1970 */
   bool is_guessed;       /* the columns had no names: the sums only stand when the capacity stays the same */
   const char *lack;      /* why a trace of this sort has no memory figure: a literal to be shown, or NULL */
-};
-
-/* Sums for a straight line by least squares. */
-struct wo_monitor_fit {
-  double count, x, y, xx, xy;
-};
-
-/* What is known of one card so far. */
-struct wo_monitor {
-  const struct wo_pattern *pattern;
-  int32_t gpu;
-  uint64_t samples;
-  double fb_first_bytes;
-  double fb_last_bytes;
-  double fb_peak_bytes;
-  double capacity_bytes;
-  double sm_count;
-  double sm_sum;
-  double time_first_s;
-  struct wo_monitor_fit by_sample;
-  struct wo_monitor_fit by_second;
-  struct wo_trend trend;
-  bool is_guessed;
-  bool is_refuted; /* guessed, and wrong */
-  const char *lack;
-  /* The row with the peak; the first row while no memory is known. */
-  uint64_t line;
-  uint64_t byte;
-  size_t length;
-  int32_t rank;
-  int64_t time_ns;
-  size_t text_len;
-  char text[WO_MONITOR_TEXT_BYTES];
 };
 
 /* One row of one process on one card. */
@@ -76,22 +39,8 @@ struct wo_monitor_use {
 /* Bytes of a program's name that are kept. */
 #define WO_MONITOR_NAME_BYTES 64
 
-/* What is known of one process so far. */
-struct wo_monitor_process {
-  const struct wo_pattern *pattern;
-  int32_t gpu;
-  uint64_t pid;
-  uint64_t samples;
-  double peak_bytes;
-  uint64_t line; /* the row with the peak */
-  uint64_t byte;
-  size_t length;
-  int32_t rank;
-  size_t name_len;
-  size_t text_len;
-  char name[WO_MONITOR_NAME_BYTES];
-  char text[WO_MONITOR_TEXT_BYTES];
-};
+/* The sums of one input, which every format that adds to them names as its follower. */
+extern const struct wo_follower wo__monitor_follower;
 
 /* A sample that tells nothing but its card. */
 struct wo_monitor_sample wo_monitor_sample_of(int32_t gpu);
@@ -129,8 +78,8 @@ double wo_monitor_time(struct wo_view text);
 /* As wo_monitor_time, of a date as nvidia-smi prints it: "Tue Oct 29 19:00:23 2024". */
 double wo_monitor_date(struct wo_view text);
 
-/* Counts a line that is no part of the trace; whether there were too many of them in a row. `*count` is the reader's, which sets it
- * to 0 at a row. */
+/* Counts a line that is no part of the trace; whether there were too many of them in a row. `*count` is the reader's, which sets
+ * it to 0 at a row. */
 bool wo_monitor_is_over(int64_t *count);
 
 #endif

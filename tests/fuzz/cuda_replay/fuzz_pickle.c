@@ -6,7 +6,7 @@
 
 #include "cuda_replay/recording/snapshot/snapshot.h"
 #include "cuda_replay/recording/snapshot/snapshot_page.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -23,14 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(memcmp(&before, &args, sizeof args) == 0);
     require(err.code == WO_E_USAGE && err.message[0] != '\0');
   }
-  require(args.set_count <= WO_REPLAY_SETS_MAX);
+  require(args.change.set_count <= WO_CHANGE_SETS_MAX);
   require(args.capacity_bytes <= UINT64_C(1) << 50);
   require(args.at_entry <= UINT32_MAX && args.device >= 0);
-  struct wo_text text = {0};
-  wo_replay_args_settings(&args, &text);
-  require(text.len <= size + WO_REPLAY_SETS_MAX);
-  wo_text_done(&text);
+  struct wo_alloc_settings settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
   struct wo_err err = {0};
+  if (wo_change_settings(&args.change, &settings, WO_TORCH_DEFAULT, &settings, &err) != WO_OK) require(err.message[0] != '\0');
   const enum wo_status status = wo_replay_args_read(options, count, &args, &err);
   require(status == WO_OK || err.message[0] != '\0');
   return 0;

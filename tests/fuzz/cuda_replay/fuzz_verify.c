@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/inspect/holdings.h"
 #include "cuda_replay/verify/reconstruct.h"
 #include "cuda_replay/verify/verify.h"
@@ -153,7 +154,7 @@ static size_t make_subjects(const struct wo_recording *recording, const struct w
   for (size_t i = 0; recording && i < recording->traces.count && count < SUBJECTS_MAX; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];
     struct wo_err err = {0};
-    if (trace->entries.count == 0 || trace->entries.count > ENTRIES_MAX || wo_holdings_lack(recording, trace)) continue;
+    if (trace->entries.count == 0 || trace->entries.count > ENTRIES_MAX || wo_trace_lack(recording, trace)) continue;
     const enum wo_status status = wo_verify_subject_make(recording, trace, WO_VIEW("t"), sizes, 0, 0, &subjects[count], &err);
     require(status == WO_OK || err.message[0] != '\0');
     if (status == WO_OK) count++;

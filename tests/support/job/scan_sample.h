@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "parsers/base/units.h"
+#include "parsers/formats/formats.h"
 #include "parsers/scan/scan.h"
 #include "rules/load/rule.h"
 
@@ -112,7 +113,7 @@ static inline struct wo_scan_summary sample_scan_with(struct wo_pattern_set *set
   struct wo_scan_summary summary = {0};
   uint64_t seed = log.len + 88172645463325252u;
   wo_event_store_init(store);
-  assert_int_equal(wo_scan_new(set, store, options, &scan), WO_OK);
+  assert_int_equal(wo_scan_new(set, &wo_formats, store, options, &scan), WO_OK);
   while (log.len > 0) {
     const size_t len = sample_chunk(chunk, log.len, &seed);
     char *const copy = malloc(len);

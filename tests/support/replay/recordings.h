@@ -3,7 +3,7 @@
 #define WO_TEST_RECORDINGS_H
 
 #include "cuda_replay/recording/trace.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 
 /* Bytes that come in pieces of at most `piece` bytes. After `fail_at` bytes the feed fails (SIZE_MAX: never). */
 struct wo_test_bytes {

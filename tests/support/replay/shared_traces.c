@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 
 bool wo_shared_trace_open(const char *name, struct wo_shared_trace *ret_trace) {
   char path[1024];

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "cuda_replay/recording/trace.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/text.h"
 
 typedef enum wo_status wo_trace_read_fn(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err);

@@ -14,7 +14,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/recording/trace.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/number.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
-#include "cuda_replay/change/program_change.h"
+#include "cuda_replay/change/change.h"
 #include "tests/support/replay/cut_steps.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
@@ -236,7 +236,8 @@ static void nothing_before_completes_nothing(void **state) {
 /* ---- Programs that catch their failure ---- */
 
 /* Ends all that the failed step left, then makes the whole step once more. */
-static struct wo_alloc_pattern go_on(struct wo_alloc_pattern cut, const struct wo_alloc_pattern *truth, const struct wo_passes *passes) {
+static struct wo_alloc_pattern go_on(struct wo_alloc_pattern cut, const struct wo_alloc_pattern *truth,
+                                     const struct wo_passes *passes) {
   static uint32_t now[40000];
   const size_t alive = cut.instances.count;
   for (size_t i = 0; i < alive; i++) {
@@ -331,7 +332,8 @@ static void a_pass_lends_its_end(void **state) {
         assert_true(wo_alloc_pattern_add_alloc(&steps, *instance, WO_NO_ENTRY, &now[request.subject]));
       } else {
         request.subject = now[request.subject];
-        if (steps.instances.items[request.subject].death == WO_NO_REQUEST) assert_true(wo_alloc_pattern_add_request(&steps, request));
+        if (steps.instances.items[request.subject].death == WO_NO_REQUEST)
+          assert_true(wo_alloc_pattern_add_request(&steps, request));
       }
     }
   }
@@ -360,18 +362,18 @@ static void changes_apply_behind_it(void **state) {
   struct wo_alloc_pattern expected = wo_cut_steps_make(&halved.pattern, NULL, 0, 2, &passes);
   struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], passes.ends[1], 350)));
   const struct wo_continuation *const made = &completed.continuation;
-  const struct wo_program_change change = {.has_scale = true,
-                                           .scale = {{[WO_AXIS_MICRO_BATCH] = {(uint32_t)shape.batch, (uint32_t)half.batch},
-                                                      [WO_AXIS_SEQ_LEN] = {(uint32_t)shape.length, (uint32_t)shape.length}}}};
-  struct wo_program_change_basis basis;
+  const struct wo_change change = {.has_scale = true,
+                                   .scale = {{[WO_AXIS_MICRO_BATCH] = {(uint32_t)shape.batch, (uint32_t)half.batch},
+                                              [WO_AXIS_SEQ_LEN] = {(uint32_t)shape.length, (uint32_t)shape.length}}}};
+  struct wo_change_basis basis;
   struct wo_alloc_pattern changed;
   struct wo_err err = {0};
   assert_true(made->is_made);
-  assert_int_equal(wo_program_change_prepare(&change, &made->high, &made->high_classes, NULL, &basis, &err), WO_OK);
-  assert_int_equal(wo_program_change_apply(&change, &basis, WO_BOUND_HIGH, &changed, &err), WO_OK);
+  assert_int_equal(wo_change_prepare(&change, &made->high, &made->high_classes, NULL, &basis, &err), WO_OK);
+  assert_int_equal(wo_change_apply(&change, &basis, WO_BOUND_HIGH, &changed, &err), WO_OK);
   assert_true(wo_cut_peaks_of(&changed).allocated_bytes == wo_cut_peaks_of(&expected).allocated_bytes);
   wo_alloc_pattern_done(&changed);
-  wo_program_change_basis_done(&basis);
+  wo_change_basis_done(&basis);
   for (size_t i = 0; i < wo_transform_count(); i++) {
     const struct wo_transform *const transform = wo_transform_at(i);
     const struct wo_transform_request request = {&made->high, &made->high_classes, transform->amount_min, WO_BOUND_HIGH};

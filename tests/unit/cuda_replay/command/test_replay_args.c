@@ -120,19 +120,18 @@ static void test_what_is_kept(void **state) {
   assert_false(args.has_gpu);
   assert_int_equal(apply(&args, "reserve", "0", &err), WO_OK);
   assert_true(args.has_reserve && args.reserve_bytes == 0);
-  struct wo_text text = {0};
-  wo_replay_args_settings(&args, &text);
-  assert_true(wo_view_is((struct wo_view){text.ptr, text.len}, "max_split_size_mb:64,expandable_segments:False,a:b"));
-  wo_text_done(&text);
+  assert_int_equal(args.change.set_count, 2);
+  assert_true(wo_view_is(args.change.sets[0], "max_split_size_mb:64"));
+  assert_true(wo_view_is(args.change.sets[1], "expandable_segments:False,a:b"));
 }
 
 static void test_too_many_settings(void **state) {
   (void)state;
   struct wo_replay_args args = {0};
   struct wo_err err;
-  for (int i = 0; i < WO_REPLAY_SETS_MAX; i++) assert_int_equal(apply(&args, "set", "a:b", &err), WO_OK);
+  for (int i = 0; i < WO_CHANGE_SETS_MAX; i++) assert_int_equal(apply(&args, "set", "a:b", &err), WO_OK);
   assert_int_equal(apply(&args, "set", "a:b", &err), WO_E_USAGE);
-  assert_int_equal(args.set_count, WO_REPLAY_SETS_MAX);
+  assert_int_equal(args.change.set_count, WO_CHANGE_SETS_MAX);
 }
 
 /* Options that each make sense, and together do not. */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/command/replay_make.h"
 #include "tests/support/failing_alloc.h"

@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/command/replay_report.h"
 #include "tests/support/replay/trace_sample.h"
 

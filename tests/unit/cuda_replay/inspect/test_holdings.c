@@ -1,4 +1,5 @@
 /* What a snapshot without a usable history holds: sums by stream and pool, classes by stack, and when there is no run at all. */
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/inspect/holdings.h"
 
 #include <setjmp.h>
@@ -169,7 +170,7 @@ static void a_lack_has_its_reason(void **state) {
     struct wo_err err = {0};
     if (wo_sample_read(wo_trace_lines_read, wo_view_of(rows[i].lines), 0, &recording, &err) != WO_OK)
       fail_msg("row %zu: %s", i, err.message);
-    const char *const lack = wo_holdings_lack(recording, &recording->traces.items[0]);
+    const char *const lack = wo_trace_lack(recording, &recording->traces.items[0]);
     if ((lack == NULL) != (rows[i].word == NULL)) fail_msg("row %zu: %s", i, lack ? lack : "no lack");
     if (lack && !wo_view_has(wo_view_of(lack), rows[i].word)) fail_msg("row %zu: %s", i, lack);
     wo_recording_free(recording);
@@ -193,7 +194,7 @@ static void published_snapshots_add_up(void **state) {
     snprintf(path, sizeof path, SNAPSHOTS "%s", rows[i].file);
     struct wo_recording *const recording = open_file(path);
     if (!recording) skip();
-    assert_non_null(wo_holdings_lack(recording, &recording->traces.items[0]));
+    assert_non_null(wo_trace_lack(recording, &recording->traces.items[0]));
     assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
     assert_int_equal(holdings.segment_count, rows[i].segments);
     assert_int_equal(holdings.block_count, rows[i].blocks);

@@ -9,7 +9,7 @@
 #include "cuda_replay/inspect/pins.h"
 #include "cuda_replay/plot/plot_svg.h"
 #include "cuda_replay/plot/plot_term.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "tests/support/replay/memory_over_time_sample.h"
 #include "tests/support/files.h"
 #include "tests/support/xml.h"

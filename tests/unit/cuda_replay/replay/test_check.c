@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/replay/check.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/vec.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/random_program.h"

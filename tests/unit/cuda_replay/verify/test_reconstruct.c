@@ -84,8 +84,8 @@ static void test_replay(void **state) {
   assert_int_equal(wo_verify_try(&subject, NULL, 3, &result, &err), WO_OK);
   assert_int_equal(result.fit, WO_VERIFY_NO);
   assert_true(result.reserved_hi_bytes >= (uint64_t)(20.9 * GIB) && result.reserved_hi_bytes <= (uint64_t)(21.2 * GIB));
-  struct wo_replay_args change = {.change = {.has_scale = true}};
-  change.change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){4, 2};
+  struct wo_change change = {.has_scale = true};
+  change.scale.axes[WO_AXIS_MICRO_BATCH] = (struct wo_scale_axis){4, 2};
   assert_int_equal(wo_verify_try(&subject, &change, 3, &result, &err), WO_OK);
   assert_int_equal(result.fit, WO_VERIFY_YES);
   const double reserved = (double)result.reserved_hi_bytes / GIB;
@@ -109,9 +109,8 @@ static void test_holes(void **state) {
       wo_verify_subject_make(recording, &recording->traces.items[0], (struct wo_view){0}, &sizes, 0, 0, &subject, &err), WO_OK);
   assert_int_equal(wo_verify_try(&subject, NULL, 3, &result, &err), WO_OK);
   assert_int_equal(result.fit, WO_VERIFY_NO);
-  struct wo_replay_args change = {.set_count = 0};
-  const struct wo_replay_option option = {WO_VIEW("set"), WO_VIEW("expandable_segments:True")};
-  assert_int_equal(wo_replay_args_apply(&change, option, &err), WO_OK);
+  struct wo_change change = {.set_count = 0};
+  assert_int_equal(wo_change_add(&change, WO_VIEW("set"), WO_VIEW("expandable_segments:True"), &err), WO_OK);
   assert_int_equal(wo_verify_try(&subject, &change, 3, &result, &err), WO_OK);
   assert_int_equal(result.fit, WO_VERIFY_YES);
   wo_verify_subject_done(&subject);
@@ -123,12 +122,11 @@ static void try_checkpointing(const struct wo_job_sizes *sizes, struct wo_verify
   bool lacks_activations;
   struct wo_err err = {0};
   struct wo_verify_subject subject;
-  struct wo_replay_args change = {.set_count = 0};
-  const struct wo_replay_option option = {WO_VIEW("transform"), WO_VIEW("checkpoint")};
+  struct wo_change change = {.set_count = 0};
   assert_int_equal(wo_reconstruct(sizes, &recording, &lacks_activations, &err), WO_OK);
   assert_int_equal(
       wo_verify_subject_make(recording, &recording->traces.items[0], (struct wo_view){0}, sizes, 0, 0, &subject, &err), WO_OK);
-  assert_int_equal(wo_replay_args_apply(&change, option, &err), WO_OK);
+  assert_int_equal(wo_change_add(&change, WO_VIEW("transform"), WO_VIEW("checkpoint"), &err), WO_OK);
   assert_int_equal(wo_verify_try(&subject, &change, 3, ret_result, &err), WO_OK);
   wo_verify_subject_done(&subject);
   wo_recording_free(recording);

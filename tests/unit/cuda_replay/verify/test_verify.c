@@ -1,4 +1,5 @@
 /* The proof on a hand-made job whose answers are known: 4 GiB of weights, 4 GiB of activations at a micro-batch of 8. */
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/verify/verify.h"
 
 #include <setjmp.h>
@@ -11,7 +12,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/layered_program.h"
 #include "tests/support/replay/trace_sample.h"
@@ -399,7 +400,7 @@ static void test_language(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_view texts[2] = {wo_view_of(rows[i].texts[0]), wo_view_of(rows[i].texts[1])};
-    struct wo_replay_args change;
+    struct wo_change change;
     struct wo_err err = {0};
     if (wo_verify_read_change(texts, rows[i].count, &change, &err) != rows[i].status) fail_msg("row %zu: %s", i, err.message);
     assert_int_equal(rows[i].status != WO_OK, err.message[0] != '\0');

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuda_replay/whatif/device_hooks.h"
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
 #include "cuda_replay/whatif/whatif.h"
 #include "tests/support/failing_alloc.h"
@@ -62,7 +62,7 @@ struct bench {
   size_t count;
   struct wo_proposal proposals[4];
   struct wo_diagnosed job;
-  struct wo_replay_args args;
+  struct wo_gpu_place place;
   struct wo_replay_hooks hooks;
   bool is_reconstructed, accepts;
   struct wo_verify verify; /* of the last run */
@@ -90,7 +90,7 @@ static void open_bench(struct bench *bench, double capacity_gib, const char *set
                                      .proposals = bench->proposals,
                                      .sizes = {.allocated_bytes = capacity_gib * GIB, .micro_batch = BATCH, .seq_len = -1}};
   bench->hooks = (struct wo_replay_hooks){.cuda_library = WO_STAND_IN_CUDA, .nvml_library = WO_STAND_IN_NVML};
-  bench->args = (struct wo_replay_args){.has_gpu = true, .no_times = true, .hooks = &bench->hooks};
+  bench->place.hooks = &bench->hooks;
   add_rank(bench, settings, ACTIVATIONS, ACTIVATION_MIB);
   propose(bench, "batch", "scale=micro_batch=8:4", 2);
   propose(bench, "offload", "transform=offload-parameters", 3);
@@ -103,7 +103,7 @@ static enum wo_status try_run(struct bench *bench) {
                                             .subject_count = bench->count,
                                             .is_reconstructed = bench->is_reconstructed,
                                             .accepts_reconstructed = bench->accepts,
-                                            .gpu = &bench->args};
+                                            .gpu = &bench->place};
   remove(log_path);
   bench->err = (struct wo_err){0};
   return wo_verify_make(&request, &bench->verify, &bench->err);
@@ -210,7 +210,7 @@ static void run_on_mirror(const struct bench *bench, const struct wo_verify_row 
   struct wo_verify_high_end end;
   struct wo_replay_outcome outcome;
   struct wo_err err = {0};
-  const struct wo_replay_args *const change = row ? &row->replayed : NULL;
+  const struct wo_change *const change = row ? &row->replayed : NULL;
   assert_int_equal(wo_verify_high_end_make(&bench->subjects[0], change, &end, &err), WO_OK);
   mirror->capacity_bytes = end.capacity_bytes;
   mirror->used_bytes = 0;
@@ -263,13 +263,13 @@ static void test_touch_and_reserve(void **state) {
   struct bench bench;
   (void)state;
   open_bench(&bench, 7.0, "");
-  bench.args.touches = true;
-  bench.args.has_reserve = true;
-  bench.args.reserve_bytes = (uint64_t)(2 * GIB);
+  bench.place.touches = true;
+  bench.place.has_reserve = true;
+  bench.place.reserve_bytes = (uint64_t)(2 * GIB);
   run(&bench);
   char *const log = read_log();
   assert_int_equal(bench.verify.verdict, WO_VERIFY_PROVEN);
-  assert_int_equal(bench.verify.gpu.reserve_bytes, bench.args.reserve_bytes);
+  assert_int_equal(bench.verify.gpu.reserve_bytes, bench.place.reserve_bytes);
   assert_int_equal(count_of(log, "cuMemsetD8 "), count_of(log, "cuMemAlloc "));
   free(log);
   wo_verify_done(&bench.verify);
@@ -281,8 +281,8 @@ static void test_touch_and_reserve(void **state) {
   assert_non_null(strstr(bench.verify.gpu.error.message, "beside a reserve of 2.00"));
   wo_verify_done(&bench.verify);
   /* Without one nothing has to stay free: a card of the job's own size has no more. */
-  bench.args.has_reserve = false;
-  bench.args.reserve_bytes = 0;
+  bench.place.has_reserve = false;
+  bench.place.reserve_bytes = 0;
   run_with(&bench, "STAND_IN_TOTAL", "7247757312"); /* 6.75 GiB */
   assert_int_equal(bench.verify.verdict, WO_VERIFY_PROVEN);
   wo_verify_done(&bench.verify);
@@ -678,7 +678,7 @@ static void test_holders_and_no_nvml(void **state) {
   assert_non_null(strstr(bench.verify.gpu.error.message, "there is no CUDA driver here"));
   wo_verify_done(&bench.verify);
   bench.hooks.cuda_library = WO_STAND_IN_CUDA;
-  bench.args.gpu = 3;
+  bench.place.ordinal = 3;
   run(&bench);
   assert_non_null(strstr(bench.verify.gpu.error.message, "there is no GPU 3"));
   wo_verify_done(&bench.verify);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/whatif/sweep.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/trace_sample.h"

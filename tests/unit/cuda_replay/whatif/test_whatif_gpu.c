@@ -60,7 +60,8 @@ static void open_bench(struct bench *bench, const struct wo_random_program *prog
   bench->recording = wo_random_program_record(program);
   assert_non_null(bench->recording);
   assert_true(bench->recording->traces.count > 0);
-  assert_int_equal(wo_alloc_pattern_make(bench->recording, &bench->recording->traces.items[0], &bench->pattern, &bench->err), WO_OK);
+  assert_int_equal(wo_alloc_pattern_make(bench->recording, &bench->recording->traces.items[0], &bench->pattern, &bench->err),
+                   WO_OK);
 }
 
 static void close_bench(struct bench *bench) {
@@ -74,13 +75,13 @@ static enum wo_status replay(struct bench *bench, uint64_t capacity_bytes, const
   struct wo_replay_hooks hooks = wanted ? *wanted : (struct wo_replay_hooks){0};
   hooks.cuda_library = WO_STAND_IN_CUDA;
   hooks.nvml_library = WO_STAND_IN_NVML;
-  const struct wo_replay_args args = {.has_gpu = true, .has_reserve = true, .reserve_bytes = GIB, .hooks = &hooks};
+  const struct wo_gpu_place place = {.has_reserve = true, .reserve_bytes = GIB, .hooks = &hooks};
   const struct wo_trace *const trace = &bench->recording->traces.items[0];
   setenv("STAND_IN_LOG", log_path, 1);
   remove(log_path);
   bench->capacity = (struct wo_capacity){.from = WO_CAPACITY_OPTION, .bytes = capacity_bytes};
   bench->err = (struct wo_err){0};
-  enum wo_status status = wo_replay_gpu_look(&args, bench->recording, trace, &bench->capacity, &bench->gpu, &bench->err);
+  enum wo_status status = wo_replay_gpu_look(&place, bench->recording, trace, &bench->capacity, &bench->gpu, &bench->err);
   const struct wo_replay_gpu_wish wish = {&bench->pattern, *settings, torch, capacity_bytes, &hooks};
   if (status == WO_OK) status = wo_replay_gpu_run(&bench->gpu, &wish, &bench->operations, &bench->err);
   wo_replay_gpu_done(&bench->gpu);

@@ -6,40 +6,40 @@
 
 #include <cmocka.h>
 
-#include "parsers/scan/format.h"
+#include "parsers/formats/formats.h"
 #include "tests/support/job/scan_sample.h"
 
 static void test_names(void **state) {
   (void)state;
-  assert_true(wo_format_count > 0);
-  for (size_t i = 0; i < wo_format_count; i++) {
-    assert_non_null(wo_formats[i]);
-    const struct wo_view name = wo_view_of(wo_formats[i]->name);
+  assert_true(wo_formats.count > 0);
+  for (size_t i = 0; i < wo_formats.count; i++) {
+    assert_non_null(wo_formats.items[i]);
+    const struct wo_view name = wo_view_of(wo_formats.items[i]->name);
     assert_true(name.len > 0);
     for (size_t at = 0; at < name.len; at++) {
-      if (!wo_is_word(name.ptr[at]) && name.ptr[at] != '-') fail_msg("%s is no name", wo_formats[i]->name);
+      if (!wo_is_word(name.ptr[at]) && name.ptr[at] != '-') fail_msg("%s is no name", wo_formats.items[i]->name);
     }
     for (size_t j = 0; j < i; j++) {
-      if (wo_view_is(name, wo_formats[j]->name)) fail_msg("%s stands there twice", wo_formats[i]->name);
-      assert_ptr_not_equal(wo_formats[i], wo_formats[j]);
+      if (wo_view_is(name, wo_formats.items[j]->name)) fail_msg("%s stands there twice", wo_formats.items[i]->name);
+      assert_ptr_not_equal(wo_formats.items[i], wo_formats.items[j]);
     }
   }
 }
 
 static void test_find(void **state) {
   (void)state;
-  for (size_t i = 0; i < wo_format_count; i++) {
+  for (size_t i = 0; i < wo_formats.count; i++) {
     char longer[64];
-    const struct wo_view name = wo_view_of(wo_formats[i]->name);
-    assert_ptr_equal(wo_format_find(name), wo_formats[i]);
-    assert_null(wo_format_find(wo_view_skip(name, 1)));
-    snprintf(longer, sizeof longer, "%s ", wo_formats[i]->name);
-    assert_null(wo_format_find(wo_view_of(longer)));
-    assert_ptr_equal(wo_format_find((struct wo_view){longer, name.len}), wo_formats[i]);
+    const struct wo_view name = wo_view_of(wo_formats.items[i]->name);
+    assert_ptr_equal(wo_format_find(&wo_formats, name), wo_formats.items[i]);
+    assert_null(wo_format_find(&wo_formats, wo_view_skip(name, 1)));
+    snprintf(longer, sizeof longer, "%s ", wo_formats.items[i]->name);
+    assert_null(wo_format_find(&wo_formats, wo_view_of(longer)));
+    assert_ptr_equal(wo_format_find(&wo_formats, (struct wo_view){longer, name.len}), wo_formats.items[i]);
   }
-  assert_null(wo_format_find((struct wo_view){0}));
-  assert_null(wo_format_find(WO_VIEW("no-such-reader")));
-  assert_null(wo_format_find(WO_VIEW("aftermath")));
+  assert_null(wo_format_find(&wo_formats, (struct wo_view){0}));
+  assert_null(wo_format_find(&wo_formats, WO_VIEW("no-such-reader")));
+  assert_null(wo_format_find(&wo_formats, WO_VIEW("aftermath")));
 }
 
 /* What asks for more lines can take them: the scanner asserts it at each sample. */
@@ -47,8 +47,8 @@ static void test_functions(void **state) {
   const struct sample_patterns *const patterns = *state;
   struct wo_pack *pack = NULL;
   struct wo_err err;
-  for (size_t i = 0; i < wo_format_count; i++) {
-    const struct wo_format *const format = wo_formats[i];
+  for (size_t i = 0; i < wo_formats.count; i++) {
+    const struct wo_format *const format = wo_formats.items[i];
     assert_true(format->begin != NULL);
     if (format->finish != NULL && format->feed == NULL) fail_msg("%s: finishes what it cannot go on with", format->name);
   }
@@ -67,19 +67,19 @@ static void test_readers_of_the_packs(void **state) {
   const struct sample_patterns *const patterns = *state;
   for (size_t i = 0; i < patterns->pack->pattern_count; i++) {
     const struct wo_pattern *const pattern = &patterns->pack->patterns[i];
-    if (pattern->reader.len == 0 || wo_format_find(pattern->reader) != NULL) continue;
+    if (pattern->reader.len == 0 || wo_format_find(&wo_formats, pattern->reader) != NULL) continue;
     fail_msg("%.*s: no reader %.*s", (int)pattern->id.len, pattern->id.ptr, (int)pattern->reader.len, pattern->reader.ptr);
   }
 }
 
 static void test_every_reader_is_used(void **state) {
   const struct sample_patterns *const patterns = *state;
-  for (size_t i = 0; i < wo_format_count; i++) {
+  for (size_t i = 0; i < wo_formats.count; i++) {
     size_t users = 0;
     for (size_t j = 0; j < patterns->pack->pattern_count; j++) {
-      users += wo_view_is(patterns->pack->patterns[j].reader, wo_formats[i]->name);
+      users += wo_view_is(patterns->pack->patterns[j].reader, wo_formats.items[i]->name);
     }
-    if (users == 0) fail_msg("%s: no pattern names it", wo_formats[i]->name);
+    if (users == 0) fail_msg("%s: no pattern names it", wo_formats.items[i]->name);
   }
 }
 

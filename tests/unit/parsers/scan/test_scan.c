@@ -523,7 +523,7 @@ static void test_memory_does_not_grow_with_the_input(void **state) {
   for (int i = 0; i < 4000; i++) sample_say(&log, "epoch 1 loss 3.25 a line like any other, with a File \"x.py\" and 12 GiB\r\n");
   sample_fill(&log, 'z', 300000);
   wo_event_store_init(&store);
-  assert_int_equal(wo_scan_new(own_set, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan), WO_OK);
+  assert_int_equal(wo_scan_new(own_set, &wo_formats, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan), WO_OK);
   wo_fail_alloc_from(1);
   enum wo_status status = WO_OK;
   for (int i = 0; i < 12 && status == WO_OK; i++) status = wo_scan_feed(scan, log.text, log.len);
@@ -558,7 +558,7 @@ static const char busy_log[] =
 static enum wo_status scan_busy_log(struct wo_event_store *store) {
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
-  const enum wo_status made = wo_scan_new(own_set, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
+  const enum wo_status made = wo_scan_new(own_set, &wo_formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
   if (made != WO_OK) {
     assert_null(scan);
     return made;

@@ -445,6 +445,24 @@ static void test_embedded_packs_agree(void **state) {
   wo_pack_free(shortened);
 }
 
+/* Which of two findings with one score comes first depends on the order of the rules: a file that moves to another family must
+ * keep its place. */
+static void test_embedded_order_knows_no_families(void **state) {
+  (void)state;
+  size_t count = 0;
+  size_t in_families = 0;
+  const struct wo_rule_file *const files = wo_rule_embedded(WO_LOAD_ALL, &count);
+  for (size_t i = 1; i < count; i++) {
+    const char *const before = files[i - 1].name;
+    const char *const after = files[i].name;
+    const size_t top = strcspn(after, "/") + 1;
+    if (strncmp(before, after, top) != 0 || strchr(after, '/') == NULL) continue;
+    assert_true(strcmp(strrchr(before, '/'), strrchr(after, '/')) < 0);
+    in_families += strrchr(after, '/') >= after + top;
+  }
+  assert_true(in_families > 200);
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   const struct wo_rule_file file = file_of(good);
@@ -530,6 +548,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_a_pack),
       cmocka_unit_test(test_folder_adds_rules),
       cmocka_unit_test(test_embedded_packs_agree),
+      cmocka_unit_test(test_embedded_order_knows_no_families),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_out_of_memory_in_folder),
       cmocka_unit_test(test_late_rules_are_the_same),

@@ -71,12 +71,11 @@ static struct wo_verify_subject subject = {
 static struct wo_verify_result heed(const char *change, enum wo_verify_fit fit, double lo_gib, double hi_gib) {
   struct wo_verify_result result = {
       .fit = fit, .reserved_lo_bytes = (uint64_t)GIB(lo_gib), .reserved_hi_bytes = (uint64_t)GIB(hi_gib), .why = "as before"};
-  struct wo_replay_args args = {0};
+  struct wo_change scaled = {0};
   struct wo_err err;
-  const struct wo_replay_option scale = {WO_VIEW("scale"), wo_view_of(change ? change : "")};
   result.margin_bytes = (int64_t)subject.capacity_bytes - (int64_t)result.reserved_hi_bytes;
-  if (change) assert_int_equal(wo_replay_args_apply(&args, scale, &err), WO_OK);
-  wo_verify_heed_measured(&subject, change ? &args : NULL, &result);
+  if (change) assert_int_equal(wo_change_add(&scaled, WO_VIEW("scale"), wo_view_of(change), &err), WO_OK);
+  wo_verify_heed_measured(&subject, change ? &scaled : NULL, &result);
   return result;
 }
 
@@ -104,9 +103,9 @@ static void test_measured_work_fits(void **state) {
 
 static void test_what_it_does_not_tell(void **state) {
   (void)state;
-  struct wo_replay_args args = {.set_count = 1, .sets = {WO_VIEW("expandable_segments:True")}};
+  struct wo_change settings = {.set_count = 1, .sets = {WO_VIEW("expandable_segments:True")}};
   struct wo_verify_result result = {.fit = WO_VERIFY_YES, .reserved_hi_bytes = 1, .reserved_lo_bytes = 1};
-  wo_verify_heed_measured(&subject, &args, &result); /* the run was made without it */
+  wo_verify_heed_measured(&subject, &settings, &result); /* the run was made without it */
   assert_int_equal(result.reserved_hi_bytes, 1);
   assert_int_equal(heed(NULL, WO_VERIFY_UNTRIED, 1, 1).fit, WO_VERIFY_UNTRIED);
   struct wo_verify_subject recorded = subject;

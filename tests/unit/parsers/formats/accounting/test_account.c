@@ -227,7 +227,7 @@ static bool scan_with_failures(struct wo_pattern_set *set, const char *text, str
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   wo_event_store_init(store);
-  bool is_good = wo_scan_new(set, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK;
+  bool is_good = wo_scan_new(set, &wo_formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK;
   is_good = is_good && wo_scan_feed(scan, text, strlen(text)) == WO_OK;
   is_good = is_good && wo_scan_end(scan, &summary) == WO_OK;
   wo_scan_free(scan);

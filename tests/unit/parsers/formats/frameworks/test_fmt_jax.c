@@ -242,7 +242,7 @@ static void test_out_of_memory(void **state) {
     assert_true(n < 200);
     wo_event_store_init(&store);
     wo_fail_alloc_at(n);
-    enum wo_status status = wo_scan_new(set_of(state), &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
+    enum wo_status status = wo_scan_new(set_of(state), &wo_formats, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan);
     if (status == WO_OK) status = wo_scan_feed(scan, listing, strlen(listing));
     if (status == WO_OK) status = wo_scan_end(scan, &summary);
     wo_scan_free(scan);

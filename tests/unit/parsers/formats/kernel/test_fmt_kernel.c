@@ -125,7 +125,7 @@ static void test_files(void **state) {
     struct wo_scan *scan = NULL;
     struct wo_scan_summary summary;
     const struct wo_scan_options options = {.file = file, .rank = WO_RANK_UNKNOWN};
-    assert_int_equal(wo_scan_new(set_of(state), &store, options, &scan), WO_OK);
+    assert_int_equal(wo_scan_new(set_of(state), &wo_formats, &store, options, &scan), WO_OK);
     assert_int_equal(wo_scan_feed(scan, logs[file], strlen(logs[file])), WO_OK);
     assert_int_equal(wo_scan_end(scan, &summary), WO_OK);
     wo_scan_free(scan);

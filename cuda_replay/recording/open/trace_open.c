@@ -1,15 +1,21 @@
 /* The table of the trace formats, and what happens around every reader: recognising the file, naming it in errors, keeping what a
  * broken stream gave. */
-#include "cuda_replay/recording/trace_open.h"
+#include "cuda_replay/recording/open/trace_open.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda_replay/recording/json/chrome_trace.h"
+#include "cuda_replay/recording/json/memory_timeline.h"
+#include "cuda_replay/recording/json/trace_lines.h"
+#include "cuda_replay/recording/snapshot/snapshot.h"
+#include "cuda_replay/recording/snapshot/snapshot_page.h"
+
 static const struct wo_trace_reader readers[] = {
 #define WO_TRACE_READER(name, title) {#name, title, wo_##name##_sniff, wo_##name##_read},
-#include "cuda_replay/recording/trace_formats.def"
+#include "cuda_replay/recording/open/trace_formats.def"
 #undef WO_TRACE_READER
 };
 

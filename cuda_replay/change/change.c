@@ -1,0 +1,216 @@
+/* Filling a change, and putting it on a pattern: scaling, then transforms, one after the other. See change.h. */
+#include "cuda_replay/change/change.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* Bytes of a value that a message repeats. */
+enum { SHOWN_MAX = 60 };
+
+bool wo_change_alters_program(const struct wo_change *change) {
+  return change->has_scale || change->transform_count > 0;
+}
+
+/* ---- Items ---- */
+
+/* The reader's own message says more than "wants" could, and lacks the option's name. */
+static enum wo_status refuse(struct wo_err *err, const char *name, const struct wo_err *reason) {
+  return wo_err_set(err, WO_E_USAGE, "--%s: %s", name, reason->message);
+}
+
+/* Only kept: the keys are read with the recording's version in hand. */
+static enum wo_status add_set(struct wo_change *change, struct wo_view value, struct wo_err *err) {
+  const struct wo_view trimmed = wo_view_trim(value), shown = wo_view_sub(value, 0, SHOWN_MAX);
+  if (trimmed.len == 0 || wo_view_find_char(trimmed, ':', 0) == WO_NOT_FOUND || change->set_count == WO_CHANGE_SETS_MAX)
+    return wo_err_set(
+        err, WO_E_USAGE,
+        "--set wants KEY:VALUE[,KEY:VALUE...], such as expandable_segments:True, and stands 16 times at the most, not "
+        "'%.*s'",
+        (int)shown.len, shown.len > 0 ? shown.ptr : "");
+  change->sets[change->set_count++] = trimmed;
+  return WO_OK;
+}
+
+/* A second --scale is refused: which of two would win is a question that nobody should have to ask. */
+static enum wo_status add_scale(struct wo_change *change, struct wo_view value, struct wo_err *err) {
+  struct wo_err reason = {0};
+  struct wo_scale_spec spec = {0};
+  if (wo_scale_parse(value, &spec, &reason) != WO_OK) return refuse(err, "scale", &reason);
+  if (change->has_scale) return wo_err_set(err, WO_E_USAGE, "--scale can be given once: micro_batch=A:B,seq_len=C:D");
+  change->scale = spec;
+  change->has_scale = true;
+  return WO_OK;
+}
+
+/* Transforms add up in the order given. */
+static enum wo_status add_transform(struct wo_change *change, struct wo_view value, struct wo_err *err) {
+  struct wo_err reason = {0};
+  const struct wo_transform *transform = NULL;
+  uint32_t amount = 0;
+  if (wo_transform_parse(value, &transform, &amount, &reason) != WO_OK) return refuse(err, "transform", &reason);
+  if (change->transform_count == WO_CHANGE_TRANSFORMS_MAX)
+    return wo_err_set(err, WO_E_USAGE, "--transform can be given %d times at the most", WO_CHANGE_TRANSFORMS_MAX);
+  change->transforms[change->transform_count].transform = transform;
+  change->transforms[change->transform_count++].amount = amount;
+  return WO_OK;
+}
+
+static const struct {
+  const char *name;
+  enum wo_status (*add)(struct wo_change *change, struct wo_view value, struct wo_err *err);
+} items[] = {{"set", add_set}, {"scale", add_scale}, {"transform", add_transform}};
+
+bool wo_change_has_item(struct wo_view name) {
+  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+    if (wo_view_is(name, items[i].name)) return true;
+  }
+  return false;
+}
+
+enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, struct wo_view value, struct wo_err *err) {
+  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+    if (wo_view_is(name, items[i].name)) return items[i].add(change, value, err);
+  }
+  const struct wo_view shown = wo_view_sub(name, 0, 40);
+  return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
+}
+
+/* ---- Settings ---- */
+
+enum wo_status wo_change_settings(const struct wo_change *change, const struct wo_alloc_settings *recorded, uint16_t torch,
+                                  struct wo_alloc_settings *ret_settings, struct wo_err *err) {
+  struct wo_alloc_settings settings = wo_alloc_settings_default(torch);
+  struct wo_text text = {0};
+  if (change->set_count == 0) {
+    *ret_settings = *recorded;
+    return WO_OK;
+  }
+  settings.memory_fraction = recorded->memory_fraction;
+  for (size_t i = 0; i < change->set_count; i++) {
+    wo_text_add(&text, "%s", i > 0 ? "," : "");
+    wo_text_add_view(&text, change->sets[i]);
+  }
+  const enum wo_status status = text.is_failed
+                                    ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
+                                    : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, torch, &settings, err);
+  wo_text_done(&text);
+  if (status == WO_OK) *ret_settings = settings;
+  return status;
+}
+
+/* ---- Sizes and transforms ---- */
+
+/* An axis that keeps its value is said for the inference's sake and changes nothing, so it is not told. */
+void wo_change_text(const struct wo_change *change, struct wo_text *out) {
+  const char *separator = "";
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const struct wo_scale_axis *const ends = &change->scale.axes[axis];
+    if (ends->from == ends->to) continue;
+    wo_text_add(out, "%s%s %" PRIu32 " -> %" PRIu32, separator, wo_scale_axis_name((enum wo_scale_axis_id)axis), ends->from,
+                ends->to);
+    separator = ", ";
+  }
+  for (size_t i = 0; i < change->transform_count; i++) {
+    wo_text_add(out, "%s%s", separator, change->transforms[i].transform->name);
+    if (change->transforms[i].amount > 0) wo_text_add(out, " %" PRIu32, change->transforms[i].amount);
+    separator = ", ";
+  }
+}
+
+/* The axis whose ends differ; WO_AXIS_COUNT_ when none or several do: two at once would leave open which of them a quotient
+ * belongs to. */
+static enum wo_scale_axis_id axis_of(const struct wo_change *change) {
+  enum wo_scale_axis_id found = WO_AXIS_COUNT_;
+  for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    if (change->scale.axes[axis].from == change->scale.axes[axis].to) continue;
+    if (found != WO_AXIS_COUNT_) return WO_AXIS_COUNT_;
+    found = (enum wo_scale_axis_id)axis;
+  }
+  return found;
+}
+
+/* Exponents read off a pair take the place of the inferred ones, which fill the gaps. */
+static enum wo_status use_pair(const struct wo_change *change, const struct wo_alloc_pattern *second,
+                               struct wo_change_basis *basis, struct wo_err *err) {
+  const enum wo_scale_axis_id axis = axis_of(change);
+  if (axis == WO_AXIS_COUNT_)
+    return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow along one axis: give --scale with one that changes");
+  struct wo_exponents paired;
+  const enum wo_status status = wo_pair_infer(basis->pattern, second, axis, &basis->exponents, &paired, &basis->pair, err);
+  if (status != WO_OK) return status;
+  wo_exponents_done(&basis->exponents);
+  basis->exponents = paired;
+  basis->has_pair = true;
+  return WO_OK;
+}
+
+/* Inference comes first in any case: a second recording has no partner for every allocation. */
+enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo_alloc_pattern *pattern,
+                                 const struct wo_classes *classes, const struct wo_alloc_pattern *second,
+                                 struct wo_change_basis *ret_basis, struct wo_err *err) {
+  struct wo_change_basis basis = {.pattern = pattern, .classes = classes};
+  if (change->has_scale) {
+    enum wo_status status = wo_scale_infer(pattern, classes, &change->scale, &basis.exponents, err);
+    if (status != WO_OK) return status;
+    if (second) status = use_pair(change, second, &basis, err);
+    if (status != WO_OK) {
+      wo_change_basis_done(&basis);
+      return status;
+    }
+  }
+  *ret_basis = basis;
+  return WO_OK;
+}
+
+/* Replaces *pattern by its transform. A transform makes a pattern whose classes are not known, so each but the first begins with
+ * finding them; `classes` are those of the pattern as it came, and hold for the first. */
+static enum wo_status transform(const struct wo_change *change, size_t index, const struct wo_classes *classes,
+                                enum wo_bound bound, struct wo_alloc_pattern *pattern, struct wo_err *err) {
+  struct wo_classes found = {0};
+  assert(index < change->transform_count);
+  struct wo_alloc_pattern changed;
+  if (index > 0) {
+    const enum wo_status status = wo_classify(pattern, NULL, &found);
+    if (status != WO_OK) return wo_err_set(err, status, "%s", wo_status_text(status));
+  }
+  const struct wo_transform_request request = {
+      .pattern = pattern, .classes = index > 0 ? &found : classes, .amount = change->transforms[index].amount, .bound = bound};
+  const enum wo_status status = wo_transform_apply(change->transforms[index].transform, &request, &changed, err);
+  if (index > 0) wo_classes_done(&found);
+  if (status != WO_OK) return status;
+  wo_alloc_pattern_done(pattern);
+  *pattern = changed;
+  return WO_OK;
+}
+
+/* Scaling by nothing gives the copy that transforms start from. */
+enum wo_status wo_change_apply(const struct wo_change *change, const struct wo_change_basis *basis, enum wo_bound bound,
+                               struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+  struct wo_alloc_pattern pattern;
+  assert(wo_change_alters_program(change));
+  enum wo_status status = WO_OK;
+  size_t next = 0;
+  if (change->has_scale) {
+    status = wo_scale_apply(basis->pattern, &basis->exponents, &change->scale, bound, &pattern, err);
+  } else {
+    const struct wo_transform_request request = {
+        .pattern = basis->pattern, .classes = basis->classes, .amount = change->transforms[0].amount, .bound = bound};
+    status = wo_transform_apply(change->transforms[0].transform, &request, &pattern, err);
+    next = 1;
+  }
+  if (status != WO_OK) return status;
+  for (; next < change->transform_count && status == WO_OK; next++)
+    status = transform(change, next, basis->classes, bound, &pattern, err);
+  if (status != WO_OK) {
+    wo_alloc_pattern_done(&pattern);
+    return status;
+  }
+  *ret_pattern = pattern;
+  return WO_OK;
+}
+
+void wo_change_basis_done(struct wo_change_basis *basis) {
+  if (basis == NULL) return;
+  wo_exponents_done(&basis->exponents);
+  *basis = (struct wo_change_basis){0};
+}

@@ -1,0 +1,139 @@
+/* What the scanner does with the formats that its caller hands to it: readers by name, followers over the whole input, short ways. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/job/scan_sample.h"
+
+/* A follower that counts lines. What was released is counted beside it, as its state is gone by then. */
+struct tally {
+  int lines;
+  char *owned;
+};
+
+static int released;
+
+static void emit_tally(struct wo_scan *scan, void *state) {
+  const struct tally *const tally = state;
+  const struct wo_line line = {.number = 1, .prefix = {.rank = WO_RANK_UNKNOWN, .time_ns = WO_TIME_UNKNOWN}};
+  struct wo_event *const event = wo_scan_add_event(scan, &line, NULL, WO_KIND_NOTE, 0, 0);
+  if (event) wo_event_set_number(wo_scan_store(scan), event, WO_FIELD_COUNT, wo_interval_exact(tally->lines));
+}
+
+static void done_tally(void *state) {
+  free(((struct tally *)state)->owned);
+  released++;
+}
+
+static const struct wo_follower tally_follower = {
+    .state_bytes = sizeof(struct tally), .emit = emit_tally, .done = done_tally};
+
+static void count(struct wo_scan *scan, int lines) {
+  struct tally *const tally = wo_scan_follow(scan, &tally_follower);
+  assert_non_null(tally);
+  if (tally->lines == 0) tally->owned = malloc(1);
+  tally->lines += lines;
+}
+
+/* Two formats share the follower: one counts the lines of a construct, the other one takes its lines by the short way. */
+static enum wo_more begin_usual(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
+                                struct wo_open *open) {
+  (void)line, (void)match, (void)open;
+  count(scan, 1);
+  return WO_MORE_NO;
+}
+
+static int taken_short;
+
+static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view line, uint64_t number, uint64_t offset) {
+  assert_true(wo_view_is(pattern->id, "short") && wo_view_starts(line, "SHORTMARK") && number > 1 && offset > 0);
+  count(scan, 100);
+  taken_short++;
+}
+
+static size_t take_like(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view text, size_t hit, uint64_t number,
+                        uint64_t offset) {
+  (void)scan, (void)pattern, (void)text, (void)hit, (void)number, (void)offset;
+  return 0;
+}
+
+static void match_again(struct wo_scan *scan, const struct wo_pattern *pattern) {
+  (void)scan, (void)pattern;
+}
+
+static const struct wo_short_way short_way = {.take = take, .take_like = take_like, .match_again = match_again};
+static const struct wo_format usual = {.name = "usual", .follower = &tally_follower, .begin = begin_usual};
+static const struct wo_format quick = {
+    .name = "quick", .follower = &tally_follower, .short_way = &short_way, .begin = begin_usual};
+
+static const struct wo_view usual_literals[] = {WO_VIEW("USUALMARK")};
+static const struct wo_view short_literals[] = {WO_VIEW("SHORTMARK")};
+static const struct wo_pattern patterns[] = {
+    {.id = WO_VIEW("usual"), .kind = WO_KIND_NOTE, .literals = usual_literals, .literal_count = 1, .reader = WO_VIEW("usual")},
+    {.id = WO_VIEW("short"), .kind = WO_KIND_NOTE, .literals = short_literals, .literal_count = 1, .reader = WO_VIEW("quick")}};
+
+static void scan_with(const struct wo_formats *formats, struct wo_view log, struct wo_event_store *store) {
+  struct wo_pattern_set *set = NULL;
+  struct wo_scan *scan = NULL;
+  struct wo_scan_summary summary;
+  wo_event_store_init(store);
+  assert_int_equal(wo_pattern_set_new(patterns, 2, &set), WO_OK);
+  assert_int_equal(wo_scan_new(set, formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan), WO_OK);
+  assert_int_equal(wo_scan_feed(scan, log.ptr, log.len), WO_OK);
+  assert_int_equal(wo_scan_end(scan, &summary), WO_OK);
+  wo_scan_free(scan);
+  wo_pattern_set_free(set);
+}
+
+/* Lines at the start of an input are always read the usual way, later ones by the short one. */
+static const char log_text[] = "USUALMARK\n\n\n\n\n\n\nSHORTMARK 1\nSHORTMARK 2\nno mark\nUSUALMARK\n";
+
+static void test_follower(void **state) {
+  static const struct wo_format *const items[] = {&quick, &usual};
+  const struct wo_formats formats = {.items = items, .count = 2};
+  struct wo_event_store store;
+  (void)state;
+  for (int again = 0; again < 2; again++) {
+    released = taken_short = 0;
+    scan_with(&formats, wo_view_of(log_text), &store);
+    assert_int_equal(store.count, 1);
+    sample_expect_number(sample_find(&store, WO_KIND_NOTE, 0), WO_FIELD_COUNT, 202);
+    assert_true(released == 1 && taken_short == 2);
+    wo_event_store_done(&store);
+  }
+}
+
+/* A follower that nothing was told gives nothing, and has no state to release. */
+static void test_quiet_follower(void **state) {
+  static const struct wo_format *const items[] = {&usual, &quick};
+  const struct wo_formats formats = {.items = items, .count = 2};
+  struct wo_event_store store;
+  (void)state;
+  released = 0;
+  scan_with(&formats, WO_VIEW("no mark\n"), &store);
+  assert_true(store.count == 0 && released == 0);
+  wo_event_store_done(&store);
+}
+
+/* The scanner knows no reader that its caller does not. */
+static void test_no_formats(void **state) {
+  const struct wo_formats none = {.items = NULL, .count = 0};
+  struct wo_event_store store;
+  (void)state;
+  released = 0;
+  scan_with(&none, wo_view_of(log_text), &store);
+  assert_true(store.count == 0 && released == 0);
+  wo_event_store_done(&store);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_follower),
+      cmocka_unit_test(test_quiet_follower),
+      cmocka_unit_test(test_no_formats),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
