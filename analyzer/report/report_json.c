@@ -13,7 +13,7 @@
 #include <math.h>
 
 #include "analyzer/report/report_json_internal.h"
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
 

@@ -1,7 +1,7 @@
 /* Monitoring traces in the text report: a line for each card, one for the processes of a trace. */
 #include <math.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "parsers/base/units.h"
 
 enum {

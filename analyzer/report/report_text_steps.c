@@ -1,5 +1,5 @@
 /* Memory along the steps in the text report: one line, of the rank that the diagnosis is about. */
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/step_memory.h"
 #include "parsers/base/units.h"
 

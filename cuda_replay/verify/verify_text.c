@@ -4,6 +4,7 @@
 
 #include "cuda_replay/verify/verify.h"
 #include "parsers/base/clean.h"
+#include "parsers/base/page.h"
 #include "parsers/base/units.h"
 
 /* Columns behind the title: needs, margin, fits, proof, cost. */
@@ -44,13 +45,8 @@ static const char *fit_text(enum wo_verify_fit fit) {
 
 /* Text wrapped to the width, each line indented. */
 static void add_wrapped(struct wo_text *out, struct wo_view text, size_t indent, size_t width) {
-  const size_t columns = width > indent + TITLE_MIN ? width - indent : TITLE_MIN;
-  while (text.len > 0) {
-    const struct wo_view line = wo_text_take_line(&text, columns);
-    wo_text_repeat(out, ' ', indent);
-    wo_text_add_view(out, line);
-    wo_text_add(out, "\n");
-  }
+  const size_t columns = width > indent + TITLE_MIN ? width : indent + TITLE_MIN;
+  wo_page_lines(&(struct wo_page){out, {.width = columns}}, indent, indent, text);
 }
 
 /* "20.71 GiB", or "19.80-20.71 GiB" where the ends differ when printed. */
