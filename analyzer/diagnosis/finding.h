@@ -56,8 +56,8 @@ struct wo_finding_fix {
   size_t command_count;
   const struct wo_view *notes;
   size_t note_count;
-  struct wo_view replays_as;    /* the change as options of `whyoom replay` (parsers/base/exchange/proposal.h); may be empty */
-  const struct wo_proof *proof; /* of `whyoom verify`; NULL: none */
+  struct wo_proposed_change replay; /* the change as a replay makes it */
+  const struct wo_proof *proof;     /* of `whyoom verify`; NULL: none */
 };
 
 struct wo_finding {

@@ -89,8 +89,8 @@ static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struc
   out->cost_accuracy = render(diagnosis, fix->cost_accuracy);
   out->cost_effort = render(diagnosis, fix->cost_effort);
   bool has_unknown = false;
-  out->replays_as = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
-  if (has_unknown) out->replays_as = (struct wo_view){0};
+  const struct wo_view replay = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
+  if (!has_unknown) out->replay = wo_proposed_change_read(replay);
   if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
   if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
   return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);

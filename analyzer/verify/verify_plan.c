@@ -125,7 +125,7 @@ static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, 
   plan->fixes[at] = *fix;
   proposals[at] = (struct wo_proposal){.id = fix->id,
                                        .title = fix->title,
-                                       .replays_as = fix->replays_as,
+                                       .change = fix->replay,
                                        .cost_rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2,
                                        .speed = fix->cost_speed,
                                        .accuracy = fix->cost_accuracy,
