@@ -15,7 +15,7 @@
 #include "cuda_replay/record/record.h"
 #include "cuda_replay/command/replay_command.h"
 #include "cuda_replay/whatif/device_hooks.h"
-#include "cuda_replay/verify/verify_command.h"
+#include "cuda_replay/command/verify_command.h"
 #include "parsers/base/units.h"
 
 /* All that depends on where the program runs, read once. The locale's variables are looked at in

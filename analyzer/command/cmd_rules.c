@@ -163,7 +163,8 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
 /* The counts are printed also when all is well: an empty folder would otherwise look like one
  * without faults. */
 static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
-  const size_t complaints = wo_pack_check(pack, add_complaint, out) + check_ties(pack, out);
+  const size_t complaints =
+      wo_pack_check(pack, add_complaint, out) + wo_pack_check_known(pack, add_complaint, out) + check_ties(pack, out);
   wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
               pack->knob_count, pack->pattern_count, complaints, complaints == 1 ? "" : "s");
   return complaints == 0 ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;

@@ -45,8 +45,10 @@ static void read_traceback(struct wo_facts *facts) {
   wo__set_text(facts, "oom.function", wo_event_text(traceback, WO_FIELD_INNER_FUNCTION), traceback->id);
   wo__set_text(facts, "oom.user_file", wo_event_text(traceback, WO_FIELD_FRAME_FILE), traceback->id);
   if (frames.len == 0) return;
-  wo__set_bool(facts, "oom.is_attention", wo_story_frames_show(facts->pack, frames, "attention"), traceback->id);
-  wo__set_bool(facts, "oom.is_logits", wo_story_frames_show(facts->pack, frames, "logits"), traceback->id);
+  for (size_t i = 0; i < facts->pack->phase_count; i++) {
+    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
+    if (hint->is_innermost) wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
+  }
 }
 
 /* A failure in the first steps comes from sizes that are wrong from the start; one that comes late, from growth or from an odd

@@ -102,7 +102,7 @@ static void keep_larger(struct figure *figure, double bytes, wo_event_id evidenc
 static double used_of(const struct wo_event *event) {
   const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
   const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
-  if (!wo_view_is(event->pattern_id, "seff") || wo_event_field(event, WO_FIELD_HOST)) return used;
+  if (event->mark != WO_MARK_SEFF || wo_event_field(event, WO_FIELD_HOST)) return used;
   return event->kind == WO_KIND_JOB_INFO && nodes >= 1 ? used / nodes : 0;
 }
 
@@ -138,7 +138,7 @@ static void read_needed(struct wo_facts *facts) {
 
 /* The kernel's figures of the cgroup. Files in memory include /dev/shm. */
 static void read_cgroup(struct wo_facts *facts, const struct wo_event *event) {
-  if (!wo_view_is(event->pattern_id, "kernel-cgroup-stats")) return;
+  if (event->mark != WO_MARK_CGROUP_PARTS) return;
   const double file = wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, -1);
   const double shmem = wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
   const double anon = wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, -1);
@@ -149,7 +149,7 @@ static void read_cgroup(struct wo_facts *facts, const struct wo_event *event) {
 
 /* The kernel's table of all processes; when the node ran out, of all jobs on it. */
 static void read_table(struct wo_facts *facts, const struct wo_event *event) {
-  if (!wo_view_is(event->pattern_id, "kernel-task-table") || !wo_event_field(event, WO_FIELD_LARGEST_BYTES)) return;
+  if (event->mark != WO_MARK_TASK_TABLE || !wo_event_field(event, WO_FIELD_LARGEST_BYTES)) return;
   wo__set_number(facts, "host.table_sum", wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
   wo__set_number(facts, "host.table_largest", wo_event_number(event, WO_FIELD_LARGEST_BYTES, 0), event->id);
   const struct wo_view program = wo_event_text(event, WO_FIELD_PROGRAM);
@@ -159,8 +159,7 @@ static void read_table(struct wo_facts *facts, const struct wo_event *event) {
 /* Data-loader workers call themselves pt_data_worker since PyTorch 2.1; the trainer's message names them in all versions. */
 static bool is_worker_kill(const struct wo_event *event) {
   if (wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) return false;
-  return wo_view_starts(wo_event_text(event, WO_FIELD_PROGRAM), "pt_data_worker") ||
-         wo_view_is(event->pattern_id, "dataloader-killed");
+  return wo_view_starts(wo_event_text(event, WO_FIELD_PROGRAM), "pt_data_worker") || event->mark == WO_MARK_WORKER_KILLED;
 }
 
 static void read_parts(struct wo_facts *facts) {
@@ -170,8 +169,7 @@ static void read_parts(struct wo_facts *facts) {
     read_cgroup(facts, event);
     read_table(facts, event);
     if (is_worker_kill(event)) wo__set_bool(facts, "host.is_worker_killed", true, event->id);
-    if (wo_view_is(event->pattern_id, "slurm-memory-limit-touched"))
-      wo__set_bool(facts, "host.is_limit_touched", true, event->id);
+    if (event->mark == WO_MARK_LIMIT_TOUCHED) wo__set_bool(facts, "host.is_limit_touched", true, event->id);
   }
 }
 
@@ -205,7 +203,7 @@ static void read_growth(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
     const struct wo_field *used = wo_event_field(event, WO_FIELD_USED_BYTES);
-    if (event->is_quoted || !used || !wo_view_is(event->pattern_id, "memory-deepspeed-host")) continue;
+    if (event->is_quoted || !used || event->mark != WO_MARK_HOST_USE) continue;
     if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) is_rising = false;
     if (!first) first = event;
     last = event;

@@ -9,16 +9,6 @@
 
 /* ---- Frameworks ---- */
 
-/* Names that patterns give to inference engines, and what the ids of their patterns start with (rules/packs/patterns). */
-static bool is_engine(struct wo_view name) {
-  static const char *const engines[] = {
-      "vllm", "sglang", "tgi", "llama.cpp", "ollama", "inference engine", "cuda graph capture", "tensorrt"};
-  for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
-    if (wo_view_starts_nocase(name, engines[i])) return true;
-  }
-  return false;
-}
-
 /* Failures that only an inference engine can report. */
 static bool is_engine_kind(enum wo_kind kind) {
   return kind == WO_KIND_VLLM_KV || kind == WO_KIND_VLLM_STARTUP || kind == WO_KIND_SGLANG_KV || kind == WO_KIND_TGI_OOM ||
@@ -40,15 +30,13 @@ void wo__facts_frameworks(struct wo_facts *facts) {
                      wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *event = &facts->job->events.items[i];
-    if (!event->is_quoted && is_engine(event->pattern_id)) is_serving = true;
-    if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) continue;
-    const struct wo_view name = wo_event_text(event, WO_FIELD_NAME);
-    wo__set_text(facts, "job.framework", name, event->id);
-    if (wo_view_is_nocase(name, "cuda graph capture") && failure && event->span.line >= failure->span.line - 1 &&
-        event->span.line <= failure->span.line + 1) {
+    if (event->is_quoted) continue;
+    const bool is_graph_capture = event->mark == WO_MARK_GRAPH_CAPTURE;
+    if (is_graph_capture || event->mark == WO_MARK_ENGINE) is_serving = true;
+    if (event->kind == WO_KIND_FRAMEWORK) wo__set_text(facts, "job.framework", wo_event_text(event, WO_FIELD_NAME), event->id);
+    if (is_graph_capture && failure && event->span.line >= failure->span.line - 1 && event->span.line <= failure->span.line + 1) {
       is_capture = true;
     }
-    if (is_engine(name)) is_serving = true;
   }
   if (!failure || !wo__is_memory(failure)) return;
   wo__set_bool(facts, "oom.is_serving", is_serving && !is_training, failure->id);

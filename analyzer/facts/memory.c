@@ -218,7 +218,7 @@ static void read_summary(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *const event = &facts->job->events.items[i];
-    if (event->kind == WO_KIND_MEMORY_USE && wo_view_is(event->pattern_id, "memory-torch-summary")) last = event;
+    if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
   }
   if (last == NULL) return;
   wo__set_field(facts, "summary.allocated_peak", last, WO_FIELD_PEAK_BYTES);

@@ -6,18 +6,14 @@
 /* What any frame of the failure's traceback shows, not only the innermost ones: the loop that keeps a graph is the user's own
  * frame, far out. */
 static void read_frames(struct wo_facts *facts) {
-  static const struct {
-    const char *fact;
-    const char *hint;
-  } rows[] = {
-      {"oom.is_graph_kept", "graph_kept"}, {"oom.is_checkpoint_read", "checkpoint_read"}, {"oom.is_ddp_setup", "ddp_setup"}};
   const struct wo_event *const traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
   if (traceback == NULL) return;
   const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
   if (frames.len == 0) return;
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const bool is_shown = wo_story_frames_hold(facts->pack, frames, rows[i].hint);
-    wo__set_bool(facts, rows[i].fact, is_shown, traceback->id);
+  for (size_t i = 0; i < facts->pack->phase_count; i++) {
+    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
+    if (hint->fact.len == 0 || hint->is_innermost) continue;
+    wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
   }
 }
 
@@ -39,15 +35,15 @@ static void read_recovered(struct wo_facts *facts) {
   if (largest != NULL && largest->kind == last->kind) wo__set_field(facts, "recovered.tried", largest, WO_FIELD_TRIED_BYTES);
 }
 
-/* Remarks are told by the pattern that found them: their kind is that of many others. */
+/* Remarks are told apart by their mark: their kind is that of many others. */
 static void read_remark(struct wo_facts *facts, const struct wo_event *event) {
-  if (wo_view_is(event->pattern_id, "jax-buffers")) {
+  if (event->mark == WO_MARK_XLA_BUFFERS) {
     wo__set_field(facts, "xla.program", event, WO_FIELD_TOTAL_BYTES);
     wo__set_field(facts, "xla.parameters", event, WO_FIELD_PARAMETER_BYTES);
     wo__set_field(facts, "xla.temporary", event, WO_FIELD_TEMP_BYTES);
-  } else if (wo_view_is(event->pattern_id, "torch-alloc-conf-ignored")) {
+  } else if (event->mark == WO_MARK_ALLOCATOR_REMARK) {
     wo__set_text(facts, "alloc.remark", wo_event_text(event, WO_FIELD_MESSAGE), event->id);
-  } else if (wo_view_is(event->pattern_id, "pytest-run")) {
+  } else if (event->mark == WO_MARK_TEST_RUN) {
     wo__set_bool(facts, "job.is_test_run", true, event->id);
   }
 }
@@ -63,7 +59,7 @@ static void read_remarks(struct wo_facts *facts) {
 static bool has_import_above(const struct wo_job *job, const struct wo_event *line) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *const event = &job->events.items[i];
-    if (!wo_view_is(event->pattern_id, "python-import-torch")) continue;
+    if (event->mark != WO_MARK_TORCH_IMPORT) continue;
     if (event->span.file == line->span.file && event->span.line < line->span.line) return true;
   }
   return false;

@@ -42,7 +42,7 @@ static struct range read_wordings(const struct wo_facts *facts, const struct wo_
   if (failure != NULL && (failure->kind == WO_KIND_CUDA_OOM || failure->kind == WO_KIND_HIP_OOM)) narrow(&range, failure);
   for (size_t i = 0; i < facts->job->events.count; i++) {
     const struct wo_event *const event = &facts->job->events.items[i];
-    if (wo_view_is(event->pattern_id, "torch-alloc-conf-ignored")) narrow(&range, event);
+    if (event->mark == WO_MARK_ALLOCATOR_REMARK) narrow(&range, event);
   }
   return range.first > range.last ? (struct range){.first = 0, .last = WO_TORCH_OPEN} : range;
 }
@@ -52,7 +52,7 @@ static bool is_candidate(const struct wo_event *event, const struct range *range
   if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) return false;
   const struct wo_view version = wo_event_text(event, WO_FIELD_TORCH);
   if (version.len == 0 || !wo_torch_version_parse(version, ret_release)) return false;
-  if (wo_view_is(event->pattern_id, "torch-version-pinned") != is_pinned) return false;
+  if ((event->mark == WO_MARK_TORCH_PINNED) != is_pinned) return false;
   return *ret_release >= range->first && *ret_release <= range->last;
 }
 

@@ -202,33 +202,15 @@ static bool has_kind(const struct wo_event_store *store, uint32_t file, enum wo_
 /* The format of a trace that is all that the input holds, or an empty view. Outputs of jobs often hold a table of nvidia-smi, and
  * are logs all the same. */
 static struct wo_view trace_format(const struct wo_event_store *store, uint32_t file, struct wo_view base) {
-  static const struct {
-    const char *pattern;
-    const char *format;
-  } rows[] = {{"smi-dmon", "dmon"},
-              {"smi-query-csv", "query-csv"},
-              {"smi-table", "smi-table"},
-              {"smi-q", "smi-q"},
-              {"smi-query-csv-bare", "query-csv"},
-              {"smi-query-csv-nounits", "query-csv"},
-              {"smi-query-apps", "query-apps"},
-              {"smi-pmon", "pmon"},
-              {"smi-xml", "smi-xml"},
-              {"dcgmi-dmon", "dcgmi"},
-              {"gpustat", "gpustat"},
-              {"gpustat-json", "gpustat"}};
-  struct wo_view pattern = {0};
-  if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return pattern;
+  enum wo_mark mark = WO_MARK_NONE;
+  if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return (struct wo_view){0};
   for (size_t i = 0; i < store->count; i++) {
     if (store->items[i].span.file != file) continue;
     const enum wo_kind kind = store->items[i].kind;
     if (kind != WO_KIND_MONITOR && kind != WO_KIND_GPU_PROCESS) return (struct wo_view){0};
-    if (kind == WO_KIND_MONITOR || pattern.len == 0) pattern = store->items[i].pattern_id;
+    if (kind == WO_KIND_MONITOR || mark == WO_MARK_NONE) mark = store->items[i].mark;
   }
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (wo_view_is(pattern, rows[i].pattern)) return wo_view_of(rows[i].format);
-  }
-  return (struct wo_view){0};
+  return mark >= WO_MARK_SMI_DMON ? wo_view_of(wo_mark_name(mark)) : (struct wo_view){0};
 }
 
 /* Accounting, when the input holds nothing else. The JSON of scontrol and squeue differs from that of sacct in keys: jobs there
@@ -240,13 +222,13 @@ static struct wo_view account_format(const struct wo_event_store *store, uint32_
   for (size_t i = 0; i < store->count; i++) {
     const struct wo_event *const event = &store->items[i];
     if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
-    const bool is_json = wo_view_is(event->pattern_id, "sacct-json");
+    const bool is_json = event->mark == WO_MARK_SACCT_JSON;
     const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;
-    if (wo_view_is(event->pattern_id, "scontrol-job") || (is_json && is_control)) {
+    if (event->mark == WO_MARK_SCONTROL || (is_json && is_control)) {
       is_scontrol = true;
-    } else if (wo_view_starts(event->pattern_id, "sacct-")) {
+    } else if (is_json || event->mark == WO_MARK_SACCT) {
       is_sacct = true;
-    } else if (wo_view_starts(event->pattern_id, "jobstats-")) {
+    } else if (event->mark == WO_MARK_JOBSTATS) {
       is_jobstats = true;
     } else {
       return (struct wo_view){0};

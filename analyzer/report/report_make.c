@@ -212,7 +212,7 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
     const struct wo_event *const event = &job->events.items[i];
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
-    if (event->kind != WO_KIND_JOB_INFO || wo_view_is(event->pattern_id, "sbatch-launch") || !wo_view_starts(command, "/"))
+    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/"))
       continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;

@@ -27,16 +27,10 @@ static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame)
   return false;
 }
 
-/* These hints tell what kind of tensor was wanted, or what the program was about; they stand in the same list as the phases. */
-static bool is_nature(struct wo_view name) {
-  return wo_view_is(name, "attention") || wo_view_is(name, "logits") || wo_view_is(name, "graph_kept") ||
-         wo_view_is(name, "checkpoint_read") || wo_view_is(name, "ddp_setup");
-}
-
 struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames) {
   for (size_t i = 0; i < pack->phase_count; i++) {
     const struct wo_phase_hint *hint = &pack->phases[i];
-    if (!is_nature(hint->phase) && hint_matches(hint, frames)) return hint->phase;
+    if (hint->fact.len == 0 && hint_matches(hint, frames)) return hint->phase;
   }
   return (struct wo_view){0};
 }
@@ -51,13 +45,6 @@ static struct wo_view innermost(struct wo_view frames, size_t count) {
   return wo_view_skip(frames, at);
 }
 
-bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name) {
-  return wo_story_frames_hold(pack, innermost(frames, 4), name);
-}
-
-bool wo_story_frames_hold(const struct wo_pack *pack, struct wo_view frames, const char *name) {
-  for (size_t i = 0; i < pack->phase_count; i++) {
-    if (wo_view_is(pack->phases[i].phase, name) && hint_matches(&pack->phases[i], frames)) return true;
-  }
-  return false;
+bool wo_story_hint_shows(const struct wo_phase_hint *hint, struct wo_view frames) {
+  return hint_matches(hint, hint->is_innermost ? innermost(frames, 4) : frames);
 }

@@ -99,7 +99,7 @@ static void note_traces(struct wo_job *job, struct wo_job_input *row) {
   const uint32_t file = (uint32_t)(row - job->inputs);
   for (size_t i = job->events.count; i-- > 0 && job->events.items[i].span.file == file;) {
     const struct wo_event *const event = &job->events.items[i];
-    if (event->kind != WO_KIND_NOTE || !wo_view_starts(event->pattern_id, "smi-")) continue;
+    if (event->kind != WO_KIND_NOTE || event->mark < WO_MARK_SMI_DMON || event->mark > WO_MARK_SMI_OTHER) continue;
     const struct wo_view message = wo_event_text(event, WO_FIELD_MESSAGE);
     if (row->note_count == 0 || !wo_view_equal(row->notes[row->note_count - 1], message)) add_note(row, message);
   }

@@ -22,11 +22,8 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
 /* The phase that the frames of a traceback show, by the pack's hints; empty without. */
 struct wo_view wo_story_phase(const struct wo_pack *pack, struct wo_view frames);
 
-/* Whether the innermost frames match the hints of that name ("attention", "logits"). */
-bool wo_story_frames_show(const struct wo_pack *pack, struct wo_view frames, const char *name);
-
-/* As wo_story_frames_show, of all frames. */
-bool wo_story_frames_hold(const struct wo_pack *pack, struct wo_view frames, const char *name);
+/* Whether the frames, or the innermost of them where the hint is about those, match a hint. */
+bool wo_story_hint_shows(const struct wo_phase_hint *hint, struct wo_view frames);
 
 /* Whether two runs follow each other: parts of one file, or attempts of one launcher. */
 bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cuda_replay/command/replay_report.h"
+#include "cuda_replay/whatif/whatif_gpu_text.h"
 #include "parsers/base/json_out.h"
 
 #ifndef WHYOOM_VERSION
@@ -37,21 +38,16 @@ static cJSON *text_or_null(struct writer *w, struct wo_view view) {
   return view.len == 0 ? cJSON_CreateNull() : wo_json_text(&w->json, view);
 }
 
-/* Unknown is null; `number` is not looked at then. */
-static void put_maybe(struct writer *w, cJSON *object, const char *key, bool is_known, uint64_t number) {
-  wo_json_put(&w->json, object, key, is_known ? wo_json_count(number) : cJSON_CreateNull());
-}
-
 /* ---- Settings and versions ---- */
 
 static void put_divisions(struct writer *w, cJSON *object, const struct wo_alloc_settings *settings) {
-  cJSON *const array = wo_json_put(&w->json, object, "roundup_power2_divisions", cJSON_CreateArray());
+  cJSON *const array = wo_json_put_array(&w->json, object, "roundup_power2_divisions");
   for (size_t i = 0; i < WO_ROUNDUP_SLOTS; i++) wo_json_push(&w->json, array, wo_json_count(settings->roundup_divisions[i]));
 }
 
 /* The text is for people and for pasting, the members for programs. */
 static void put_settings(struct writer *w, cJSON *object, const char *key, const struct wo_alloc_settings *settings) {
-  cJSON *const item = wo_json_put(&w->json, object, key, cJSON_CreateObject());
+  cJSON *const item = wo_json_put_object(&w->json, object, key);
   struct wo_text text = {0};
   wo_alloc_settings_show(settings, w->report->torch, &text);
   wo_json_put(&w->json, item, "text",
@@ -59,7 +55,8 @@ static void put_settings(struct writer *w, cJSON *object, const char *key, const
   if (text.is_failed) w->json.is_failed = true;
   wo_text_done(&text);
   wo_json_put_bool(&w->json, item, "expandable_segments", settings->expandable_segments);
-  put_maybe(w, item, "max_split_bytes", settings->max_split_bytes != WO_SPLIT_UNLIMITED, settings->max_split_bytes);
+  wo_json_put_maybe(&w->json, item, "max_split_bytes", settings->max_split_bytes != WO_SPLIT_UNLIMITED,
+                    settings->max_split_bytes);
   put_divisions(w, item, settings);
   wo_json_put(&w->json, item, "garbage_collection_threshold", real(settings->garbage_collection_threshold));
   wo_json_put_count(&w->json, item, "max_non_split_rounding_bytes", settings->max_non_split_rounding_bytes);
@@ -99,20 +96,20 @@ static void put_trace(struct writer *w, cJSON *root) {
   static const char *const fidelities[] = {
       [WO_TRACE_EXACT] = "exact", [WO_TRACE_BLOCK_SIZES] = "block_sizes", [WO_TRACE_APPROXIMATE] = "approximate"};
   const struct wo_replay_report *const report = w->report;
-  cJSON *const trace = wo_json_put(&w->json, root, "trace", cJSON_CreateObject());
+  cJSON *const trace = wo_json_put_object(&w->json, root, "trace");
   wo_json_put_text(&w->json, trace, "path", report->path);
   wo_json_put_name(&w->json, trace, "format", formats[report->recording->format]);
   wo_json_put_name(&w->json, trace, "fidelity", fidelities[report->recording->fidelity]);
   wo_json_put(&w->json, trace, "device", report->trace ? cJSON_CreateNumber(report->trace->device) : cJSON_CreateNull());
-  put_maybe(w, trace, "entries", report->trace != NULL, report->trace ? report->trace->entries.count : 0);
-  put_maybe(w, trace, "allocs", report->trace != NULL, report->alloc_count);
-  put_maybe(w, trace, "frees", report->trace != NULL, report->free_count);
+  wo_json_put_maybe(&w->json, trace, "entries", report->trace != NULL, report->trace ? report->trace->entries.count : 0);
+  wo_json_put_maybe(&w->json, trace, "allocs", report->trace != NULL, report->alloc_count);
+  wo_json_put_maybe(&w->json, trace, "frees", report->trace != NULL, report->free_count);
   put_torch(w, trace);
   put_settings(w, trace, "settings", &report->recorded_settings);
   wo_json_put_name(&w->json, trace, "start", starts[report->start_from]);
   wo_json_put_count(&w->json, trace, "start_ambiguous", report->start.ambiguous_count);
   wo_json_put_bool(&w->json, trace, "truncated", report->recording->is_truncated);
-  cJSON *const notes = wo_json_put(&w->json, trace, "notes", cJSON_CreateArray());
+  cJSON *const notes = wo_json_put_array(&w->json, trace, "notes");
   for (size_t i = 0; i < report->recording->notes.count; i++)
     wo_json_push(&w->json, notes, text_or_null(w, report->recording->notes.items[i]));
 }
@@ -120,12 +117,10 @@ static void put_trace(struct writer *w, cJSON *root) {
 /* Null where nothing could be compared: zeros would read as a comparison that failed. */
 static void put_check(struct writer *w, cJSON *root) {
   const struct wo_check *const check = &w->report->check;
-  if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) {
-    wo_json_put(&w->json, root, "check", cJSON_CreateNull());
-    return;
-  }
+  const bool has_part = w->report->has_check && check->verdict != WO_CHECK_REFUSED;
+  cJSON *const object = wo_json_put_part(&w->json, root, "check", has_part);
+  if (!has_part) return;
   const bool has_diverged = check->verdict == WO_CHECK_DIVERGED;
-  cJSON *const object = wo_json_put(&w->json, root, "check", cJSON_CreateObject());
   wo_json_put_count(&w->json, object, "entries_compared", check->entries_compared);
   wo_json_put_count(&w->json, object, "allocations", check->allocations);
   wo_json_put_count(&w->json, object, "addresses_equal", check->addresses_equal);
@@ -135,7 +130,7 @@ static void put_check(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "refusals_equal", check->refusals_equal);
   wo_json_put(&w->json, object, "final_layout_equal",
               w->report->trace->has_segments ? cJSON_CreateBool(check->final_layout_equal) : cJSON_CreateNull());
-  put_maybe(w, object, "diverged_at", has_diverged, check->diverged_at);
+  wo_json_put_maybe(&w->json, object, "diverged_at", has_diverged, check->diverged_at);
   wo_json_put_text(&w->json, object, "expected", has_diverged ? wo_view_of(check->expected) : (struct wo_view){0});
   wo_json_put_text(&w->json, object, "got", has_diverged ? wo_view_of(check->got) : (struct wo_view){0});
   wo_json_put_text(&w->json, object, "why", has_diverged ? wo_view_of(check->why) : (struct wo_view){0});
@@ -145,17 +140,15 @@ static void put_check(struct writer *w, cJSON *root) {
 
 /* The first request that failed, of the run that needed most. */
 static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
-  if (subject == NULL || !subject->outcome.has_oom) {
-    wo_json_put(&w->json, root, "oom", cJSON_CreateNull());
-    return;
-  }
+  const bool has_part = subject != NULL && subject->outcome.has_oom;
+  cJSON *const object = wo_json_put_part(&w->json, root, "oom", has_part);
+  if (!has_part) return;
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
-  cJSON *const object = wo_json_put(&w->json, root, "oom", cJSON_CreateObject());
-  put_maybe(w, object, "entry", subject->oom_entry != WO_NO_ENTRY, subject->oom_entry);
+  wo_json_put_maybe(&w->json, object, "entry", subject->oom_entry != WO_NO_ENTRY, subject->oom_entry);
   wo_json_put_count(&w->json, object, "requested_bytes", oom->requested_bytes);
   wo_json_put_count(&w->json, object, "rounded_bytes", oom->rounded_bytes);
   wo_json_put_count(&w->json, object, "segment_bytes", oom->segment_bytes);
-  put_maybe(w, object, "free_bytes", oom->device_free_bytes != UINT64_MAX, oom->device_free_bytes);
+  wo_json_put_maybe(&w->json, object, "free_bytes", oom->device_free_bytes != UINT64_MAX, oom->device_free_bytes);
   wo_json_put_count(&w->json, object, "idle_bytes", oom->cached_free_bytes);
   wo_json_put_count(&w->json, object, "largest_free_block_bytes", oom->largest_free_block_bytes);
   wo_json_put_bool(&w->json, object, "by_fraction", oom->by_fraction);
@@ -164,17 +157,15 @@ static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *
 
 /* Each peak is reached at its own moment; at_entry is that of allocated bytes. */
 static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
-  if (subject == NULL) {
-    wo_json_put(&w->json, root, "peak", cJSON_CreateNull());
-    return;
-  }
+  const bool has_part = subject != NULL;
+  cJSON *const object = wo_json_put_part(&w->json, root, "peak", has_part);
+  if (!has_part) return;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
-  cJSON *const object = wo_json_put(&w->json, root, "peak", cJSON_CreateObject());
   wo_json_put_count(&w->json, object, "reserved_bytes", peak->reserved_bytes);
   wo_json_put_count(&w->json, object, "allocated_bytes", peak->allocated_bytes);
   wo_json_put_count(&w->json, object, "requested_bytes", peak->requested_bytes);
   wo_json_put_count(&w->json, object, "active_bytes", peak->active_bytes);
-  put_maybe(w, object, "at_entry", subject->peak_entry != WO_NO_ENTRY, subject->peak_entry);
+  wo_json_put_maybe(&w->json, object, "at_entry", subject->peak_entry != WO_NO_ENTRY, subject->peak_entry);
 }
 
 /* One setting over several address orders. */
@@ -187,14 +178,14 @@ static void put_case(struct writer *w, cJSON *object, const struct wo_replay_cas
   wo_json_put_count(&w->json, object, "reserved_lo_bytes", result->reserved_lo_bytes);
   wo_json_put_count(&w->json, object, "reserved_hi_bytes", result->reserved_hi_bytes);
   const bool has_margin = w->report->capacity.bytes > 0 && result->oom_count == 0;
-  put_maybe(w, object, "margin_bytes", has_margin, wo_replay_margin(w->report, result));
+  wo_json_put_maybe(&w->json, object, "margin_bytes", has_margin, wo_replay_margin(w->report, result));
   wo_json_put(&w->json, object, "fits",
               w->report->capacity.bytes > 0 || result->oom_count > 0 ? cJSON_CreateBool(result->oom_count == 0)
                                                                      : cJSON_CreateNull());
 }
 
 static void put_named_case(struct writer *w, cJSON *root, const char *key, bool has_case, const struct wo_replay_case *result) {
-  cJSON *const object = wo_json_put(&w->json, root, key, has_case ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put_part(&w->json, root, key, has_case);
   if (has_case) put_case(w, object, result);
 }
 
@@ -202,7 +193,7 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
 static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec *spec) {
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     if (spec->axes[axis].from == 0) continue;
-    cJSON *const ends = wo_json_put(&w->json, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis), cJSON_CreateObject());
+    cJSON *const ends = wo_json_put_object(&w->json, scale, wo_scale_axis_name((enum wo_scale_axis_id)axis));
     wo_json_put_count(&w->json, ends, "from", spec->axes[axis].from);
     wo_json_put_count(&w->json, ends, "to", spec->axes[axis].to);
   }
@@ -210,18 +201,18 @@ static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec 
 
 /* The assumption goes with the name, as a result without it would claim too much. */
 static void put_transforms(struct writer *w, cJSON *scale, const struct wo_change *change) {
-  cJSON *const array = wo_json_put(&w->json, scale, "transforms", cJSON_CreateArray());
+  cJSON *const array = wo_json_put_array(&w->json, scale, "transforms");
   for (size_t i = 0; i < change->transform_count; i++) {
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
     wo_json_put_name(&w->json, object, "name", change->transforms[i].transform->name);
-    put_maybe(w, object, "amount", change->transforms[i].amount > 0, change->transforms[i].amount);
+    wo_json_put_maybe(&w->json, object, "amount", change->transforms[i].amount > 0, change->transforms[i].amount);
     wo_json_put_text(&w->json, object, "assumption", wo_view_of(change->transforms[i].transform->assumption));
   }
 }
 
 static void put_pair(struct writer *w, cJSON *scale) {
   const struct wo_pair *const pair = &w->report->pair;
-  cJSON *const object = wo_json_put(&w->json, scale, "pair", w->report->has_pair ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put_part(&w->json, scale, "pair", w->report->has_pair);
   if (!w->report->has_pair) return;
   wo_json_put_count(&w->json, object, "allocations", pair->count);
   wo_json_put_count(&w->json, object, "matched", pair->matched);
@@ -234,8 +225,8 @@ static void put_pair(struct writer *w, cJSON *scale) {
 /* The reasons are words for people and may change; their bytes add up to what is requested at the likely peak. */
 static void put_forecast(struct writer *w, cJSON *scale) {
   const struct wo_forecast *const forecast = &w->report->forecast;
-  put_maybe(w, scale, "unsure_bytes", w->report->has_forecast, forecast->unsure_bytes);
-  cJSON *const array = wo_json_put(&w->json, scale, "reasons", cJSON_CreateArray());
+  wo_json_put_maybe(&w->json, scale, "unsure_bytes", w->report->has_forecast, forecast->unsure_bytes);
+  cJSON *const array = wo_json_put_array(&w->json, scale, "reasons");
   for (int i = 0; i < WO_SCALE_REASON_COUNT_ && w->report->has_forecast; i++) {
     if (forecast->reason_bytes[i] == 0) continue;
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
@@ -247,7 +238,7 @@ static void put_forecast(struct writer *w, cJSON *scale) {
 /* The changed program; an empty object where nothing was changed. */
 static void put_scale(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
-  cJSON *const scale = wo_json_put(&w->json, root, "scale", cJSON_CreateObject());
+  cJSON *const scale = wo_json_put_object(&w->json, root, "scale");
   if (!report->has_bounds) return;
   put_axes(w, scale, &report->change.scale);
   put_transforms(w, scale, &report->change);
@@ -277,7 +268,7 @@ static cJSON *frame_item(struct writer *w, uint32_t index) {
 static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const struct wo_stack_sites *sites) {
   const struct wo_recording *const recording = w->report->recording;
   wo_json_put(&w->json, object, "own_frame", frame_item(w, sites->user));
-  cJSON *const array = wo_json_put(&w->json, object, "stack", cJSON_CreateArray());
+  cJSON *const array = wo_json_put_array(&w->json, object, "stack");
   if (stack == WO_NO_STACK) return;
   assert(stack < recording->stacks.count);
   const struct wo_stack frames = recording->stacks.items[stack];
@@ -290,7 +281,7 @@ static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
   const struct wo_alloc_pattern *const pattern = w->report->pattern;
   const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
   const uint32_t entry = is_known ? pattern->requests.items[request].entry : WO_NO_ENTRY;
-  put_maybe(w, object, "since_entry", entry != WO_NO_ENTRY, entry);
+  wo_json_put_maybe(&w->json, object, "since_entry", entry != WO_NO_ENTRY, entry);
 }
 
 /* Rows are capped, their sum is not. */
@@ -298,7 +289,7 @@ static void put_pins(struct writer *w, cJSON *fragmentation) {
   const struct wo_pins *const pins = &w->report->pins;
   wo_json_put_count(&w->json, fragmentation, "pinned_idle_bytes", pins->free_bytes);
   wo_json_put_count(&w->json, fragmentation, "pinned_count", pins->pins.count);
-  cJSON *const array = wo_json_put(&w->json, fragmentation, "pinned_segments", cJSON_CreateArray());
+  cJSON *const array = wo_json_put_array(&w->json, fragmentation, "pinned_segments");
   for (size_t i = 0; i < pins->pins.count && i < ROWS_MAX; i++) {
     const struct wo_pin *const pin = &pins->pins.items[i];
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
@@ -318,12 +309,12 @@ static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_rep
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
   const uint64_t idle = report->has_course ? use->reserved_bytes - report->attribution.total.block_bytes : 0;
-  cJSON *const object = wo_json_put(&w->json, root, "fragmentation", cJSON_CreateObject());
+  cJSON *const object = wo_json_put_object(&w->json, root, "fragmentation");
   wo_json_put(&w->json, object, "at_peak_pct",
               report->has_course ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
-  put_maybe(w, object, "idle_at_peak_bytes", report->has_course, idle);
-  put_maybe(w, object, "releasable_at_peak_bytes", report->has_course, use->releasable_bytes);
-  put_maybe(w, object, "largest_free_block_bytes", report->has_course, use->largest_free_bytes);
+  wo_json_put_maybe(&w->json, object, "idle_at_peak_bytes", report->has_course, idle);
+  wo_json_put_maybe(&w->json, object, "releasable_at_peak_bytes", report->has_course, use->releasable_bytes);
+  wo_json_put_maybe(&w->json, object, "largest_free_block_bytes", report->has_course, use->largest_free_bytes);
   wo_json_put(&w->json, object, "peaks_apart_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
   put_pins(w, object);
 }
@@ -338,23 +329,21 @@ static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class
 /* Rows add up: what is not listed is in other_stacks_bytes. */
 static void put_holders(struct writer *w, cJSON *root) {
   const struct wo_attribution *const attribution = &w->report->attribution;
-  if (!w->report->has_course) {
-    wo_json_put(&w->json, root, "holders", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const holders = wo_json_put(&w->json, root, "holders", cJSON_CreateObject());
+  cJSON *const holders = wo_json_put_part(&w->json, root, "holders", w->report->has_course);
+  if (!w->report->has_course) return;
   static const char *const moments[] = {[WO_MOMENT_NONE] = "peak_allocated",
                                         [WO_MOMENT_OOM] = "out_of_memory",
                                         [WO_MOMENT_PEAK] = "peak_allocated",
                                         [WO_MOMENT_STATE] = "snapshot"};
   wo_json_put_name(&w->json, holders, "at", moments[w->report->course.moment]);
-  put_maybe(w, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY, w->report->course.moment_at.entry);
-  cJSON *const classes = wo_json_put(&w->json, holders, "classes", cJSON_CreateArray());
+  wo_json_put_maybe(&w->json, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY,
+                    w->report->course.moment_at.entry);
+  cJSON *const classes = wo_json_put_array(&w->json, holders, "classes");
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     if (attribution->classes[i].count == 0) continue;
     put_share(w, wo_json_push(&w->json, classes, cJSON_CreateObject()), (enum wo_alloc_class)i, &attribution->classes[i]);
   }
-  cJSON *const stacks = wo_json_put(&w->json, holders, "stacks", cJSON_CreateArray());
+  cJSON *const stacks = wo_json_put_array(&w->json, holders, "stacks");
   uint64_t rest = attribution->total.block_bytes;
   for (size_t i = 0; i < attribution->stacks.count && i < ROWS_MAX; i++) {
     const struct wo_attribution_stack *const row = &attribution->stacks.items[i];
@@ -371,7 +360,7 @@ static void put_holders(struct writer *w, cJSON *root) {
 static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use *use, uint64_t block_bytes) {
   wo_json_put_count(&w->json, object, "reserved_bytes", use->reserved_bytes);
   wo_json_put_count(&w->json, object, "in_use_bytes", block_bytes);
-  put_maybe(w, object, "requested_bytes", w->report->holdings.knows_requested, use->live_bytes);
+  wo_json_put_maybe(&w->json, object, "requested_bytes", w->report->holdings.knows_requested, use->live_bytes);
   wo_json_put_count(&w->json, object, "pending_bytes", use->pending_bytes);
   wo_json_put_count(&w->json, object, "idle_bytes", use->pinned_free_bytes + use->releasable_bytes);
   wo_json_put_count(&w->json, object, "kept_idle_bytes", use->pinned_free_bytes);
@@ -381,7 +370,7 @@ static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use
 static void put_place(struct writer *w, cJSON *array, const struct wo_holdings_place *place) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put_count(&w->json, object, "stream", place->stream);
-  cJSON *const pool = wo_json_put(&w->json, object, "pool", cJSON_CreateArray());
+  cJSON *const pool = wo_json_put_array(&w->json, object, "pool");
   wo_json_push(&w->json, pool, wo_json_count(place->pool.first));
   wo_json_push(&w->json, pool, wo_json_count(place->pool.second));
   wo_json_put_count(&w->json, object, "segments", place->segment_count);
@@ -394,16 +383,16 @@ static void put_place(struct writer *w, cJSON *array, const struct wo_holdings_p
 static void put_holdings(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_holdings *const holdings = &report->holdings;
-  cJSON *const object = wo_json_put(&w->json, root, "holdings", report->has_holdings ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put_part(&w->json, root, "holdings", report->has_holdings);
   if (!report->has_holdings) return;
   wo_json_put_count(&w->json, object, "segments", holdings->segment_count);
   wo_json_put_count(&w->json, object, "blocks", holdings->block_count);
   put_use(w, object, &report->attribution.use, report->attribution.total.block_bytes);
   wo_json_put_count(&w->json, object, "releasable_bytes", holdings->releasable_bytes);
   wo_json_put_count(&w->json, object, "private_idle_bytes", holdings->private_idle_bytes);
-  put_maybe(w, object, "refused_bytes", holdings->has_oom, holdings->oom_bytes);
-  put_maybe(w, object, "free_at_refusal_bytes", holdings->has_oom, holdings->oom_free_bytes);
-  cJSON *const places = wo_json_put(&w->json, object, "places", cJSON_CreateArray());
+  wo_json_put_maybe(&w->json, object, "refused_bytes", holdings->has_oom, holdings->oom_bytes);
+  wo_json_put_maybe(&w->json, object, "free_at_refusal_bytes", holdings->has_oom, holdings->oom_free_bytes);
+  cJSON *const places = wo_json_put_array(&w->json, object, "places");
   for (size_t i = 0; i < holdings->places.count && i < ROWS_MAX; i++) put_place(w, places, &holdings->places.items[i]);
 }
 
@@ -413,14 +402,11 @@ static void put_holdings(struct writer *w, cJSON *root) {
 static void put_sweep(struct writer *w, cJSON *root) {
   static const char *const worths[] = {[WO_SWEEP_SAME] = "same", [WO_SWEEP_BETTER] = "better", [WO_SWEEP_HARMFUL] = "harmful"};
   const struct wo_replay_report *const report = w->report;
-  if (!report->has_sweep) {
-    wo_json_put(&w->json, root, "sweep", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const sweep = wo_json_put(&w->json, root, "sweep", cJSON_CreateObject());
+  cJSON *const sweep = wo_json_put_part(&w->json, root, "sweep", report->has_sweep);
+  if (!report->has_sweep) return;
   wo_json_put_text(&w->json, sweep, "advice", report->sweep.advice);
   wo_json_put_text(&w->json, sweep, "paste", report->sweep.paste);
-  cJSON *const array = wo_json_put(&w->json, sweep, "rows", cJSON_CreateArray());
+  cJSON *const array = wo_json_put_array(&w->json, sweep, "rows");
   for (size_t i = 0; i < report->sweep.count; i++) {
     const struct wo_sweep_row *const row = &report->sweep.rows[i];
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
@@ -456,26 +442,23 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
 /* The one part that can be large: every block of the allocator. */
 static void put_state(struct writer *w, cJSON *root) {
   const struct wo_segment_map *const map = &w->report->state;
-  if (!w->report->has_state) {
-    wo_json_put(&w->json, root, "state", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const state = wo_json_put(&w->json, root, "state", cJSON_CreateObject());
+  cJSON *const state = wo_json_put_part(&w->json, root, "state", w->report->has_state);
+  if (!w->report->has_state) return;
   wo_json_put_count(&w->json, state, "after_entry", w->report->state_at);
   wo_json_put_count(&w->json, state, "reserved_bytes", map->reserved_bytes);
-  cJSON *const segments = wo_json_put(&w->json, state, "segments", cJSON_CreateArray());
+  cJSON *const segments = wo_json_put_array(&w->json, state, "segments");
   for (size_t i = 0; i < map->segments.count; i++) {
     const struct wo_map_segment *const segment = &map->segments.items[i];
     cJSON *const object = wo_json_push(&w->json, segments, cJSON_CreateObject());
     wo_json_put_count(&w->json, object, "address", segment->address);
     wo_json_put_count(&w->json, object, "bytes", segment->size_bytes);
     wo_json_put_count(&w->json, object, "stream", segment->stream);
-    cJSON *const pool = wo_json_put(&w->json, object, "pool", cJSON_CreateArray());
+    cJSON *const pool = wo_json_put_array(&w->json, object, "pool");
     wo_json_push(&w->json, pool, wo_json_count(segment->pool.first));
     wo_json_push(&w->json, pool, wo_json_count(segment->pool.second));
     wo_json_put_bool(&w->json, object, "is_small", segment->is_small);
     wo_json_put_bool(&w->json, object, "is_expandable", segment->is_expandable);
-    cJSON *const blocks = wo_json_put(&w->json, object, "blocks", cJSON_CreateArray());
+    cJSON *const blocks = wo_json_put_array(&w->json, object, "blocks");
     for (size_t j = 0; j < segment->block_count; j++) put_state_block(w, blocks, &map->blocks.items[segment->first_block + j]);
   }
 }
@@ -492,9 +475,9 @@ static void put_capacity(struct writer *w, cJSON *root) {
                                       [WO_CAPACITY_GPU] = "gpu"};
   const struct wo_replay_report *const report = w->report;
   const bool is_known = report->capacity.bytes > 0;
-  put_maybe(w, root, "capacity_bytes", is_known, report->capacity.bytes);
+  wo_json_put_maybe(&w->json, root, "capacity_bytes", is_known, report->capacity.bytes);
   wo_json_put_text(&w->json, root, "capacity_from", wo_view_of(froms[report->capacity.from]));
-  put_maybe(w, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
+  wo_json_put_maybe(&w->json, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
 }
 
 /* On the card, and whether the model of it did the same. */
@@ -503,12 +486,11 @@ static void put_gpu(struct writer *w, cJSON *root) {
       [WO_RESERVE_OPTION] = "option", [WO_RESERVE_RECORDING] = "recording", [WO_RESERVE_USUAL] = "usual"};
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
   const struct wo_device_gpu_info *const info = &gpu->info;
-  char driver[32];
-  cJSON *const object = wo_json_put(&w->json, root, "gpu", gpu->has_run ? cJSON_CreateObject() : cJSON_CreateNull());
+  char driver[WO_GPU_DRIVER_TEXT];
+  cJSON *const object = wo_json_put_part(&w->json, root, "gpu", gpu->has_run);
   if (!gpu->has_run) return;
-  snprintf(driver, sizeof driver, "CUDA %d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
   wo_json_put_text(&w->json, object, "name", wo_view_of(info->name));
-  wo_json_put_name(&w->json, object, "driver", driver);
+  wo_json_put_name(&w->json, object, "driver", wo_gpu_driver_text(info, driver));
   wo_json_put_text(&w->json, object, "uuid", wo_view_of(info->uuid));
   wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
   wo_json_put_text(&w->json, object, "visible_devices", w->report->visible_devices);
@@ -524,7 +506,7 @@ static void put_gpu(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, object, "peak_reserved_bytes", gpu->outcome.peak.reserved_bytes);
   wo_json_put_count(&w->json, object, "segment_events", gpu->outcome.segment_events);
   wo_json_put_count(&w->json, object, "failed_requests", gpu->outcome.oom_count);
-  put_maybe(w, object, "failed_entry", gpu->oom_entry != WO_NO_ENTRY, gpu->oom_entry);
+  wo_json_put_maybe(&w->json, object, "failed_entry", gpu->oom_entry != WO_NO_ENTRY, gpu->oom_entry);
   wo_json_put_count(&w->json, object, "refusals", info->refusals);
   wo_json_put_bool(&w->json, object, "model_agrees", gpu->agrees);
   wo_json_put_text(&w->json, object, "difference", wo_view_of(gpu->difference));
@@ -535,7 +517,8 @@ static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case 
   const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
   wo_json_put(&w->json, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
   const bool has_margin = is_known && subject->oom_count == 0;
-  put_maybe(w, root, "margin_bytes", has_margin, has_margin ? wo_replay_margin(w->report, wo_replay_most(w->report)) : 0);
+  wo_json_put_maybe(&w->json, root, "margin_bytes", has_margin,
+                    has_margin ? wo_replay_margin(w->report, wo_replay_most(w->report)) : 0);
 }
 
 static void put_times(struct writer *w, cJSON *root) {
@@ -551,7 +534,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   const struct wo_replay_case *const subject = wo_replay_subject(report);
   const struct wo_replay_case *const shown = wo_replay_shown(report);
   wo_json_put_name(&w->json, root, "schema", "whyoom.replay/1");
-  cJSON *const tool = wo_json_put(&w->json, root, "tool", cJSON_CreateObject());
+  cJSON *const tool = wo_json_put_object(&w->json, root, "tool");
   wo_json_put_name(&w->json, tool, "name", "whyoom");
   wo_json_put_name(&w->json, tool, "version", WHYOOM_VERSION);
   wo_json_put_name(&w->json, root, "verdict", wo_replay_verdict_name(report->verdict));
@@ -573,7 +556,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_named_case(w, root, "recorded", report->has_recorded, &report->recorded);
   put_named_case(w, root, "baseline", report->has_baseline, &report->baseline);
   put_named_case(w, root, "whatif", report->has_whatif, &report->whatif);
-  put_maybe(w, root, "whatif_passes", report->has_whatif, report->whatif_passes);
+  wo_json_put_maybe(&w->json, root, "whatif_passes", report->has_whatif, report->whatif_passes);
   put_named_case(w, root, "whatif_from_recorded_start", report->has_warm, &report->warm);
   put_holdings(w, root);
   put_holders(w, root);

@@ -27,28 +27,20 @@ void wo__replay_color(struct wo_replay_writer *w, enum wo_tint tint) {
     wo_page_tint(&page, tint);
 }
 
-/* A line that failed to grow is cut; the output says so as a whole. */
-static struct wo_view take_line(struct wo_replay_writer *w) {
-  const struct wo_view line = {w->line.ptr, w->line.len};
-  if (w->line.is_failed) w->out->is_failed = true;
-  w->line.len = 0;
-  return line;
-}
-
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
-  const struct wo_page page = {w->out, w->style};
-  wo_page_lines(&page, indent, hanging, take_line(w));
+  wo_text_end_line(&w->line, indent, hanging, w->style.width, w->out);
 }
 
 /* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
   struct wo_text lines = {0};
   assert(column > 2);
-  wo_text_wrap(&lines, take_line(w), column, w->style.width);
+  wo_text_wrap(&lines, (struct wo_view){w->line.ptr, w->line.len}, column, w->style.width);
   /* The first line's indent is what stands there already, but for two blanks. */
   const size_t kept = lines.len > column ? column - 2 : 0;
   wo_text_add_view(w->out, wo_view_skip((struct wo_view){lines.ptr, lines.len}, kept));
-  if (lines.is_failed) w->out->is_failed = true;
+  if (lines.is_failed || w->line.is_failed) w->out->is_failed = true;
+  w->line.len = 0;
   wo_text_done(&lines);
 }
 
@@ -66,8 +58,7 @@ void wo__replay_settings(const struct wo_replay_report *report, const struct wo_
   if (out->len == before) wo_text_add(out, "default");
 }
 
-/* Nothing out of a file reaches a terminal as it is. */
-static void add_clean(struct wo_text *out, struct wo_view raw) {
+void wo__replay_clean(struct wo_text *out, struct wo_view raw) {
   char text[NAME_BYTES];
   wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
 }
@@ -81,10 +72,10 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct w
   assert(index < w->report->recording->frames.count);
   const struct wo_frame *const frame = &w->report->recording->frames.items[index];
   if (wo_frame_origin(frame) != WO_FRAME_NATIVE) {
-    add_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
+    wo__replay_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
     wo_text_add(out, ":%" PRIu32 " ", frame->line);
   }
-  add_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
+  wo__replay_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
 }
 
 /* ---- First lines ---- */
@@ -262,7 +253,7 @@ static void write_difference(struct wo_replay_writer *w) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (rows[i].text[0] == '\0') continue;
     wo_text_add(&w->line, "%s: ", rows[i].head);
-    add_clean(&w->line, wo_view_of(rows[i].text));
+    wo__replay_clean(&w->line, wo_view_of(rows[i].text));
     wo__replay_put(w, 4, 6);
   }
 }

@@ -33,6 +33,9 @@ const char *wo__replay_size(uint64_t bytes, char *buf);
 /* "1 block", "12 blocks". */
 void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many);
 
+/* Adds a text out of a file, which never reaches a terminal as it is; at most 200 bytes of it. */
+void wo__replay_clean(struct wo_text *out, struct wo_view raw);
+
 /* A frame as "train.py:88 step" (verbose: with the whole path), cleaned; "(no stack recorded)" for WO_NO_FRAME. */
 void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct wo_text *out);
 

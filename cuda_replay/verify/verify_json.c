@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "cuda_replay/verify/verify.h"
+#include "cuda_replay/whatif/whatif_gpu_text.h"
 #include "parsers/base/json_out.h"
 
 struct writer {
@@ -21,10 +22,8 @@ static void put_result(struct writer *w, cJSON *object, const struct wo_verify_r
   const bool is_tried = result->fit != WO_VERIFY_UNTRIED;
   const bool has_margin = is_tried && w->verify->asked.subjects[0].capacity_bytes > 0;
   wo_json_put_name(&w->json, object, "fits", fit_name(result->fit));
-  wo_json_put(&w->json, object, "peak_reserved_lo_bytes",
-              is_tried ? wo_json_count(result->reserved_lo_bytes) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "peak_reserved_hi_bytes",
-              is_tried ? wo_json_count(result->reserved_hi_bytes) : cJSON_CreateNull());
+  wo_json_put_maybe(&w->json, object, "peak_reserved_lo_bytes", is_tried, result->reserved_lo_bytes);
+  wo_json_put_maybe(&w->json, object, "peak_reserved_hi_bytes", is_tried, result->reserved_hi_bytes);
   wo_json_put(&w->json, object, "margin_bytes", has_margin ? wo_json_number((double)result->margin_bytes) : cJSON_CreateNull());
   wo_json_put_text(&w->json, object, "why", wo_view_of(result->why));
   wo_json_put_text(&w->json, object, "on", wo_view_of(!is_tried ? "" : result->is_on_gpu ? "gpu" : "model"));
@@ -45,11 +44,8 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *
 }
 
 static void put_completion(struct writer *w, cJSON *subject, const struct wo_continuation *completed) {
-  if (!completed->is_made) {
-    wo_json_put(&w->json, subject, "completed", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, subject, "completed");
+  cJSON *const object = wo_json_put_part(&w->json, subject, "completed", completed->is_made);
+  if (!completed->is_made) return;
   wo_json_put_count(&w->json, object, "allocations", completed->added_count);
   wo_json_put_count(&w->json, object, "of_whole_step", completed->whole_count);
   wo_json_put(&w->json, object, "size_ratio", wo_json_number(completed->ratio));
@@ -61,8 +57,7 @@ static void put_completion(struct writer *w, cJSON *subject, const struct wo_con
 static void put_recorded_at(struct writer *w, cJSON *subject_object, const struct wo_verify_subject *subject) {
   bool is_other_run = false;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) is_other_run = is_other_run || subject->recorded_at.axes[axis].from > 0;
-  cJSON *const object =
-      wo_json_put(&w->json, subject_object, "recorded_at", is_other_run ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const object = wo_json_put_part(&w->json, subject_object, "recorded_at", is_other_run);
   for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_ && is_other_run; axis++)
     if (subject->recorded_at.axes[axis].from > 0)
       wo_json_put_count(&w->json, object, wo_scale_axis_name(axis), subject->recorded_at.axes[axis].from);
@@ -73,8 +68,8 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
   const bool is_known = subject->capacity_bytes > 0;
   wo_json_put_text(&w->json, object, "trace", subject->path);
   wo_json_put_count(&w->json, object, "device", (uint64_t)subject->trace->device);
-  wo_json_put(&w->json, object, "capacity_bytes", is_known ? wo_json_count(subject->capacity_bytes) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "uncertainty_bytes", is_known ? wo_json_count(subject->uncertainty_bytes) : cJSON_CreateNull());
+  wo_json_put_maybe(&w->json, object, "capacity_bytes", is_known, subject->capacity_bytes);
+  wo_json_put_maybe(&w->json, object, "uncertainty_bytes", is_known, subject->uncertainty_bytes);
   wo_json_put_name(&w->json, object, "capacity_from", subject->capacity_from);
   wo_json_put_bool(&w->json, object, "ends_at_oom", subject->ends_at_oom);
   put_recorded_at(w, object, subject);
@@ -85,14 +80,14 @@ static void put_subject(struct writer *w, cJSON *array, const struct wo_verify_s
 static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_run *run) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   const bool has_entry = run->failed_requests > 0 && run->failed_entry != WO_NO_ENTRY;
-  wo_json_put(&w->json, object, "row", run->row ? wo_json_count((uint64_t)(run->row - w->verify->rows)) : cJSON_CreateNull());
+  wo_json_put_maybe(&w->json, object, "row", run->row != NULL, run->row ? (uint64_t)(run->row - w->verify->rows) : 0);
   wo_json_put_count(&w->json, object, "trace", run->subject);
   wo_json_put_count(&w->json, object, "capacity_bytes", run->capacity_bytes);
   wo_json_put_count(&w->json, object, "peak_reserved_bytes", run->reserved_bytes);
   wo_json_put_count(&w->json, object, "segment_events", run->segment_events);
   wo_json_put_count(&w->json, object, "calls", run->calls);
   wo_json_put_count(&w->json, object, "failed_requests", run->failed_requests);
-  wo_json_put(&w->json, object, "failed_entry", has_entry ? wo_json_count(run->failed_entry) : cJSON_CreateNull());
+  wo_json_put_maybe(&w->json, object, "failed_entry", has_entry, run->failed_entry);
   wo_json_put_bool(&w->json, object, "model_agrees", run->agrees);
   wo_json_put_text(&w->json, object, "difference", run->difference);
 }
@@ -100,20 +95,17 @@ static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_r
 /* Null where no GPU was asked for; what was not found out about it is null. */
 static void put_gpu(struct writer *w, cJSON *root) {
   const struct wo_verify_gpu *const gpu = &w->verify->gpu;
-  char driver[32] = "";
-  cJSON *const object = wo_json_put(&w->json, root, "gpu", gpu->is_asked ? cJSON_CreateObject() : cJSON_CreateNull());
+  char driver[WO_GPU_DRIVER_TEXT] = "";
+  cJSON *const object = wo_json_put_part(&w->json, root, "gpu", gpu->is_asked);
   if (!gpu->is_asked) return;
-  if (gpu->is_found)
-    snprintf(driver, sizeof driver, "CUDA %d.%d", gpu->card.driver_version / 1000, gpu->card.driver_version % 1000 / 10);
   wo_json_put_count(&w->json, object, "ordinal", (uint64_t)gpu->ordinal);
   wo_json_put_text(&w->json, object, "visible_devices", gpu->visible_devices);
   wo_json_put_text(&w->json, object, "name", wo_view_of(gpu->card.name));
   wo_json_put_text(&w->json, object, "uuid", wo_view_of(gpu->card.uuid));
-  wo_json_put_text(&w->json, object, "driver", wo_view_of(driver));
-  wo_json_put(&w->json, object, "total_bytes", gpu->is_found ? wo_json_count(gpu->card.total_bytes) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "free_before_bytes",
-              gpu->is_found ? wo_json_count(gpu->card.free_before_bytes) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "reserve_bytes", gpu->is_found ? wo_json_count(gpu->reserve_bytes) : cJSON_CreateNull());
+  wo_json_put_text(&w->json, object, "driver", wo_view_of(gpu->is_found ? wo_gpu_driver_text(&gpu->card, driver) : ""));
+  wo_json_put_maybe(&w->json, object, "total_bytes", gpu->is_found, gpu->card.total_bytes);
+  wo_json_put_maybe(&w->json, object, "free_before_bytes", gpu->is_found, gpu->card.free_before_bytes);
+  wo_json_put_maybe(&w->json, object, "reserve_bytes", gpu->is_found, gpu->reserve_bytes);
   wo_json_put_bool(&w->json, object, "touched", gpu->touches);
   cJSON *const runs = wo_json_put_array(&w->json, object, "runs");
   for (size_t i = 0; i < gpu->run_count; i++) put_run(w, runs, &gpu->runs[i]);
@@ -135,11 +127,8 @@ void wo_verify_json(const struct wo_verify *verify, struct wo_text *out) {
   wo_json_put_text(&w.json, root, "refusal", asked->refusal);
   cJSON *const subjects = wo_json_put_array(&w.json, root, "traces");
   for (size_t i = 0; i < asked->subject_count; i++) put_subject(&w, subjects, &asked->subjects[i]);
-  if (asked->subject_count > 0) {
-    put_result(&w, wo_json_put_object(&w.json, root, "as_it_was"), &verify->baseline);
-  } else {
-    wo_json_put(&w.json, root, "as_it_was", cJSON_CreateNull());
-  }
+  cJSON *const baseline = wo_json_put_part(&w.json, root, "as_it_was", asked->subject_count > 0);
+  if (asked->subject_count > 0) put_result(&w, baseline, &verify->baseline);
   cJSON *const rows = wo_json_put_array(&w.json, root, "rows");
   for (size_t i = 0; i < verify->row_count; i++) put_row(&w, rows, &verify->rows[i]);
   wo_json_put_bool(&w.json, root, "no_batch_size_fits", verify->is_batch_refuted);

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "cuda_replay/verify/verify.h"
+#include "cuda_replay/whatif/whatif_gpu_text.h"
 #include "parsers/base/clean.h"
-#include "parsers/base/page.h"
 #include "parsers/base/units.h"
 
 /* Columns behind the title: needs, margin, fits, proof, cost. */
@@ -21,7 +21,22 @@ enum {
 /* Where a GPU was asked for, the proof says who had the last word: "recorded, model", "reconstructed, model". */
 enum { GPU_PROOF_COLUMNS = 17, GPU_RECONSTRUCTED_COLUMNS = 22 };
 
-enum { PATH_BYTES = 1024, SHOWN_BYTES = 240 };
+enum { PATH_BYTES = 1024 };
+
+struct writer {
+  const struct wo_verify *verify;
+  struct wo_text *out;
+  struct wo_text line; /* under construction */
+  size_t width;
+};
+
+static void end_line(struct writer *w, size_t indent) {
+  wo_text_end_line(&w->line, indent, indent, w->width, w->out);
+}
+
+static void add_wrapped(const struct writer *w, struct wo_view text, size_t indent) {
+  wo_text_flow(w->out, text, indent, indent, w->width);
+}
 
 static size_t proof_columns(const struct wo_verify *verify) {
   if (!verify->gpu.is_asked) return PROOF_COLUMNS;
@@ -29,9 +44,9 @@ static size_t proof_columns(const struct wo_verify *verify) {
 }
 
 /* What is left of the width for titles. */
-static size_t title_columns(const struct wo_verify *verify, size_t width) {
-  const size_t others = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + proof_columns(verify) + COST_COLUMNS + INDENT;
-  return width > others + TITLE_MIN ? width - others - 1 : TITLE_MIN;
+static size_t title_columns(const struct writer *w) {
+  const size_t others = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + proof_columns(w->verify) + COST_COLUMNS + INDENT;
+  return w->width > others + TITLE_MIN ? w->width - others - 1 : TITLE_MIN;
 }
 
 static const char *fit_text(enum wo_verify_fit fit) {
@@ -42,12 +57,6 @@ static const char *fit_text(enum wo_verify_fit fit) {
 }
 
 /* ---- Lines ---- */
-
-/* Text wrapped to the width, each line indented. */
-static void add_wrapped(struct wo_text *out, struct wo_view text, size_t indent, size_t width) {
-  const size_t columns = width > indent + TITLE_MIN ? width : indent + TITLE_MIN;
-  wo_page_lines(&(struct wo_page){out, {.width = columns}}, indent, indent, text);
-}
 
 /* "20.71 GiB", or "19.80-20.71 GiB" where the ends differ when printed. */
 static void peak_text(const struct wo_verify_result *result, char *buf, size_t cap) {
@@ -80,21 +89,22 @@ static const char *proof_text(const struct wo_verify *verify, const struct wo_ve
 }
 
 /* One row: the title in its column, wrapped below the figures where it is longer. */
-static void add_row(const struct wo_verify *verify, const char *number, struct wo_view title,
-                    const struct wo_verify_result *result, unsigned cost, size_t width, struct wo_text *out) {
-  const size_t columns = title_columns(verify, width);
+static void add_row(const struct writer *w, const char *number, struct wo_view title, const struct wo_verify_result *result,
+                    unsigned cost) {
+  const size_t columns = title_columns(w);
   char peak[80], margin[40], cost_text[16] = "";
   peak_text(result, peak, sizeof peak);
-  margin_text(verify, result, margin, sizeof margin);
+  margin_text(w->verify, result, margin, sizeof margin);
   if (cost > 0) snprintf(cost_text, sizeof cost_text, "%u", cost);
   const struct wo_view first = wo_text_take_line(&title, columns);
-  wo_text_add(out, "%*s ", INDENT - 1, number);
-  wo_text_add_view(out, first);
+  wo_text_add(w->out, "%*s ", INDENT - 1, number);
+  wo_text_add_view(w->out, first);
   const size_t taken = wo_text_columns(first);
-  wo_text_repeat(out, ' ', taken < columns ? columns - taken : 0);
-  wo_text_add(out, " %*s %*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS - 1, margin, FITS_COLUMNS - 1,
-              fit_text(result->fit), (int)proof_columns(verify) - 1, proof_text(verify, result), COST_COLUMNS - 1, cost_text);
-  add_wrapped(out, title, INDENT, INDENT + columns);
+  wo_text_repeat(w->out, ' ', taken < columns ? columns - taken : 0);
+  wo_text_add(w->out, " %*s %*s  %-*s%-*s%*s\n", PEAK_COLUMNS - 1, peak, MARGIN_COLUMNS - 1, margin, FITS_COLUMNS - 1,
+              fit_text(result->fit), (int)proof_columns(w->verify) - 1, proof_text(w->verify, result), COST_COLUMNS - 1,
+              cost_text);
+  wo_text_flow(w->out, title, INDENT, INDENT, INDENT + columns);
 }
 
 /* What the value of a search is: of micro-batch and length it is the first that gets smaller. */
@@ -110,17 +120,14 @@ static void add_searched(const struct wo_verify_row *row, struct wo_text *text) 
 
 /* What stands below a row: what was replayed, and why it is no answer. Where the job fits as it was, the value of a search is no
  * limit. */
-static void add_remarks(const struct wo_verify_row *row, bool is_failing, size_t width, struct wo_text *out) {
-  struct wo_text text = {0};
+static void add_remarks(struct writer *w, const struct wo_verify_row *row) {
   if (row->change.len > 0) {
-    wo_text_add(&text, "replayed as ");
-    wo_text_add_view(&text, row->change);
-    if (row->is_searched && is_failing) add_searched(row, &text);
+    wo_text_add(&w->line, "replayed as ");
+    wo_text_add_view(&w->line, row->change);
+    if (row->is_searched && w->verify->baseline.fit != WO_VERIFY_YES) add_searched(row, &w->line);
   }
-  if (row->result.why[0] != '\0') wo_text_add(&text, "%s%s", text.len > 0 ? "; " : "", row->result.why);
-  if (text.is_failed) out->is_failed = true;
-  if (text.len > 0) add_wrapped(out, (struct wo_view){text.ptr, text.len}, INDENT + 2, width);
-  wo_text_done(&text);
+  if (row->result.why[0] != '\0') wo_text_add(&w->line, "%s%s", w->line.len > 0 ? "; " : "", row->result.why);
+  end_line(w, INDENT + 2);
 }
 
 /* Whether a row has figures, or a reason of the recording why it has none. */
@@ -129,33 +136,30 @@ static bool is_in_table(const struct wo_verify_row *row) {
 }
 
 /* The others on one line, since each of them would say the same. */
-static void add_untried(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  struct wo_text text = {0};
-  for (size_t i = 0; i < verify->row_count; i++) {
-    if (is_in_table(&verify->rows[i])) continue;
-    wo_text_add(&text, "%s%zu ", text.len > 0 ? "; " : "not replayed: ", i + 1);
-    wo_text_add_view(&text, verify->rows[i].title);
+static void add_untried(struct writer *w) {
+  for (size_t i = 0; i < w->verify->row_count; i++) {
+    if (is_in_table(&w->verify->rows[i])) continue;
+    wo_text_add(&w->line, "%s%zu ", w->line.len > 0 ? "; " : "not replayed: ", i + 1);
+    wo_text_add_view(&w->line, w->verify->rows[i].title);
   }
-  if (text.is_failed) out->is_failed = true;
-  add_wrapped(out, (struct wo_view){text.ptr, text.len}, 0, width);
-  wo_text_done(&text);
+  end_line(w, 0);
 }
 
-static void add_table(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  const size_t columns = title_columns(verify, width);
-  wo_text_add(out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)columns, "fix", PEAK_COLUMNS - 1, "needs",
+static void add_table(struct writer *w) {
+  const struct wo_verify *const verify = w->verify;
+  wo_text_add(w->out, "%*s %-*s %*s%*s  %-*s%-*s%*s\n", INDENT - 1, "", (int)title_columns(w), "fix", PEAK_COLUMNS - 1, "needs",
               MARGIN_COLUMNS, "margin", FITS_COLUMNS - 1, "fits", (int)proof_columns(verify) - 1, "proof", COST_COLUMNS - 1,
               "cost");
   if (verify->asked.subject_count > 0) {
-    add_row(verify, "", WO_VIEW("as it was"), &verify->baseline, 0, width, out);
-    if (verify->baseline.why[0] != '\0') add_wrapped(out, wo_view_of(verify->baseline.why), INDENT + 2, width);
+    add_row(w, "", WO_VIEW("as it was"), &verify->baseline, 0);
+    add_wrapped(w, wo_view_of(verify->baseline.why), INDENT + 2);
   }
   for (size_t i = 0; i < verify->row_count; i++) {
     char number[32];
     if (!is_in_table(&verify->rows[i])) continue;
     snprintf(number, sizeof number, "%zu", i + 1);
-    add_row(verify, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost, width, out);
-    add_remarks(&verify->rows[i], verify->baseline.fit != WO_VERIFY_YES, width, out);
+    add_row(w, number, verify->rows[i].title, &verify->rows[i].result, verify->rows[i].cost);
+    add_remarks(w, &verify->rows[i]);
   }
 }
 
@@ -202,34 +206,31 @@ static void add_measured(const struct wo_job_sizes *sizes, struct wo_text *line)
   wo_text_add(line, ")");
 }
 
-static void add_subjects(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  const struct wo_verify_request *const asked = &verify->asked;
+static void add_subjects(struct writer *w) {
+  const struct wo_verify_request *const asked = &w->verify->asked;
   for (size_t i = 0; i < asked->subject_count; i++) {
     const struct wo_verify_subject *const subject = &asked->subjects[i];
-    struct wo_text line = {0};
     char path[PATH_BYTES], size[32], uncertain[32];
     if (asked->is_reconstructed) {
-      wo_text_add(&line, "pattern: reconstructed from the log's figures, not recorded");
+      wo_text_add(&w->line, "pattern: reconstructed from the log's figures, not recorded");
       if (asked->job->sizes.states.len > 0) {
-        wo_text_add(&line, "; model states are this card's part of ");
-        wo_text_add_view(&line, asked->job->sizes.states);
+        wo_text_add(&w->line, "; model states are this card's part of ");
+        wo_text_add_view(&w->line, asked->job->sizes.states);
       }
     } else {
-      wo_text_add(&line, "pattern: recorded, ");
-      wo_text_add_view(&line, wo_clean_utf8(subject->path, path, sizeof path));
-      wo_text_add(&line, ", device %d", subject->trace->device);
+      wo_text_add(&w->line, "pattern: recorded, ");
+      wo_text_add_view(&w->line, wo_clean_utf8(subject->path, path, sizeof path));
+      wo_text_add(&w->line, ", device %d", subject->trace->device);
     }
     if (subject->capacity_bytes > 0)
-      wo_text_add(&line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
+      wo_text_add(&w->line, "; replayed on the model of a card that leaves PyTorch %s, uncertain by %s (%s)",
                   wo_units_bytes_text((double)subject->capacity_bytes, size, sizeof size),
                   wo_units_bytes_text((double)subject->uncertainty_bytes, uncertain, sizeof uncertain), subject->capacity_from);
-    add_recorded_at(subject, &line);
-    add_measured(subject->sizes, &line);
-    if (!asked->is_reconstructed) add_completion(subject, &line);
-    if (subject->doubt[0] != '\0') wo_text_add(&line, "; no proof: %s", subject->doubt);
-    if (line.is_failed) out->is_failed = true;
-    if (line.len > 0) add_wrapped(out, (struct wo_view){line.ptr, line.len}, 0, width);
-    wo_text_done(&line);
+    add_recorded_at(subject, &w->line);
+    add_measured(subject->sizes, &w->line);
+    if (!asked->is_reconstructed) add_completion(subject, &w->line);
+    if (subject->doubt[0] != '\0') wo_text_add(&w->line, "; no proof: %s", subject->doubt);
+    end_line(w, 0);
   }
 }
 
@@ -239,16 +240,8 @@ static size_t number_of(const struct wo_verify *verify, const struct wo_verify_r
   return (size_t)(row - verify->rows) + 1;
 }
 
-/* One line, and it is empty again. */
-static void end_line(struct wo_text *line, size_t indent, size_t width, struct wo_text *out) {
-  if (line->is_failed) out->is_failed = true;
-  add_wrapped(out, (struct wo_view){line->ptr, line->len}, indent, width);
-  wo_text_done(line);
-}
-
-/* The number is the driver's, so what it counts by belongs to it. */
 static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
-  char text[SHOWN_BYTES], size[32];
+  char size[32];
   uint64_t least = UINT64_MAX, most = 0, calls = 0;
   for (size_t i = 0; i < gpu->run_count; i++) {
     const struct wo_verify_gpu_run *const run = &gpu->runs[i];
@@ -256,14 +249,8 @@ static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
     if (run->capacity_bytes > most) most = run->capacity_bytes;
     calls += run->calls;
   }
-  wo_text_add(line, "GPU %d, ", gpu->ordinal);
-  wo_text_add_view(line, wo_clean_utf8(wo_view_of(gpu->card.name), text, sizeof text));
-  wo_text_add(line, " (CUDA %d.%d", gpu->card.driver_version / 1000, gpu->card.driver_version % 1000 / 10);
-  if (gpu->visible_devices.len > 0) {
-    wo_text_add(line, ", counted in CUDA_VISIBLE_DEVICES=");
-    wo_text_add_view(line, wo_clean_utf8(gpu->visible_devices, text, sizeof text));
-  }
-  wo_text_add(line, "): %s free, ", wo_units_bytes_text((double)gpu->card.free_before_bytes, size, sizeof size));
+  wo_gpu_add_card(&gpu->card, gpu->ordinal, gpu->visible_devices, line);
+  wo_text_add(line, ": %s free, ", wo_units_bytes_text((double)gpu->card.free_before_bytes, size, sizeof size));
   if (gpu->run_count == 0) {
     wo_text_add(line, "no run came to its end");
     return;
@@ -273,10 +260,7 @@ static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
               wo_units_bytes_text((double)most, size, sizeof size), gpu->run_count, gpu->run_count == 1 ? "run" : "runs");
   if (gpu->has_seconds) wo_text_add(line, " in %.1f s", gpu->seconds);
   wo_text_add(line, ", %" PRIu64 " calls of the driver%s; ", calls, gpu->touches ? ", every byte written" : "");
-  if (gpu->left_count > 0)
-    wo_text_add(line, "the driver did not take back %" PRIu64 " pieces", gpu->left_count);
-  else
-    wo_text_add(line, "everything was given back");
+  wo_gpu_add_left(gpu->left_count, line);
 }
 
 /* What the runs of a row came to, all ranks together: the last one decides, for a row that is not confirmed ends with it, and so
@@ -285,7 +269,7 @@ static void add_runs(const struct wo_verify *verify, const struct wo_verify_row 
   const struct wo_verify_gpu_run *last = NULL;
   uint64_t reserved_bytes = 0;
   size_t count = 0;
-  char size[32], peak[32];
+  char peak[32];
   for (size_t i = 0; i < verify->gpu.run_count; i++) {
     if (verify->gpu.runs[i].row != row) continue;
     last = &verify->gpu.runs[i];
@@ -295,11 +279,7 @@ static void add_runs(const struct wo_verify *verify, const struct wo_verify_row 
   if (!last) return;
   if (row) wo_text_add(line, "fix %zu: ", number_of(verify, row));
   if (!row) wo_text_add(line, "as it was: ");
-  if (last->failed_requests > 0)
-    wo_text_add(line, "a request of %s failed", wo_units_bytes_text((double)last->failed_bytes, size, sizeof size));
-  else
-    wo_text_add(line, "every request was served");
-  if (last->failed_requests > 0 && last->failed_entry != WO_NO_ENTRY) wo_text_add(line, " at entry %" PRIu32, last->failed_entry);
+  wo_gpu_add_request(last->failed_requests > 0, last->failed_bytes, last->failed_entry, line);
   if (count > 1) wo_text_add(line, last->failed_requests > 0 ? " on the last of %zu ranks" : " on %zu ranks", count);
   wo_text_add(line, "; reserved %s at most; ", wo_units_bytes_text((double)reserved_bytes, peak, sizeof peak));
   if (last->agrees) {
@@ -311,21 +291,21 @@ static void add_runs(const struct wo_verify *verify, const struct wo_verify_row 
 }
 
 /* The card, the job as it was, then each row that was run, in the order of the table. */
-static void add_gpu(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  struct wo_text line = {0};
+static void add_gpu(struct writer *w) {
+  const struct wo_verify *const verify = w->verify;
   const struct wo_verify_gpu *const gpu = &verify->gpu;
   if (gpu->is_asked && !gpu->is_found && gpu->error.code == WO_OK) {
-    wo_text_add(&line, "GPU %d: nothing was run, since nothing is left to confirm", gpu->ordinal);
-    end_line(&line, 0, width, out);
+    wo_text_add(&w->line, "GPU %d: nothing was run, since nothing is left to confirm", gpu->ordinal);
+    end_line(w, 0);
   }
   if (!gpu->is_found) return;
-  add_card(gpu, &line);
-  end_line(&line, 0, width, out);
-  add_runs(verify, NULL, &line);
-  end_line(&line, 2, width, out);
+  add_card(gpu, &w->line);
+  end_line(w, 0);
+  add_runs(verify, NULL, &w->line);
+  end_line(w, 2);
   for (size_t i = 0; i < verify->row_count; i++) {
-    add_runs(verify, &verify->rows[i], &line);
-    end_line(&line, 2, width, out);
+    add_runs(verify, &verify->rows[i], &w->line);
+    end_line(w, 2);
   }
 }
 
@@ -438,31 +418,30 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
 
 /* ---- What to do ---- */
 
-static void add_marked(struct wo_text *out, const char *mark, struct wo_view text, size_t width) {
-  struct wo_text line = {0};
+static void add_marked(struct writer *w, const char *mark, struct wo_view text) {
   if (text.len == 0) return;
-  wo_text_add(&line, "%s", mark);
-  wo_text_add_view(&line, text);
-  end_line(&line, INDENT, width, out);
+  wo_text_add(&w->line, "%s", mark);
+  wo_text_add_view(&w->line, text);
+  end_line(w, INDENT);
 }
 
 /* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. What no setting makes
  * is marked, since a patch does not hold it. */
-static void add_settings(const struct wo_verify *verify, size_t width, struct wo_text *out) {
-  const struct wo_verify_row *const chosen = verify->chosen;
-  if (!chosen->is_as_proposed) add_wrapped(out, chosen->change, INDENT, width);
+static void add_settings(struct writer *w) {
+  const struct wo_verify_row *const chosen = w->verify->chosen;
+  if (!chosen->is_as_proposed) add_wrapped(w, chosen->change, INDENT);
   for (size_t i = 0; i < chosen->choice_count; i++) {
-    const struct wo_proposal *const proposal = &verify->asked.job->proposals[chosen->choices[i].proposal];
+    const struct wo_proposal *const proposal = &w->verify->asked.job->proposals[chosen->choices[i].proposal];
     if (proposal->is_by_hand)
-      add_marked(out, "by hand: ", proposal->paste.len > 0 ? proposal->paste : proposal->title, width);
+      add_marked(w, "by hand: ", proposal->paste.len > 0 ? proposal->paste : proposal->title);
     else if (chosen->is_as_proposed)
-      add_marked(out, "", proposal->paste, width);
-    add_marked(out, "speed: ", proposal->speed, width);
+      add_marked(w, "", proposal->paste);
+    add_marked(w, "speed: ", proposal->speed);
   }
 }
 
 /* How the job comes to have it: nothing is changed yet. */
-static void add_way(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+static void add_way(const struct writer *w) {
   static const char *const ways[] = {
       "--patch shows these as a change of your files, --patch --write makes it",
       "this is a change of the program, which is yours to make before you resubmit",
@@ -470,40 +449,40 @@ static void add_way(const struct wo_verify *verify, size_t width, struct wo_text
       "as a "
       "change of your files, --patch --write makes it. Only all of it together is shown to fit",
   };
-  const struct wo_verify_row *const chosen = verify->chosen;
+  const struct wo_verify_row *const chosen = w->verify->chosen;
   size_t by_hand = 0;
   for (size_t i = 0; i < chosen->choice_count; i++)
-    by_hand += verify->asked.job->proposals[chosen->choices[i].proposal].is_by_hand ? 1 : 0;
-  add_wrapped(out, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0, width);
+    by_hand += w->verify->asked.job->proposals[chosen->choices[i].proposal].is_by_hand ? 1 : 0;
+  add_wrapped(w, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0);
 }
 
 /* The line to resubmit with is the last one, so that it can be copied without looking for it. */
-static void add_resubmit(const struct wo_verify *verify, size_t width, struct wo_text *out) {
+static void add_resubmit(struct writer *w) {
+  const struct wo_verify *const verify = w->verify;
   if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;
-  wo_text_add(out, "\n");
-  add_settings(verify, width, out);
-  add_way(verify, width, out);
+  wo_text_add(w->out, "\n");
+  add_settings(w);
+  add_way(w);
   if (verify->asked.job->resubmit.len == 0) return;
-  wo_text_add(out, "resubmit: ");
-  wo_text_add_view(out, verify->asked.job->resubmit);
-  wo_text_add(out, "\n");
+  wo_text_add(w->out, "resubmit: ");
+  wo_text_add_view(w->out, verify->asked.job->resubmit);
+  wo_text_add(w->out, "\n");
 }
 
 void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, struct wo_text *out) {
-  struct wo_text verdict = {0};
   assert(verify && out);
+  struct writer w = {.verify = verify, .out = out, .width = style.width};
   if (verify->asked.job->has_gpu_oom) {
     if (verify->asked.subject_count > 0) {
-      add_table(verify, style.width, out);
+      add_table(&w);
       wo_text_add(out, "\n");
     }
-    add_untried(verify, style.width, out);
-    add_subjects(verify, style.width, out);
-    add_gpu(verify, style.width, out);
+    add_untried(&w);
+    add_subjects(&w);
+    add_gpu(&w);
   }
-  add_verdict(verify, &verdict);
-  if (verdict.is_failed) out->is_failed = true;
-  add_wrapped(out, (struct wo_view){verdict.ptr, verdict.len}, 0, style.width);
-  wo_text_done(&verdict);
-  add_resubmit(verify, style.width, out);
+  add_verdict(verify, &w.line);
+  end_line(&w, 0);
+  add_resubmit(&w);
+  wo_text_done(&w.line);
 }

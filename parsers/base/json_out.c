@@ -104,6 +104,14 @@ void wo_json_put_count(struct wo_json_out *out, cJSON *object, const char *key, 
   wo_json_put(out, object, key, wo_json_count(count));
 }
 
+void wo_json_put_maybe(struct wo_json_out *out, cJSON *object, const char *key, bool is_known, uint64_t count) {
+  wo_json_put(out, object, key, is_known ? wo_json_count(count) : cJSON_CreateNull());
+}
+
+cJSON *wo_json_put_part(struct wo_json_out *out, cJSON *object, const char *key, bool has_part) {
+  return wo_json_put(out, object, key, has_part ? cJSON_CreateObject() : cJSON_CreateNull());
+}
+
 void wo_json_put_known(struct wo_json_out *out, cJSON *object, const char *key, int64_t value) {
   wo_json_put(out, object, key, value < 0 ? cJSON_CreateNull() : wo_json_count((uint64_t)value));
 }

@@ -32,6 +32,9 @@ cJSON *wo_json_push(struct wo_json_out *out, cJSON *array, cJSON *item);
 cJSON *wo_json_put_object(struct wo_json_out *out, cJSON *object, const char *key);
 cJSON *wo_json_put_array(struct wo_json_out *out, cJSON *object, const char *key);
 
+/* Puts an empty object, to be filled where has_part, else null. */
+cJSON *wo_json_put_part(struct wo_json_out *out, cJSON *object, const char *key, bool has_part);
+
 /* A string of any bytes. NULL when memory is out. */
 cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view);
 
@@ -51,6 +54,9 @@ void wo_json_put_texts(struct wo_json_out *out, cJSON *object, const char *key, 
 /* An unsigned number, exact over the whole range of 64 bits. */
 cJSON *wo_json_count(uint64_t count);
 void wo_json_put_count(struct wo_json_out *out, cJSON *object, const char *key, uint64_t count);
+
+/* Puts a count, or null when it is not known; `count` is not looked at then. */
+void wo_json_put_maybe(struct wo_json_out *out, cJSON *object, const char *key, bool is_known, uint64_t count);
 
 /* Puts a number that is negative when unknown, which is null then. */
 void wo_json_put_known(struct wo_json_out *out, cJSON *object, const char *key, int64_t value);

@@ -78,13 +78,6 @@ size_t wo_page_item(const struct wo_page *page, size_t column, size_t indent, en
   return wo_page_flow(page, column, indent, tint, text);
 }
 
-void wo_page_lines(const struct wo_page *page, size_t indent, size_t hanging, struct wo_view text) {
-  if (text.len == 0) return;
-  wo_text_repeat(page->out, ' ', indent);
-  wo_page_flow(page, indent, hanging, WO_TINT_PLAIN, text);
-  wo_text_repeat(page->out, '\n', 1);
-}
-
 /* A run of one fill in one tint. */
 static void put_cells(const struct wo_page *page, const struct wo_bar_part *part, size_t count) {
   if (count > 0 && part->tint != WO_TINT_PLAIN) wo_page_tint(page, part->tint);

@@ -44,9 +44,6 @@ size_t wo_page_flow(const struct wo_page *page, size_t column, size_t indent, en
 /* As wo_page_flow for one item of a row: items stand two blanks apart and move to the next line as a whole when they can. */
 size_t wo_page_item(const struct wo_page *page, size_t column, size_t indent, enum wo_tint tint, struct wo_view text);
 
-/* Writes text as lines of its own: the first behind `indent` blanks, further ones behind `hanging`. Nothing for an empty text. */
-void wo_page_lines(const struct wo_page *page, size_t indent, size_t hanging, struct wo_view text);
-
 /* One part of a bar. */
 struct wo_bar_part {
   struct wo_view fill; /* of one column */

@@ -45,6 +45,13 @@ static const struct field_row fields[] = {
 };
 _Static_assert(sizeof fields / sizeof fields[0] == WO_FIELD_COUNT_, "every field has one row");
 
+static const struct wo_view marks[] = {
+#define WO_MARK(code, label, text) [code] = {(label), sizeof(label) - 1},
+#include "parsers/event/marks.def"
+#undef WO_MARK
+};
+_Static_assert(WO_MARK_NONE == 0, "zeroed memory has no mark");
+
 /* The row of a kind; that of the unknown one for values outside the list. */
 static const struct kind_row *kind_row(enum wo_kind kind) {
   return &kinds[(unsigned)kind < WO_KIND_COUNT_ ? kind : WO_KIND_UNKNOWN];
@@ -64,6 +71,17 @@ enum wo_kind wo_kind_find(struct wo_view name) {
     if (wo_view_equal(name, kinds[i].name)) return (enum wo_kind)i;
   }
   return WO_KIND_UNKNOWN;
+}
+
+const char *wo_mark_name(enum wo_mark mark) {
+  return (unsigned)mark < WO_MARK_COUNT_ ? marks[mark].ptr : "";
+}
+
+enum wo_mark wo_mark_find(struct wo_view name) {
+  for (size_t i = WO_MARK_NONE + 1; i < WO_MARK_COUNT_; i++) {
+    if (wo_view_equal(name, marks[i])) return (enum wo_mark)i;
+  }
+  return WO_MARK_COUNT_;
 }
 
 const char *wo_field_name(enum wo_field_id id) {

@@ -21,6 +21,14 @@ enum wo_kind {
   WO_KIND_COUNT_
 };
 
+/* What the program makes of a pattern's lines beside their kind. */
+enum wo_mark {
+#define WO_MARK(code, name, meaning) code,
+#include "parsers/event/marks.def"
+#undef WO_MARK
+  WO_MARK_COUNT_
+};
+
 /* The role that events of a kind can play in a job's story. */
 enum wo_class {
   WO_CLASS_NONE,
@@ -67,6 +75,7 @@ struct wo_span {
 struct wo_event {
   wo_event_id id;
   enum wo_kind kind;
+  enum wo_mark mark; /* of the pattern that found it */
   struct wo_span span;
   int32_t rank;          /* WO_RANK_UNKNOWN when the line does not tell */
   struct wo_view host;   /* empty when the line does not tell */
@@ -99,6 +108,10 @@ enum wo_class wo_kind_class(enum wo_kind kind);
 
 /* The kind of the given name, or WO_KIND_UNKNOWN. */
 enum wo_kind wo_kind_find(struct wo_view name);
+
+/* The name of a mark ("engine"); the mark of a name, or WO_MARK_COUNT_. */
+const char *wo_mark_name(enum wo_mark mark);
+enum wo_mark wo_mark_find(struct wo_view name);
 
 /* The stable name ("tried_bytes") and the type of a field. */
 const char *wo_field_name(enum wo_field_id id);

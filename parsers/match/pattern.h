@@ -31,6 +31,7 @@ struct wo_pattern_set_field {
 struct wo_pattern {
   struct wo_view id;
   enum wo_kind kind;
+  enum wo_mark mark;
   enum wo_where where;
   const struct wo_view
       *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */

@@ -88,7 +88,10 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   event->time_ns = line->prefix.time_ns;
   event->stamp = stamp_of(scan, line, kind);
   event->is_quoted = is_ignored || is_quoting(line->text);
-  if (pattern) event->pattern_id = pattern->id;
+  if (pattern) {
+    event->pattern_id = pattern->id;
+    event->mark = pattern->mark;
+  }
   if (event->text.len == line->full.len && start + length <= event->text.len) {
     event->match = wo_view_sub(event->text, start, start + length);
   }

@@ -10,8 +10,13 @@ static const struct wo_event_function functions[] = {
     {"slope", WO_EVENT_SLOPE, WO_UNIT_BYTES, 1, "figure"},
 };
 
-/* Phases as rules/packs/phases.json has them, and those that the analyzer tells without a traceback. */
-static const char *const phases[] = {"load", "forward", "backward", "optimizer", "eval", "generate", "checkpoint", "startup"};
+#define KNOWN_KNOB(id)
+#define KNOWN_PHASE(id) id,
+static const char *const phases[] = {
+#define WO_KNOWN_ID(sort, id, why) KNOWN_##sort(id)
+#include "rules/language/known_ids.def"
+#undef WO_KNOWN_ID
+};
 
 static const char *const figures[] = {"allocated", "reserved", "reserved_unallocated", "free", "process", "tried", "trace"};
 

@@ -141,7 +141,9 @@ struct wo_knob {
 
 /* A phase of a job and the traceback frames that show it; earlier phases in the list win over later ones. */
 struct wo_phase_hint {
-  struct wo_view phase;         /* or "attention", "logits" for the nature of the innermost frames */
+  struct wo_view phase;         /* its id */
+  struct wo_view fact;          /* not empty: no phase, but the fact that the frames show ("oom.is_attention") */
+  bool is_innermost;            /* of a fact: only the innermost frames count */
   const struct wo_view *any_of; /* substrings of "path|function|code" */
   size_t any_of_count;
 };
@@ -282,5 +284,9 @@ typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
  * (wo_pattern_check, their samples), causes without one example that gives and two that do not,
  * fixes that no cause proposes. Returns the number of complaints. */
 size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
+
+/* Complains of ids and marks that the program knows (rules/language/known_ids.def, parsers/event/marks.def) and that no rule of the
+ * pack has: for packs with all built-in rules. */
+size_t wo_pack_check_known(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
 
 #endif

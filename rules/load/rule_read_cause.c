@@ -116,8 +116,18 @@ bool wo__load_cause(struct wo_loader *loader, const struct wo_tree *object, stru
 
 /* ---- phases and terms ------------------------------------------------------------------------------------------------- */
 
+/* The fact that a hint sets. */
+static bool read_hint_fact(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  if (!wo__load_text(loader, value, member, target)) return false;
+  const struct wo_view name = ((struct wo_phase_hint *)target)->fact;
+  if (wo_fact_unit(loader->pack, name) == WO_UNIT_BOOL) return true;
+  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "'%s' is no fact that is true or false", name.ptr);
+}
+
 static const struct wo_member phase_members[] = {
     {.key = "phase", .read = wo__load_skip},
+    {.key = "fact", .read = read_hint_fact, .offset = offsetof(struct wo_phase_hint, fact)},
+    {.key = "innermost", .read = wo__load_bool, .offset = offsetof(struct wo_phase_hint, is_innermost)},
     {.key = "any_of",
      .read = wo__load_texts,
      .offset = offsetof(struct wo_phase_hint, any_of),
@@ -126,7 +136,9 @@ static const struct wo_member phase_members[] = {
 
 /* A phase; that it lists something is the lint's business. */
 bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, struct wo_phase_hint *phase) {
-  return wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), phase);
+  if (!wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), phase)) return false;
+  return !phase->is_innermost || phase->fact.len > 0 ||
+         wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "'innermost' without 'fact'");
 }
 
 /* A term's text is prose without values: it is read by people who have no failed job at hand. */

@@ -37,6 +37,22 @@ static bool read_kind(struct wo_loader *loader, const struct wo_tree *value, con
   return true;
 }
 
+static bool read_mark(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  (void)member;
+  const char *const name = wo__load_string(loader, value);
+  if (name == NULL) return false;
+  const enum wo_mark mark = wo_mark_find(wo_view_of(name));
+  if (mark == WO_MARK_COUNT_) {
+    struct wo_nearest nearest = {.want = wo_view_of(name)};
+    for (int i = WO_MARK_NONE + 1; i < WO_MARK_COUNT_; i++) wo_nearest_offer(&nearest, wo_view_of(wo_mark_name((enum wo_mark)i)));
+    char hint[WO_NEAREST_BYTES];
+    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown mark '%s'%s", name,
+                         wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
+  }
+  ((struct target *)target)->pattern.mark = mark;
+  return true;
+}
+
 /* Which lines are looked at. All of them unless the file says otherwise, and only for all of them
  * does the prefilter do the search. */
 static bool read_where(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
@@ -105,6 +121,7 @@ static bool read_set(struct wo_loader *loader, const struct wo_tree *value, cons
 static const struct wo_member pattern_members[] = {
     {.key = "pattern", .read = wo__load_skip},
     {.key = "kind", .read = read_kind},
+    {.key = "mark", .read = read_mark},
     {.key = "where", .read = read_where},
     {.key = "literals",
      .read = wo__load_texts,

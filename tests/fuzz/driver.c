@@ -1,7 +1,9 @@
-/* A main for fuzz targets without libFuzzer: replays the files of the folders (or the files) given as arguments, then tries a
- * fixed number of deterministic mutations of them, or as many as fit into a few seconds. So every finding that is added to the
- * corpus stays a regression test, and every ordinary test run fuzzes a little. Each input is an allocation of exactly its size,
- * so that AddressSanitizer sees one byte too many. */
+/* The fuzz targets without libFuzzer: replays the files of the folders (or the files) given as arguments, then tries a fixed
+ * number of deterministic mutations of them, or as many as fit into a few seconds. So every finding that is added to the corpus
+ * stays a regression test, and every ordinary test run fuzzes a little. Each input is an allocation of exactly its size, so that
+ * AddressSanitizer sees one byte too many.
+ *
+ *   wo_fuzz_replay TARGET [FOLDER|FILE]... */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -9,14 +11,15 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/targets.h"
 
-/* Targets of which there are many are given less time. */
-#ifndef WO_MUTATION_SECONDS
-#define WO_MUTATION_SECONDS 5
-#endif
+/* A header that the build makes of the files' names: WO_FUZZ(name) for each. */
+#define WO_FUZZ(name) int name##_input(const uint8_t *data, size_t size);
+#include WO_FUZZ_LIST
+#undef WO_FUZZ
 
-enum { SEEDS_MAX = 1024, MUTATIONS = 2000, PATH_SIZE = 4096 };
+/* The many targets of readers are given less time. */
+enum { SEEDS_MAX = 1024, MUTATIONS = 2000, MUTATION_SECONDS = 5, FORMAT_MUTATION_SECONDS = 2, PATH_SIZE = 4096 };
 
 /* Larger files are no seeds. */
 #define SEED_MAX_BYTES ((size_t)1 << 20)
@@ -24,6 +27,18 @@ enum { SEEDS_MAX = 1024, MUTATIONS = 2000, PATH_SIZE = 4096 };
 struct seed {
   uint8_t *data;
   size_t size;
+};
+
+struct target {
+  const char *name;
+  int (*input)(const uint8_t *data, size_t size);
+  int mutation_seconds;
+};
+
+static const struct target targets[] = {
+#define WO_FUZZ(name) {#name, name##_input, MUTATION_SECONDS},
+#include WO_FUZZ_LIST
+#undef WO_FUZZ
 };
 
 struct corpus {
@@ -41,10 +56,10 @@ static void *must_alloc(size_t size) {
 }
 
 /* Runs the target over an exact-size copy. */
-static void run_one(const uint8_t *data, size_t size) {
+static void run_one(const struct target *target, const uint8_t *data, size_t size) {
   uint8_t *const copy = must_alloc(size);
   if (size > 0) memcpy(copy, data, size);
-  LLVMFuzzerTestOneInput(copy, size);
+  target->input(copy, size);
   free(copy);
 }
 
@@ -164,30 +179,48 @@ static void mutate_once(struct seed *seed, uint64_t *state) {
 }
 
 /* A mutated copy of one seed: some changes, then a run. */
-static void run_mutation(const struct seed *seed, uint64_t *state) {
+static void run_mutation(const struct target *target, const struct seed *seed, uint64_t *state) {
   const size_t changes = 1 + below(state, 8);
   struct seed copy = {.data = must_alloc(seed->size + changes), .size = seed->size};
   if (seed->size > 0) memcpy(copy.data, seed->data, seed->size);
   for (size_t i = 0; i < changes; i++) mutate_once(&copy, state);
-  run_one(copy.data, copy.size);
+  run_one(target, copy.data, copy.size);
   free(copy.data);
+}
+
+/* The target of that name; of no name when there is none. */
+static struct target find_target(const char *name) {
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    if (strcmp(targets[i].name, name) == 0) return targets[i];
+  }
+  if (fuzz_fmt_choose(name)) return (struct target){name, fuzz_fmt_input, FORMAT_MUTATION_SECONDS};
+  return (struct target){NULL, NULL, 0};
+}
+
+/* Runs the seeds, then mutations of them. Returns how many inputs there were. */
+static size_t run_corpus(const struct target *target, struct corpus *corpus) {
+  size_t inputs = corpus->count;
+  for (size_t i = 0; i < corpus->count; i++) run_one(target, corpus->seeds[i].data, corpus->seeds[i].size);
+  /* Without any seed the mutations start from nothing. */
+  if (corpus->count == 0) corpus->seeds[corpus->count++] = (struct seed){.data = must_alloc(0), .size = 0};
+  uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+  const clock_t end = clock() + (clock_t)target->mutation_seconds * CLOCKS_PER_SEC;
+  for (size_t i = 0; i < MUTATIONS && clock() < end; i++, inputs++) {
+    run_mutation(target, &corpus->seeds[below(&state, corpus->count)], &state);
+  }
+  return inputs;
 }
 
 int main(int argc, char **argv) {
   static struct corpus corpus;
-  for (int i = 1; i < argc; i++) add_path(&corpus, argv[i], false);
-  size_t inputs = corpus.count;
-  for (size_t i = 0; i < corpus.count; i++) run_one(corpus.seeds[i].data, corpus.seeds[i].size);
-  /* Without any seed the mutations start from nothing. */
-  static uint8_t nothing[1];
-  if (corpus.count == 0) corpus.seeds[corpus.count++] = (struct seed){.data = nothing, .size = 0};
-  const bool owns_seeds = inputs > 0;
-  uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-  const clock_t end = clock() + (clock_t)WO_MUTATION_SECONDS * CLOCKS_PER_SEC;
-  for (size_t i = 0; i < MUTATIONS && clock() < end; i++, inputs++) {
-    run_mutation(&corpus.seeds[below(&state, corpus.count)], &state);
+  const struct target target = find_target(argc >= 2 ? argv[1] : "");
+  if (target.name == NULL) {
+    fprintf(stderr, "usage: wo_fuzz_replay TARGET [FOLDER|FILE]...   with a target of tests/fuzz, or fuzz_fmt_<reader>\n");
+    return 2;
   }
-  for (size_t i = 0; owns_seeds && i < corpus.count; i++) free(corpus.seeds[i].data);
+  for (int i = 2; i < argc; i++) add_path(&corpus, argv[i], false);
+  const size_t inputs = run_corpus(&target, &corpus);
+  for (size_t i = 0; i < corpus.count; i++) free(corpus.seeds[i].data);
   printf("fuzz: %zu inputs\n", inputs);
   return 0;
 }

@@ -1,10 +1,19 @@
-/* The fuzz target of one reader, compiled once for each row of parsers/formats/formats.def: any bytes behind a line that opens the
- * reader. The first two bytes choose that line (0 = none). Properties: what every piece of evidence must hold; chunks do not
- * matter; CRLF and LF give the same evidence. */
+/* The fuzz target of a reader, for each row of parsers/formats/formats.def: any bytes behind a line that opens the reader. The
+ * first two bytes choose that line (0 = none). Properties: what every piece of evidence must hold; chunks do not matter; CRLF and
+ * LF give the same evidence. */
 #include "tests/fuzz/format_leads.h"
 #include "tests/fuzz/scan_target.h"
+#include "tests/fuzz/targets.h"
 
-extern const struct wo_format WO_FUZZ_FORMAT;
+/* The reader under test. A process tests one. */
+static const struct wo_format *chosen;
+
+/* In the order of wo_formats. */
+static const char *const target_names[] = {
+#define WO_FORMAT(name) "fuzz_fmt_" #name,
+#include "parsers/formats/formats.def"
+#undef WO_FORMAT
+};
 
 enum { BYTES_MAX = 6000, LEAD_MAX = 1024, HEAD = 2 };
 
@@ -15,7 +24,7 @@ static const struct wo_pack *samples(size_t *ret_count) {
   struct wo_err err;
   if (pack == NULL) {
     require(wo_pack_load_all(NULL, WO_LOAD_ALL, &pack, &err) == WO_OK);
-    count = format_lead_count(pack, &WO_FUZZ_FORMAT);
+    count = format_lead_count(pack, chosen);
     require(count > 0);
   }
   *ret_count = count;
@@ -29,7 +38,7 @@ static struct wo_view make_log(const uint8_t *data, size_t size, char *log) {
   const struct wo_pack *const pack = samples(&leads);
   const size_t choice = ((size_t)data[0] | (size_t)data[1] << 8) % (leads + 1);
   if (choice > 0) {
-    const struct wo_view lead = *format_lead(pack, &WO_FUZZ_FORMAT, choice - 1);
+    const struct wo_view lead = *format_lead(pack, chosen, choice - 1);
     len = lead.len < LEAD_MAX ? lead.len : LEAD_MAX;
     memcpy(log, lead.ptr, len);
   }
@@ -61,7 +70,23 @@ static void check_same_evidence(const struct wo_event_store *a, const struct wo_
   }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+bool fuzz_fmt_choose(const char *name) {
+  const char *const slash = strrchr(name, '/');
+  if (slash != NULL) name = slash + 1;
+  for (size_t i = 0; i < sizeof target_names / sizeof *target_names; i++) {
+    if (strcmp(target_names[i], name) == 0) chosen = wo_formats.items[i];
+  }
+  return chosen != NULL;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  (void)argc;
+  if (fuzz_fmt_choose((*argv)[0])) return 0;
+  fprintf(stderr, "fuzz: %s is not called fuzz_fmt_<reader>\n", (*argv)[0]);
+  exit(2);
+}
+
+int fuzz_fmt_input(const uint8_t *data, size_t size) {
   static char log[LEAD_MAX + BYTES_MAX];
   static char crlf[2 * (LEAD_MAX + BYTES_MAX)];
   struct wo_event_store whole, other;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/oracle/cases/: the programs of regressions.program, and a few random ones of each group, with real answers.
 
-Usage: make_cases.py STORE TEST   STORE as of run, with drivers built; TEST is the built test_oracle_cases, which must accept a case.
+Usage: make_cases.py STORE TESTS   STORE as of run, with drivers built; TESTS is the built wo_tests_cuda_replay, whose test_oracle_cases
+must accept a case.
 A random program that cannot be a case (README.md) is passed over for the next.
 """
 import pathlib
@@ -36,7 +37,7 @@ def write_case(store, test, name, version, lines, why):
     """Whether the case was written and the model agrees with it."""
     path = CASES / f"{name}-{version}.jsonl"
     path.write_text(export(store, version, lines, why))
-    done = subprocess.run([str(test), str(path)], capture_output=True, text=True)
+    done = subprocess.run([str(test), "test_oracle_cases", str(path)], capture_output=True, text=True)
     if done.returncode:
         print(f"{path.name}: {(done.stdout + done.stderr).strip()[:400]}", file=sys.stderr)
     return done.returncode == 0

@@ -199,9 +199,10 @@ def make_cases(machine, trial, write):
 
 
 def table(rows):
-    """For each program: verdicts by whether the changed program runs, and how far the least card that is foretold (high end) is off where the
+    """For each program: verdicts by whether the changed program runs, and how far the predicted least card (high end) is off where the
     step that failed could be completed."""
-    out = ["| program | asked | yes, runs | **yes, fails** | no, fails | **no, runs** | not sure | cannot be tried | high end's least card off, MiB | in percent |",
+    out = ["The last two columns: how far the least card of the high end is off.", "",
+           "| program | all | yes, runs | *yes, fails* | no, fails | *no, runs* | unsure | untried | MiB | % |",
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     programs = collections.OrderedDict()
     for row in rows:

@@ -12,7 +12,7 @@
 
 #include "analyzer/patch/patch.h"
 #include "analyzer/verify/verify_plan.h"
-#include "cuda_replay/verify/verify_command.h"
+#include "cuda_replay/command/verify_command.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
 

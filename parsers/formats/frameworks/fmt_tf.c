@@ -64,7 +64,7 @@ static const struct wo_event *find_dump(const struct wo_event_store *store, cons
   for (size_t i = (size_t)failure->id; i-- > 0;) {
     const struct wo_event *event = &store->items[i];
     if (event->span.file != failure->span.file || event->span.line + DUMP_LINES_BEFORE < failure->span.line) return NULL;
-    if (wo_view_starts(event->pattern_id, "bfc-dump")) return event;
+    if (event->mark == WO_MARK_POOL_DUMP) return event;
   }
   return NULL;
 }

@@ -29,13 +29,12 @@
 
 /* ---- The kill ---- */
 
-/* The last event of a pattern before the end of the store, not more than `reach` lines back. */
-static const struct wo_event *find_before(const struct wo_event_store *store, uint64_t line, uint64_t reach,
-                                          const char *pattern_id) {
+/* The last event with a mark before the end of the store, not more than `reach` lines back. */
+static const struct wo_event *find_before(const struct wo_event_store *store, uint64_t line, uint64_t reach, enum wo_mark mark) {
   for (size_t i = store->count; i-- > 0;) {
     const struct wo_event *event = &store->items[i];
     if (event->span.line > line || event->span.line + reach < line) return NULL;
-    if (wo_view_is(event->pattern_id, pattern_id)) return event;
+    if (event->mark == mark) return event;
   }
   return NULL;
 }
@@ -43,8 +42,8 @@ static const struct wo_event *find_before(const struct wo_event_store *store, ui
 /* Kernels before 5.0 name the limit in one line and the figures in the next: the second belongs to the first. */
 static enum wo_kind kind_of_kill(const struct wo_event_store *store, const struct wo_line *line, const struct wo_open *open,
                                  const struct wo_match *match) {
-  if (!wo_view_is(open->pattern->id, "kernel-killed-detail")) return open->pattern->kind;
-  const struct wo_event *kill = find_before(store, line->number, KILL_LINES, "kernel-cgroup-killed");
+  if (open->pattern->mark != WO_MARK_KILL_FIGURES) return open->pattern->kind;
+  const struct wo_event *kill = find_before(store, line->number, KILL_LINES, WO_MARK_CGROUP_KILL);
   struct wo_view pid_in = wo_match_group(match, "pid");
   uint64_t pid = 0;
   if (!kill || wo_number_u64(&pid_in, UINT32_MAX, &pid) != WO_OK) return open->pattern->kind;
@@ -67,7 +66,7 @@ static enum wo_more begin_kill(struct wo_scan *scan, const struct wo_line *line,
   if (!event) return WO_MORE_NO;
   wo_match_fill(match, open->pattern, store, event);
   const struct wo_event *usage =
-      kind == WO_KIND_CGROUP_OOM ? find_before(store, line->number, BLOCK_LINES, "kernel-cgroup-usage") : NULL;
+      kind == WO_KIND_CGROUP_OOM ? find_before(store, line->number, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
   if (!usage || usage->span.file != event->span.file) return WO_MORE_NO;
   copy_number(store, usage, WO_FIELD_LIMIT_BYTES, event);
   copy_number(store, usage, WO_FIELD_USED_BYTES, event);

@@ -225,27 +225,26 @@ static void test_format_looks_at_its_own_file(void **state) {
   assert_true(wo_view_is(wo_name_format(&store, 1, WO_VIEW("b.txt")), "sbatch"));
 }
 
-/* The format of a file that holds events of these patterns; the second's may be NULL. */
-static void expect_account(const char *path, const char *first, const char *second, const char *format) {
-  struct wo_event events[] = {{.kind = WO_KIND_JOB_INFO, .pattern_id = wo_view_of(first)},
-                              {.kind = WO_KIND_JOB_INFO, .pattern_id = wo_view_of(second ? second : first)}};
-  const struct wo_event_store store = {.items = events, .count = second ? 2 : 1};
+/* The format of a file that holds events with these marks. */
+static void expect_account(const char *path, enum wo_mark first, enum wo_mark second, const char *format) {
+  struct wo_event events[] = {{.kind = WO_KIND_JOB_INFO, .mark = first}, {.kind = WO_KIND_JOB_INFO, .mark = second}};
+  const struct wo_event_store store = {.items = events, .count = 2};
   const struct wo_view found = wo_name_format(&store, 0, wo_view_of(path));
-  if (!wo_view_is(found, format)) fail_msg("%s with %s: %.*s", path, first, (int)found.len, found.ptr);
+  if (!wo_view_is(found, format)) fail_msg("%s with %s: %.*s", path, wo_mark_name(first), (int)found.len, found.ptr);
 }
 
 static void test_format_of_accounting(void **state) {
   (void)state;
   struct wo_field command = {.id = WO_FIELD_PROGRAM, .text = WO_VIEW("/home/mara/run.sbatch")};
-  struct wo_event job = {.kind = WO_KIND_JOB_INFO, .pattern_id = WO_VIEW("sacct-json"), .fields = &command, .field_count = 1};
+  struct wo_event job = {.kind = WO_KIND_JOB_INFO, .mark = WO_MARK_SACCT_JSON, .fields = &command, .field_count = 1};
   const struct wo_event_store control = {.items = &job, .count = 1};
-  expect_account("job.json", "sacct-json", NULL, "sacct");
-  expect_account("job.json", "jobstats-json", NULL, "jobstats");
-  expect_account("a.txt", "scontrol-job", NULL, "scontrol");
-  expect_account("a.txt", "sacct-table", "jobstats-packed", "sacct");
-  expect_account("a.txt", "sacct-table", "torch-oom", "log");
-  expect_account("job.json", "sacct-json", "torch-oom", "config");
-  expect_account("slurm-4711.out", "sacct-table", NULL, "log");
+  expect_account("job.json", WO_MARK_SACCT_JSON, WO_MARK_SACCT_JSON, "sacct");
+  expect_account("job.json", WO_MARK_JOBSTATS, WO_MARK_JOBSTATS, "jobstats");
+  expect_account("a.txt", WO_MARK_SCONTROL, WO_MARK_SCONTROL, "scontrol");
+  expect_account("a.txt", WO_MARK_SACCT, WO_MARK_JOBSTATS, "sacct");
+  expect_account("a.txt", WO_MARK_SACCT, WO_MARK_NONE, "log");
+  expect_account("job.json", WO_MARK_SACCT_JSON, WO_MARK_NONE, "config");
+  expect_account("slurm-4711.out", WO_MARK_SACCT, WO_MARK_SACCT, "log");
   assert_true(wo_view_is(wo_name_format(&control, 0, WO_VIEW("job.json")), "scontrol"));
 }
 

@@ -243,14 +243,24 @@ static void test_the_frame_belongs_to_the_message(void **state) {
   sample_done(&sample);
 }
 
-static void test_frames_show(void **state) {
+/* Whether the hint of the packs that sets a fact matches the frames. */
+static bool shows(const struct wo_pack *pack, struct wo_view frames, const char *fact) {
+  for (size_t i = 0; i < pack->phase_count; i++) {
+    if (wo_view_is(pack->phases[i].fact, fact)) return wo_story_hint_shows(&pack->phases[i], frames);
+  }
+  fail_msg("no hint sets %s", fact);
+  return false;
+}
+
+static void test_hints_show(void **state) {
   const struct wo_view frames = WO_VIEW("/home/user/train.py|main|loss = model(x);"
                                         "/opt/torch/nn/functional.py|softmax|ret = input.softmax(dim)");
   const struct wo_view far = WO_VIEW("/opt/torch/nn/functional.py|softmax|x;/a.py|b|c;/a.py|b|c;/a.py|b|c;/a.py|b|c");
-  assert_true(wo_story_frames_show(*state, frames, "attention"));
-  assert_false(wo_story_frames_show(*state, frames, "logits"));
-  assert_false(wo_story_frames_show(*state, far, "attention"));
-  assert_false(wo_story_frames_show(*state, (struct wo_view){0}, "attention"));
+  assert_true(shows(*state, frames, "oom.is_attention"));
+  assert_false(shows(*state, frames, "oom.is_logits"));
+  assert_false(shows(*state, far, "oom.is_attention"));
+  assert_false(shows(*state, (struct wo_view){0}, "oom.is_attention"));
+  assert_true(shows(*state, WO_VIEW("/a.py|main|total += loss;/a.py|b|c;/a.py|b|c;/a.py|b|c;/a.py|b|c"), "oom.is_graph_kept"));
   assert_int_equal(wo_story_phase(*state, (struct wo_view){0}).len, 0);
   assert_false(wo_view_is(wo_story_phase(*state, frames), "attention"));
 }
@@ -326,7 +336,7 @@ int main(void) {
       cmocka_unit_test(test_step_phase_and_traceback),
       cmocka_unit_test(test_other_tracebacks_are_not_its_own),
       cmocka_unit_test(test_the_frame_belongs_to_the_message),
-      cmocka_unit_test(test_frames_show),
+      cmocka_unit_test(test_hints_show),
       cmocka_unit_test(test_consequences),
       cmocka_unit_test(test_quoted_text_plays_no_part),
       cmocka_unit_test(test_nodes_are_listed_once),

@@ -205,9 +205,42 @@ static void test_out_of_memory(void **state) {
   wo_pack_free(pack);
 }
 
+/* The built-in pack, with one id or mark of it renamed: exactly one complaint, which names it. */
+static void expect_known(struct wo_pack *pack, struct wo_view *id, const char *message) {
+  const struct wo_view before = *id;
+  struct complaints all = {0};
+  *id = WO_VIEW("renamed");
+  assert_int_equal(wo_pack_check_known(pack, collect, &all), 1);
+  assert_non_null(strstr(all.first, message));
+  *id = before;
+}
+
+static void test_ids_that_the_program_knows(void **state) {
+  (void)state;
+  struct wo_pack *pack = NULL;
+  assert_int_equal(wo_pack_load_all(NULL, WO_LOAD_ALL, &pack, NULL), WO_OK);
+  struct complaints all = {0};
+  assert_int_equal(wo_pack_check_known(pack, collect, &all), 0);
+  for (size_t i = 0; i < pack->knob_count; i++) {
+    if (wo_view_is(pack->knobs[i].id, "micro_batch"))
+      expect_known(pack, &pack->knobs[i].id, "the program needs the knob 'micro_batch', which no rule has");
+  }
+  for (size_t i = 0; i < pack->phase_count; i++) {
+    if (wo_view_is(pack->phases[i].phase, "backward"))
+      expect_known(pack, &pack->phases[i].phase, "the program needs the phase 'backward', which no rule has");
+  }
+  for (size_t i = 0; i < pack->own_pattern_count; i++) {
+    if (pack->patterns[i].mark == WO_MARK_SEFF) pack->patterns[i].mark = WO_MARK_NONE;
+  }
+  assert_int_equal(wo_pack_check_known(pack, collect, &all), 1);
+  assert_non_null(strstr(all.first, "the program needs the mark 'seff', which no pattern has"));
+  wo_pack_free(pack);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_good_packs_have_no_complaints),
+      cmocka_unit_test(test_ids_that_the_program_knows),
       cmocka_unit_test(test_each_complaint),
       cmocka_unit_test(test_bad_regexes_are_complaints),
       cmocka_unit_test(test_embedded_packs_are_clean),

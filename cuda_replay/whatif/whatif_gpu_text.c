@@ -1,0 +1,45 @@
+/* Words about a GPU. See whatif_gpu_text.h. */
+#include "cuda_replay/whatif/whatif_gpu_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "parsers/base/clean.h"
+#include "parsers/base/units.h"
+
+/* Bytes of a card's name and of CUDA_VISIBLE_DEVICES that are shown. */
+enum { SHOWN_BYTES = 240 };
+
+const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf) {
+  snprintf(buf, WO_GPU_DRIVER_TEXT, "CUDA %d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
+  return buf;
+}
+
+void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct wo_view visible_devices, struct wo_text *out) {
+  char text[SHOWN_BYTES], driver[WO_GPU_DRIVER_TEXT];
+  wo_text_add(out, "GPU %d, ", ordinal);
+  wo_text_add_view(out, wo_clean_utf8(wo_view_of(info->name), text, sizeof text));
+  wo_text_add(out, " (%s", wo_gpu_driver_text(info, driver));
+  if (visible_devices.len > 0) {
+    wo_text_add(out, ", counted in CUDA_VISIBLE_DEVICES=");
+    wo_text_add_view(out, wo_clean_utf8(visible_devices, text, sizeof text));
+  }
+  wo_text_add(out, ")");
+}
+
+void wo_gpu_add_request(bool has_failed, uint64_t failed_bytes, uint32_t failed_entry, struct wo_text *out) {
+  char size[32];
+  if (!has_failed) {
+    wo_text_add(out, "every request was served");
+    return;
+  }
+  wo_text_add(out, "a request of %s failed", wo_units_bytes_text((double)failed_bytes, size, sizeof size));
+  if (failed_entry != WO_NO_ENTRY) wo_text_add(out, " at entry %" PRIu32, failed_entry);
+}
+
+void wo_gpu_add_left(uint64_t left_count, struct wo_text *out) {
+  if (left_count == 0)
+    wo_text_add(out, "everything was given back");
+  else
+    wo_text_add(out, "the driver did not take back %" PRIu64 " %s", left_count, left_count == 1 ? "piece" : "pieces");
+}

@@ -1,0 +1,23 @@
+/* Clauses about a GPU that every report of a run on one has. */
+#ifndef WO_WHATIF_GPU_TEXT_H
+#define WO_WHATIF_GPU_TEXT_H
+
+#include "cuda_replay/whatif/whatif_gpu.h"
+#include "parsers/base/text.h"
+
+enum { WO_GPU_DRIVER_TEXT = 32 };
+
+/* "CUDA 12.4" into a buffer of WO_GPU_DRIVER_TEXT bytes, which is returned. */
+const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf);
+
+/* Adds "GPU 0, NVIDIA H100 (CUDA 12.4)". The number is the driver's, so what it counts by belongs to it: visible_devices, empty
+ * when not set. */
+void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct wo_view visible_devices, struct wo_text *out);
+
+/* Adds "every request was served", or the first one that failed with its entry (WO_NO_ENTRY: not known). */
+void wo_gpu_add_request(bool has_failed, uint64_t failed_bytes, uint32_t failed_entry, struct wo_text *out);
+
+/* Adds that everything was given back, or how many pieces the driver did not take back. */
+void wo_gpu_add_left(uint64_t left_count, struct wo_text *out);
+
+#endif
