@@ -53,13 +53,6 @@ struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 /* Weights as numbers, by enum wo_weight: the one table of rules/load/weights.h. */
 double wo_weight_value(enum wo_weight weight);
 
-/* Writes a knob's new value in the key and style in which the user set it, or in the knob's default spelling. */
-struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to);
-
-/* A setting as it stands in the input, key and value in its style: "--micro-batch-size 4". Lives in the arena; ptr is NULL when
- * memory is out. */
-struct wo_view wo_spell_setting(struct wo_arena *arena, const struct wo_event *event);
-
 /* The evidence behind an expression: the events that its known facts were read from, each once. */
 enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
                                     size_t *ret_count);

@@ -5,6 +5,7 @@
 #ifndef WO_FINDING_H
 #define WO_FINDING_H
 
+#include "analyzer/diagnosis/spell.h"
 #include "analyzer/facts/facts.h"
 #include "parsers/base/exchange/proposal.h"
 #include "rules/load/rule.h"
@@ -17,13 +18,13 @@ struct wo_argument {
   size_t evidence_count;
 };
 
-/* A changed knob, ready to paste. */
+/* A changed knob. */
 struct wo_finding_change {
   struct wo_view knob;
   struct wo_value from; /* unknown when the job's files do not tell */
   struct wo_value to;
-  struct wo_view spelled; /* in the user's own key and style: "ppo_micro_batch_size_per_gpu=16" */
-  wo_event_id where;      /* evidence of the present setting, or WO_EVENT_NONE */
+  struct wo_spelling spelling; /* of the new value, in the user's own key and style: "ppo_micro_batch_size_per_gpu=16" */
+  wo_event_id where;           /* evidence of the present setting, or WO_EVENT_NONE */
 };
 
 /* Whether a fix alone gives what the refused request lacked. */

@@ -54,7 +54,7 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
         .knob = knob->id,
         .from = from,
         .to = to,
-        .spelled = wo_spell_change(diagnosis, knob, to),
+        .spelling = wo_spell_change(diagnosis, knob, to),
         .where = setting ? setting->event->id : WO_EVENT_NONE,
     };
   }

@@ -49,8 +49,8 @@ struct wo_report_setting_other {
 /* What a knob is set to. */
 struct wo_report_setting {
   struct wo_view knob;
-  struct wo_value value;  /* its evidence is where it stands */
-  struct wo_view spelled; /* "--micro-batch-size 4" */
+  struct wo_value value;       /* its evidence is where it stands */
+  struct wo_spelling spelling; /* "--micro-batch-size 4" */
   const struct wo_report_setting_other *others;
   size_t other_count;
   bool has_conflict;

@@ -28,6 +28,7 @@ struct writer {
   const struct wo_report *report;
   const struct wo_job *job;
   struct wo_json_out json;
+  struct wo_text line; /* for one text at a time */
 };
 
 /* ---- Values ---- */
@@ -217,6 +218,14 @@ static void put_arguments(struct writer *w, cJSON *finding, const char *key, con
   }
 }
 
+/* As it is pasted; null where there is no spelling. */
+static void put_spelling(struct writer *w, cJSON *object, const struct wo_spelling *spelling) {
+  w->line.len = 0;
+  wo_spelling_add(&w->line, spelling);
+  if (w->line.is_failed) w->json.is_failed = true;
+  wo_json_put_text(&w->json, object, "spelled", (struct wo_view){w->line.ptr, w->line.len});
+}
+
 /* Changed settings. "to" is the value, "spelled" the same in the words of the user's framework: programs want the one, people the
  * other. */
 static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
@@ -227,7 +236,7 @@ static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_fin
     wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, change->knob));
     wo_json_put(&w->json, object, "from", value_item(w, &change->from));
     wo_json_put(&w->json, object, "to", value_item(w, &change->to));
-    wo_json_put_text(&w->json, object, "spelled", change->spelled);
+    put_spelling(w, object, &change->spelling);
     wo_json_put(&w->json, object, "where", wo__json_id(change->where));
   }
 }
@@ -595,7 +604,7 @@ static void put_setting(struct writer *w, cJSON *array, const struct wo_report_s
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));
   wo_json_put(&w->json, object, "value", value_item(w, &setting->value));
-  wo_json_put(&w->json, object, "spelled", wo_json_text(&w->json, setting->spelled));
+  put_spelling(w, object, &setting->spelling);
   wo_json_put(&w->json, object, "evidence", wo__json_id(setting->value.evidence));
   cJSON *const others = wo_json_put_array(&w->json, object, "others");
   for (size_t i = 0; i < setting->other_count; i++) {
@@ -655,4 +664,5 @@ void wo_report_json(const struct wo_report *report, struct wo_text *out) {
   cJSON *const root = cJSON_CreateObject();
   if (root != NULL) put_report(&w, root);
   wo_json_finish(&w.json, root, out);
+  wo_text_done(&w.line);
 }

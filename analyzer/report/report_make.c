@@ -180,11 +180,11 @@ static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const s
   struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
   *out = (struct wo_report_setting){.knob = setting->knob->id,
                                     .value = setting->value,
-                                    .spelled = wo_spell_setting(diagnosis->arena, setting->event),
+                                    .spelling = wo_spell_setting(setting->event),
                                     .others = others,
                                     .other_count = setting->other_count,
                                     .has_conflict = setting->has_conflict};
-  if (others == NULL || out->spelled.ptr == NULL) return WO_E_NOMEM;
+  if (others == NULL) return WO_E_NOMEM;
   for (size_t i = 0; i < setting->other_count; i++) {
     const struct wo_setting_other *const other = &setting->others[i];
     others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
@@ -212,8 +212,7 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
     const struct wo_event *const event = &job->events.items[i];
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
-    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/"))
-      continue;
+    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
   }

@@ -256,8 +256,8 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
 /* A changed setting, whole and on one line, so that it can be pasted; the present setting behind it as a comment, or below. */
 static void write_change(struct wo__writer *w, size_t indent, const struct wo_finding_change *change) {
   struct wo_text *text = wo__writer_start(w);
-  wo_text_add_view(text, change->spelled);
-  if (change->spelled.len == 0) {
+  wo_spelling_add(text, &change->spelling);
+  if (change->spelling.key.len == 0) {
     wo_text_add_view(text, change->knob);
     wo_text_add(text, "=");
     wo__add_value(text, &change->to);

@@ -108,7 +108,7 @@ static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_fi
   struct wo_text text = {0};
   for (size_t i = 0; i < fix->change_count; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");
-    wo_text_add_view(&text, fix->changes[i].spelled);
+    wo_spelling_add(&text, &fix->changes[i].spelling);
   }
   for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");

@@ -208,7 +208,7 @@ static bool lowers(struct wo_view id) {
 static void check_change(const struct wo_finding_fix *fix, const struct wo_finding_change *change, const char *log) {
   const int len = (int)fix->id.len;
   if (is_same(&change->from, &change->to)) COMPLAIN("%.*s sets what is set", len, fix->id.ptr);
-  if (change->spelled.len == 0) COMPLAIN("%.*s: nothing to paste", len, fix->id.ptr);
+  if (change->spelling.key.len == 0) COMPLAIN("%.*s: nothing to paste", len, fix->id.ptr);
   if (change->to.unit != WO_UNIT_NUMBER) return;
   const bool is_batch = wo_view_ends(change->knob, "batch");
   if (change->to.number.mid <= 0 || (is_batch && change->to.number.mid < 1)) COMPLAIN("%.*s: to nothing", len, fix->id.ptr);
@@ -223,7 +223,11 @@ static void check_change(const struct wo_finding_fix *fix, const struct wo_findi
 /* What a fix tells the user to type holds the words. */
 static bool types(const struct wo_finding_fix *fix, const char *words) {
   for (size_t i = 0; i < fix->change_count; i++) {
-    if (wo_view_has(fix->changes[i].spelled, words)) return true;
+    struct wo_text text = {0};
+    wo_spelling_add(&text, &fix->changes[i].spelling);
+    const bool has_words = wo_view_has((struct wo_view){text.ptr, text.len}, words);
+    wo_text_done(&text);
+    if (has_words) return true;
   }
   for (size_t i = 0; i < fix->command_count; i++) {
     if (wo_view_has(fix->commands[i], words)) return true;

@@ -110,15 +110,16 @@ static inline void sample_job(struct sample *s) {
 }
 
 static inline void sample_fixes(struct sample *s) {
-  s->changes[0] = (struct wo_finding_change){.knob = WO_VIEW("alloc.expandable_segments"),
-                                             .from = {.unit = WO_UNIT_BOOL},
-                                             .to = {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_TRUE},
-                                             .spelled = WO_VIEW("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
-                                             .where = WO_EVENT_NONE};
+  s->changes[0] = (struct wo_finding_change){
+      .knob = WO_VIEW("alloc.expandable_segments"),
+      .from = {.unit = WO_UNIT_BOOL},
+      .to = {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_TRUE},
+      .spelling = {WO_STYLE_EXPORT, WO_VIEW("PYTORCH_CUDA_ALLOC_CONF"), WO_VIEW("expandable_segments:True")},
+      .where = WO_EVENT_NONE};
   s->changes[1] = (struct wo_finding_change){.knob = WO_VIEW("micro_batch"),
                                              .from = sample_number(8),
                                              .to = sample_number(4),
-                                             .spelled = WO_VIEW("--per_device_train_batch_size 4"),
+                                             .spelling = {WO_STYLE_FLAG, WO_VIEW("per_device_train_batch_size"), WO_VIEW("4")},
                                              .where = 0};
   s->changes[2] = (struct wo_finding_change){
       .knob = WO_VIEW("grad_accum"), .from = sample_number(4), .to = sample_number(8), .where = WO_EVENT_NONE};

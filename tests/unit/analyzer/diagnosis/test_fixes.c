@@ -75,7 +75,7 @@ static void test_a_change(void **state) {
   assert_true(wo_view_is(fix->title, "batch 8 -> 4"));
   assert_int_equal(fix->change_count, 1);
   assert_true(wo_view_is(fix->changes[0].knob, "micro_batch"));
-  assert_true(wo_view_is(fix->changes[0].spelled, "--micro_batch_size 4"));
+  assert_true(sample_is_spelled(&fix->changes[0].spelling, "--micro_batch_size 4"));
   assert_int_equal(fix->changes[0].from.number.mid, 8);
   assert_int_equal(fix->changes[0].to.number.mid, 4);
   assert_int_equal(wo_event_get(&sample.job->events, fix->changes[0].where)->span.line, 1);
@@ -90,7 +90,7 @@ static void test_a_knob_that_is_not_set(void **state) {
   sample_log(&sample, *state, OOM_ON("1"));
   const struct wo_finding_fix *fix = fix_of(&sample, "offload");
   assert_non_null(fix);
-  assert_true(wo_view_is(fix->changes[0].spelled, "cpu_offload=true"));
+  assert_true(sample_is_spelled(&fix->changes[0].spelling, "cpu_offload=true"));
   assert_int_equal(fix->changes[0].where, WO_EVENT_NONE);
   assert_int_not_equal(fix->changes[0].from.truth, WO_TRUE);
   assert_null(fix_of(&sample, "halve")); /* nothing is known of the batch */
@@ -232,7 +232,7 @@ static void check_fixes(const struct wo_finding *finding) {
       const struct wo_finding_change *change = &fix->changes[k];
       const bool is_same =
           change->from.is_known && change->from.unit == WO_UNIT_NUMBER && change->from.number.mid == change->to.number.mid;
-      if (is_same || change->spelled.len == 0) fail_msg("%.*s changes nothing", (int)fix->id.len, fix->id.ptr);
+      if (is_same || change->spelling.key.len == 0) fail_msg("%.*s changes nothing", (int)fix->id.len, fix->id.ptr);
     }
   }
 }
