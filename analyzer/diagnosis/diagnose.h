@@ -57,6 +57,11 @@ double wo_weight_value(enum wo_weight weight);
 enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
                                     size_t *ret_count);
 
+/* Fills the evidence of an argument: that of the figures in its text. A text without figures stands on its condition, and there
+ * on the failure itself when that is part of it. WO_E_NOMEM. */
+enum wo_status wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause,
+                                    struct wo_argument *argument);
+
 /* "file:line" of an event, for texts. */
 struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const struct wo_event *event);
 

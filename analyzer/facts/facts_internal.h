@@ -72,8 +72,8 @@ bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event);
 /* Whether an event was neither quoted, survived, suspected nor of an earlier run: one that "count.<kind>" counts. */
 bool wo__is_counted(const struct wo_job *job, const struct wo_event *event);
 
-/* The value of a fact of the time line, such as "before(nccl_timeout,cuda_oom)"; unknown for other names. */
-struct wo_value wo__facts_event_fact(const struct wo_facts *facts, struct wo_view name);
+/* As wo_facts_get, for facts that a stage gives: those of the time line are unknown. */
+struct wo_value wo__facts_value(const struct wo_facts *facts, struct wo_view name);
 
 /* The alias of a knob that a printed key (dotted or not) is or ends in, or NULL. Of several the one with most parts. */
 const struct wo_alias *wo__facts_alias(const struct wo_knob *knob, struct wo_view key);

@@ -471,11 +471,3 @@ void wo__facts_settings(struct wo_facts *facts) {
     if (choose(facts, &facts->settings[k], items, count) != WO_OK) return;
   }
 }
-
-const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob) {
-  assert(wo__fact_is_readable(facts, WO_VIEW("config.")) && "the stage does not say that it needs settings");
-  for (size_t i = 0; i < facts->setting_count; i++) {
-    if (wo_view_equal(facts->settings[i].knob->id, knob)) return facts->settings[i].event ? &facts->settings[i] : NULL;
-  }
-  return NULL;
-}

@@ -125,7 +125,7 @@ static void measure(const struct wo_event *event, struct figure *needed) {
 static void read_needed(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   struct figure needed = {0, WO_EVENT_NONE};
-  const struct wo_value limit = wo_facts_get(facts, WO_VIEW("host.limit"));
+  const struct wo_value limit = wo__facts_value(facts, WO_VIEW("host.limit"));
   for (size_t i = 0; i < facts->job->events.count; i++) {
     if (!facts->job->events.items[i].is_quoted) measure(&facts->job->events.items[i], &needed);
   }

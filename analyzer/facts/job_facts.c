@@ -231,13 +231,13 @@ void wo__facts_workload(struct wo_facts *facts) {
   const double length = setting_number(facts, "seq_len");
   const double steps = setting_number(facts, "grad_accum");
   const double parts = setting_number(facts, "tensor_parallel") + setting_number(facts, "pipeline_parallel");
-  const struct wo_value cards = wo_facts_get(facts, WO_VIEW("gpu.count"));
+  const struct wo_value cards = wo__facts_value(facts, WO_VIEW("gpu.count"));
   read_trace(facts);
   if (batch <= 0) return;
   if (steps > 0 && parts == 0 && cards.is_known)
     wo__set_number(facts, "work.batch", batch * steps * cards.number.mid, micro->event->id);
   if (length <= 0) return;
   wo__set_number(facts, "work.tokens", batch * length, micro->event->id);
-  const struct wo_value before = wo_facts_get(facts, WO_VIEW("trace.tokens"));
+  const struct wo_value before = wo__facts_value(facts, WO_VIEW("trace.tokens"));
   if (before.is_known) wo__set_number(facts, "trace.growth", batch * length / before.number.mid, before.evidence);
 }

@@ -70,7 +70,7 @@ static bool has_import_above(const struct wo_job *job, const struct wo_event *li
 static void read_alloc_name(struct wo_facts *facts, const struct wo_setting *conf) {
   const struct wo_knob *const knob = wo_pack_knob(facts->pack, WO_VIEW("alloc_conf"));
   if (knob == NULL || knob->alias_count == 0) return;
-  const struct wo_value release = wo_facts_get(facts, WO_VIEW("job.torch_release"));
+  const struct wo_value release = wo__facts_value(facts, WO_VIEW("job.torch_release"));
   const struct wo_alias *const plainest = wo_facts_default_alias(facts, knob);
   const struct wo_alias *const used = conf != NULL && conf->event != NULL ? wo_facts_event_alias(knob, conf->event) : NULL;
   const bool is_refuted = used != NULL && release.is_known && release.number.hi < used->torch_since;

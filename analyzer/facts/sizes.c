@@ -174,7 +174,7 @@ static struct factor part_of(struct factor whole, double parts, const char *labe
 }
 
 static bool is_phase(const struct wo_facts *facts, const char *phase) {
-  return wo_view_is(wo_facts_get(facts, WO_VIEW("oom.phase")).text, phase);
+  return wo_view_is(wo__facts_value(facts, WO_VIEW("oom.phase")).text, phase);
 }
 
 /* A batch of evaluation says nothing of a training step. */
@@ -278,7 +278,7 @@ static void try_model(struct search *search, const struct wo_job_model *model) {
 
 /* The count of a fact, or 0 when it is unknown or was printed with too few digits ("355M", "7.62B"). */
 static double exact_count(const struct wo_facts *facts, const char *name) {
-  const struct wo_value value = wo_facts_get(facts, wo_view_of(name));
+  const struct wo_value value = wo__facts_value(facts, wo_view_of(name));
   return value.is_known && fmod(value.number.mid, ROUND_COUNT) != 0 ? value.number.mid : 0;
 }
 
@@ -287,8 +287,8 @@ static void try_parameters(struct search *search) {
   const struct wo_facts *const facts = search->facts;
   const double all = exact_count(facts, "model.parameters");
   const double part = exact_count(facts, "model.trainable_parameters");
-  const double ranks = wo_facts_get(facts, WO_VIEW("job.ranks")).number.mid;
-  const bool is_sharded = wo_facts_get(facts, WO_VIEW("model.is_sharded")).truth == WO_TRUE;
+  const double ranks = wo__facts_value(facts, WO_VIEW("job.ranks")).number.mid;
+  const bool is_sharded = wo__facts_value(facts, WO_VIEW("model.is_sharded")).truth == WO_TRUE;
   const struct factor whole = {all, "parameters", NULL};
   const struct factor trained = {part == all ? 0 : part, "trainable parameters", NULL};
   const struct factor share = {is_sharded && ranks > 1 ? ceil(all / ranks) : 0, "parameters / ranks", NULL};
@@ -302,10 +302,10 @@ static void try_parameters(struct search *search) {
 /* ---- All of it ---- */
 
 static const char *preferred_family(const struct wo_facts *facts) {
-  if (wo_facts_get(facts, WO_VIEW("oom.is_logits")).truth == WO_TRUE) return "logits";
-  if (wo_facts_get(facts, WO_VIEW("oom.is_attention")).truth == WO_TRUE) return "attention";
+  if (wo__facts_value(facts, WO_VIEW("oom.is_logits")).truth == WO_TRUE) return "logits";
+  if (wo__facts_value(facts, WO_VIEW("oom.is_attention")).truth == WO_TRUE) return "attention";
   if (is_phase(facts, "optimizer")) return "parameters";
-  return wo_facts_get(facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE ? "kv-cache" : "";
+  return wo__facts_value(facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE ? "kv-cache" : "";
 }
 
 static bool is_pytorch(struct wo_view kind) {
@@ -315,12 +315,12 @@ static bool is_pytorch(struct wo_view kind) {
 
 /* Works out the readings of the failure. */
 static void find_sizes(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
-  const struct wo_value tried = wo_facts_get(facts, WO_VIEW("oom.tried"));
+  const struct wo_value tried = wo__facts_value(facts, WO_VIEW("oom.tried"));
   *ret_sizes = (struct wo_sizes){.has_request = tried.is_known && tried.number.mid >= REQUEST_MIN_BYTES};
   if (!ret_sizes->has_request) return;
   ret_sizes->request = tried.number;
   struct search search = {.facts = facts, .sizes = ret_sizes, .preferred = preferred_family(facts)};
-  search.is_segment = is_pytorch(wo_facts_get(facts, WO_VIEW("oom.kind")).text);
+  search.is_segment = is_pytorch(wo__facts_value(facts, WO_VIEW("oom.kind")).text);
   read_factors(&search);
   struct wo_job_model models[WO_LIMIT_JOB_MODELS];
   const size_t count = wo_models_list(facts, models);

@@ -169,7 +169,7 @@ static void set_ranks(struct wo_facts *facts, const struct wo_step_memory *rows,
 
 void wo__facts_steps(struct wo_facts *facts) {
   make_rows(facts);
-  const struct wo_value capacity = wo_facts_get(facts, WO_VIEW("gpu.capacity"));
+  const struct wo_value capacity = wo__facts_value(facts, WO_VIEW("gpu.capacity"));
   const double capacity_bytes = capacity.is_known ? capacity.number.mid : 0;
   const struct wo_step_memory *const lead = wo_step_memory_lead(facts->job, facts->steps, facts->step_count, capacity_bytes);
   if (lead == NULL) return;

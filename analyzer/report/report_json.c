@@ -9,7 +9,6 @@
  * people who look at the file; readers must not rely on it, but a diff of two reports does. */
 #include <assert.h>
 #include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <math.h>
 
 #include "analyzer/report/report_json_internal.h"
@@ -20,8 +19,6 @@
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"
 #endif
-
-enum { ID_BYTES = 24 };
 
 /* What every part needs. Items that cannot be made are counted as failed and left out. */
 struct writer {
@@ -40,13 +37,6 @@ static void put_time(struct writer *w, cJSON *object, const char *key, int64_t t
   const bool is_known = time_ns != WO_TIME_UNKNOWN;
   wo_json_put(&w->json, object, key,
               is_known ? cJSON_CreateString(wo_units_time_text(time_ns, text, sizeof text)) : cJSON_CreateNull());
-}
-
-cJSON *wo__json_id(wo_event_id id) {
-  char text[ID_BYTES];
-  if (id == WO_EVENT_NONE) return cJSON_CreateNull();
-  snprintf(text, sizeof text, "e%" PRId32, id);
-  return cJSON_CreateString(text);
 }
 
 /* An array of evidence ids, in the order in which an argument names them. */

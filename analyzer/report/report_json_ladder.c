@@ -1,7 +1,5 @@
 /* The ladder upwards as JSON (docs/schema/report-1.schema.json, "ladder"). A figure of which 0 means "not known" is written as
  * null. */
-#include <cjson/cJSON.h>
-
 #include "analyzer/report/report_json_internal.h"
 
 static void put_positive(struct wo_json_out *out, cJSON *object, const char *key, double value) {
