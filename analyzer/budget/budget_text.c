@@ -176,8 +176,8 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
     const int next = next_input(w, key);
     const bool is_last = next == WO_BUDGET_KEY_COUNT_ || !wo_view_equal(origin, w->report->origins[next]);
     char text[64];
-    wo_text_add(line, " %s", wo_budget_key_option((enum wo_budget_key)key));
-    if (wo_budget_key_sort((enum wo_budget_key)key) != WO_BUDGET_FLAG)
+    wo_text_add(line, " %s", wo_budget_key_option((enum wo_budget_key)key)->name);
+    if (wo_budget_key_option((enum wo_budget_key)key)->value)
       wo_text_add(line, " %s",
                   wo_budget_value_text((enum wo_budget_key)key, value(w, (enum wo_budget_key)key), text, sizeof text));
     const struct wo_view shown = short_origin(origin);

@@ -1,7 +1,7 @@
 /* Settings: chooses, for each knob, among the values that command lines, echoes and files give.
  *
  * What the key is comes before where it stands: `batch_size` means something else in every script, so a specific key beats a
- * generic one. Then comes who set it (docs/decisions/0006-what-the-program-printed-counts.md); among equals the later print of
+ * generic one. Then comes who set it (docs/decisions/0006-printed-values-count.md); among equals the later print of
  * the same key counts. The values that were not chosen are kept with the reason. */
 #include <assert.h>
 

@@ -3,6 +3,7 @@
  * Only scripts and configurations are changed; a setting that shows in a log alone is told, as nobody knows where it is set. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
+#include "parsers/base/command/message.h"
 
 enum { VALUE_BYTES = 64, PATH_BYTES = 1024 };
 
@@ -34,16 +35,10 @@ static bool find_number(const struct wo_finding_change *change, const struct wo_
   return true;
 }
 
-static void note_text(struct planner *planner, struct wo_view text, const char *why) {
-  wo_text_add(planner->notes, "whyoom: ");
-  wo_text_add_view(planner->notes, text);
-  wo_text_add(planner->notes, ": %s\n", why);
-}
-
 static void note(struct planner *planner, const struct wo_finding_change *change, const char *why) {
   struct wo_text text = {0};
   wo_spelling_add(&text, &change->spelling);
-  note_text(planner, (struct wo_view){text.ptr, text.len}, why);
+  wo_message(planner->notes, (struct wo_view){text.ptr, text.len}, "%s", why);
   if (text.is_failed) planner->notes->is_failed = true;
   wo_text_done(&text);
 }
@@ -150,7 +145,7 @@ enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_fin
       if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
     }
     for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
-      note_text(&planner, fix->commands[k], "a change of the program, which is yours to make");
+      wo_message(notes, fix->commands[k], "a change of the program, which is yours to make");
     }
   }
   *ret_edits = planner.edits;

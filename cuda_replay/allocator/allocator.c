@@ -187,11 +187,3 @@ const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator 
 const char *wo_allocator_message(const struct wo_allocator *a) {
   return a->message;
 }
-
-uint64_t wo_allocator_address(const struct wo_allocator *a, wo_block_id block) {
-  return wo__block(a, block)->address;
-}
-
-uint64_t wo_allocator_block_bytes(const struct wo_allocator *a, wo_block_id block) {
-  return wo__block(a, block)->size_bytes;
-}

@@ -165,10 +165,6 @@ const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator 
 /* One clause about the last result that was neither WO_OK nor WO_E_LIMIT. Never NULL. */
 const char *wo_allocator_message(const struct wo_allocator *allocator);
 
-/* Address / size in bytes with slack / requested bytes of a block that is allocated or pending. */
-uint64_t wo_allocator_address(const struct wo_allocator *allocator, wo_block_id block);
-uint64_t wo_allocator_block_bytes(const struct wo_allocator *allocator, wo_block_id block);
-
 /* The rounded size that a request of size_bytes gets / the bytes of the segment that a rounded size needs. */
 uint64_t wo_alloc_round(const struct wo_alloc_settings *settings, uint64_t size_bytes);
 uint64_t wo_alloc_segment_bytes(const struct wo_alloc_settings *settings, uint64_t rounded_bytes);
@@ -178,10 +174,5 @@ uint64_t wo_alloc_segment_bytes(const struct wo_alloc_settings *settings, uint64
 typedef bool wo_allocator_visit(void *state, const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks,
                                 const wo_block_id *ids, size_t count);
 enum wo_status wo_allocator_walk(const struct wo_allocator *allocator, wo_allocator_visit *visit, void *state);
-
-/* Whether all invariants hold: blocks fill their segments, neighbours agree, no two free mergeable neighbours, every free block
- * is in its pool's set and no other is, statistics equal a recount. *ret_why (NULL allowed) names the first that does not. Slow:
- * for tests. */
-bool wo_allocator_is_valid(const struct wo_allocator *allocator, const char **ret_why);
 
 #endif

@@ -277,17 +277,17 @@ static enum wo_status classify(const struct builder *builder, size_t first_added
 }
 
 static enum wo_status make_low(const struct builder *builder, size_t first_added, const struct wo_trace *trace,
-                               struct wo_continuation *continuation) {
-  const struct wo_alloc_pattern *const high = &continuation->high;
+                               struct wo_step_completion *completion) {
+  const struct wo_alloc_pattern *const high = &completion->high;
   for (size_t i = first_added; i < high->instances.count; i++)
-    continuation->is_interval = continuation->is_interval || builder->low[i] != high->instances.items[i].size_bytes;
-  if (!continuation->is_interval) return WO_OK;
-  if (!wo_alloc_pattern_copy(high, &continuation->low)) return WO_E_NOMEM;
-  for (size_t i = first_added; i < high->instances.count; i++) continuation->low.instances.items[i].size_bytes = builder->low[i];
-  return classify(builder, first_added, trace, &continuation->low, &continuation->low_classes);
+    completion->is_interval = completion->is_interval || builder->low[i] != high->instances.items[i].size_bytes;
+  if (!completion->is_interval) return WO_OK;
+  if (!wo_alloc_pattern_copy(high, &completion->low)) return WO_E_NOMEM;
+  for (size_t i = first_added; i < high->instances.count; i++) completion->low.instances.items[i].size_bytes = builder->low[i];
+  return classify(builder, first_added, trace, &completion->low, &completion->low_classes);
 }
 
-static enum wo_status write(struct builder *builder, const struct wo_trace *trace, struct wo_continuation *continuation) {
+static enum wo_status write(struct builder *builder, const struct wo_trace *trace, struct wo_step_completion *completion) {
   const size_t first_added = builder->to->instances.count;
   begin(builder);
   gather_heirs(builder);
@@ -297,15 +297,15 @@ static enum wo_status write(struct builder *builder, const struct wo_trace *trac
   give(builder, (struct likeness){.of_size = true});
   if (!serve_refused(builder) || !repeat_rest(builder)) return WO_E_NOMEM;
   assert(wo_alloc_pattern_is_valid(builder->to));
-  continuation->added_count = builder->to->instances.count - first_added;
-  const enum wo_status status = classify(builder, first_added, trace, builder->to, &continuation->high_classes);
-  return status == WO_OK ? make_low(builder, first_added, trace, continuation) : status;
+  completion->added_count = builder->to->instances.count - first_added;
+  const enum wo_status status = classify(builder, first_added, trace, builder->to, &completion->high_classes);
+  return status == WO_OK ? make_low(builder, first_added, trace, completion) : status;
 }
 
-enum wo_status wo__continuation_build(const struct wo__continuing *work, const struct wo_trace *trace,
-                                      struct wo_continuation *continuation) {
+enum wo_status wo__step_completion_build(const struct wo__continuing *work, const struct wo_trace *trace,
+                                         struct wo_step_completion *completion) {
   const size_t count = work->pattern->instances.count + 1, most = count + work->donor_end - work->donor_at;
-  struct builder builder = {.work = work, .to = &continuation->high};
+  struct builder builder = {.work = work, .to = &completion->high};
   if (!wo__cut(work->pattern, work->refused, builder.to)) return WO_E_NOMEM;
   builder.heirs = malloc(count * sizeof builder.heirs[0]);
   builder.former = malloc(count * sizeof builder.former[0]);
@@ -316,7 +316,7 @@ enum wo_status wo__continuation_build(const struct wo__continuing *work, const s
   builder.state = malloc(most);
   const bool is_made =
       builder.heirs && builder.former && builder.now && builder.is_taken && builder.origin && builder.low && builder.state;
-  const enum wo_status status = is_made ? write(&builder, trace, continuation) : WO_E_NOMEM;
+  const enum wo_status status = is_made ? write(&builder, trace, completion) : WO_E_NOMEM;
   free(builder.heirs);
   free(builder.former);
   free(builder.now);

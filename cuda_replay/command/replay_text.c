@@ -2,7 +2,7 @@
  *
  * The reader may be tired: the first line says what was read, the second what it comes to, and what follows is in the order in
  * which one would ask. */
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -170,7 +170,7 @@ static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *s
 
 /* Where, in one line; what was expected stands below, with the counts. */
 static void say_diverged(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (check->diverged_at >= w->report->trace->entries.count) {
     wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
   } else {
@@ -245,7 +245,7 @@ static void add_equal(struct wo_text *line, const char *what, uint64_t equal, ui
 
 /* Both sides in the words of the recording, then what may be behind it. */
 static void write_difference(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   const struct {
     const char *head;
     const char *text;
@@ -260,7 +260,7 @@ static void write_difference(struct wo_replay_writer *w) {
 
 /* Which versions were tried, where the file leaves it open and the rules differ. */
 static void write_versions(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (check->version_count < 2) return;
   wo_text_add(&w->line, "rules of torch");
   for (size_t i = 0; i < check->version_count; i++) {
@@ -273,7 +273,7 @@ static void write_versions(struct wo_replay_writer *w) {
 
 /* Counts say how much stands behind "as recorded": five addresses prove less than five thousand. */
 static void write_check(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
     wo_text_add(w->out, "  the file says what was asked and not what came of it: nothing to compare\n");
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
@@ -332,8 +332,8 @@ void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserv
 /* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
  * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
 static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  const struct wo_course_place *const at = &w->report->course.moment_at;
-  const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
+  const struct wo_memory_place *const at = &w->report->memory.moment_at;
+  const bool is_oom = w->report->memory.moment == WO_MOMENT_OOM;
   const uint64_t in_map = w->report->attribution.total.block_bytes;
   const uint64_t peak = subject->outcome.peak.allocated_bytes;
   char text[WO_SIZE_TEXT];
@@ -365,7 +365,7 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   }
   wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);
-  if (!report->has_course) return;
+  if (!report->has_memory) return;
   write_moment(w, subject);
   wo__replay_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
@@ -401,7 +401,7 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 /* Below the numbers, as it is taller than a screen's half. */
 static void write_chart(struct wo_replay_writer *w) {
   struct wo_text subtitle = {0};
-  if (!w->report->has_chart || !w->report->has_course) return;
+  if (!w->report->has_chart || !w->report->has_memory) return;
   const struct wo_plot plot = wo_replay_plot(w->report, &subtitle);
   wo_text_add(w->out, "\n");
   wo_plot_term(&plot, w->style, w->out);

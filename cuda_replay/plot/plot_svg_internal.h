@@ -27,6 +27,6 @@ void wo__svg_map_panel(struct wo_svg_page *page);
 void wo__svg_sites_panel(struct wo_svg_page *page);
 
 /* "request 12,345 (entry 20,001)", or "the start". Returns buf. */
-char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t cap);
+char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t cap);
 
 #endif

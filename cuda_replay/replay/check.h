@@ -24,12 +24,12 @@ enum wo_check_verdict {
 };
 
 /* Zero is a good default. */
-struct wo_check_options {
+struct wo_replay_check_options {
   const struct wo_alloc_settings *settings; /* NULL: as recorded */
   uint16_t torch;                           /* 0: as recorded; where that is open, every version whose rules differ */
 };
 
-struct wo_check {
+struct wo_replay_check {
   enum wo_check_verdict verdict;
   uint64_t entries_compared; /* up to the divergence, or all */
   uint64_t allocations;      /* in the trace */
@@ -59,7 +59,8 @@ struct wo_check {
 };
 
 /* Checks a trace. WO_OK whatever the verdict; WO_E_NOMEM. */
-enum wo_status wo_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
-                            const struct wo_check_options *options, struct wo_check *ret_check, struct wo_err *err);
+enum wo_status wo_replay_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
+                                   const struct wo_replay_check_options *options, struct wo_replay_check *ret_check,
+                                   struct wo_err *err);
 
 #endif

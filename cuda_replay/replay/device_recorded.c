@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/expandable_ranges.h"
+#include "cuda_replay/replay/expandable_ranges_internal.h"
 
 struct wo_device_recorded {
   const struct wo_trace *trace;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/device_counting.h"
+#include "cuda_replay/replay/device_counting_internal.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 

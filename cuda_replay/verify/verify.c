@@ -344,7 +344,7 @@ static bool has_fitting(const struct wo_verify *verify) {
 /* Where one recording cannot prove anything, no set of fixes is proven either. */
 static bool can_prove(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->subject_count; i++) {
-    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+    if (request->subjects[i].is_open || request->subjects[i].why_not_proven[0] != '\0') return false;
   }
   return request->subject_count > 0 && !request->lacks_activations;
 }

@@ -103,7 +103,7 @@ static enum wo_status run(struct confirmer *confirmer, const struct wo_verify_ro
 /* ---- What to make of them ---- */
 
 /* "GPU 0 gives another result: ...", cut to the room of a reason. */
-static void doubt(struct wo_verify_result *result, int ordinal, struct wo_view what) {
+static void take_back(struct wo_verify_result *result, int ordinal, struct wo_view what) {
   result->is_on_gpu = true;
   result->fit = WO_VERIFY_UNSURE;
   snprintf(result->why, sizeof result->why, "not confirmed on GPU %d: %.*s", ordinal, (int)(what.len < 170 ? what.len : 170),
@@ -119,13 +119,13 @@ static enum wo_status confirm_failure(struct confirmer *confirmer, bool *ret_is_
     const enum wo_status status = run(confirmer, NULL, i, &ran);
     if (status != WO_OK) return status;
     if (!ran->agrees) {
-      doubt(&verify->baseline, verify->gpu.ordinal, ran->difference);
+      take_back(&verify->baseline, verify->gpu.ordinal, ran->difference);
       return WO_OK;
     }
     *ret_is_shown = ran->failed_requests > 0;
   }
   verify->baseline.is_on_gpu = true;
-  if (!*ret_is_shown) doubt(&verify->baseline, verify->gpu.ordinal, WO_VIEW("it fits there as it is"));
+  if (!*ret_is_shown) take_back(&verify->baseline, verify->gpu.ordinal, WO_VIEW("it fits there as it is"));
   return WO_OK;
 }
 
@@ -137,8 +137,8 @@ static enum wo_status confirm_row(struct confirmer *confirmer, struct wo_verify_
     if (status != WO_OK) return status;
     row->result.is_on_gpu = true;
     if (ran->agrees && ran->failed_requests == 0) continue;
-    doubt(&row->result, confirmer->verify->gpu.ordinal,
-          ran->agrees ? WO_VIEW("a request fails at the addresses that its driver gives") : ran->difference);
+    take_back(&row->result, confirmer->verify->gpu.ordinal,
+              ran->agrees ? WO_VIEW("a request fails at the addresses that its driver gives") : ran->difference);
     return WO_OK;
   }
   return WO_OK;

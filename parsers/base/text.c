@@ -209,21 +209,6 @@ struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns) {
   return line;
 }
 
-void wo_text_flow(struct wo_text *out, struct wo_view text, size_t indent, size_t hanging, size_t width) {
-  assert(indent + 2 <= width && hanging + 2 <= width);
-  for (size_t margin = indent; text.len > 0; margin = hanging) {
-    wo_text_repeat(out, ' ', margin);
-    wo_text_add_view(out, wo_text_take_line(&text, width - margin));
-    wo_text_add(out, "\n");
-  }
-}
-
-void wo_text_end_line(struct wo_text *line, size_t indent, size_t hanging, size_t width, struct wo_text *out) {
-  wo_text_flow(out, (struct wo_view){line->ptr, line->len}, indent, hanging, width);
-  if (line->is_failed) out->is_failed = true;
-  line->len = 0;
-}
-
 /* Breaks at blanks only: an id or a path that is longer than the line keeps its length and can be copied. */
 void wo_text_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_t width) {
   size_t column = 0;
@@ -247,4 +232,19 @@ void wo_text_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_
     column += columns;
   }
   wo_text_add(out, "\n");
+}
+
+void wo_text_flow(struct wo_text *out, struct wo_view text, size_t indent, size_t hanging, size_t width) {
+  assert(indent + 2 <= width && hanging + 2 <= width);
+  for (size_t margin = indent; text.len > 0; margin = hanging) {
+    wo_text_repeat(out, ' ', margin);
+    wo_text_add_view(out, wo_text_take_line(&text, width - margin));
+    wo_text_add(out, "\n");
+  }
+}
+
+void wo_text_end_line(struct wo_text *line, size_t indent, size_t hanging, size_t width, struct wo_text *out) {
+  wo_text_flow(out, (struct wo_view){line->ptr, line->len}, indent, hanging, width);
+  if (line->is_failed) out->is_failed = true;
+  line->len = 0;
 }

@@ -135,6 +135,22 @@ bool wo_view_starts_nocase(struct wo_view view, const char *prefix) {
   return view.len >= want.len && bytes_equal_nocase(view.ptr, want.ptr, want.len);
 }
 
+struct wo_view wo_view_word(struct wo_view *rest) {
+  *rest = wo_view_trim_start(*rest);
+  size_t len = 0;
+  while (len < rest->len && !wo_is_space(rest->ptr[len])) len++;
+  const struct wo_view word = wo_view_sub(*rest, 0, len);
+  *rest = wo_view_skip(*rest, len);
+  return word;
+}
+
+void wo_view_copy(struct wo_view view, char *buf, size_t cap) {
+  assert(cap > 0);
+  const size_t len = view.len < cap ? view.len : cap - 1;
+  if (len > 0) memcpy(buf, view.ptr, len);
+  buf[len] = '\0';
+}
+
 int wo_view_compare(struct wo_view a, struct wo_view b) {
   const size_t shared = a.len < b.len ? a.len : b.len;
   const int order = shared == 0 ? 0 : memcmp(a.ptr, b.ptr, shared);

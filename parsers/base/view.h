@@ -61,6 +61,12 @@ size_t wo_view_find_char(struct wo_view view, char c, size_t from);
  * the whole of *rest is returned and *rest becomes empty. */
 struct wo_view wo_view_cut(struct wo_view *rest, char separator);
 
+/* Cuts the next word off *rest: up to a blank, without the blanks before it. Empty at the end. */
+struct wo_view wo_view_word(struct wo_view *rest);
+
+/* Copies as much of view as fits into buf (cap > 0), with a NUL behind it. */
+void wo_view_copy(struct wo_view view, char *buf, size_t cap);
+
 /* Three-way byte-wise comparison for sorting: <0, 0, >0. */
 int wo_view_compare(struct wo_view a, struct wo_view b);
 

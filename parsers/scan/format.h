@@ -3,7 +3,7 @@
  * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
  * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
  * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.def,
- * its tests. Readers keep no state outside struct wo_open. */
+ * its tests. Readers keep no state outside the struct that they declare for it. */
 #ifndef WO_FORMAT_H
 #define WO_FORMAT_H
 
@@ -32,20 +32,22 @@ struct wo_line {
 
 enum wo_more { WO_MORE_NO, WO_MORE_YES, WO_MORE_NO_UNREAD /* done, and this line was not part of it */ };
 
-/* An open construct. `message` collects text (cap WO_LIMIT_MESSAGE_BYTES); the rest is the reader's own. */
+/* An open construct, as its reader sees it. */
 struct wo_open {
   const struct wo_format *format;
   const struct wo_pattern *pattern;
-  char source[64];      /* prefix source of the first line: lines of other writers are not fed */
-  char host[64];        /* host of the first line; first.prefix.host shows it while the reader is called */
-  struct wo_line first; /* other views are empty: number, offset, rank, host and time are kept */
-  char *message;
+  struct wo_scan *scan;
+  struct wo_event_store *store; /* where evidence goes */
+  const struct wo_line *line;   /* the one that the reader is called with; in `finish` that is `first` */
+  void *state;                  /* the reader's own struct, of format->state_bytes: zeroed before `begin`, aligned for any type */
+  char source[64];              /* prefix source of the first line: lines of other writers are not fed */
+  char host[64];                /* host of the first line; first.prefix.host shows it while the reader is called */
+  struct wo_line first;         /* other views are empty: number, offset, rank, host and time are kept */
+  char *message;                /* text collected with wo_open_append, WO_LIMIT_MESSAGE_BYTES at most */
   size_t message_len;
-  uint32_t lines;      /* fed so far */
-  uint32_t skipped;    /* lines of other writers since it was opened */
-  wo_event_id event;   /* the event being built, or WO_EVENT_NONE */
-  int64_t numbers[12]; /* reader's own */
-  char texts[4][256];  /* reader's own, NUL-terminated */
+  uint32_t lines;    /* fed so far */
+  uint32_t skipped;  /* lines of other writers since it was opened */
+  wo_event_id event; /* the event being built, or WO_EVENT_NONE */
 };
 
 /* A state that lives as long as the scan of one input, for readers that follow the whole of it (the sums of a monitoring trace,
@@ -77,14 +79,16 @@ struct wo_short_way {
 
 struct wo_format {
   const char *name;
+  size_t state_bytes;                   /* of the struct that the reader keeps in open->state; 0 for none */
+  const void *constants;                /* the reader's own; formats that share their functions differ in them */
   const struct wo_follower *follower;   /* NULL for readers that keep nothing between constructs */
   const struct wo_short_way *short_way; /* NULL for most */
   /* Called at the match (its place is in line->full). */
-  enum wo_more (*begin)(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match, struct wo_open *open);
+  enum wo_more (*begin)(struct wo_open *open, const struct wo_match *match);
   /* Called with each following line. May be NULL when begin never returns WO_MORE_YES. */
-  enum wo_more (*feed)(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
+  enum wo_more (*feed)(struct wo_open *open);
   /* Called once at the end. May be NULL. */
-  void (*finish)(struct wo_scan *scan, struct wo_open *open);
+  void (*finish)(struct wo_open *open);
 };
 
 /* The readers that a scan may use; followers turn to evidence in the order in which they first appear. */
@@ -102,6 +106,19 @@ const struct wo_format *wo_format_find(const struct wo_formats *formats, struct 
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length);
 
+/* As wo_scan_add_event, of the construct's pattern on its present line: at a place, or at the match. */
+struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, size_t start, size_t length);
+struct wo_event *wo_open_add_match(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match);
+
+/* As wo_open_add_match, of the pattern's kind, and fills the event from the match's groups. */
+struct wo_event *wo_open_add_filled(const struct wo_open *open, const struct wo_match *match);
+
+/* Adds the event that the construct is about to fill, at the match: open->event. NULL when limits are reached. */
+struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, const struct wo_match *match);
+
+/* The event being built, or NULL. */
+struct wo_event *wo_open_event(const struct wo_open *open);
+
 /* The store that events go to, and the patterns in use. */
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
@@ -112,8 +129,8 @@ void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number
 /* The number of the input that is being read. */
 uint32_t wo_scan_file(const struct wo_scan *scan);
 
-/* Whether more than one construct of the format is open: lines without a label may be of any of them. */
-bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format);
+/* Whether more than one construct of its format is open: lines without a label may be of any of them. */
+bool wo_open_is_one_of_several(const struct wo_open *open);
 
 /* Whether the key (under the path of its parents, which may be empty) was last printed with another value in this input, or
  * never; remembers the value. `offset` is the key's place in the input. False after WO_LIMIT_SETTING_CHANGES changes of one key;
@@ -130,8 +147,7 @@ struct wo_view wo_open_message(const struct wo_open *open);
 /* The n lines before the one being read, the nearest first, cleaned and without prefix; only lines of the same writer are
  * counted. Returns how many of them do not lie further back than WO_LIMIT_LOOKBACK_BYTES. `buf` receives the texts (cap bytes at
  * most of each, n * cap in all), which may also be parts of the input, valid during the call of the reader. */
-size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, size_t n, struct wo_view *ret_texts, char *buf,
-                            size_t cap);
+size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap);
 
 /* Whether another `bytes` may be looked at for the structure around a setting; counts them against WO_LIMIT_LOOKED_BACK_BYTES. */
 bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
@@ -140,7 +156,6 @@ bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
  * returns false. Of a line with a prefix only lines of the same writer are visited; without one all lines, as they stand in the
  * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when
  * wo_scan_may_look_back says so. The text is valid during the call only. */
-void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
-                              void *context);
+void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *context, struct wo_view text), void *context);
 
 #endif

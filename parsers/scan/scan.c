@@ -8,6 +8,7 @@
 #include "parsers/scan/scan.h"
 
 #include <assert.h>
+#include <stdalign.h>
 
 #include "parsers/scan/scan_internal.h"
 
@@ -239,24 +240,36 @@ static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **re
   return true;
 }
 
-/* The reader of each pattern, and how its lines are treated. Most patterns name the reader of the one before. False without
- * memory. */
+/* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by the
+ * same text. False without memory. */
 static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats) {
   const size_t total = wo_pattern_count(scan->set);
+  struct wo_view name = {0};
+  const struct wo_format *reader = NULL;
   scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
   scan->readers = calloc(total ? total : 1, sizeof *scan->readers);
   if (!scan->ways || !scan->readers) return false;
   for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
-    const struct wo_format *const last = i > 0 ? scan->readers[i - 1] : NULL;
     if (pattern->reader.len == 0) {
       if (pattern->kind == WO_KIND_MEMORY_USE) scan->ways[i] = WO_SCAN_WAY_FLOOD;
       continue;
     }
-    scan->readers[i] = last && wo_view_is(pattern->reader, last->name) ? last : wo_format_find(formats, pattern->reader);
-    if (scan->readers[i] && scan->readers[i]->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
+    if (pattern->reader.ptr != name.ptr || pattern->reader.len != name.len) reader = wo_format_find(formats, pattern->reader);
+    name = pattern->reader;
+    scan->readers[i] = reader;
+    if (reader && reader->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
   }
   return true;
+}
+
+/* Bytes of the largest state, rounded up so that states can lie one behind the other. */
+static size_t largest_state(const struct wo_formats *formats) {
+  size_t most = wo__format_aftermath.state_bytes;
+  for (size_t i = 0; i < formats->count; i++) {
+    if (formats->items[i]->state_bytes > most) most = formats->items[i]->state_bytes;
+  }
+  return (most + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
 }
 
 /* The followers of the formats, each once. */
@@ -279,7 +292,7 @@ void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower) {
     if (!followed->state) scan->store->is_out_of_memory = true;
     return followed->state;
   }
-  assert(!"a format that asks for a follower names it");
+  assert(false && "a format that asks for a follower names it");
   return NULL;
 }
 
@@ -310,12 +323,14 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->buf_cap = WO_LIMIT_LOOKBACK_BYTES + 2 * WO_LIMIT_LINE_BYTES + WO_LIMIT_READ_BYTES;
   scan->buf = malloc(scan->buf_cap);
   scan->clean = malloc(WO_LIMIT_LINE_BYTES);
+  scan->state_bytes = largest_state(formats);
+  scan->states = malloc(WO_LIMIT_OPEN_READERS * scan->state_bytes);
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = wo_pattern_count(set) / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
   find_followers(scan, formats);
-  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->owners && find_readers(scan, formats) &&
-                        collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
+  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->states && scan->owners &&
+                        find_readers(scan, formats) && collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
                         collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
                         collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
   if (!is_whole) {
@@ -364,6 +379,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->buf);
   free(scan->clean);
   free(scan->messages);
+  free(scan->states);
   free(scan->owners);
   free(scan->around);
   free(scan->head);

@@ -83,16 +83,15 @@ static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint6
 }
 
 /* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
-size_t wo_scan_lines_before(struct wo_scan *scan, const struct wo_line *line, size_t n, struct wo_view *ret_texts, char *buf,
-                            size_t cap) {
-  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
+  struct backwards walk = walk_back(open->scan, open->scan->line_start, open->line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   size_t found = 0;
   while (found < n && previous_line(&walk, &raw, &offset) && !walk.is_cut) {
     const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf + found * cap, cap);
     const struct wo_prefix prefix = wo_prefix_read(full);
-    if (!wo_view_equal(prefix.source, line->prefix.source)) continue;
+    if (!wo_view_equal(prefix.source, open->line->prefix.source)) continue;
     ret_texts[found++] = wo_view_skip(full, prefix.length);
   }
   return found;
@@ -266,17 +265,25 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   scan->clean = clean;
 }
 
-/* texts[0] is unused; numbers[0] counts progress lines seen. The newest progress is kept as an event of its own. */
-static enum wo_more feed_aftermath(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+/* Watches for progress behind a failure. */
+struct aftermath {
+  int found; /* lines of progress */
+  wo_event_id failure;
+};
+
+static enum wo_more feed_aftermath(struct wo_open *open) {
+  struct aftermath *const own = open->state;
+  struct wo_scan *const scan = open->scan;
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
-  if (open->numbers[0] < 3) {
-    struct candidate candidate = candidate_of(line);
-    open->numbers[0] += match_first(scan, scan->around, scan->around_count, &candidate, (wo_event_id)open->numbers[1]);
+  if (own->found < 3) {
+    struct candidate candidate = candidate_of(open->line);
+    own->found += match_first(scan, scan->around, scan->around_count, &candidate, own->failure);
   }
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_aftermath = {.name = "aftermath", .feed = feed_aftermath};
+const struct wo_format wo__format_aftermath = {
+    .name = "aftermath", .state_bytes = sizeof(struct aftermath), .feed = feed_aftermath};
 
 static bool is_memory(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
@@ -291,8 +298,8 @@ static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_eve
   find_progress_before(scan, line, failure);
   const struct wo_event *event = wo_event_get(scan->store, failure);
   if (!is_memory(event) || scan->is_at_end) return;
-  struct wo_open *open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
-  open->numbers[1] = failure;
+  const struct wo_open *const open = wo__scan_open(scan, &wo__format_aftermath, NULL, line);
+  ((struct aftermath *)open->state)->failure = failure;
 }
 
 /* Runs when the line is done: looking around adds events of its own, which must not come between a reader and the event that it
@@ -364,14 +371,14 @@ bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes) {
 }
 
 /* Cleaning and reading the prefix is only needed where the writer puts one before its lines. */
-void wo_scan_each_line_before(struct wo_scan *scan, const struct wo_line *line, bool (*visit)(void *context, struct wo_view text),
-                              void *context) {
-  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *context, struct wo_view text), void *context) {
+  const struct wo_line *const line = open->line;
+  struct backwards walk = walk_back(open->scan, open->scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   char buf[AROUND_BYTES];
   for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
-    if (!wo_scan_may_look_back(scan, raw.len + 1)) return;
+    if (!wo_scan_may_look_back(open->scan, raw.len + 1)) return;
     struct wo_view text = raw;
     if (line->prefix.length > 0) {
       const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf);

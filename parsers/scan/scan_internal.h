@@ -92,7 +92,9 @@ struct wo_scan {
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
-  char *messages; /* WO_LIMIT_MESSAGE_BYTES for each open reader */
+  char *messages;     /* WO_LIMIT_MESSAGE_BYTES for each open reader */
+  char *states;       /* state_bytes for each open reader */
+  size_t state_bytes; /* of the largest state, rounded up so that each is aligned */
   bool slot_used[WO_LIMIT_OPEN_READERS];
 
   wo_event_id pending[WO_SCAN_PENDING_MAX]; /* failures of this line whose surroundings are still to be looked at */
@@ -114,7 +116,7 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
 /* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
 
-/* Closes open constructs: all of them. */
+/* Closes all open constructs. */
 void wo__scan_close_all(struct wo_scan *scan);
 
 /* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is

@@ -102,6 +102,30 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   return event;
 }
 
+struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, size_t start, size_t length) {
+  return wo_scan_add_event(open->scan, open->line, open->pattern, kind, start, length);
+}
+
+struct wo_event *wo_open_add_match(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
+  return wo_open_add(open, kind, wo_match_start(match), wo_match_text(match).len);
+}
+
+struct wo_event *wo_open_add_filled(const struct wo_open *open, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add_match(open, open->pattern->kind, match);
+  if (event) wo_match_fill(match, open->pattern, open->store, event);
+  return event;
+}
+
+struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add_match(open, kind, match);
+  open->event = event ? event->id : WO_EVENT_NONE;
+  return event;
+}
+
+struct wo_event *wo_open_event(const struct wo_open *open) {
+  return wo_event_get(open->store, open->event);
+}
+
 void wo_open_append(struct wo_open *open, struct wo_view text) {
   if (text.len == 0) return;
   if (open->message_len > 0 && open->message_len < WO_LIMIT_MESSAGE_BYTES) open->message[open->message_len++] = ' ';
@@ -120,7 +144,8 @@ struct wo_view wo_open_message(const struct wo_open *open) {
 static void finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];
   open->first.prefix.host = wo_view_of(open->host);
-  if (open->format->finish) open->format->finish(scan, open);
+  open->line = &open->first;
+  if (open->format->finish) open->format->finish(open);
   scan->slot_used[(size_t)(open->message - scan->messages) / WO_LIMIT_MESSAGE_BYTES] = false;
   scan->open_count--;
   memmove(open, open + 1, (scan->open_count - at) * sizeof *open);
@@ -133,42 +158,42 @@ void wo__scan_close_all(struct wo_scan *scan) {
   wo__scan_contexts(scan, &end);
 }
 
-/* Room for a message. There are as many slots as constructs that may be open, and the caller has made sure that one is free. */
-static char *take_slot(struct wo_scan *scan) {
-  for (size_t i = 0; i < WO_LIMIT_OPEN_READERS; i++) {
-    if (scan->slot_used[i]) continue;
-    scan->slot_used[i] = true;
-    return scan->messages + i * WO_LIMIT_MESSAGE_BYTES;
-  }
-  return NULL;
+/* Room for a message and a state. There are as many slots as constructs that may be open, and the caller has made sure that one
+ * is free. */
+static void take_slot(struct wo_scan *scan, struct wo_open *open) {
+  size_t slot = 0;
+  while (scan->slot_used[slot]) slot++;
+  assert(slot < WO_LIMIT_OPEN_READERS);
+  scan->slot_used[slot] = true;
+  open->message = scan->messages + slot * WO_LIMIT_MESSAGE_BYTES;
+  open->state = scan->states + slot * scan->state_bytes;
+  memset(open->state, 0, open->format->state_bytes);
 }
 
 uint32_t wo_scan_file(const struct wo_scan *scan) {
   return scan->options.file;
 }
 
-bool wo_scan_has_several_open(const struct wo_scan *scan, const struct wo_format *format) {
+bool wo_open_is_one_of_several(const struct wo_open *open) {
   size_t count = 0;
-  for (size_t i = 0; i < scan->open_count; i++) count += scan->open[i].format == format;
+  for (size_t i = 0; i < open->scan->open_count; i++) count += open->scan->open[i].format == open->format;
   return count > 1;
-}
-
-/* The part of text that fits, with a NUL behind it; buf is all zero. */
-static void keep_text(char *buf, size_t cap, struct wo_view text) {
-  const size_t len = text.len < cap - 1 ? text.len : cap - 1;
-  if (len > 0) memcpy(buf, text.ptr, len);
 }
 
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line) {
   if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
   struct wo_open *open = &scan->open[scan->open_count];
-  *open = (struct wo_open){.format = format, .pattern = pattern, .event = WO_EVENT_NONE};
-  open->message = take_slot(scan);
-  assert(open->message);
-  keep_text(open->source, sizeof open->source, line->prefix.source);
-  keep_text(open->host, sizeof open->host, line->prefix.host);
-  open->first = *line;
+  *open = (struct wo_open){.format = format,
+                           .pattern = pattern,
+                           .scan = scan,
+                           .store = scan->store,
+                           .line = line,
+                           .first = *line,
+                           .event = WO_EVENT_NONE};
+  take_slot(scan, open);
+  wo_view_copy(line->prefix.source, open->source, sizeof open->source);
+  wo_view_copy(line->prefix.host, open->host, sizeof open->host);
   open->first.raw = open->first.text = open->first.full = (struct wo_view){0};
   open->first.prefix.source = (struct wo_view){0};
   open->first.prefix.host = (struct wo_view){0};
@@ -190,7 +215,8 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
     if (is_same_writer(open, line)) {
       open->lines++;
       open->first.prefix.host = wo_view_of(open->host);
-      const enum wo_more more = open->format->feed(scan, line, open);
+      open->line = line;
+      const enum wo_more more = open->format->feed(open);
       if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
       is_over = more != WO_MORE_YES;
     } else {
@@ -218,7 +244,7 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
                          const struct wo_format *format, const struct wo_match *match) {
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = stamp_of(scan, line, pattern->kind);
-  const enum wo_more more = format->begin(scan, line, match, open);
+  const enum wo_more more = format->begin(open, match);
   assert(more != WO_MORE_YES || format->feed);
   if (more == WO_MORE_YES && format->feed) return;
   finish(scan, scan->open_count - 1);

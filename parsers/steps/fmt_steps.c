@@ -273,40 +273,39 @@ static const struct wo_follower follower = {.state_bytes = sizeof(struct steps),
 static const struct wo_short_way short_way = {.take = take, .take_like = take_like, .match_again = match_again};
 
 /* Lines that another pattern matches too come this way. */
-static enum wo_more begin_steps(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
+static enum wo_more begin_steps(struct wo_open *open, const struct wo_match *match) {
   (void)match;
-  take(scan, open->pattern, line->raw, line->number, line->offset);
+  take(open->scan, open->pattern, open->line->raw, open->line->number, open->line->offset);
   return WO_MORE_NO;
 }
 
 const struct wo_format wo__format_steps = {.name = "steps", .follower = &follower, .short_way = &short_way, .begin = begin_steps};
 
-/* Slots of struct wo_open that the reader of tables uses. */
-enum number { STRANGE };
+struct table {
+  int strange; /* lines behind the names */
+};
 
 /* Lines between the names and the first row: a bar that has no figures yet. */
 #define STRANGE_MAX 4
 
-static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
-  (void)scan;
+static enum wo_more begin_table(struct wo_open *open, const struct wo_match *match) {
   (void)match;
   (void)open;
-  return wo_view_starts(wo_view_trim_start(line->text), "Epoch") ? WO_MORE_YES : WO_MORE_NO;
+  return wo_view_starts(wo_view_trim_start(open->line->text), "Epoch") ? WO_MORE_YES : WO_MORE_NO;
 }
 
-static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_table(struct wo_open *open) {
+  struct table *const own = open->state;
   struct wo_steps_reading reading;
-  if (wo_steps_read_yolo(line->text, &reading)) {
-    const struct wo_steps_place place = {.line = line->number, .byte = line->offset, .text = line->raw};
-    struct steps *const steps = wo_scan_follow(scan, &follower);
-    if (steps && !add(steps, open->pattern, NULL, &reading, &place)) wo_scan_store(scan)->is_out_of_memory = true;
+  if (wo_steps_read_yolo(open->line->text, &reading)) {
+    const struct wo_steps_place place = {.line = open->line->number, .byte = open->line->offset, .text = open->line->raw};
+    struct steps *const steps = wo_scan_follow(open->scan, &follower);
+    if (steps && !add(steps, open->pattern, NULL, &reading, &place)) open->store->is_out_of_memory = true;
     if (steps) steps->first_new = steps->row_count;
     return WO_MORE_NO;
   }
-  return ++open->numbers[STRANGE] > STRANGE_MAX ? WO_MORE_NO : WO_MORE_YES;
+  return ++own->strange > STRANGE_MAX ? WO_MORE_NO : WO_MORE_YES;
 }
 
 const struct wo_format wo__format_steps_table = {
-    .name = "steps_table", .follower = &follower, .begin = begin_table, .feed = feed_table};
+    .name = "steps_table", .state_bytes = sizeof(struct table), .follower = &follower, .begin = begin_table, .feed = feed_table};

@@ -2,17 +2,14 @@
  *
  * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line
  * where it starts. Running the examples through a diagnosis is not done here but by `whyoom rules test`. */
-#include "rules/check/rule_check.h"
+#include "rules/check/rule_check_internal.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "parsers/base/limits.h"
 #include "parsers/base/clean.h"
 #include "parsers/formats/formats.h"
 #include "rules/load/model_shape.h"
-#include "rules/language/nearest.h"
 
 /* The families of causes; part of the JSON report, and so a promise to the programs that read it.
  * Checklist: the same names stand in docs/schema/report-1.schema.json. */
@@ -29,30 +26,9 @@ const char *wo_rule_family(size_t at) {
  * too seldom. */
 enum { EXAMPLES_GIVE_MIN = 1, EXAMPLES_NOT_MIN = 2, CLEAN_BYTES = 16 * 1024 };
 
-/* Formats a complaint and hands it on at once; nothing is collected here. The place is the line
- * where the rule starts: the pack no longer knows where its single members stood. */
-void wo__check_complain(struct wo_check *check, struct wo_rule_place place, enum wo_status code, const char *format, ...) {
-  assert(code != WO_OK);
-  struct wo_err err;
-  char message[sizeof err.message];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  wo_err_set(&err, code, "%s", message);
-  char file[sizeof err.file];
-  snprintf(file, sizeof file, "%.*s", (int)place.file.len, place.file.ptr == NULL ? "" : place.file.ptr);
-  wo_err_place(&err, file, place.line, 0, 0);
-  check->complaints++;
-  check->fn(check->context, &err);
-}
-
-/* Complains about a text that must be there; blanks alone do not count as one. `sort` and `id` name
- * the rule. */
-static void check_text(struct wo_check *check, struct wo_rule_place place, const char *sort, struct wo_view id, const char *key,
-                       struct wo_view text) {
-  if (wo_view_trim(text).len > 0) return;
-  wo__check_complain(check, place, WO_E_SYNTAX, "%s %.*s: '%s' is missing or empty", sort, WO_SHOWN(id), key);
+/* Complains about a text that must be there; blanks alone do not count as one. */
+static void check_text(const struct wo_lint_rule *rule, const char *key, struct wo_view text) {
+  if (wo_view_trim(text).len == 0) wo__lint_complain(rule, WO_E_SYNTAX, "'%s' is missing or empty", key);
 }
 
 /* Kebab-case for the ids that users type: lower-case words joined by '-', as in "oversized-batch".
@@ -67,9 +43,8 @@ static bool is_kebab(struct wo_view id) {
   return id.len > 0;
 }
 
-/* Complains about an id that is not kebab-case. */
-static void check_id(struct wo_check *check, struct wo_rule_place place, const char *sort, struct wo_view id) {
-  if (!is_kebab(id)) wo__check_complain(check, place, WO_E_SYNTAX, "%s %.*s: the id is not kebab-case", sort, WO_SHOWN(id));
+static void check_id(const struct wo_lint_rule *rule) {
+  if (!is_kebab(rule->id)) wo__lint_complain(rule, WO_E_SYNTAX, "the id is not kebab-case");
 }
 
 /* ---- patterns --------------------------------------------------------------------------------------------------------- */
@@ -98,26 +73,25 @@ static bool note_match(void *context, const struct wo_pattern *pattern, const st
 /* Whether the pattern applies to a raw line, as the scanner would decide: literals in the raw line,
  * the expression in the cleaned one. The prefix of launchers is not taken off here, so samples are
  * written with the text of the program alone, or the expression must allow for it. */
-static bool applies(const struct wo_check *check, size_t index, struct wo_view line) {
-  if (!has_literal(&check->pack->patterns[index], line)) return false;
+static bool applies(const struct wo_lint *lint, size_t index, struct wo_view line) {
+  if (!has_literal(&lint->pack->patterns[index], line)) return false;
   char buf[CLEAN_BYTES];
   bool is_match = false;
-  wo_pattern_match(check->set, index, wo_clean_line(line, buf, sizeof buf), note_match, &is_match);
+  wo_pattern_match(lint->set, index, wo_clean_line(line, buf, sizeof buf), note_match, &is_match);
   return is_match;
 }
 
 /* Says why a sample fails, because a missing literal and a wrong expression are mended differently. */
-static void check_samples(struct wo_check *check, const struct wo_pattern *pattern, const struct wo_pattern_samples *samples) {
-  assert(samples->pattern < check->pack->pattern_count);
+static void check_samples(const struct wo_lint_rule *rule, const struct wo_pattern *pattern,
+                          const struct wo_pattern_samples *samples) {
   for (size_t i = 0; i < samples->match_count; i++) {
-    if (applies(check, samples->pattern, samples->match[i])) continue;
+    if (applies(rule->lint, samples->pattern, samples->match[i])) continue;
     const char *const why = has_literal(pattern, samples->match[i]) ? "is not matched" : "holds none of the literals";
-    wo__check_complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: sample %zu %s", WO_SHOWN(pattern->id), i + 1, why);
+    wo__lint_complain(rule, WO_E_SYNTAX, "sample %zu %s", i + 1, why);
   }
   for (size_t i = 0; i < samples->no_match_count; i++) {
-    if (!applies(check, samples->pattern, samples->no_match[i])) continue;
-    wo__check_complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: line %zu of 'not' is matched", WO_SHOWN(pattern->id),
-                       i + 1);
+    if (applies(rule->lint, samples->pattern, samples->no_match[i]))
+      wo__lint_complain(rule, WO_E_SYNTAX, "line %zu of 'not' is matched", i + 1);
   }
 }
 
@@ -128,15 +102,15 @@ static bool counts_once(const struct wo_pattern *pattern) {
 }
 
 /* Samples that an earlier pattern of the same kind matches too: the line would give two events of one failure. */
-static void check_twins(struct wo_check *check, const struct wo_pattern *pattern, const struct wo_pattern_samples *samples) {
+static void check_twins(const struct wo_lint_rule *rule, const struct wo_pattern *pattern,
+                        const struct wo_pattern_samples *samples) {
   if (!counts_once(pattern)) return;
   for (size_t k = 0; k < samples->pattern; k++) {
-    const struct wo_pattern *const earlier = &check->pack->patterns[k];
+    const struct wo_pattern *const earlier = &rule->lint->pack->patterns[k];
     if (earlier->kind != pattern->kind || !counts_once(earlier) || earlier->reader.len > 0) continue;
     for (size_t i = 0; i < samples->match_count; i++) {
-      if (!applies(check, k, samples->match[i])) continue;
-      wo__check_complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: sample %zu is also matched by %.*s, of the same kind",
-                         WO_SHOWN(pattern->id), i + 1, WO_SHOWN(earlier->id));
+      if (!applies(rule->lint, k, samples->match[i])) continue;
+      wo__lint_complain(rule, WO_E_SYNTAX, "sample %zu is also matched by %.*s, of the same kind", i + 1, WO_SHOWN(earlier->id));
     }
   }
 }
@@ -144,26 +118,22 @@ static void check_twins(struct wo_check *check, const struct wo_pattern *pattern
 /* A pattern whose expressions are wrong is not tried on its samples: one mistake, one complaint. An
  * unknown reader is worse than a wrong expression, as nothing would ever say that it is missing:
  * the scanner passes over names it cannot find. */
-static void check_pattern(struct wo_check *check, const struct wo_pattern_samples *samples) {
-  const struct wo_pattern *const pattern = &check->pack->patterns[samples->pattern];
-  check_id(check, samples->place, "pattern", pattern->id);
+static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples *samples) {
+  const struct wo_pattern *const pattern = &lint->pack->patterns[samples->pattern];
+  const struct wo_lint_rule rule = {lint, samples->place, WO_SORT_PATTERN, pattern->id};
+  check_id(&rule);
   struct wo_err err;
   if (wo_pattern_check(pattern, &err) != WO_OK) {
-    wo__check_complain(check, samples->place, err.code, "pattern %.*s: %s (at %llu)", WO_SHOWN(pattern->id), err.message,
-                       (unsigned long long)err.offset);
+    wo__lint_complain(&rule, err.code, "%s (at %llu)", err.message, (unsigned long long)err.offset);
     return;
   }
-  if (pattern->reader.len > 0 && wo_format_find(&wo_formats, pattern->reader) == NULL) {
-    wo__check_complain(check, samples->place, WO_E_UNKNOWN, "pattern %.*s: unknown reader '%.*s'", WO_SHOWN(pattern->id),
-                       WO_SHOWN(pattern->reader));
-  }
-  if (pattern->regex.len == 0 && pattern->reader.len == 0 && pattern->literal_count == 0) {
-    wo__check_complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: matches every line", WO_SHOWN(pattern->id));
-  }
-  if (samples->match_count == 0)
-    wo__check_complain(check, samples->place, WO_E_SYNTAX, "pattern %.*s: no samples", WO_SHOWN(pattern->id));
-  check_samples(check, pattern, samples);
-  check_twins(check, pattern, samples);
+  if (pattern->reader.len > 0 && wo_format_find(&wo_formats, pattern->reader) == NULL)
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown reader '%.*s'", WO_SHOWN(pattern->reader));
+  if (pattern->regex.len == 0 && pattern->reader.len == 0 && pattern->literal_count == 0)
+    wo__lint_complain(&rule, WO_E_SYNTAX, "matches every line");
+  if (samples->match_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "no samples");
+  check_samples(&rule, pattern, samples);
+  check_twins(&rule, pattern, samples);
 }
 
 /* ---- causes ----------------------------------------------------------------------------------------------------------- */
@@ -176,98 +146,52 @@ static bool is_family(struct wo_view family) {
   return false;
 }
 
-/* " (did you mean ...?)" for the id of a cause / of a fix that does not exist. */
-static const char *hint_cause(const struct wo_pack *pack, struct wo_view id, char *buf, size_t cap) {
-  struct wo_nearest nearest = {.want = id};
-  for (size_t i = 0; i < pack->cause_count; i++) wo_nearest_offer(&nearest, pack->causes[i].id);
-  return wo_nearest_hint(wo_nearest_best(&nearest), buf, cap);
-}
-
-static const char *hint_fix(const struct wo_pack *pack, struct wo_view id, char *buf, size_t cap) {
-  struct wo_nearest nearest = {.want = id};
-  for (size_t i = 0; i < pack->fix_count; i++) wo_nearest_offer(&nearest, pack->fixes[i].id);
-  return wo_nearest_hint(wo_nearest_best(&nearest), buf, cap);
-}
-
-/* Causes that a question separates from. */
-static void check_questions(struct wo_check *check, const struct wo_cause *cause) {
-  for (size_t i = 0; i < cause->would_tell_count; i++) {
-    const struct wo_view id = cause->would_tell[i].between;
-    char hint[WO_NEAREST_BYTES];
-    if (id.len == 0) continue;
-    if (wo_pack_cause(check->pack, id) == NULL) {
-      wo__check_complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: 'between' names unknown cause '%.*s'%s",
-                         WO_SHOWN(cause->id), WO_SHOWN(id), hint_cause(check->pack, id, hint, sizeof hint));
-    } else if (wo_view_equal(id, cause->id)) {
-      wo__check_complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: 'between' names the cause itself", WO_SHOWN(id));
-    }
-  }
-}
-
 /* Ids of other rules that a cause names. Only here, not at loading: a folder given with --rules may
  * well name what another file of it brings, and a dangling name does no harm at run time. */
-static void check_cause_links(struct wo_check *check, const struct wo_cause *cause) {
+static void check_cause_links(const struct wo_lint_rule *rule, const struct wo_cause *cause) {
   for (size_t i = 0; i < cause->exclude_count; i++) {
-    const struct wo_view id = cause->excludes[i];
-    char hint[WO_NEAREST_BYTES];
-    if (wo_pack_cause(check->pack, id) == NULL) {
-      wo__check_complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: excludes unknown cause '%.*s'%s", WO_SHOWN(cause->id),
-                         WO_SHOWN(id), hint_cause(check->pack, id, hint, sizeof hint));
-    }
-    if (wo_view_equal(id, cause->id))
-      wo__check_complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: excludes itself", WO_SHOWN(id));
+    wo__lint_link(rule, WO_SORT_CAUSE, cause->excludes[i], "excludes unknown cause");
+    if (wo_view_equal(cause->excludes[i], cause->id)) wo__lint_complain(rule, WO_E_SYNTAX, "excludes itself");
   }
-  for (size_t i = 0; i < cause->fix_count; i++) {
-    if (wo_pack_fix(check->pack, cause->fixes[i]) != NULL) continue;
-    char hint[WO_NEAREST_BYTES];
-    wo__check_complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: unknown fix '%.*s'%s", WO_SHOWN(cause->id),
-                       WO_SHOWN(cause->fixes[i]), hint_fix(check->pack, cause->fixes[i], hint, sizeof hint));
+  for (size_t i = 0; i < cause->fix_count; i++) wo__lint_link(rule, WO_SORT_FIX, cause->fixes[i], "unknown fix");
+  for (size_t i = 0; i < cause->would_tell_count; i++) {
+    const struct wo_view id = cause->would_tell[i].between;
+    if (id.len == 0) continue;
+    wo__lint_link(rule, WO_SORT_CAUSE, id, "'between' names unknown cause");
+    if (wo_view_equal(id, cause->id)) wo__lint_complain(rule, WO_E_SYNTAX, "'between' names the cause itself");
   }
-  check_questions(check, cause);
 }
 
 /* Examples must be there, in both directions, and the ones that do not give the cause must say why.
  * The why is for the reader of the rule: it names the neighbour that the log shows instead. */
-static void check_cause_examples(struct wo_check *check, const struct wo_cause *cause) {
+static void check_cause_examples(const struct wo_lint_rule *rule, const struct wo_cause *cause) {
   size_t gives = 0;
   for (size_t i = 0; i < cause->example_count; i++) {
     const struct wo_example *const example = &cause->examples[i];
     gives += example->gives;
-    if (wo_view_trim(example->log).len == 0) {
-      wo__check_complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: example %zu has an empty log", WO_SHOWN(cause->id),
-                         i + 1);
-    }
-    if (!example->gives && example->why.len == 0) {
-      wo__check_complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: example %zu does not say why not", WO_SHOWN(cause->id),
-                         i + 1);
-    }
+    if (wo_view_trim(example->log).len == 0) wo__lint_complain(rule, WO_E_SYNTAX, "example %zu has an empty log", i + 1);
+    if (!example->gives && example->why.len == 0) wo__lint_complain(rule, WO_E_SYNTAX, "example %zu does not say why not", i + 1);
   }
   assert(gives <= cause->example_count);
   const size_t others = cause->example_count - gives;
   if (gives < EXAMPLES_GIVE_MIN || others < EXAMPLES_NOT_MIN) {
-    wo__check_complain(check, cause->place, WO_E_SYNTAX,
-                       "cause %.*s: %zu examples that give it and %zu that do not (at least %d and %d)", WO_SHOWN(cause->id),
-                       gives, others, EXAMPLES_GIVE_MIN, EXAMPLES_NOT_MIN);
+    wo__lint_complain(rule, WO_E_SYNTAX, "%zu examples that give it and %zu that do not (at least %d and %d)", gives, others,
+                      EXAMPLES_GIVE_MIN, EXAMPLES_NOT_MIN);
   }
 }
 
-/* Everything about one cause. `would_tell` is asked for because a cause that nothing could confirm
- * or refute is an opinion. */
-static void check_cause(struct wo_check *check, const struct wo_cause *cause) {
-  check_id(check, cause->place, "cause", cause->id);
-  check_text(check, cause->place, "cause", cause->id, "title", wo_template_source(cause->title));
-  check_text(check, cause->place, "cause", cause->id, "summary", wo_template_source(cause->summary));
-  check_text(check, cause->place, "cause", cause->id, "means", cause->means);
-  if (!is_family(cause->family)) {
-    wo__check_complain(check, cause->place, WO_E_UNKNOWN, "cause %.*s: unknown family '%.*s'", WO_SHOWN(cause->id),
-                       WO_SHOWN(cause->family));
-  }
-  if (cause->would_tell_count == 0) {
-    wo__check_complain(check, cause->place, WO_E_SYNTAX, "cause %.*s: 'would_tell' is missing or empty", WO_SHOWN(cause->id));
-  }
-  check_cause_links(check, cause);
-  wo__check_cause_logic(check, cause);
-  check_cause_examples(check, cause);
+/* `would_tell` is asked for because a cause that nothing could confirm or refute is an opinion. */
+static void check_cause(struct wo_lint *lint, const struct wo_cause *cause) {
+  const struct wo_lint_rule rule = {lint, cause->place, WO_SORT_CAUSE, cause->id};
+  check_id(&rule);
+  check_text(&rule, "title", wo_template_source(cause->title));
+  check_text(&rule, "summary", wo_template_source(cause->summary));
+  check_text(&rule, "means", cause->means);
+  if (!is_family(cause->family)) wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown family '%.*s'", WO_SHOWN(cause->family));
+  if (cause->would_tell_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "'would_tell' is missing or empty");
+  check_cause_links(&rule, cause);
+  wo__lint_cause_logic(&rule, cause);
+  check_cause_examples(&rule, cause);
 }
 
 /* ---- fixes and knobs -------------------------------------------------------------------------------------------------- */
@@ -312,83 +236,72 @@ static struct wo_view cut_item(struct wo_view *rest) {
 }
 
 /* A slip here would only show when somebody verifies that very fix. */
-static void check_replay(struct wo_check *check, const struct wo_fix *fix) {
+static void check_replay(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
   struct wo_view rest = wo_template_source(fix->replays_as);
   while (rest.len > 0) {
     const struct wo_view item = cut_item(&rest);
     if (item.len == 0 || is_replay_item(item)) continue;
-    wo__check_complain(check, fix->place, WO_E_UNKNOWN,
-                       "fix %.*s: replays_as: '%.*s' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, transform=NAME)",
-                       WO_SHOWN(fix->id), WO_SHOWN(item));
+    wo__lint_complain(rule, WO_E_UNKNOWN,
+                      "replays_as: '%.*s' is no option of `whyoom replay` (scale=..., set=KEY:VALUE, transform=NAME)",
+                      WO_SHOWN(item));
   }
 }
 
-/* Everything about one fix. Without its cost a user cannot weigh it. */
-static void check_fix(struct wo_check *check, const struct wo_fix *fix) {
-  check_id(check, fix->place, "fix", fix->id);
-  check_text(check, fix->place, "fix", fix->id, "title", wo_template_source(fix->title));
-  check_text(check, fix->place, "fix", fix->id, "cost.speed", wo_template_source(fix->cost_speed));
-  check_text(check, fix->place, "fix", fix->id, "cost.accuracy", wo_template_source(fix->cost_accuracy));
-  check_text(check, fix->place, "fix", fix->id, "cost.effort", wo_template_source(fix->cost_effort));
-  for (size_t i = 0; i < fix->change_count; i++) {
-    if (wo_pack_knob(check->pack, fix->changes[i].knob) != NULL) continue;
-    wo__check_complain(check, fix->place, WO_E_UNKNOWN, "fix %.*s: unknown knob '%.*s'", WO_SHOWN(fix->id),
-                       WO_SHOWN(fix->changes[i].knob));
-  }
-  if (fix->already != NULL && fix->already_say == NULL) {
-    wo__check_complain(check, fix->place, WO_E_SYNTAX, "fix %.*s: 'already' without 'already_say'", WO_SHOWN(fix->id));
-  }
-  if (!is_proposed(check->pack, fix->id))
-    wo__check_complain(check, fix->place, WO_E_SYNTAX, "fix %.*s: no cause proposes it", WO_SHOWN(fix->id));
-  check_replay(check, fix);
-  wo__check_fix_logic(check, fix);
-}
-
-/* What a knob means is shown by `explain`; its spellings were checked at loading. */
-static void check_knob(struct wo_check *check, const struct wo_knob *knob) {
-  check_text(check, knob->place, "knob", knob->id, "means", knob->means);
-}
-
-/* Without its meaning a name is only another spelling. */
-static void check_define(struct wo_check *check, const struct wo_define *define) {
-  check_text(check, define->place, "define", define->id, "means", define->means);
+/* Without its cost a user cannot weigh a fix. */
+static void check_fix(struct wo_lint *lint, const struct wo_fix *fix) {
+  const struct wo_lint_rule rule = {lint, fix->place, WO_SORT_FIX, fix->id};
+  check_id(&rule);
+  check_text(&rule, "title", wo_template_source(fix->title));
+  check_text(&rule, "cost.speed", wo_template_source(fix->cost_speed));
+  check_text(&rule, "cost.accuracy", wo_template_source(fix->cost_accuracy));
+  check_text(&rule, "cost.effort", wo_template_source(fix->cost_effort));
+  for (size_t i = 0; i < fix->change_count; i++) wo__lint_link(&rule, WO_SORT_KNOB, fix->changes[i].knob, "unknown knob");
+  if (fix->already != NULL && fix->already_say == NULL) wo__lint_complain(&rule, WO_E_SYNTAX, "'already' without 'already_say'");
+  if (!is_proposed(lint->pack, fix->id)) wo__lint_complain(&rule, WO_E_SYNTAX, "no cause proposes it");
+  check_replay(&rule, fix);
+  wo__lint_fix_logic(&rule, fix);
 }
 
 /* The count that the shape gives must be the published one: a digit that was mistyped in either would else be believed. */
-static void check_model(struct wo_check *check, const struct wo_model_shape *shape) {
+static void check_model(struct wo_lint *lint, const struct wo_model_shape *shape) {
+  const struct wo_lint_rule rule = {lint, shape->place, WO_SORT_MODEL, shape->id};
   const double computed = wo_model_shape_parameters(shape);
-  check_text(check, shape->place, "model", shape->id, "source", shape->source);
-  if (shape->name_count == 0) {
-    wo__check_complain(check, shape->place, WO_E_SYNTAX, "model %.*s: 'names' is missing or empty", WO_SHOWN(shape->id));
-  }
+  check_text(&rule, "source", shape->source);
+  if (shape->name_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "'names' is missing or empty");
   if (computed == 0) {
-    wo__check_complain(check, shape->place, WO_E_UNKNOWN, "model %.*s: unknown architecture '%.*s'", WO_SHOWN(shape->id),
-                       WO_SHOWN(shape->architecture));
+    wo__lint_complain(&rule, WO_E_UNKNOWN, "unknown architecture '%.*s'", WO_SHOWN(shape->architecture));
   } else if (computed != shape->parameters) {
-    wo__check_complain(check, shape->place, WO_E_RANGE, "model %.*s: the shape has %.0f parameters, not %.0f",
-                       WO_SHOWN(shape->id), computed, shape->parameters);
+    wo__lint_complain(&rule, WO_E_RANGE, "the shape has %.0f parameters, not %.0f", computed, shape->parameters);
   }
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
-/* Duplicate ids, phases and terms. The latter two do not keep their place, as no message of a
- * diagnosis ever needs it; complaints name them by id. */
-static void check_others(struct wo_check *check) {
-  const struct wo_pack *const pack = check->pack;
-  const struct wo_rule_place nowhere = {0};
+/* Knobs and definitions must say what they mean: without it a name is only another spelling. Their expressions and spellings were
+ * checked at loading. Phases and terms do not keep their place, as no message of a diagnosis ever needs it. */
+static void check_others(struct wo_lint *lint) {
+  const struct wo_pack *const pack = lint->pack;
+  for (size_t i = 0; i < pack->knob_count; i++) {
+    check_text(&(struct wo_lint_rule){lint, pack->knobs[i].place, WO_SORT_KNOB, pack->knobs[i].id}, "means",
+               pack->knobs[i].means);
+  }
+  for (size_t i = 0; i < pack->model_count; i++) check_model(lint, &pack->models[i]);
+  for (size_t i = 0; i < pack->define_count; i++) {
+    check_text(&(struct wo_lint_rule){lint, pack->defines[i].place, WO_SORT_DEFINE, pack->defines[i].id}, "means",
+               pack->defines[i].means);
+  }
   for (size_t i = 0; i < pack->duplicate_count; i++) {
-    const struct wo_duplicate *const duplicate = &pack->duplicates[i];
-    wo__check_complain(check, duplicate->place, WO_E_SYNTAX, "the id '%.*s' is taken", WO_SHOWN(duplicate->id));
+    const struct wo_lint_rule nothing = {.lint = lint, .place = pack->duplicates[i].place};
+    wo__lint_complain(&nothing, WO_E_SYNTAX, "the id '%.*s' is taken", WO_SHOWN(pack->duplicates[i].id));
   }
   for (size_t i = 0; i < pack->phase_count; i++) {
-    if (pack->phases[i].any_of_count > 0) continue;
-    wo__check_complain(check, nowhere, WO_E_SYNTAX, "phase %.*s: 'any_of' is missing or empty", WO_SHOWN(pack->phases[i].phase));
+    const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_PHASE, .id = pack->phases[i].phase};
+    if (pack->phases[i].any_of_count == 0) wo__lint_complain(&rule, WO_E_SYNTAX, "'any_of' is missing or empty");
   }
   for (size_t i = 0; i < pack->term_count; i++) {
-    const struct wo_term *const term = &pack->terms[i];
-    check_text(check, nowhere, "term", term->id, "title", term->title);
-    check_text(check, nowhere, "term", term->id, "text", term->text);
+    const struct wo_lint_rule rule = {.lint = lint, .sort = WO_SORT_TERM, .id = pack->terms[i].id};
+    check_text(&rule, "title", pack->terms[i].title);
+    check_text(&rule, "text", pack->terms[i].text);
   }
 }
 
@@ -396,18 +309,15 @@ static void check_others(struct wo_check *check) {
  * complaints. Checking goes on after each of them, so that one run shows all. */
 size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context) {
   assert(pack != NULL && fn != NULL);
-  struct wo_check check = {.pack = pack, .fn = fn, .context = context};
-  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &check.set) == WO_OK) {
-    for (size_t i = 0; i < pack->sample_count; i++) check_pattern(&check, &pack->samples[i]);
+  struct wo_lint lint = {.pack = pack, .fn = fn, .context = context};
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &lint.set) == WO_OK) {
+    for (size_t i = 0; i < pack->sample_count; i++) check_pattern(&lint, &pack->samples[i]);
   } else {
-    wo__check_complain(&check, (struct wo_rule_place){0}, WO_E_NOMEM, "patterns: %s", wo_status_text(WO_E_NOMEM));
+    wo__lint_complain(&(struct wo_lint_rule){.lint = &lint}, WO_E_NOMEM, "patterns: %s", wo_status_text(WO_E_NOMEM));
   }
-  for (size_t i = 0; i < pack->cause_count; i++) check_cause(&check, &pack->causes[i]);
-  for (size_t i = 0; i < pack->fix_count; i++) check_fix(&check, &pack->fixes[i]);
-  for (size_t i = 0; i < pack->knob_count; i++) check_knob(&check, &pack->knobs[i]);
-  for (size_t i = 0; i < pack->model_count; i++) check_model(&check, &pack->models[i]);
-  for (size_t i = 0; i < pack->define_count; i++) check_define(&check, &pack->defines[i]);
-  check_others(&check);
-  wo_pattern_set_free(check.set);
-  return check.complaints;
+  for (size_t i = 0; i < pack->cause_count; i++) check_cause(&lint, &pack->causes[i]);
+  for (size_t i = 0; i < pack->fix_count; i++) check_fix(&lint, &pack->fixes[i]);
+  check_others(&lint);
+  wo_pattern_set_free(lint.set);
+  return lint.complaints;
 }

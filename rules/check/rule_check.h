@@ -1,29 +1,22 @@
-/* What the files of the lint share. Private to rules/. */
+/* The lint: `whyoom rules check`. */
 #ifndef WO_RULE_CHECK_H
 #define WO_RULE_CHECK_H
 
 #include "rules/load/rule.h"
 
-/* One run of the lint. The set is made once, because making it compiles the prefilter over all literals; NULL when memory was
- * out, and then no pattern is checked. */
-struct wo_check {
-  const struct wo_pack *pack;
-  wo_complaint_fn fn;
-  void *context;
-  size_t complaints;
-  struct wo_pattern_set *set; /* over all patterns of the pack */
-};
+/* The names of families, in the order of docs/rules.md; NULL behind the last one. */
+const char *wo_rule_family(size_t at);
 
-/* Hands on a complaint about a rule, at the place where the rule starts. */
-void wo__check_complain(struct wo_check *check, struct wo_rule_place place, enum wo_status code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Called with each complaint. */
+typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
 
-/* Looks for conditions that can never hold, or never not, and for kinds that no pattern yields (rule_check_logic.c). */
-void wo__check_cause_logic(struct wo_check *check, const struct wo_cause *cause);
-void wo__check_fix_logic(struct wo_check *check, const struct wo_fix *fix);
+/* Lints a pack loaded with WO_LOAD_ALL: ids, families, missing parts, dangling references, patterns
+ * (wo_pattern_check, their samples), causes without one example that gives and two that do not,
+ * fixes that no cause proposes. Returns the number of complaints. */
+size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
 
-/* For printf: "%.*s". Evaluates its argument more than once. The empty string keeps NULL from printf, which may not be given it
- * even with a precision of zero. */
-#define WO_SHOWN(view) (int)(view).len, (view).ptr == NULL ? "" : (view).ptr
+/* Complains of ids and marks that the program knows (rules/language/known_ids.def, parsers/event/marks.def) and that no rule of
+ * the pack has: for packs with all built-in rules. */
+size_t wo_pack_check_known(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
 
 #endif

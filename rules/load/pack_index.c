@@ -3,7 +3,7 @@
  * Why a table of our own: a pack has several hundred names, each condition looks up some of them,
  * and loading is part of every run. Names of rules are written by people who want them found, not
  * by attackers, so the hash needs no secret. */
-#include "rules/load/pack_index.h"
+#include "rules/load/pack_internal.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
 #define WO_RULE_H
 
 #include "parsers/match/pattern.h"
+#include "rules/files/rule_file.h"
 #include "rules/language/expr.h"
 #include "rules/language/template.h"
 #include "rules/load/weights.h"
@@ -224,17 +225,6 @@ struct wo_pack {
   size_t off_count;
 };
 
-struct wo_tree;
-
-/* What a pack is loaded from: rule files by name, in order; a later rule with an id that exists replaces the earlier one. */
-struct wo_rule_file {
-  const char *name; /* for messages: "causes/fragmentation/fragmentation.json" */
-  const char *data;
-  size_t size;
-  bool is_user;               /* from --rules: may replace a rule without a complaint */
-  const struct wo_tree *tree; /* compiled-in rules: made when the program was built; data is then NULL */
-};
-
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
  * far as their conditions, built-in fixes not at all, until somebody asks for them (wo_pack_cause_at, wo_pack_fix): of some two
  * hundred rules one job needs ten. Such a pack must not be used by two threads. */
@@ -246,8 +236,9 @@ const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *re
 /* The prefilter's tables for the patterns of the compiled-in packs alone, to be tried on any pack. */
 const struct wo_prefilter_tables *wo_rule_prefilter(void);
 
-/* Loads rule files. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN with file, line and column in *err when a file is wrong; nothing is
- * loaded then. Unknown keys are errors. *ret_pack must be released with wo_pack_free. */
+/* Loads rule files, in order: a later rule with an id that exists replaces the earlier one. WO_E_SYNTAX/WO_E_TYPE/WO_E_UNKNOWN
+ * with file, line and column in *err when a file is wrong; nothing is loaded then. Unknown keys are errors. *ret_pack must be
+ * released with wo_pack_free. */
 enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum wo_load_depth depth, struct wo_pack **ret_pack,
                             struct wo_err *err);
 
@@ -273,20 +264,5 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name);
 /* The place of a fact among those of rules/language/facts.def, counted from 0, or WO_NOT_FOUND: that of a name that no row there
  * has. */
 size_t wo_fact_place(const struct wo_pack *pack, struct wo_view name);
-
-/* The names of families, in the order of docs/rules.md; NULL behind the last one. */
-const char *wo_rule_family(size_t at);
-
-/* Called with each complaint of wo_pack_check. */
-typedef void (*wo_complaint_fn)(void *context, const struct wo_err *complaint);
-
-/* Lints a pack loaded with WO_LOAD_ALL: ids, families, missing parts, dangling references, patterns
- * (wo_pattern_check, their samples), causes without one example that gives and two that do not,
- * fixes that no cause proposes. Returns the number of complaints. */
-size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
-
-/* Complains of ids and marks that the program knows (rules/language/known_ids.def, parsers/event/marks.def) and that no rule of the
- * pack has: for packs with all built-in rules. */
-size_t wo_pack_check_known(const struct wo_pack *pack, wo_complaint_fn fn, void *context);
 
 #endif

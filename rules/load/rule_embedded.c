@@ -4,7 +4,7 @@
 
 #include "parsers/base/vec.h"
 #include "rules/load/embedded.h"
-#include "rules/load/rule_dir.h"
+#include "rules/files/rule_dir.h"
 
 const struct wo_rule_file *wo_rule_embedded(enum wo_load_depth depth, size_t *ret_count) {
   assert(ret_count != NULL);

@@ -5,17 +5,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "rules/load/rule_read.h"
+#include "rules/load/rule_read_internal.h"
 
 /* A rule whose rest is not read yet; object NULL: it has all its parts. */
 struct unread {
-  const struct wo_json *json;
+  const struct wo_rule_json *json;
   const struct wo_tree *object;
 };
 
 struct wo_late {
   struct wo_loader *loader;
-  struct wo_json *jsons;
+  struct wo_rule_json *jsons;
   size_t json_count;
   struct unread *causes; /* by place among the pack's causes */
   struct unread *fixes;
@@ -34,36 +34,57 @@ static struct unread *unread_of(struct wo_late *late, enum wo_sort sort, size_t 
   return sort == WO_SORT_CAUSE ? &late->causes[slot] : &late->fixes[slot];
 }
 
-void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_json *json,
+void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_rule_json *json,
                       const struct wo_tree *object) {
   *unread_of(late, sort, slot) = (struct unread){.json = json, .object = object};
 }
 
 /* The error that the caller of the load had room for is gone by now. */
-void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_json *jsons, size_t count) {
+void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_rule_json *jsons, size_t count) {
   late->loader = loader;
   late->jsons = jsons;
   late->json_count = count;
   loader->err = NULL;
 }
 
-/* The pack is const to its users, who see the same rule before and after; the loader has written it all along. */
-bool wo__late_finish(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
-  if (pack->late == NULL || pack->late->loader == NULL) return true;
+/* Reads the rest of a rule; NULL when memory is out. The pack is const to its users, who see the same rule before and after; the
+ * loader has written it all along. */
+static const void *finish(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
+  void *const rule = wo__pack_rule(pack, sort, slot);
+  if (pack->late == NULL || pack->late->loader == NULL) return rule;
   struct unread *const unread = unread_of(pack->late, sort, slot);
   struct wo_loader *const loader = pack->late->loader;
-  if (unread->object == NULL) return true;
+  if (unread->object == NULL) return rule;
   loader->json = unread->json;
   loader->status = WO_OK;
-  const bool is_read = sort == WO_SORT_CAUSE ? wo__load_cause(loader, unread->object, &loader->pack->causes[slot])
-                                             : wo__load_fix(loader, unread->object, &loader->pack->fixes[slot]);
+  const bool is_read = (sort == WO_SORT_CAUSE ? wo__load_cause : wo__load_fix)(loader, unread->object, rule);
   if (is_read) unread->object = NULL;
-  return is_read;
+  return is_read ? rule : NULL;
 }
 
-void wo__late_done(struct wo_late *late) {
-  if (late == NULL || late->loader == NULL) return;
-  for (size_t i = 0; i < late->json_count; i++) wo_json_done(&late->jsons[i]);
-  free(late->jsons);
-  free(late->loader);
+const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index) {
+  assert(index < pack->cause_count);
+  return finish(pack, WO_SORT_CAUSE, index);
+}
+
+const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id) {
+  const size_t i = wo_pack_index_find(pack->index, WO_SORT_CAUSE, id);
+  return i == WO_NOT_FOUND ? NULL : finish(pack, WO_SORT_CAUSE, i);
+}
+
+const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id) {
+  const size_t i = wo_pack_index_find(pack->index, WO_SORT_FIX, id);
+  return i == WO_NOT_FOUND ? NULL : finish(pack, WO_SORT_FIX, i);
+}
+
+/* Everything but the pack itself, and what it was read from, stands in its arena, the index included. */
+struct wo_pack *wo_pack_free(struct wo_pack *pack) {
+  if (pack == NULL) return NULL;
+  struct wo_late *const late = pack->late;
+  for (size_t i = 0; late != NULL && i < late->json_count; i++) wo_rule_json_done(&late->jsons[i]);
+  if (late != NULL) free(late->jsons);
+  if (late != NULL) free(late->loader);
+  wo_arena_done(&pack->arena);
+  free(pack);
+  return NULL;
 }

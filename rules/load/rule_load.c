@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "parsers/base/limits.h"
-#include "rules/language/nearest.h"
-#include "rules/load/rule_facts.h"
-#include "rules/load/rule_read.h"
+#include "rules/load/rule_read_internal.h"
 
 /* ---- names, for the expression parser --------------------------------------------------------------------------------- */
 
@@ -48,14 +46,12 @@ static struct wo_view nearest_name(void *context, struct wo_view name) {
 
 /* ---- rule objects ----------------------------------------------------------------------------------------------------- */
 
-/* What the first key of a rule object may be called. Facts are no rules: they have names in the
- * index, but no file can bring one. */
-static const char *const sort_names[] = {
-    [WO_SORT_NONE] = "",         [WO_SORT_PATTERN] = "pattern", [WO_SORT_CAUSE] = "cause", [WO_SORT_FIX] = "fix",
-    [WO_SORT_KNOB] = "knob",     [WO_SORT_PHASE] = "phase",     [WO_SORT_TERM] = "term",   [WO_SORT_MODEL] = "model",
-    [WO_SORT_DEFINE] = "define", [WO_SORT_OFF] = "off",
+static bool (*const readers[])(struct wo_loader *loader, const struct wo_tree *object, void *rule) = {
+    [WO_SORT_PATTERN] = wo__load_pattern, [WO_SORT_CAUSE] = wo__load_cause,   [WO_SORT_FIX] = wo__load_fix,
+    [WO_SORT_KNOB] = wo__load_knob,       [WO_SORT_PHASE] = wo__load_phase,   [WO_SORT_TERM] = wo__load_term,
+    [WO_SORT_MODEL] = wo__load_model,     [WO_SORT_DEFINE] = wo__load_define, [WO_SORT_OFF] = wo__load_off,
 };
-_Static_assert(sizeof sort_names / sizeof sort_names[0] == WO_SORT_FACT, "one name per sort of rule");
+_Static_assert(sizeof readers / sizeof readers[0] == WO_SORT_FACT, "one reader per sort of rule");
 
 /* The sort of a rule object, by its first key; WO_SORT_NONE when that names none. The key must come
  * first, so that a reader of the file, too, knows from its first line what it is about. */
@@ -63,19 +59,19 @@ static enum wo_sort sort_of(const struct wo_tree *object) {
   if (!wo_tree_is(object, WO_TREE_OBJECT) || wo_tree_child(object) == NULL) return WO_SORT_NONE;
   const char *const key = wo_tree_key(wo_tree_child(object));
   for (size_t i = WO_SORT_NONE + 1; i < WO_SORT_FACT; i++) {
-    if (key[0] == sort_names[i][0] && strcmp(key, sort_names[i]) == 0) return (enum wo_sort)i;
+    if (key[0] == wo__sort_rows[i].name[0] && strcmp(key, wo__sort_rows[i].name) == 0) return (enum wo_sort)i;
   }
   return WO_SORT_NONE;
 }
 
 /* The rule objects of a file: the root itself, or the elements of the root array. NULL for an empty
  * array, which is a file without rules. */
-static const struct wo_tree *first_object(const struct wo_json *json) {
+static const struct wo_tree *first_object(const struct wo_rule_json *json) {
   return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_child(json->root) : json->root;
 }
 
 /* The object behind another one. A root has siblings of no kind, and its `next` is not to be asked. */
-static const struct wo_tree *next_object(const struct wo_json *json, const struct wo_tree *object) {
+static const struct wo_tree *next_object(const struct wo_rule_json *json, const struct wo_tree *object) {
   return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_next(object) : NULL;
 }
 
@@ -92,7 +88,7 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
   for (const struct wo_tree *object = first_object(loader->json); object != NULL; object = next_object(loader->json, object)) {
     const enum wo_sort sort = sort_of(object);
     if (sort == WO_SORT_NONE) {
-      return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX,
+      return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX,
                            "expected an object whose first key is pattern, cause, fix, knob, phase, term, model, define or off");
     }
     counts->of[sort]++;
@@ -111,16 +107,12 @@ static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   struct wo_pack *const pack = loader->pack;
   struct wo_arena *const arena = &pack->arena;
   pack->index = wo_pack_index_new(arena, counts->total + wo__fact_count());
-  pack->patterns = wo_arena_array(arena, counts->of[WO_SORT_PATTERN] + counts->aliases, sizeof *pack->patterns);
+  for (int sort = WO_SORT_NONE + 1; sort < WO_SORT_FACT; sort++) {
+    const size_t more = sort == WO_SORT_PATTERN ? counts->aliases : 0;
+    void *const array = wo_arena_array(arena, counts->of[sort] + more, wo__sort_rows[sort].size);
+    memcpy((char *)pack + wo__sort_rows[sort].array_offset, &array, sizeof array);
+  }
   pack->samples = wo_arena_array(arena, counts->of[WO_SORT_PATTERN], sizeof *pack->samples);
-  pack->causes = wo_arena_array(arena, counts->of[WO_SORT_CAUSE], sizeof *pack->causes);
-  pack->fixes = wo_arena_array(arena, counts->of[WO_SORT_FIX], sizeof *pack->fixes);
-  pack->knobs = wo_arena_array(arena, counts->of[WO_SORT_KNOB], sizeof *pack->knobs);
-  pack->phases = wo_arena_array(arena, counts->of[WO_SORT_PHASE], sizeof *pack->phases);
-  pack->terms = wo_arena_array(arena, counts->of[WO_SORT_TERM], sizeof *pack->terms);
-  pack->models = wo_arena_array(arena, counts->of[WO_SORT_MODEL], sizeof *pack->models);
-  pack->defines = wo_arena_array(arena, counts->of[WO_SORT_DEFINE], sizeof *pack->defines);
-  pack->offs = wo_arena_array(arena, counts->of[WO_SORT_OFF], sizeof *pack->offs);
   loader->pending = wo_arena_array(arena, counts->of[WO_SORT_DEFINE], sizeof *loader->pending);
   loader->off_pending = wo_arena_array(arena, counts->of[WO_SORT_OFF], sizeof *loader->off_pending);
   pack->duplicates = wo_arena_array(arena, counts->total, sizeof *pack->duplicates);
@@ -150,55 +142,15 @@ static bool read_id(struct wo_loader *loader, const struct wo_tree *object, stru
   const char *const text = wo__load_string(loader, wo_tree_child(object));
   if (text == NULL) return false;
   if (!is_id(wo_view_of(text)))
-    return wo__load_fail(loader, wo_tree_child(object), WO_JSON_VALUE, WO_E_SYNTAX, "'%s' is no id", text);
+    return wo__load_fail(loader, wo_tree_child(object), WO_RULE_VALUE, WO_E_SYNTAX, "'%s' is no id", text);
   return wo__load_copy(loader, wo_view_of(text), ret_id);
 }
 
-/* The number of rules of a sort, as it stands in the pack. */
-static size_t *count_of(struct wo_pack *pack, enum wo_sort sort) {
-  switch (sort) {
-  case WO_SORT_PATTERN:
-    return &pack->pattern_count;
-  case WO_SORT_CAUSE:
-    return &pack->cause_count;
-  case WO_SORT_FIX:
-    return &pack->fix_count;
-  case WO_SORT_KNOB:
-    return &pack->knob_count;
-  case WO_SORT_PHASE:
-    return &pack->phase_count;
-  case WO_SORT_MODEL:
-    return &pack->model_count;
-  case WO_SORT_DEFINE:
-    return &pack->define_count;
-  case WO_SORT_OFF:
-    return &pack->off_count;
-  default:
-    assert(sort == WO_SORT_TERM);
-    return &pack->term_count;
-  }
-}
-
-/* Whether the rule in a slot is the user's. Of phases and terms nobody knows; they count as built in. */
-static bool is_users(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
-  switch (sort) {
-  case WO_SORT_PATTERN:
-    return pack->samples[slot].place.is_user;
-  case WO_SORT_CAUSE:
-    return pack->causes[slot].place.is_user;
-  case WO_SORT_FIX:
-    return pack->fixes[slot].place.is_user;
-  case WO_SORT_KNOB:
-    return pack->knobs[slot].place.is_user;
-  case WO_SORT_MODEL:
-    return pack->models[slot].place.is_user;
-  case WO_SORT_DEFINE:
-    return pack->defines[slot].place.is_user;
-  case WO_SORT_OFF:
-    return pack->offs[slot].place.is_user;
-  default:
-    return false;
-  }
+/* Where the rule in a slot keeps its place; NULL of phases and terms, which keep none and count as built in. */
+static struct wo_rule_place *place_of(const struct wo_pack *pack, enum wo_sort sort, size_t slot) {
+  if (sort == WO_SORT_PATTERN) return &pack->samples[slot].place;
+  const size_t offset = wo__sort_rows[sort].place_offset;
+  return offset == WO_NOT_FOUND ? NULL : (struct wo_rule_place *)(void *)((char *)wo__pack_rule(pack, sort, slot) + offset);
 }
 
 /* The slot for a rule: that of the rule which it replaces, or a new one. Several objects of one
@@ -211,42 +163,27 @@ static size_t slot_for(struct wo_loader *loader, enum wo_sort sort, struct wo_vi
   struct wo_pack *const pack = loader->pack;
   const size_t found = wo_pack_index_find(pack->index, sort, id);
   if (found != WO_NOT_FOUND && (place->is_user || sort != WO_SORT_PHASE)) {
-    place->is_replacing = place->is_user && !is_users(pack, sort, found);
+    const struct wo_rule_place *const other = place_of(pack, sort, found);
+    place->is_replacing = place->is_user && !(other != NULL && other->is_user);
     if (!place->is_replacing) pack->duplicates[pack->duplicate_count++] = (struct wo_duplicate){.id = id, .place = *place};
     return found;
   }
-  size_t *const count = count_of(pack, sort);
+  size_t *const count = wo__pack_count(pack, sort);
   if (found == WO_NOT_FOUND) wo_pack_index_add(pack->index, sort, id, *count);
   return (*count)++;
-}
-
-/* A pattern goes into two arrays of the same order: what matching needs, and what the lint needs. */
-static bool read_pattern_rule(struct wo_loader *loader, const struct wo_tree *object, struct wo_view id,
-                              struct wo_rule_place place, size_t slot) {
-  struct wo_pack *const pack = loader->pack;
-  pack->patterns[slot] = (struct wo_pattern){.id = id};
-  pack->samples[slot] = (struct wo_pattern_samples){.pattern = slot, .place = place};
-  return wo__load_pattern(loader, object, &pack->patterns[slot], &pack->samples[slot]);
 }
 
 /* Whether the rest of a built-in rule is put off; takes note of the rule, or that one of the user's has taken its place. */
 static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot, const struct wo_tree *object, bool is_user) {
   struct wo_late *const late = loader->pack->late;
-  if (late == NULL) return false;
+  if (late == NULL || (sort != WO_SORT_CAUSE && sort != WO_SORT_FIX)) return false;
   wo__late_put_off(late, sort, slot, loader->json, is_user ? NULL : object);
   return !is_user;
 }
 
-/* The conditions of a cause are needed at once: they tell whether the rest is. */
-static bool read_cause_rule(struct wo_loader *loader, const struct wo_tree *object, struct wo_cause *cause, bool is_head) {
-  loader->part = is_head ? WO_PART_HEAD : WO_PART_ALL;
-  const bool is_read = wo__load_cause(loader, object, cause);
-  loader->part = WO_PART_ALL;
-  return is_read;
-}
-
 /* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a
- * user's rule is read as it stands in the user's file and not merged with ours. */
+ * user's rule is read as it stands in the user's file and not merged with ours. The conditions of a cause are needed at once:
+ * they tell whether the rest is. */
 static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
   struct wo_pack *const pack = loader->pack;
   const enum wo_sort sort = sort_of(object);
@@ -254,38 +191,18 @@ static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, ui
   if (!read_id(loader, object, &id)) return false;
   struct wo_rule_place place = {.file = wo_view_of(loader->json->name), .line = line, .is_user = is_user};
   const size_t slot = slot_for(loader, sort, id, &place);
+  void *const rule = wo__pack_rule(pack, sort, slot);
+  memset(rule, 0, wo__sort_rows[sort].size);
+  memcpy(rule, &id, sizeof id);
+  if (sort == WO_SORT_PATTERN) pack->samples[slot] = (struct wo_pattern_samples){.pattern = slot};
+  if (place_of(pack, sort, slot) != NULL) *place_of(pack, sort, slot) = place;
   loader->let_count = 0;
-  switch (sort) {
-  case WO_SORT_PATTERN:
-    return read_pattern_rule(loader, object, id, place, slot);
-  case WO_SORT_CAUSE:
-    pack->causes[slot] = (struct wo_cause){.id = id, .place = place};
-    return read_cause_rule(loader, object, &pack->causes[slot], is_put_off(loader, sort, slot, object, is_user));
-  case WO_SORT_FIX:
-    pack->fixes[slot] = (struct wo_fix){.id = id, .place = place};
-    return is_put_off(loader, sort, slot, object, is_user) || wo__load_fix(loader, object, &pack->fixes[slot]);
-  case WO_SORT_KNOB:
-    pack->knobs[slot] = (struct wo_knob){.id = id, .place = place};
-    return wo__load_knob(loader, object, &pack->knobs[slot]);
-  case WO_SORT_PHASE:
-    pack->phases[slot] = (struct wo_phase_hint){.phase = id};
-    return wo__load_phase(loader, object, &pack->phases[slot]);
-  case WO_SORT_DEFINE:
-    pack->defines[slot] = (struct wo_define){.id = id, .place = place};
-    loader->pending[slot] = (struct wo_pending){.json = loader->json, .object = object};
-    return wo__load_is_name(id) || wo__load_fail(loader, wo_tree_child(object), WO_JSON_VALUE, WO_E_SYNTAX,
-                                                 "'%.*s' is no name (letters, digits and '_')", (int)id.len, id.ptr);
-  case WO_SORT_OFF:
-    pack->offs[slot] = (struct wo_off){.id = id, .place = place};
-    loader->off_pending[slot] = (struct wo_pending){.json = loader->json, .object = object};
-    return wo__load_off(loader, object, &pack->offs[slot]);
-  case WO_SORT_MODEL:
-    pack->models[slot] = (struct wo_model_shape){.id = id, .place = place};
-    return wo__load_model(loader, object, &pack->models[slot]);
-  default:
-    pack->terms[slot] = (struct wo_term){.id = id};
-    return wo__load_term(loader, object, &pack->terms[slot]);
-  }
+  const bool is_late = is_put_off(loader, sort, slot, object, is_user);
+  if (is_late && sort == WO_SORT_FIX) return true;
+  loader->part = is_late ? WO_PART_HEAD : WO_PART_ALL;
+  const bool is_read = readers[sort](loader, object, rule);
+  loader->part = WO_PART_ALL;
+  return is_read;
 }
 
 /* What is read first: knobs are facts to the definitions, and definitions are names to the rules. */
@@ -380,9 +297,9 @@ static bool add_knob_patterns(struct wo_loader *loader) {
 
 /* Parses all files. Their names are copied, because places of rules outlive the loading. Stops at
  * the first file that is wrong; those not reached stay zeroed, and releasing them does nothing. */
-static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, struct wo_json *jsons) {
+static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, struct wo_rule_json *jsons) {
   for (size_t i = 0; i < count; i++) {
-    loader->status = wo_json_parse(&files[i], &jsons[i], loader->err);
+    loader->status = wo_rule_json_parse(&files[i], &jsons[i], loader->err);
     if (loader->status != WO_OK) return false;
     const struct wo_view name = wo_arena_copy(&loader->pack->arena, wo_view_of(files[i].name));
     if (name.ptr == NULL) return wo__load_fail_nomem(loader);
@@ -392,7 +309,8 @@ static bool parse_files(struct wo_loader *loader, const struct wo_rule_file *fil
 }
 
 /* Counts, makes the arrays, and reads, pass by pass. */
-static bool read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count, const struct wo_json *jsons) {
+static bool read_files(struct wo_loader *loader, const struct wo_rule_file *files, size_t count,
+                       const struct wo_rule_json *jsons) {
   struct counts counts = {0};
   for (size_t i = 0; i < count; i++) {
     loader->json = &jsons[i];
@@ -415,7 +333,7 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
                             struct wo_err *err) {
   assert((files != NULL || count == 0) && ret_pack != NULL);
   struct wo_pack *const pack = calloc(1, sizeof *pack);
-  struct wo_json *const jsons = calloc(count + 1, sizeof *jsons);
+  struct wo_rule_json *const jsons = calloc(count + 1, sizeof *jsons);
   struct wo_loader *const loader = calloc(1, sizeof *loader);
   bool is_loaded = pack != NULL && jsons != NULL && loader != NULL;
   enum wo_status status = is_loaded ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
@@ -433,7 +351,7 @@ enum wo_status wo_pack_load(const struct wo_rule_file *files, size_t count, enum
     wo__late_keep(pack->late, loader, jsons, count);
     return status;
   }
-  for (size_t i = 0; jsons != NULL && i < count; i++) wo_json_done(&jsons[i]);
+  for (size_t i = 0; jsons != NULL && i < count; i++) wo_rule_json_done(&jsons[i]);
   free(jsons);
   free(loader);
   if (!is_loaded) wo_pack_free(pack);

@@ -3,11 +3,52 @@
  * Facts are a fixed list (facts.def), the rest is what was loaded. All lookups go through one
  * index; a pack that was not loaded to its end has none and finds nothing. */
 #include <assert.h>
-#include <stdlib.h>
+#include <stddef.h>
+#include <string.h>
 
-#include "rules/language/nearest.h"
-#include "rules/load/rule_facts.h"
-#include "rules/load/rule_read.h"
+#include "rules/language/event_fact.h"
+#include "rules/load/pack_internal.h"
+
+/* ---- rules ------------------------------------------------------------------------------------------------------------ */
+
+#define SORT(name, type, array, count) name, sizeof(type), offsetof(struct wo_pack, array), offsetof(struct wo_pack, count)
+
+/* Of patterns the place stands beside them, and nobody asks where phases and terms are from. */
+const struct wo_sort_row wo__sort_rows[] = {
+    [WO_SORT_NONE] = {""},
+    [WO_SORT_PATTERN] = {SORT("pattern", struct wo_pattern, patterns, pattern_count), WO_NOT_FOUND},
+    [WO_SORT_CAUSE] = {SORT("cause", struct wo_cause, causes, cause_count), offsetof(struct wo_cause, place)},
+    [WO_SORT_FIX] = {SORT("fix", struct wo_fix, fixes, fix_count), offsetof(struct wo_fix, place)},
+    [WO_SORT_KNOB] = {SORT("knob", struct wo_knob, knobs, knob_count), offsetof(struct wo_knob, place)},
+    [WO_SORT_PHASE] = {SORT("phase", struct wo_phase_hint, phases, phase_count), WO_NOT_FOUND},
+    [WO_SORT_TERM] = {SORT("term", struct wo_term, terms, term_count), WO_NOT_FOUND},
+    [WO_SORT_MODEL] = {SORT("model", struct wo_model_shape, models, model_count), offsetof(struct wo_model_shape, place)},
+    [WO_SORT_DEFINE] = {SORT("define", struct wo_define, defines, define_count), offsetof(struct wo_define, place)},
+    [WO_SORT_OFF] = {SORT("off", struct wo_off, offs, off_count), offsetof(struct wo_off, place)},
+};
+_Static_assert(offsetof(struct wo_pattern, id) == 0 && offsetof(struct wo_cause, id) == 0 && offsetof(struct wo_fix, id) == 0 &&
+                   offsetof(struct wo_knob, id) == 0 && offsetof(struct wo_phase_hint, phase) == 0 &&
+                   offsetof(struct wo_term, id) == 0 && offsetof(struct wo_model_shape, id) == 0 &&
+                   offsetof(struct wo_define, id) == 0 && offsetof(struct wo_off, id) == 0,
+               "every rule begins with its id");
+
+size_t *wo__pack_count(struct wo_pack *pack, enum wo_sort sort) {
+  return (size_t *)(void *)((char *)pack + wo__sort_rows[sort].count_offset);
+}
+
+void *wo__pack_rule(const struct wo_pack *pack, enum wo_sort sort, size_t at) {
+  char *array = NULL;
+  memcpy(&array, (const char *)pack + wo__sort_rows[sort].array_offset, sizeof array);
+  return array + at * wo__sort_rows[sort].size;
+}
+
+void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nearest *nearest) {
+  size_t count = 0;
+  memcpy(&count, (const char *)pack + wo__sort_rows[sort].count_offset, sizeof count);
+  for (size_t i = 0; i < count; i++) wo_nearest_offer(nearest, *(const struct wo_view *)wo__pack_rule(pack, sort, i));
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------ */
 
 /* One row of facts.def. What a fact means in words is left to `explain`, which includes the list by
  * itself. */
@@ -36,21 +77,6 @@ void wo__fact_index(struct wo_pack_index *index) {
 }
 
 /* The lookups differ in the sort alone. What they return lives as long as the pack. */
-const struct wo_cause *wo_pack_cause(const struct wo_pack *pack, struct wo_view id) {
-  const size_t i = wo_pack_index_find(pack->index, WO_SORT_CAUSE, id);
-  return i == WO_NOT_FOUND ? NULL : wo_pack_cause_at(pack, i);
-}
-
-const struct wo_cause *wo_pack_cause_at(const struct wo_pack *pack, size_t index) {
-  assert(index < pack->cause_count);
-  return wo__late_finish(pack, WO_SORT_CAUSE, index) ? &pack->causes[index] : NULL;
-}
-
-const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id) {
-  const size_t i = wo_pack_index_find(pack->index, WO_SORT_FIX, id);
-  return i == WO_NOT_FOUND || !wo__late_finish(pack, WO_SORT_FIX, i) ? NULL : &pack->fixes[i];
-}
-
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_KNOB, id);
   return i == WO_NOT_FOUND ? NULL : &pack->knobs[i];
@@ -86,13 +112,11 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
 static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name, size_t prefix_len) {
   struct wo_nearest nearest = {.want = wo_view_skip(name, prefix_len)};
   if (wo_view_starts(name, "config.")) {
-    for (size_t i = 0; i < pack->knob_count; i++) wo_nearest_offer(&nearest, pack->knobs[i].id);
+    wo__pack_offer(pack, WO_SORT_KNOB, &nearest);
   } else if (wo_view_starts(name, "def.")) {
-    for (size_t i = 0; i < pack->define_count; i++) wo_nearest_offer(&nearest, pack->defines[i].id);
+    wo__pack_offer(pack, WO_SORT_DEFINE, &nearest);
   } else {
-    for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
-      wo_nearest_offer(&nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
-    }
+    wo_event_kinds_offer(&nearest);
   }
   const struct wo_view best = wo_nearest_best(&nearest);
   if (best.len == 0) return best;
@@ -106,13 +130,4 @@ struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *are
   struct wo_nearest nearest = {.want = name};
   for (size_t i = 0; i < FACT_COUNT; i++) wo_nearest_offer(&nearest, facts[i].name);
   return wo_nearest_best(&nearest);
-}
-
-/* Everything but the pack itself stands in its arena, the index included. */
-struct wo_pack *wo_pack_free(struct wo_pack *pack) {
-  if (pack == NULL) return NULL;
-  wo__late_done(pack->late);
-  wo_arena_done(&pack->arena);
-  free(pack);
-  return NULL;
 }

@@ -3,7 +3,7 @@
  * A reader stores its value in a struct whose type it does not know: the member's offset says
  * where. Pointers to arrays are stored with memcpy, so that no cast has to vouch for what stands
  * there. */
-#include "rules/load/rule_read.h"
+#include "rules/load/rule_read_internal.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
 /* The status is kept in the loader besides: err may be NULL, and a load must fail all the same. */
-bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_json_part part, enum wo_status code,
+bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_rule_part part, enum wo_status code,
                    const char *format, ...) {
   assert(code != WO_OK && loader->status == WO_OK);
   char message[sizeof loader->err->message];
@@ -25,7 +25,7 @@ bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   loader->status = wo_err_set(loader->err, code, "%s", message);
-  wo_json_place(loader->json, node, part, 0, loader->err);
+  wo_rule_json_place(loader->json, node, part, 0, loader->err);
   return false;
 }
 
@@ -37,7 +37,7 @@ bool wo__load_fail_nomem(struct wo_loader *loader) {
 /* The value has another JSON type than its key asks for. Only what was expected is named; what
  * stands there, the author sees. */
 static bool fail_type(struct wo_loader *loader, const struct wo_tree *value, const char *expected) {
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected %s", expected);
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s", expected);
 }
 
 /* Turns an error inside a string (an expression, a template) into one inside the file. Its column
@@ -46,7 +46,7 @@ static bool fail_inside(struct wo_loader *loader, const struct wo_tree *value, e
   assert(code != WO_OK);
   loader->status = code;
   const uint32_t column = loader->err == NULL ? 0 : loader->err->column;
-  if (code != WO_E_NOMEM) wo_json_place(loader->json, value, WO_JSON_VALUE, column, loader->err);
+  if (code != WO_E_NOMEM) wo_rule_json_place(loader->json, value, WO_RULE_VALUE, column, loader->err);
   return false;
 }
 
@@ -67,7 +67,7 @@ static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *chi
   struct wo_nearest nearest = {.want = wo_view_of(wo_tree_key(child))};
   for (size_t i = 0; i < count; i++) wo_nearest_offer(&nearest, wo_view_of(members[i].key));
   char hint[WO_NEAREST_BYTES];
-  return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child),
+  return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_UNKNOWN, "unknown key '%s'%s", wo_tree_key(child),
                        wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
@@ -81,12 +81,16 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
   for (const struct wo_tree *child = wo_tree_child(object); child != NULL; child = wo_tree_next(child)) {
     const size_t i = find_member(members, count, wo_tree_key(child));
     if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count);
-    if (seen >> i & 1) return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
+    if (seen >> i & 1) return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
     seen |= UINT64_C(1) << i;
     /* Not an error in a diagnosis, which never asks for it. */
     if (members[i].is_deep && loader->depth != WO_LOAD_ALL) continue;
     if (!members[i].is_head && loader->part == WO_PART_HEAD) continue;
     if (!members[i].read(loader, child, &members[i], target)) return false;
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (members[i].is_needed && !(seen >> i & 1))
+      return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
   }
   return true;
 }
@@ -96,9 +100,25 @@ static void *field_of(const struct wo_member *member, void *target) {
   return (char *)target + member->offset;
 }
 
-/* Stores the length of an array beside the array. Both are written or neither. */
-static void set_count(const struct wo_member *member, void *target, size_t count) {
+/* Reads an array into structs of its own, in the order of the file. Array and length are stored once all have been read. */
+static bool load_array(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target,
+                       struct wo_items items) {
+  if (!wo_tree_is(value, WO_TREE_ARRAY)) return fail_type(loader, value, "an array");
+  const size_t count = value->count;
+  char *const array = wo_arena_array(&loader->pack->arena, count, items.size);
+  if (array == NULL) return wo__load_fail_nomem(loader);
+  size_t i = 0;
+  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
+    if (!items.read(loader, child, member, array + i++ * items.size)) return false;
+  }
+  assert(i == count);
+  memcpy(field_of(member, target), &array, sizeof array);
   memcpy((char *)target + member->count_offset, &count, sizeof count);
+  return true;
+}
+
+bool wo__load_items(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  return load_array(loader, value, member, target, *(const struct wo_items *)member->how);
 }
 
 /* For keys that somebody else reads: the id, the lets, and what needs another value first. */
@@ -116,12 +136,6 @@ const char *wo__load_string(struct wo_loader *loader, const struct wo_tree *valu
   return NULL;
 }
 
-size_t wo__load_array_len(struct wo_loader *loader, const struct wo_tree *value) {
-  if (wo_tree_is(value, WO_TREE_ARRAY)) return value->count;
-  fail_type(loader, value, "an array");
-  return WO_NOT_FOUND;
-}
-
 /* The copy ends with a NUL that its length leaves out. */
 bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view *ret_copy) {
   const struct wo_view copy = wo_arena_copy(&loader->pack->arena, text);
@@ -130,38 +144,25 @@ bool wo__load_copy(struct wo_loader *loader, struct wo_view text, struct wo_view
   return true;
 }
 
-/* A JSON string into the arena. */
-static bool copy_string(struct wo_loader *loader, const struct wo_tree *value, struct wo_view *ret_text) {
-  const char *const text = wo__load_string(loader, value);
-  return text != NULL && wo__load_copy(loader, wo_view_of(text), ret_text);
+static bool copy_string(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *text) {
+  (void)member;
+  const char *const string = wo__load_string(loader, value);
+  return string != NULL && wo__load_copy(loader, wo_view_of(string), text);
 }
 
 bool wo__load_text(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  return copy_string(loader, value, field_of(member, target));
+  return copy_string(loader, value, member, field_of(member, target));
 }
 
-/* An array of strings. Nothing is stored before all have been read. */
 bool wo__load_texts(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  const size_t count = wo__load_array_len(loader, value);
-  if (count == WO_NOT_FOUND) return false;
-  struct wo_view *const texts = wo_arena_array(&loader->pack->arena, count, sizeof *texts);
-  if (texts == NULL) return wo__load_fail_nomem(loader);
-  size_t i = 0;
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!copy_string(loader, child, &texts[i++])) return false;
-  }
-  assert(i == count);
-  const struct wo_view *const field = texts;
-  memcpy(field_of(member, target), &field, sizeof field);
-  set_count(member, target, count);
-  return true;
+  return load_array(loader, value, member, target, (struct wo_items){sizeof(struct wo_view), copy_string});
 }
 
 /* An array of strings as one text with line ends between them: how examples hold logs. One line of
  * the log is one line of the file, and diffs stay readable. Measured first, then copied; the last
  * line has no line feed, as in a log that was cut off. */
 bool wo__load_lines(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  if (wo__load_array_len(loader, value) == WO_NOT_FOUND) return false;
+  if (!wo_tree_is(value, WO_TREE_ARRAY)) return fail_type(loader, value, "an array");
   size_t total = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     const char *const line = wo__load_string(loader, child);
@@ -186,6 +187,37 @@ bool wo__load_bool(struct wo_loader *loader, const struct wo_tree *value, const 
   if (!wo_tree_is_bool(value)) return fail_type(loader, value, "true or false");
   *(bool *)field_of(member, target) = wo_tree_is(value, WO_TREE_TRUE);
   return true;
+}
+
+/* Words of a list that a complaint still shows whole. */
+enum { WORDS_SHOWN = 8 };
+
+/* Names the words that there are, or the closest of many. */
+static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_words *words, const char *text) {
+  char hint[WO_NEAREST_BYTES];
+  struct wo_nearest nearest = {.want = wo_view_of(text)};
+  size_t len = 0;
+  for (size_t i = 0; i < words->count; i++) {
+    wo_nearest_offer(&nearest, wo_view_of(words->items[i].text));
+    if (words->count <= WORDS_SHOWN)
+      len += (size_t)snprintf(hint + len, sizeof hint - len, "%s%s", i == 0 ? " (" : ", ", words->items[i].text);
+  }
+  if (words->count <= WORDS_SHOWN) snprintf(hint + len, sizeof hint - len, ")");
+  if (words->count > WORDS_SHOWN) wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint);
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown %s '%s'%s", words->what, text, hint);
+}
+
+/* Enumerators are stored as the int that C makes of them. */
+bool wo__load_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  const struct wo_words *const words = member->how;
+  const char *const text = wo__load_string(loader, value);
+  if (text == NULL) return false;
+  for (size_t i = 0; i < words->count; i++) {
+    if (words->items[i].text[0] != text[0] || strcmp(words->items[i].text, text) != 0) continue;
+    memcpy(field_of(member, target), &words->items[i].value, sizeof words->items[i].value);
+    return true;
+  }
+  return fail_word(loader, value, words, text);
 }
 
 /* ---- the rule language ------------------------------------------------------------------------------------------------ */
@@ -213,7 +245,7 @@ bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enu
   const enum wo_status status = wo_expr_parse(&loader->pack->arena, wo_view_of(text), &loader->names, &expr, loader->err);
   if (status != WO_OK) return fail_inside(loader, value, status);
   if (unit != WO_UNIT_NONE && wo_expr_unit(expr) != unit) {
-    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected %s, got %s", wo_unit_name(unit),
+    return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s, got %s", wo_unit_name(unit),
                          wo_unit_name(wo_expr_unit(expr)));
   }
   *ret_expr = expr;
@@ -221,74 +253,52 @@ bool wo__load_expr_of(struct wo_loader *loader, const struct wo_tree *value, enu
 }
 
 bool wo__load_expr(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  return wo__load_expr_of(loader, value, (enum wo_unit)member->extra, field_of(member, target));
+  return wo__load_expr_of(loader, value, member->unit, field_of(member, target));
 }
-
-/* By enumerator, from the same list that gives the values. */
-static const char *const weight_names[] = {
-#define WEIGHT_NAME(code, name, value) [code] = name,
-    WO_WEIGHT_MAP(WEIGHT_NAME)
-#undef WEIGHT_NAME
-};
 
 bool wo__load_weight(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  const char *const name = wo__load_string(loader, value);
-  if (name == NULL) return false;
-  for (size_t i = 0; i < WO_WEIGHT_COUNT_; i++) {
-    if (strcmp(name, weight_names[i]) != 0) continue;
-    *(enum wo_weight *)field_of(member, target) = (enum wo_weight)i;
-    return true;
-  }
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown weight '%s' (decisive, strong, medium, weak, none)",
-                       name);
+  static const struct wo_word names[] = {
+#define WEIGHT_NAME(code, name, value) {name, code},
+      WO_WEIGHT_MAP(WEIGHT_NAME)
+#undef WEIGHT_NAME
+  };
+  static const struct wo_words weights = {"weight", names, WO_WEIGHT_COUNT_};
+  struct wo_member as_word = *member;
+  as_word.how = &weights;
+  return wo__load_word(loader, value, &as_word, target);
 }
 
-/* The weight stands last, so that clauses without one leave it out of their table. */
+/* A condition without a text, or a text without its condition, is taken for a slip. The weight stands last, so that clauses
+ * without one leave it out. */
 static const struct wo_member clause_members[] = {
-    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_clause, when), .extra = WO_UNIT_BOOL, .is_head = true},
-    {.key = "say", .read = wo__load_template, .offset = offsetof(struct wo_clause, say)},
-    {.key = "weight", .read = wo__load_weight, .offset = offsetof(struct wo_clause, weight)},
+    {.key = "if", .read = wo__load_expr, WO_AT(wo_clause, when), .unit = WO_UNIT_BOOL, .is_head = true, .is_needed = true},
+    {.key = "say", .read = wo__load_template, WO_AT(wo_clause, say), .is_needed = true},
+    {.key = "weight", .read = wo__load_weight, WO_AT(wo_clause, weight)},
 };
 
 static const struct wo_member question_members[] = {
-    {.key = "between", .read = wo__load_text, .offset = offsetof(struct wo_clause, between)},
-    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_clause, when), .extra = WO_UNIT_BOOL},
-    {.key = "say", .read = wo__load_template, .offset = offsetof(struct wo_clause, say)},
+    {.key = "between", .read = wo__load_text, WO_AT(wo_clause, between)},
+    {.key = "if", .read = wo__load_expr, WO_AT(wo_clause, when), .unit = WO_UNIT_BOOL},
+    {.key = "say", .read = wo__load_template, WO_AT(wo_clause, say), .is_needed = true},
 };
 
-/* One clause. Where a weight is allowed it is medium by default; where it is not, it is an unknown
- * key. A remark may be a bare string, which is said always; a condition without a text, or a text
- * without its condition, is taken for a slip. */
-static bool read_clause(struct wo_loader *loader, const struct wo_tree *value, enum wo_clause_form form,
-                        struct wo_clause *clause) {
-  clause->weight = form == WO_CLAUSE_ARGUMENT ? WO_WEIGHT_MEDIUM : WO_WEIGHT_NONE;
-  const bool is_question = form == WO_CLAUSE_QUESTION;
-  if ((form == WO_CLAUSE_REMARK || is_question) && wo_tree_is(value, WO_TREE_STRING))
-    return read_template(loader, value, &clause->say);
-  const struct wo_member *const members = is_question ? question_members : clause_members;
-  const size_t count = is_question || form == WO_CLAUSE_ARGUMENT ? 3 : 2;
-  if (!wo__load_members(loader, value, members, count, clause)) return false;
-  if (loader->part == WO_PART_HEAD) return true;
-  if (clause->say == NULL) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'say'");
-  if (clause->when == NULL && clause->between.len == 0)
-    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'if'");
-  return true;
+const struct wo_clause_form wo__form_condition = {clause_members, 2, WO_WEIGHT_NONE, false};
+const struct wo_clause_form wo__form_argument = {clause_members, 3, WO_WEIGHT_MEDIUM, false};
+const struct wo_clause_form wo__form_remark = {clause_members, 2, WO_WEIGHT_NONE, true};
+const struct wo_clause_form wo__form_question = {question_members, 3, WO_WEIGHT_NONE, true};
+
+static bool read_clause(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  const struct wo_clause_form *const form = member->how;
+  struct wo_clause *const clause = target;
+  clause->weight = form->weight;
+  if (form->may_be_text && wo_tree_is(value, WO_TREE_STRING)) return read_template(loader, value, &clause->say);
+  if (!wo__load_members(loader, value, form->members, form->count, clause)) return false;
+  if (clause->when != NULL || clause->between.len > 0) return true;
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'if'");
 }
 
-/* An array of clauses of one form. The order is kept: it is that in which they are said. */
 bool wo__load_clauses(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  const size_t count = wo__load_array_len(loader, value);
-  if (count == WO_NOT_FOUND) return false;
-  struct wo_clause *const clauses = wo_arena_array(&loader->pack->arena, count, sizeof *clauses);
-  if (clauses == NULL) return wo__load_fail_nomem(loader);
-  size_t i = 0;
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!read_clause(loader, child, (enum wo_clause_form)member->extra, &clauses[i++])) return false;
-  }
-  const struct wo_clause *const field = clauses;
-  memcpy(field_of(member, target), &field, sizeof field);
-  set_count(member, target, count);
-  return true;
+  return load_array(loader, value, member, target, (struct wo_items){sizeof(struct wo_clause), read_clause});
 }
 
 /* ---- lets ------------------------------------------------------------------------------------------------------------- */
@@ -346,12 +356,12 @@ bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets) {
   for (const struct wo_tree *child = wo_tree_child(lets); child != NULL; child = wo_tree_next(child)) {
     struct wo_let let = {.name = wo_view_of(wo_tree_key(child))};
     if (loader->let_count == WO_LIMIT_LETS) {
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
+      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_LIMIT, "more than %d named expressions", WO_LIMIT_LETS);
     }
     if (!wo__load_is_name(let.name))
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
+      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'%s' is no name", wo_tree_key(child));
     if (has_let(loader, let.name) || wo_fact_unit(loader->pack, let.name) != WO_UNIT_NONE) {
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
+      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "the name '%s' is taken", wo_tree_key(child));
     }
     if (!wo__load_copy(loader, let.name, &let.name)) return false;
     if (!wo__load_expr_of(loader, child, WO_UNIT_NONE, &let.expr)) return false;

@@ -3,25 +3,24 @@
  * Definitions may speak of each other in any order, across files too. They are read in the order in which they need each other,
  * which is found by looking for names that start with "def." before anything is parsed: so that a circle is told as such, with
  * its place. */
-#include <assert.h>
-
-#include "rules/language/nearest.h"
-#include "rules/load/rule_read.h"
+#include "rules/load/rule_read_internal.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
 
 /* ---- definitions ------------------------------------------------------------------------------------------------------ */
 
+/* The lint asks for what it means. */
 static const struct wo_member define_members[] = {
     {.key = "define", .read = wo__load_skip},
-    {.key = "means", .read = wo__load_text, .offset = offsetof(struct wo_define, means)},
-    {.key = "expr", .read = wo__load_expr, .offset = offsetof(struct wo_define, expr), .extra = WO_UNIT_NONE},
+    {.key = "means", .read = wo__load_text, WO_AT(wo_define, means)},
+    {.key = "expr", .read = wo__load_expr, WO_AT(wo_define, expr), .is_needed = true},
 };
 
-/* The lint asks for what it means. */
-static bool load_define(struct wo_loader *loader, const struct wo_tree *object, struct wo_define *define) {
-  if (!wo__load_members(loader, object, define_members, COUNT_OF(define_members), define)) return false;
-  return define->expr != NULL || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'expr'");
+bool wo__load_define(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
+  const struct wo_define *const define = rule;
+  loader->pending[define - loader->pack->defines] = (struct wo_pending){.json = loader->json, .object = object};
+  return wo__load_is_name(define->id) || wo__load_fail(loader, wo_tree_child(object), WO_RULE_VALUE, WO_E_SYNTAX,
+                                                       "'%s' is no name (letters, digits and '_')", define->id.ptr);
 }
 
 static bool read_define(struct wo_loader *loader, size_t index);
@@ -39,16 +38,16 @@ static size_t find_name(struct wo_view text, size_t from) {
 
 /* The place of an error inside the expression is given as one of the parser's would be. */
 static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, size_t at, struct wo_view name) {
-  wo__load_fail(loader, expr, WO_JSON_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
+  wo__load_fail(loader, expr, WO_RULE_VALUE, WO_E_SYNTAX, "'def.%.*s' stands for itself in the end: a circle has no value",
                 (int)name.len, name.ptr);
-  wo_json_place(loader->json, expr, WO_JSON_VALUE, (uint32_t)at + 1, loader->err);
+  wo_rule_json_place(loader->json, expr, WO_RULE_VALUE, (uint32_t)at + 1, loader->err);
   return false;
 }
 
 /* Reads what an expression speaks of. Names that do not exist are left to its parser. */
 static bool read_needed(struct wo_loader *loader, const struct wo_tree *expr) {
   if (!wo_tree_is(expr, WO_TREE_STRING)) return true;
-  const struct wo_json *const json = loader->json;
+  const struct wo_rule_json *const json = loader->json;
   const struct wo_view text = wo_view_of(wo_tree_text(expr));
   for (size_t at = find_name(text, 0); at != WO_NOT_FOUND; at = find_name(text, at + 4)) {
     size_t end = at + 4;
@@ -70,7 +69,8 @@ static bool read_define(struct wo_loader *loader, size_t index) {
   loader->json = pending->json;
   loader->let_count = 0;
   if (!read_needed(loader, wo_tree_get(pending->object, "expr"))) return false;
-  if (!load_define(loader, pending->object, &loader->pack->defines[index])) return false;
+  if (!wo__load_members(loader, pending->object, define_members, COUNT_OF(define_members), &loader->pack->defines[index]))
+    return false;
   pending->is_being_read = false;
   pending->is_read = true;
   return true;
@@ -81,7 +81,7 @@ bool wo__load_defines(struct wo_loader *loader) {
   if (count > WO_LIMIT_DEFINES) {
     const struct wo_pending *const surplus = &loader->pending[WO_LIMIT_DEFINES];
     loader->json = surplus->json;
-    return wo__load_fail(loader, surplus->object, WO_JSON_VALUE, WO_E_LIMIT, "more than %d definitions", WO_LIMIT_DEFINES);
+    return wo__load_fail(loader, surplus->object, WO_RULE_VALUE, WO_E_LIMIT, "more than %d definitions", WO_LIMIT_DEFINES);
   }
   for (size_t i = 0; i < count; i++) {
     if (!loader->pending[i].is_read && !read_define(loader, i)) return false;
@@ -93,13 +93,15 @@ bool wo__load_defines(struct wo_loader *loader) {
 
 static const struct wo_member off_members[] = {
     {.key = "off", .read = wo__load_skip},
-    {.key = "why", .read = wo__load_text, .offset = offsetof(struct wo_off, why)},
+    {.key = "why", .read = wo__load_text, WO_AT(wo_off, why)},
 };
 
 /* The why is for whoever wonders, a year later, where a cause has gone. */
-bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, struct wo_off *off) {
+bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
+  struct wo_off *const off = rule;
+  loader->off_pending[off - loader->pack->offs] = (struct wo_pending){.json = loader->json, .object = object};
   if (!wo__load_members(loader, object, off_members, COUNT_OF(off_members), off)) return false;
-  return off->why.len > 0 || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'why'");
+  return off->why.len > 0 || wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'why'");
 }
 
 /* Takes a pattern out of both arrays; false when there is none of that id. The index keeps its name, which nobody asks for once
@@ -122,12 +124,12 @@ static bool remove_pattern(struct wo_pack *pack, struct wo_view id) {
 static bool fail_off(struct wo_loader *loader, const struct wo_pending *pending, struct wo_view id) {
   const struct wo_pack *const pack = loader->pack;
   struct wo_nearest nearest = {.want = id};
-  for (size_t i = 0; i < pack->cause_count; i++) wo_nearest_offer(&nearest, pack->causes[i].id);
-  for (size_t i = 0; i < pack->fix_count; i++) wo_nearest_offer(&nearest, pack->fixes[i].id);
-  for (size_t i = 0; i < pack->pattern_count; i++) wo_nearest_offer(&nearest, pack->patterns[i].id);
+  wo__pack_offer(pack, WO_SORT_CAUSE, &nearest);
+  wo__pack_offer(pack, WO_SORT_FIX, &nearest);
+  wo__pack_offer(pack, WO_SORT_PATTERN, &nearest);
   char hint[WO_NEAREST_BYTES];
   loader->json = pending->json;
-  return wo__load_fail(loader, wo_tree_child(pending->object), WO_JSON_VALUE, WO_E_UNKNOWN,
+  return wo__load_fail(loader, wo_tree_child(pending->object), WO_RULE_VALUE, WO_E_UNKNOWN,
                        "no cause, fix or pattern is called '%.*s'%s", (int)id.len, id.ptr,
                        wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }

@@ -8,59 +8,40 @@
 #include <string.h>
 
 #include "parsers/base/exchange/torch_version.h"
-#include "rules/load/rule_read.h"
+#include "rules/load/rule_read_internal.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
-#define IN_FIX(field) .offset = offsetof(struct wo_fix, field)
-#define COUNT_IN_FIX(field) .count_offset = offsetof(struct wo_fix, field)
 
 /* ---- changes ---------------------------------------------------------------------------------------------------------- */
 
 /* `to` is read by itself, because its unit is that of the knob. */
 static const struct wo_member change_members[] = {
-    {.key = "knob", .read = wo__load_text, .offset = offsetof(struct wo_knob_change, knob)},
-    {.key = "to", .read = wo__load_skip},
-    {.key = "if", .read = wo__load_expr, .offset = offsetof(struct wo_knob_change, when), .extra = WO_UNIT_BOOL},
+    {.key = "knob", .read = wo__load_text, WO_AT(wo_knob_change, knob), .is_needed = true},
+    {.key = "to", .read = wo__load_skip, .is_needed = true},
+    {.key = "if", .read = wo__load_expr, WO_AT(wo_knob_change, when), .unit = WO_UNIT_BOOL},
 };
 
 /* One changed knob. The new value must have the knob's unit, so that a size is never proposed for a
  * count; whether the value makes sense is left to the rule's author. */
-static bool read_change(struct wo_loader *loader, const struct wo_tree *value, struct wo_knob_change *change) {
+static bool read_change(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  (void)member;
+  struct wo_knob_change *const change = target;
   if (!wo__load_members(loader, value, change_members, COUNT_OF(change_members), change)) return false;
-  const struct wo_tree *const to = wo_tree_get(value, "to");
-  if (to == NULL || change->knob.len == 0) {
-    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key '%s'", to == NULL ? "to" : "knob");
-  }
   /* A knob that does not exist is the lint's business: then the unit is free. */
   const struct wo_knob *const knob = wo_pack_knob(loader->pack, change->knob);
-  return wo__load_expr_of(loader, to, knob == NULL ? WO_UNIT_NONE : knob->unit, &change->to);
+  return wo__load_expr_of(loader, wo_tree_get(value, "to"), knob == NULL ? WO_UNIT_NONE : knob->unit, &change->to);
 }
 
-/* All changes of a fix, in the order in which they are pasted. */
-static bool read_changes(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  (void)member;
-  struct wo_fix *const fix = target;
-  const size_t count = wo__load_array_len(loader, value);
-  if (count == WO_NOT_FOUND) return false;
-  struct wo_knob_change *const changes = wo_arena_array(&loader->pack->arena, count, sizeof *changes);
-  if (changes == NULL) return wo__load_fail_nomem(loader);
-  size_t i = 0;
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!read_change(loader, child, &changes[i++])) return false;
-  }
-  fix->changes = changes;
-  fix->change_count = count;
-  return true;
-}
+static const struct wo_items changes = {sizeof(struct wo_knob_change), read_change};
 
 /* ---- fixes ------------------------------------------------------------------------------------------------------------ */
 
 static const struct wo_member saves_members[] = {
-    {.key = "lo", .read = wo__load_expr, IN_FIX(saves_lo), .extra = WO_UNIT_BYTES},
-    {.key = "hi", .read = wo__load_expr, IN_FIX(saves_hi), .extra = WO_UNIT_BYTES},
-    {.key = "formula", .read = wo__load_template, IN_FIX(saves_formula)},
-    {.key = "enough", .read = wo__load_expr, IN_FIX(saves_enough), .extra = WO_UNIT_BOOL},
-    {.key = "too_little", .read = wo__load_expr, IN_FIX(saves_too_little), .extra = WO_UNIT_BOOL},
+    {.key = "lo", .read = wo__load_expr, WO_AT(wo_fix, saves_lo), .unit = WO_UNIT_BYTES},
+    {.key = "hi", .read = wo__load_expr, WO_AT(wo_fix, saves_hi), .unit = WO_UNIT_BYTES},
+    {.key = "formula", .read = wo__load_template, WO_AT(wo_fix, saves_formula)},
+    {.key = "enough", .read = wo__load_expr, WO_AT(wo_fix, saves_enough), .unit = WO_UNIT_BOOL},
+    {.key = "too_little", .read = wo__load_expr, WO_AT(wo_fix, saves_too_little), .unit = WO_UNIT_BOOL},
 };
 
 /* What the fix saves: both bounds or none. One bound alone would be printed as if the other were
@@ -70,24 +51,24 @@ static bool read_saves(struct wo_loader *loader, const struct wo_tree *value, co
   const struct wo_fix *const fix = target;
   if (!wo__load_members(loader, value, saves_members, COUNT_OF(saves_members), target)) return false;
   if ((fix->saves_lo == NULL) == (fix->saves_hi == NULL)) return true;
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "missing key '%s'", fix->saves_lo == NULL ? "lo" : "hi");
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", fix->saves_lo == NULL ? "lo" : "hi");
 }
 
 /* The place of a fix among others that promise as much. A whole number, because half a rank would compare nothing. */
 static bool read_rank(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   const double rank = wo_tree_is(value, WO_TREE_NUMBER) ? value->as.number : 0;
   if (rank < 1 || rank > WO_COST_RANK_MAX || rank != (double)(unsigned)rank) {
-    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "expected a whole number from 1 to %d", WO_COST_RANK_MAX);
+    return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "expected a whole number from 1 to %d", WO_COST_RANK_MAX);
   }
   *(unsigned *)(void *)((char *)target + member->offset) = (unsigned)rank;
   return true;
 }
 
 static const struct wo_member cost_members[] = {
-    {.key = "rank", .read = read_rank, IN_FIX(cost_rank)},
-    {.key = "speed", .read = wo__load_template, IN_FIX(cost_speed)},
-    {.key = "accuracy", .read = wo__load_template, IN_FIX(cost_accuracy)},
-    {.key = "effort", .read = wo__load_template, IN_FIX(cost_effort)},
+    {.key = "rank", .read = read_rank, WO_AT(wo_fix, cost_rank)},
+    {.key = "speed", .read = wo__load_template, WO_AT(wo_fix, cost_speed)},
+    {.key = "accuracy", .read = wo__load_template, WO_AT(wo_fix, cost_accuracy)},
+    {.key = "effort", .read = wo__load_template, WO_AT(wo_fix, cost_effort)},
 };
 
 /* The three prices of a fix, and its rank among others. `target` is the fix itself, as the tables of both levels count from
@@ -103,25 +84,24 @@ static bool read_cost(struct wo_loader *loader, const struct wo_tree *value, con
 static const struct wo_member fix_members[] = {
     {.key = "fix", .read = wo__load_skip},
     {.key = "let", .read = wo__load_skip},
-    {.key = "title", .read = wo__load_template, IN_FIX(title)},
-    {.key = "when", .read = wo__load_expr, IN_FIX(when), .extra = WO_UNIT_BOOL},
-    {.key = "already", .read = wo__load_expr, IN_FIX(already), .extra = WO_UNIT_BOOL},
-    {.key = "already_say", .read = wo__load_template, IN_FIX(already_say)},
-    {.key = "conflicts", .read = wo__load_clauses, IN_FIX(conflicts), COUNT_IN_FIX(conflict_count), .extra = WO_CLAUSE_CONDITION},
-    {.key = "changes", .read = read_changes},
+    {.key = "title", .read = wo__load_template, WO_AT(wo_fix, title)},
+    {.key = "when", .read = wo__load_expr, WO_AT(wo_fix, when), .unit = WO_UNIT_BOOL},
+    {.key = "already", .read = wo__load_expr, WO_AT(wo_fix, already), .unit = WO_UNIT_BOOL},
+    {.key = "already_say", .read = wo__load_template, WO_AT(wo_fix, already_say)},
+    {.key = "conflicts", .read = wo__load_clauses, WO_ARRAY_AT(wo_fix, conflicts, conflict_count), .how = &wo__form_condition},
+    {.key = "changes", .read = wo__load_items, WO_ARRAY_AT(wo_fix, changes, change_count), .how = &changes},
     {.key = "saves", .read = read_saves},
     {.key = "cost", .read = read_cost},
-    {.key = "commands", .read = wo__load_clauses, IN_FIX(commands), COUNT_IN_FIX(command_count), .extra = WO_CLAUSE_REMARK},
-    {.key = "notes", .read = wo__load_clauses, IN_FIX(notes), COUNT_IN_FIX(note_count), .extra = WO_CLAUSE_REMARK},
-    {.key = "explain", .read = wo__load_text, IN_FIX(explain), .is_deep = true},
-    {.key = "replays_as", .read = wo__load_template, IN_FIX(replays_as)},
+    {.key = "commands", .read = wo__load_clauses, WO_ARRAY_AT(wo_fix, commands, command_count), .how = &wo__form_remark},
+    {.key = "notes", .read = wo__load_clauses, WO_ARRAY_AT(wo_fix, notes, note_count), .how = &wo__form_remark},
+    {.key = "explain", .read = wo__load_text, WO_AT(wo_fix, explain), .is_deep = true},
+    {.key = "replays_as", .read = wo__load_template, WO_AT(wo_fix, replays_as)},
 };
 
 /* Nothing is required here; the lint asks for a title and for the cost. */
-bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, struct wo_fix *fix) {
-  assert(fix->id.len > 0);
-  if (!wo__load_lets(loader, wo_tree_get(object, "let"))) return false;
-  return wo__load_members(loader, object, fix_members, COUNT_OF(fix_members), fix);
+bool wo__load_fix(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
+  return wo__load_lets(loader, wo_tree_get(object, "let")) &&
+         wo__load_members(loader, object, fix_members, COUNT_OF(fix_members), rule);
 }
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------------ */
@@ -139,13 +119,13 @@ static size_t put_text(char *buf, size_t at, const char *text) {
 static bool read_value_map(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_alias *const alias = target;
-  if (!wo_tree_is(value, WO_TREE_OBJECT)) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_TYPE, "expected an object");
+  if (!wo_tree_is(value, WO_TREE_OBJECT)) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected an object");
   size_t total = 0;
   for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
     const char *const text = wo__load_string(loader, child);
     if (text == NULL) return false;
     if (strpbrk(wo_tree_key(child), "=,") != NULL || strpbrk(text, "=,") != NULL) {
-      return wo__load_fail(loader, child, WO_JSON_KEY, WO_E_SYNTAX, "'=' and ',' cannot stand in values");
+      return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "'=' and ',' cannot stand in values");
     }
     total += strlen(wo_tree_key(child)) + strlen(text) + 2;
   }
@@ -170,61 +150,45 @@ static bool read_torch_since(struct wo_loader *loader, const struct wo_tree *val
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;
   if (wo_torch_version_parse(wo_view_of(text), &((struct wo_alias *)target)->torch_since)) return true;
-  return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "expected a release of PyTorch such as \"2.10\"");
+  return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "expected a release of PyTorch such as \"2.10\"");
 }
 
 /* "literals" become patterns when all knobs are known (rule_load.c). */
 static const struct wo_member alias_members[] = {
-    {.key = "key", .read = wo__load_text, .offset = offsetof(struct wo_alias, key)},
-    {.key = "framework", .read = wo__load_text, .offset = offsetof(struct wo_alias, framework)},
+    {.key = "key", .read = wo__load_text, WO_AT(wo_alias, key)},
+    {.key = "framework", .read = wo__load_text, WO_AT(wo_alias, framework)},
     {.key = "values", .read = read_value_map},
     {.key = "torch_since", .read = read_torch_since},
-    {.key = "literals",
-     .read = wo__load_texts,
-     .offset = offsetof(struct wo_alias, literals),
-     .count_offset = offsetof(struct wo_alias, literal_count)},
+    {.key = "literals", .read = wo__load_texts, WO_ARRAY_AT(wo_alias, literals, literal_count)},
 };
 
 /* One spelling of a knob: a key, or an object that says more. Either way there is something to look
  * for that the prefilter takes: short keys ("bs") stand in every other line, so they need literals
  * with more around them. */
-static bool read_alias(struct wo_loader *loader, const struct wo_tree *value, struct wo_alias *alias) {
+static bool read_alias(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
+  (void)member;
+  struct wo_alias *const alias = target;
   if (wo_tree_is(value, WO_TREE_STRING)) {
     if (!wo__load_copy(loader, wo_view_of(wo_tree_text(value)), &alias->key)) return false;
   } else if (!wo__load_members(loader, value, alias_members, COUNT_OF(alias_members), alias)) {
     return false;
   }
-  if (alias->key.len == 0) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_SYNTAX, "an alias without a key");
+  if (alias->key.len == 0) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_SYNTAX, "an alias without a key");
   if (alias->key.len < WO_PATTERN_LITERAL_MIN && alias->literal_count == 0) {
-    return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "the key '%s' is shorter than %d bytes and needs \"literals\"",
+    return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "the key '%s' is shorter than %d bytes and needs \"literals\"",
                          alias->key.ptr, WO_PATTERN_LITERAL_MIN);
   }
   for (size_t i = 0; i < alias->literal_count; i++) {
     if (alias->literals[i].len < WO_PATTERN_LITERAL_MIN) {
-      return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
+      return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_RANGE, "the literal '%s' is shorter than %d bytes",
                            alias->literals[i].ptr, WO_PATTERN_LITERAL_MIN);
     }
   }
   return true;
 }
 
-/* All spellings of a knob; the first one is the default, in which a change is written when the log
- * does not show which framework reads it. */
-static bool read_aliases(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  (void)member;
-  struct wo_knob *const knob = target;
-  const size_t count = wo__load_array_len(loader, value);
-  if (count == WO_NOT_FOUND) return false;
-  struct wo_alias *const aliases = wo_arena_array(&loader->pack->arena, count, sizeof *aliases);
-  if (aliases == NULL) return wo__load_fail_nomem(loader);
-  size_t i = 0;
-  for (const struct wo_tree *child = wo_tree_child(value); child != NULL; child = wo_tree_next(child)) {
-    if (!read_alias(loader, child, &aliases[i++])) return false;
-  }
-  knob->aliases = aliases;
-  knob->alias_count = count;
-  return true;
-}
+/* The first one is the default, in which a change is written when the log does not show which framework reads it. */
+static const struct wo_items aliases = {sizeof(struct wo_alias), read_alias};
 
 /* The unit of a knob's values. It types both "config.<knob>" in conditions and what a fix may set
  * the knob to. */
@@ -233,22 +197,22 @@ static bool read_unit(struct wo_loader *loader, const struct wo_tree *value, con
   const char *const name = wo__load_string(loader, value);
   if (name == NULL) return false;
   const enum wo_unit unit = wo_unit_find(wo_view_of(name));
-  if (unit == WO_UNIT_NONE) return wo__load_fail(loader, value, WO_JSON_VALUE, WO_E_UNKNOWN, "unknown unit '%s'", name);
+  if (unit == WO_UNIT_NONE) return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown unit '%s'", name);
   ((struct wo_knob *)target)->unit = unit;
   return true;
 }
 
-/* No lets here: knobs hold no expressions. They are read first, when no expression could be parsed. */
+/* No lets here: knobs hold no expressions. They are read first, when no expression could be parsed. A knob without a unit could
+ * not be compared, one without spellings not be found. */
 static const struct wo_member knob_members[] = {
     {.key = "knob", .read = wo__load_skip},
-    {.key = "unit", .read = read_unit},
-    {.key = "means", .read = wo__load_text, .offset = offsetof(struct wo_knob, means)},
-    {.key = "aliases", .read = read_aliases},
+    {.key = "unit", .read = read_unit, .is_needed = true},
+    {.key = "means", .read = wo__load_text, WO_AT(wo_knob, means)},
+    {.key = "aliases", .read = wo__load_items, WO_ARRAY_AT(wo_knob, aliases, alias_count), .how = &aliases, .is_needed = true},
 };
 
-/* A knob without a unit could not be compared, one without spellings not be found. */
-bool wo__load_knob(struct wo_loader *loader, const struct wo_tree *object, struct wo_knob *knob) {
-  if (!wo__load_members(loader, object, knob_members, COUNT_OF(knob_members), knob)) return false;
-  if (knob->unit == WO_UNIT_NONE) return wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'unit'");
-  return knob->alias_count > 0 || wo__load_fail(loader, object, WO_JSON_VALUE, WO_E_SYNTAX, "missing key 'aliases'");
+bool wo__load_knob(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
+  const struct wo_knob *const knob = rule;
+  if (!wo__load_members(loader, object, knob_members, COUNT_OF(knob_members), rule)) return false;
+  return knob->alias_count > 0 || wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'aliases'");
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Whether the program starts without patching its own data: the loader must not have many addresses to fill in. Rule packs are
-# constant tables of distances (rules/load/tree.h); as a tree of pointers they alone cost more than thirty thousand.
+# constant tables of distances (rules/files/tree.h); as a tree of pointers they alone cost more than thirty thousand.
 #
 # usage: check_relocations.sh PROGRAM MOST
 set -eu

@@ -11,7 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SUPPORT = ROOT / "tests" / "support"
+SUPPORT = ROOT / "tests" / "support" / "gpu"
 # Looked up by name in the driver library and asserted, yet never called by the allocator.
 DRIVER_NAME = re.compile(rb"\x00(cu[A-Z][A-Za-z0-9_]+)(?=\x00)")
 MANAGEMENT_NAME = re.compile(rb"\x00(nvml[A-Z][A-Za-z0-9_]+)(?=\x00)")

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/oracle/lockstep.h"
 
 enum { SHOWN = 100000, VALID_EVERY = 97 };

@@ -1,4 +1,4 @@
-/* What the reader and the writer of the line form share: the names in it. Private to trace_lines*.c. */
+/* What the parts of the reader of the line form share. Private to trace_lines*.c and to the tests' writer. */
 #ifndef WO_TRACE_LINES_INTERNAL_H
 #define WO_TRACE_LINES_INTERNAL_H
 

@@ -203,66 +203,45 @@ void wo__account_add_end(struct wo_scan *scan, const struct wo_line *line, const
   if (event) fill_end(store, event, wo_event_get(store, info), end);
 }
 
-/* A text that is longer than its slot is cut, not refused: reasons and states are told by how they begin. */
-void wo__account_keep_text(struct wo_open *open, size_t slot, struct wo_view text) {
-  assert(slot < sizeof open->texts / sizeof open->texts[0]);
-  const size_t room = sizeof open->texts[slot] - 1;
-  const size_t len = text.len < room ? text.len : room;
-  if (len > 0) memcpy(open->texts[slot], text.ptr, len);
-  open->texts[slot][len] = '\0';
-}
-
-/* One is added so that 0, what a fresh construct holds, means that no code was seen; "0:0" is a code. */
-void wo__account_keep_exit(struct wo_open *open, enum wo_account_number slot, struct wo_account_exit exit) {
-  if (exit.is_known) open->numbers[slot] = 1 + (int64_t)exit.code * 256 + exit.signal;
-}
-
-/* The code that was kept, or an unknown one. A code and its signal lie in one number because the slots of a construct are few. */
-static struct wo_account_exit kept_exit(const struct wo_open *open, enum wo_account_number slot) {
-  const int64_t packed = open->numbers[slot] - 1;
-  if (packed < 0) return (struct wo_account_exit){0};
-  return (struct wo_account_exit){true, (uint32_t)(packed / 256), (uint32_t)(packed % 256)};
-}
-
 /* The first state stands: in scontrol's and seff's text there is only one, in JSON further words of the array are flags of the
  * first. The line itself is kept as the message, so that the ending can be shown where it was printed although it is only
  * understood once the exit code is known, some lines further on. */
-void wo__account_keep_state(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view printed) {
+void wo__account_keep_state(struct wo_open *open, const struct wo_line *line, struct wo_view printed) {
+  struct wo_account_kept *const kept = open->state;
   const struct wo_view state = wo__account_state(printed);
-  struct wo_event *event = wo_event_get(wo_scan_store(scan), open->event);
-  if (state.len == 0 || open->texts[WO_ACCOUNT_STATE][0] != '\0') return;
+  struct wo_event *event = wo_open_event(open);
+  if (state.len == 0 || kept->state.len > 0) return;
   assert(printed.ptr >= line->full.ptr && printed.ptr + printed.len <= line->full.ptr + line->full.len);
-  open->numbers[WO_ACCOUNT_LINE] = (int64_t)line->number;
-  open->numbers[WO_ACCOUNT_OFFSET] = (int64_t)line->offset;
-  open->numbers[WO_ACCOUNT_START] = (int64_t)(printed.ptr - line->full.ptr);
-  open->numbers[WO_ACCOUNT_LENGTH] = (int64_t)printed.len;
+  kept->line = line->number;
+  kept->offset = line->offset;
+  kept->start = (size_t)(printed.ptr - line->full.ptr);
+  kept->length = printed.len;
+  kept->state = state;
   open->message_len = 0;
   wo_open_append(open, line->full);
-  wo__account_keep_text(open, WO_ACCOUNT_STATE, state);
-  if (event) wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_STATE, state);
+  if (event) wo_event_set_text(open->store, event, WO_FIELD_STATE, state);
 }
 
-/* Called between the steps of one document too, so it leaves the construct ready for the next state. */
-static void add_kept(struct wo_scan *scan, struct wo_open *open) {
+static void add_kept(struct wo_open *open, const struct wo_account_kept *kept) {
   struct wo_line line = open->first;
-  line.number = (uint64_t)open->numbers[WO_ACCOUNT_LINE];
-  line.offset = (uint64_t)open->numbers[WO_ACCOUNT_OFFSET];
+  line.number = kept->line;
+  line.offset = kept->offset;
   line.full = line.text = wo_open_message(open);
-  const struct wo_event *info = wo_event_get(wo_scan_store(scan), open->event);
+  const struct wo_event *info = wo_open_event(open);
   const struct wo_account_end end = {
-      .state = wo__account_state(wo_view_of(open->texts[WO_ACCOUNT_STATE])),
-      .reason = wo_view_of(open->texts[WO_ACCOUNT_REASON]),
-      .exit = kept_exit(open, WO_ACCOUNT_EXIT),
-      .derived = kept_exit(open, WO_ACCOUNT_DERIVED),
+      .state = kept->state,
+      .reason = wo_view_of(kept->reason),
+      .exit = kept->exit,
+      .derived = kept->derived,
       .is_step = info && wo_event_field(info, WO_FIELD_STEP_ID),
   };
-  wo__account_add_end(scan, &line, open->pattern, open->event, &end, (size_t)open->numbers[WO_ACCOUNT_START],
-                      (size_t)open->numbers[WO_ACCOUNT_LENGTH]);
+  wo__account_add_end(open->scan, &line, open->pattern, open->event, &end, kept->start, kept->length);
 }
 
-/* A code without a state goes too: it is not that of what follows. */
-void wo__account_flush(struct wo_scan *scan, struct wo_open *open) {
-  if (open->texts[WO_ACCOUNT_STATE][0] != '\0') add_kept(scan, open);
-  open->texts[WO_ACCOUNT_STATE][0] = open->texts[WO_ACCOUNT_REASON][0] = '\0';
-  open->numbers[WO_ACCOUNT_EXIT] = open->numbers[WO_ACCOUNT_DERIVED] = 0;
+/* Called between the steps of one document too, so it leaves the construct ready for the next state. A code without a state goes
+ * too: it is not that of what follows. */
+void wo__account_flush(struct wo_open *open) {
+  struct wo_account_kept *const kept = open->state;
+  if (kept->state.len > 0) add_kept(open, kept);
+  *kept = (struct wo_account_kept){.nodes = kept->nodes};
 }

@@ -24,20 +24,16 @@ struct wo_account_end {
   bool is_step;
 };
 
-/* Slots of struct wo_open that hold an ending until all that belongs to it was read, and some that readers may need. */
-enum wo_account_number {
-  WO_ACCOUNT_LINE, /* place of the state */
-  WO_ACCOUNT_OFFSET,
-  WO_ACCOUNT_START,
-  WO_ACCOUNT_LENGTH,
-  WO_ACCOUNT_EXIT, /* packed; 0 = unknown */
-  WO_ACCOUNT_DERIVED,
-  WO_ACCOUNT_NODES,
-  WO_ACCOUNT_OWN,
-  WO_ACCOUNT_OWN_2,
-  WO_ACCOUNT_OWN_3
+/* An ending that waits until all that belongs to it was read. The state of a reader that keeps one begins with it; the line that
+ * printed the state is the construct's message then. */
+struct wo_account_kept {
+  struct wo_view state; /* a name that wo__account_state returned; empty before it was read */
+  uint64_t line, offset;
+  size_t start, length; /* of the state in its line */
+  struct wo_account_exit exit, derived;
+  uint64_t nodes; /* of the job; 0 = not told */
+  char reason[256];
 };
-enum wo_account_text { WO_ACCOUNT_STATE, WO_ACCOUNT_REASON, WO_ACCOUNT_TEXT_OWN, WO_ACCOUNT_TEXT_OWN_2 };
 
 /* SLURM's full name of a state as printed: "OUT_OF_ME+", "CANCELLED by 1000", "FAILED". Empty when it is none. Static text. */
 struct wo_view wo__account_state(struct wo_view printed);
@@ -65,16 +61,10 @@ void wo__account_set_tres(struct wo_event_store *store, struct wo_event *event, 
 void wo__account_add_end(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern, wo_event_id info,
                          const struct wo_account_end *end, size_t start, size_t length);
 
-/* Keeps a state and its place (`printed` lies in line->full) in the open construct, and sets the field of its event. */
-void wo__account_keep_state(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view printed);
+/* Keeps a state and its place (`printed` lies in line->full), and sets the field of the construct's event. */
+void wo__account_keep_state(struct wo_open *open, const struct wo_line *line, struct wo_view printed);
 
-/* Keeps an exit code in a slot. */
-void wo__account_keep_exit(struct wo_open *open, enum wo_account_number slot, struct wo_account_exit exit);
-
-/* Keeps a text in one of the open construct's, cut to its size. */
-void wo__account_keep_text(struct wo_open *open, size_t slot, struct wo_view text);
-
-/* Adds the ending that was kept, and forgets it. */
-void wo__account_flush(struct wo_scan *scan, struct wo_open *open);
+/* Adds the ending that was kept, and forgets it. The finish of readers that keep one. */
+void wo__account_flush(struct wo_open *open);
 
 #endif

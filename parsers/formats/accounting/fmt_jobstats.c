@@ -18,12 +18,6 @@
 /* Cards of a node. */
 #define CARD_MAX 16
 
-/* The reader's own numbers: where the object of the node being read begins, and what the walk over the tokens keeps. */
-enum number { NODE_LINE, NODE_OFFSET, HAS_NODE, IS_PACKED, SKIP, IN_TEXT };
-
-/* The reader's own texts. The figures of the node being read lie in the construct's message. */
-enum text { PATH };
-
 /* What a node's object says; negative = not told. */
 struct node {
   char name[64];
@@ -33,36 +27,36 @@ struct node {
   double card_used_bytes[CARD_MAX];
   double card_utilization_pct[CARD_MAX];
 };
-_Static_assert(sizeof(struct node) <= WO_LIMIT_MESSAGE_BYTES, "a node fits into the message of the open construct");
-
-/* Copied out and back: the message has not the alignment that a struct needs. */
-static struct node load(const struct wo_open *open) {
+struct document {
+  struct wo_json_place place;
+  bool is_packed;
+  bool has_node;                   /* the object of a node was begun */
+  uint64_t node_line, node_offset; /* where it begins */
   struct node node;
-  memcpy(&node, open->message, sizeof node);
-  return node;
-}
+};
 
-static void save(struct wo_open *open, const struct node *node) {
-  memcpy(open->message, node, sizeof *node);
+static struct document *own(const struct wo_json *json) {
+  return json->open->state;
 }
 
 /* Paths count from the object "nodes", whose brace the pattern has read: one name is a node. */
-static bool is_node(const struct wo_open *open) {
-  const char *const path = open->texts[PATH];
+static bool is_node(const struct wo_json *json) {
+  const char *const path = json->place->path;
   return path[0] == '/' && strchr(path + 1, '/') == NULL;
 }
 
 /* A packed document has no places: its evidence stands where it begins in the log. */
 static void begin_node(const struct wo_json *json) {
-  struct node node = {.total_bytes = -1, .used_bytes = -1};
-  if (!is_node(json->open)) return;
-  for (size_t i = 0; i < CARD_MAX; i++) node.card_total_bytes[i] = node.card_used_bytes[i] = node.card_utilization_pct[i] = -1;
-  snprintf(node.name, sizeof node.name, "%s", json->open->texts[PATH] + 1);
-  save(json->open, &node);
-  json->open->numbers[HAS_NODE] = 1;
-  if (json->open->numbers[IS_PACKED]) return;
-  json->open->numbers[NODE_LINE] = (int64_t)json->line->number;
-  json->open->numbers[NODE_OFFSET] = (int64_t)json->line->offset + (json->rest.ptr - json->line->full.ptr);
+  struct document *const document = own(json);
+  struct node *const node = &document->node;
+  if (!is_node(json)) return;
+  *node = (struct node){.total_bytes = -1, .used_bytes = -1};
+  for (size_t i = 0; i < CARD_MAX; i++) node->card_total_bytes[i] = node->card_used_bytes[i] = node->card_utilization_pct[i] = -1;
+  snprintf(node->name, sizeof node->name, "%s", json->place->path + 1);
+  document->has_node = true;
+  if (document->is_packed) return;
+  document->node_line = json->open->line->number;
+  document->node_offset = json->open->line->offset + (uint64_t)(json->rest.ptr - json->open->line->full.ptr);
 }
 
 static void set_bytes(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, double bytes) {
@@ -70,11 +64,11 @@ static void set_bytes(struct wo_event_store *store, struct wo_event *event, enum
 }
 
 /* The line as evidence shows it: the node's name at the place where its object began. */
-static struct wo_line shown_line(const struct wo_json *json, const struct node *node) {
-  struct wo_line line = *json->line;
-  line.number = (uint64_t)json->open->numbers[NODE_LINE];
-  line.offset = (uint64_t)json->open->numbers[NODE_OFFSET];
-  line.full = line.text = wo_view_of(node->name);
+static struct wo_line shown_line(const struct wo_json *json) {
+  struct wo_line line = *json->open->line;
+  line.number = own(json)->node_line;
+  line.offset = own(json)->node_offset;
+  line.full = line.text = wo_view_of(own(json)->node.name);
   return line;
 }
 
@@ -82,25 +76,25 @@ static struct wo_line shown_line(const struct wo_json *json, const struct node *
  *
  * One event for the node's main memory, and one for each card. A document of something else has no such figures. */
 static void end_node(const struct wo_json *json) {
-  struct wo_event_store *store = wo_scan_store(json->scan);
-  if (!is_node(json->open) || !json->open->numbers[HAS_NODE]) return;
-  json->open->numbers[HAS_NODE] = 0;
-  const struct node node = load(json->open);
-  const struct wo_line line = shown_line(json, &node);
+  struct wo_event_store *store = json->open->store;
+  const struct node *const node = &own(json)->node;
+  if (!is_node(json) || !own(json)->has_node) return;
+  own(json)->has_node = false;
+  const struct wo_line line = shown_line(json);
   for (size_t i = 0; i <= CARD_MAX; i++) {
     const bool is_card = i > 0;
-    const double total = is_card ? node.card_total_bytes[i - 1] : node.total_bytes;
-    const double used = is_card ? node.card_used_bytes[i - 1] : node.used_bytes;
+    const double total = is_card ? node->card_total_bytes[i - 1] : node->total_bytes;
+    const double used = is_card ? node->card_used_bytes[i - 1] : node->used_bytes;
     if (total <= 0 || used < 0) continue;
     struct wo_event *event =
-        wo_scan_add_event(json->scan, &line, json->open->pattern, is_card ? WO_KIND_MEMORY_USE : WO_KIND_JOB_INFO, 0, 1);
+        wo_scan_add_event(json->open->scan, &line, json->open->pattern, is_card ? WO_KIND_MEMORY_USE : WO_KIND_JOB_INFO, 0, 1);
     if (!event) return;
     wo_event_set_text(store, event, WO_FIELD_HOST, line.full);
     set_bytes(store, event, WO_FIELD_USED_BYTES, used);
     set_bytes(store, event, is_card ? WO_FIELD_CAPACITY_BYTES : WO_FIELD_LIMIT_BYTES, total);
     if (!is_card) continue;
     wo_event_set_number(store, event, WO_FIELD_GPU, wo_interval_exact((double)(i - 1)));
-    const double busy_pct = node.card_utilization_pct[i - 1];
+    const double busy_pct = node->card_utilization_pct[i - 1];
     if (busy_pct >= 0) wo_event_set_number(store, event, WO_FIELD_UTILIZATION, wo_interval_exact(busy_pct / 100));
   }
 }
@@ -118,22 +112,18 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
   struct wo_view name = wo_view_of(value->name);
   struct wo_view text = value->text;
   struct wo_interval number;
-  if (!json->open->numbers[HAS_NODE] || wo_number_decimal(&text, &number, NULL) != WO_OK || text.len > 0) return;
+  if (!own(json)->has_node || wo_number_decimal(&text, &number, NULL) != WO_OK || text.len > 0) return;
   if (number.mid < 0 || number.mid >= 1e18) return;
-  struct node node = load(json->open);
+  struct node *const node = &own(json)->node;
   wo_view_cut(&name, '/');
   wo_view_cut(&name, '/');
   const struct wo_view figure = wo_view_cut(&name, '/');
-  if (name.len > 0) keep_card(&node, figure, name, number.mid);
-  if (name.len == 0 && wo_view_is(figure, "total_memory")) node.total_bytes = number.mid;
-  if (name.len == 0 && wo_view_is(figure, "used_memory")) node.used_bytes = number.mid;
-  save(json->open, &node);
+  if (name.len > 0) keep_card(node, figure, name, number.mid);
+  if (name.len == 0 && wo_view_is(figure, "total_memory")) node->total_bytes = number.mid;
+  if (name.len == 0 && wo_view_is(figure, "used_memory")) node->used_bytes = number.mid;
 }
 
 static const struct wo_json_reader reader = {
-    .path_text = PATH,
-    .skip_number = SKIP,
-    .in_text_number = IN_TEXT,
     .begin_object = begin_node,
     .end_object = end_node,
     .read_value = read_value,
@@ -141,29 +131,33 @@ static const struct wo_json_reader reader = {
 
 /* ---- The document as it is printed ---- */
 
-static enum wo_more begin_document(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                   struct wo_open *open) {
-  return wo_json_read(&reader, scan, line, open, wo_match_start(match) + wo_match_text(match).len);
+static enum wo_more begin_document(struct wo_open *open, const struct wo_match *match) {
+  struct document *const document = open->state;
+  return wo_json_read(open, &reader, &document->place, wo_match_start(match) + wo_match_text(match).len);
 }
 
-static enum wo_more feed_document(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_document(struct wo_open *open) {
+  struct document *const document = open->state;
   if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
-  return wo_json_read_on(&reader, scan, line, open);
+  return wo_json_read(open, &reader, &document->place, document->place.skip);
 }
 
-const struct wo_format wo__format_jobstats = {.name = "jobstats", .begin = begin_document, .feed = feed_document};
+const struct wo_format wo__format_jobstats = {
+    .name = "jobstats", .state_bytes = sizeof(struct document), .begin = begin_document, .feed = feed_document};
 
 /* ---- Packed ---- */
 
-static void note_cut(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open) {
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_NOTE, 0, line->full.len);
+static void note_cut(const struct wo_open *open, const struct wo_line *shown) {
+  struct wo_event *event = wo_scan_add_event(open->scan, shown, open->pattern, WO_KIND_NOTE, 0, shown->full.len);
   if (event)
-    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE,
+    wo_event_set_text(open->store, event, WO_FIELD_MESSAGE,
                       WO_VIEW("packed job statistics are longer than the limit: their last nodes were not read"));
 }
 
 /* Reads the expanded text as one line of the document. */
-static void read_expanded(struct wo_scan *scan, const struct wo_line *shown, struct wo_open *open, struct wo_view text) {
+static void read_expanded(struct wo_open *open, const struct wo_line *shown, struct wo_view text) {
+  struct document *const document = open->state;
+  const struct wo_line *const packed = open->line;
   const struct wo_view head = WO_VIEW("\"nodes\"");
   const size_t at = wo_view_find(text, head, 0);
   const size_t brace = at == WO_NOT_FOUND ? at : wo_view_find_char(text, '{', at + head.len);
@@ -171,25 +165,27 @@ static void read_expanded(struct wo_scan *scan, const struct wo_line *shown, str
   struct wo_line line = *shown;
   line.full = line.text = text;
   line.own_end = SIZE_MAX;
-  open->numbers[IS_PACKED] = 1;
-  open->numbers[NODE_LINE] = (int64_t)shown->number;
-  open->numbers[NODE_OFFSET] = (int64_t)shown->offset;
-  wo_json_read(&reader, scan, &line, open, brace + 1);
+  document->is_packed = true;
+  document->node_line = shown->number;
+  document->node_offset = shown->offset;
+  open->line = &line;
+  wo_json_read(open, &reader, &document->place, brace + 1);
+  open->line = packed;
 }
 
-static enum wo_more begin_packed(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
+static enum wo_more begin_packed(struct wo_open *open, const struct wo_match *match) {
   unsigned char packed[WO_LIMIT_PACKED_BYTES];
   char text[WO_LIMIT_UNPACKED_BYTES];
   const struct wo_view found = wo_match_text(match);
   const size_t packed_len = wo_base64_decode(wo_view_skip(found, strlen("JS1:")), packed, sizeof packed);
   const size_t len = wo_gunzip(packed, packed_len, text, sizeof text);
-  struct wo_line shown = *line;
+  struct wo_line shown = *open->line;
   shown.offset += wo_match_start(match);
   shown.full = shown.text = wo_view_sub(found, 0, found.len < 60 ? found.len : 60);
-  read_expanded(scan, &shown, open, (struct wo_view){text, len});
-  if (packed_len == sizeof packed || len == sizeof text) note_cut(scan, &shown, open);
+  read_expanded(open, &shown, (struct wo_view){text, len});
+  if (packed_len == sizeof packed || len == sizeof text) note_cut(open, &shown);
   return WO_MORE_NO;
 }
 
-const struct wo_format wo__format_jobstats_packed = {.name = "jobstats-packed", .begin = begin_packed};
+const struct wo_format wo__format_jobstats_packed = {
+    .name = "jobstats-packed", .state_bytes = sizeof(struct document), .begin = begin_packed};

@@ -12,8 +12,11 @@
 #include "parsers/formats/accounting/account.h"
 #include "parsers/base/units.h"
 
-/* What the open table keeps: header and rule lie in the message, `rule` is the offset of the latter. */
-enum number { IS_PIPED, RULE_START, RULE_LENGTH, IS_PREFIXED };
+/* What the open table keeps besides its header and rule, which lie in the message. */
+struct table {
+  bool is_piped, is_prefixed;
+  size_t rule_start, rule_length; /* in the message */
+};
 
 /* A table that has run for so long is closed, to bound what a hostile log can hold open. */
 #define TABLE_ROWS 200000
@@ -114,16 +117,15 @@ static struct wo_view row_id(const struct row *row) {
 
 /* Whether the line is a row. A row makes one event that describes the job or step, and a second one when its state is an ending:
  * the description holds for other rules whatever became of the job. */
-static bool add_row(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern, const struct row *row) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static bool add_row(struct wo_open *open, const struct row *row) {
   const struct wo_view id = row_id(row);
   const struct wo_view printed = cell(row, "State");
   const struct wo_view state = wo__account_state(printed);
   if (id.len == 0 || state.len == 0) return false;
-  struct wo_event *event = wo_scan_add_event(scan, line, pattern, WO_KIND_JOB_INFO, (size_t)(id.ptr - line->full.ptr), id.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, (size_t)(id.ptr - open->line->full.ptr), id.len);
   if (!event) return true;
-  read_row(store, event, row, id);
-  wo_event_set_text(store, event, WO_FIELD_STATE, state);
+  read_row(open->store, event, row, id);
+  wo_event_set_text(open->store, event, WO_FIELD_STATE, state);
   struct wo_account_end end = {
       .state = state,
       .exit = wo__account_read_exit(cell(row, "ExitCode")),
@@ -132,42 +134,43 @@ static bool add_row(struct wo_scan *scan, const struct wo_line *line, const stru
   };
   /* Why a job waited stays in its row when it ran; it is no reason of its end. */
   if (wo_view_is(cell(row, "Reason"), "OutOfMemory")) end.reason = WO_VIEW("OutOfMemory");
-  wo__account_add_end(scan, line, pattern, event->id, &end, (size_t)(printed.ptr - line->full.ptr), printed.len);
+  wo__account_add_end(open->scan, open->line, open->pattern, event->id, &end, (size_t)(printed.ptr - open->line->full.ptr),
+                      printed.len);
   return true;
 }
 
 /* A row whose header was not copied with it: its id comes first, its state is what the pattern found. */
-static void add_bare_row(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                         const struct wo_pattern *pattern) {
+static void add_bare_row(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view printed = wo_match_group(match, "state");
-  struct wo_view rest = wo_view_trim(line->full);
+  struct wo_view rest = wo_view_trim(open->line->full);
   struct wo_view id = wo_view_cut(&rest, wo_view_has(rest, "|") ? '|' : ' ');
   if (printed.len == 0) return;
-  const size_t start = (size_t)(printed.ptr - line->full.ptr);
+  const size_t start = (size_t)(printed.ptr - open->line->full.ptr);
   const struct wo_account_end end = {.state = wo__account_state(printed), .is_step = wo_view_has(id, ".")};
-  struct wo_event *event = wo_scan_add_event(scan, line, pattern, WO_KIND_JOB_INFO, start, printed.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, start, printed.len);
   if (!event) return;
-  if (id.len > 0 && wo_is_digit(id.ptr[0])) wo__account_set_job(wo_scan_store(scan), event, id);
-  wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_STATE, end.state);
-  wo__account_add_end(scan, line, pattern, event->id, &end, start, printed.len);
+  if (id.len > 0 && wo_is_digit(id.ptr[0])) wo__account_set_job(open->store, event, id);
+  wo_event_set_text(open->store, event, WO_FIELD_STATE, end.state);
+  wo__account_add_end(open->scan, open->line, open->pattern, event->id, &end, start, printed.len);
 }
 
 /* What of the line belongs to the table. A label of srun -l or pdsh is taken off only where the header has one too: a time or a
  * number in the first column looks like a label as well. */
-static struct wo_view table_text(const struct wo_open *open, const struct wo_line *line) {
-  return open->numbers[IS_PREFIXED] ? line->text : line->full;
+static struct wo_view table_text(const struct wo_open *open) {
+  struct table *const own = open->state;
+  return own->is_prefixed ? open->line->text : open->line->full;
 }
 
 /* The pattern finds either a header or a bare row with its state; only the header opens a table. */
-static enum wo_more begin_sacct(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
+static enum wo_more begin_sacct(struct wo_open *open, const struct wo_match *match) {
+  struct table *const own = open->state;
   if (wo_match_group(match, "state").len > 0) {
-    add_bare_row(scan, line, match, open->pattern);
+    add_bare_row(open, match);
     return WO_MORE_NO;
   }
-  open->numbers[IS_PIPED] = wo_view_has(line->full, "|");
-  open->numbers[IS_PREFIXED] = wo_match_start(match) > 0;
-  wo_open_append(open, table_text(open, line));
+  own->is_piped = wo_view_has(open->line->full, "|");
+  own->is_prefixed = wo_match_start(match) > 0;
+  wo_open_append(open, table_text(open));
   return WO_MORE_YES;
 }
 
@@ -183,28 +186,31 @@ static bool is_rule(struct wo_view text) {
 
 /* Bytes of the rule stand where the header's columns stand, so both are kept as they were printed, with a blank between. */
 static void keep_rule(struct wo_open *open, struct wo_view rule) {
-  open->numbers[RULE_START] = (int64_t)open->message_len + 1;
+  struct table *const own = open->state;
+  own->rule_start = open->message_len + 1;
   wo_open_append(open, rule);
-  open->numbers[RULE_LENGTH] = (int64_t)open->message_len - open->numbers[RULE_START];
+  own->rule_length = open->message_len - own->rule_start;
 }
 
 /* The line that ends the table is given back unread: with `sacct ...; cat log` in one script it is the log's first line. */
-static enum wo_more feed_sacct(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_sacct(struct wo_open *open) {
+  struct table *const own = open->state;
   const struct wo_view message = wo_open_message(open);
-  const bool is_piped = open->numbers[IS_PIPED] != 0;
+  const bool is_piped = own->is_piped != 0;
   if (open->lines == 1 && !is_piped) {
-    if (!is_rule(table_text(open, line))) return WO_MORE_NO_UNREAD;
-    keep_rule(open, table_text(open, line));
+    if (!is_rule(table_text(open))) return WO_MORE_NO_UNREAD;
+    keep_rule(open, table_text(open));
     return WO_MORE_YES;
   }
-  const size_t start = (size_t)open->numbers[RULE_START];
+  const size_t start = own->rule_start;
   const struct row row = {
       .header = is_piped ? message : wo_view_sub(message, 0, start - 1),
-      .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + (size_t)open->numbers[RULE_LENGTH]),
-      .text = table_text(open, line),
+      .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
+      .text = table_text(open),
   };
-  const bool is_row = open->lines < TABLE_ROWS && add_row(scan, line, open->pattern, &row);
+  const bool is_row = open->lines < TABLE_ROWS && add_row(open, &row);
   return is_row ? WO_MORE_YES : WO_MORE_NO_UNREAD;
 }
 
-const struct wo_format wo__format_sacct = {.name = "sacct", .begin = begin_sacct, .feed = feed_sacct};
+const struct wo_format wo__format_sacct = {
+    .name = "sacct", .state_bytes = sizeof(struct table), .begin = begin_sacct, .feed = feed_sacct};

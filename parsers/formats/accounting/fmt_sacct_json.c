@@ -16,25 +16,30 @@
 /* Lines after which a document is left: 25 000 jobs of a typical size. */
 #define DOCUMENT_LINES 10000000
 
-/* The slots of struct wo_open that only this reader uses. */
-#define PATH WO_ACCOUNT_TEXT_OWN
-#define TYPE WO_ACCOUNT_TEXT_OWN_2 /* of the resource whose count follows */
-#define JOB_EVENT WO_ACCOUNT_OWN   /* the event of the job whose step is being read */
-#define SKIP WO_ACCOUNT_OWN_2      /* bytes at the start of the line's next piece that were read with this one */
-#define IN_TEXT WO_ACCOUNT_OWN_3   /* whether the next piece begins inside of a quoted text */
+/* The job or step being built is the construct's event. */
+struct document {
+  struct wo_account_kept kept;
+  struct wo_json_place place;
+  wo_event_id job; /* the event of the job whose step is being read */
+  char type[64];   /* of the resource whose count follows */
+};
+
+static struct document *own(const struct wo_json *json) {
+  return json->open->state;
+}
 
 /* Bytes of a long line that are shown as the place of a job or state. */
 #define SHOWN_BYTES 200
 
 /* The job or step being built. NULL outside of both, and when the store is full. */
 static struct wo_event *current(const struct wo_json *json) {
-  return wo_event_get(wo_scan_store(json->scan), json->open->event);
+  return wo_open_event(json->open);
 }
 
 /* The line as evidence shows it: of a document on one line only what stands behind the place. *ret_at is where the place is then.
  */
 static struct wo_line shown_line(const struct wo_json *json, const char *place, size_t *ret_at) {
-  struct wo_line line = *json->line;
+  struct wo_line line = *json->open->line;
   const size_t at = (size_t)(place - line.full.ptr);
   *ret_at = at;
   if (line.full.len <= SHOWN_BYTES) return line;
@@ -47,7 +52,7 @@ static struct wo_line shown_line(const struct wo_json *json, const char *place, 
 static void keep_state(const struct wo_json *json, struct wo_view printed) {
   size_t at = 0;
   const struct wo_line line = shown_line(json, printed.ptr, &at);
-  wo__account_keep_state(json->scan, &line, json->open, wo_view_sub(line.full, at, at + printed.len));
+  wo__account_keep_state(json->open, &line, wo_view_sub(line.full, at, at + printed.len));
 }
 
 /* ---- Values ---- */
@@ -60,22 +65,11 @@ static bool read_count(const struct wo_json_value *value, uint64_t *ret_number) 
 }
 
 static void set_number(const struct wo_json *json, enum wo_field_id id, double number) {
-  wo_event_set_number(wo_scan_store(json->scan), current(json), id, wo_interval_exact(number));
+  wo_event_set_number(json->open->store, current(json), id, wo_interval_exact(number));
 }
 
 static void set_text(const struct wo_json *json, enum wo_field_id id, struct wo_view text) {
-  wo__account_set_text(wo_scan_store(json->scan), current(json), id, text);
-}
-
-/* Code and signal come one after the other. */
-static void keep_exit_part(struct wo_open *open, enum wo_account_number slot, bool is_signal, uint64_t number) {
-  const int64_t packed = open->numbers[slot] > 0 ? open->numbers[slot] - 1 : 0;
-  const struct wo_account_exit exit = {
-      .is_known = true,
-      .code = is_signal ? (uint32_t)(packed / 256) : (uint32_t)(number & 0xffff),
-      .signal = is_signal ? (uint32_t)(number & 0xff) : (uint32_t)(packed % 256),
-  };
-  wo__account_keep_exit(open, slot, exit);
+  wo__account_set_text(json->open->store, current(json), id, text);
 }
 
 /* The two halves of a status as wait() gives it: the code above, the signal in the seven bits below. */
@@ -85,7 +79,7 @@ static struct wo_account_exit exit_of_status(uint64_t status) {
 
 /* Before 23.02 the id of a step is only its part behind the dot. */
 static void read_step_id(const struct wo_json *json, const struct wo_json_value *value) {
-  const struct wo_event *job = wo_event_get(wo_scan_store(json->scan), (wo_event_id)(json->open->numbers[JOB_EVENT] - 1));
+  const struct wo_event *job = wo_event_get(json->open->store, own(json)->job);
   const struct wo_view id = job ? wo_event_text(job, WO_FIELD_JOB) : (struct wo_view){0};
   char whole[80];
   const struct wo_view part = wo_view_sub(value->text, 0, 32);
@@ -96,11 +90,11 @@ static void read_step_id(const struct wo_json *json, const struct wo_json_value 
 
 /* The memory of a job counts MiB on all its nodes; the number of nodes comes before it. */
 static void read_resource(const struct wo_json *json, const struct wo_json_value *value) {
-  const double nodes = json->open->numbers[WO_ACCOUNT_NODES] > 0 ? (double)json->open->numbers[WO_ACCOUNT_NODES] : 1.0;
-  const char *const type = json->open->texts[TYPE];
+  const double nodes = own(json)->kept.nodes > 0 ? (double)own(json)->kept.nodes : 1.0;
+  const char *const type = own(json)->type;
   uint64_t count = 0;
   if (strcmp(value->name, "/*/tres/allocated/*/name") == 0 && strcmp(type, "gres") == 0 && wo_view_is(value->text, "gpu"))
-    wo__account_keep_text(json->open, TYPE, WO_VIEW("gpu"));
+    wo_view_copy(WO_VIEW("gpu"), own(json)->type, sizeof own(json)->type);
   if (strcmp(value->name, "/*/tres/allocated/*/count") != 0 || !read_count(value, &count) || count == 0) return;
   if (strcmp(type, "mem") == 0) set_number(json, WO_FIELD_LIMIT_BYTES, (double)count * WO_MIB / nodes);
   if (strcmp(type, "gpu") == 0) set_number(json, WO_FIELD_GPUS, (double)count / nodes);
@@ -120,14 +114,13 @@ static void read_job_number(const struct wo_json *json, const struct wo_json_val
              wo_event_field(current(json), WO_FIELD_ARRAY_JOB)) {
     set_number(json, WO_FIELD_ARRAY_TASK, (double)number);
   } else if (strcmp(name, "/*/allocation_nodes") == 0 && number > 0 && number < 1000000) {
-    json->open->numbers[WO_ACCOUNT_NODES] = (int64_t)number;
+    own(json)->kept.nodes = number;
     set_number(json, WO_FIELD_NODE_COUNT, (double)number);
   } else if (strcmp(name, "/*/time/elapsed") == 0 || strcmp(name, "/*/steps/*/time/elapsed") == 0) {
     set_number(json, WO_FIELD_ELAPSED_S, (double)number);
   } else if ((strcmp(name, "/*/time/limit") == 0 || strcmp(name, "/*/time_limit") == 0) && number > 0) {
     set_number(json, WO_FIELD_TIME_LIMIT_S, (double)number * 60);
-  } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(json->open->texts[TYPE], "mem") == 0 &&
-             number > 0) {
+  } else if (strcmp(name, "/*/steps/*/tres/requested/max/*/count") == 0 && strcmp(own(json)->type, "mem") == 0 && number > 0) {
     set_number(json, WO_FIELD_USED_BYTES, (double)number);
   }
 }
@@ -142,28 +135,34 @@ static void read_exit(const struct wo_json *json, const struct wo_json_value *va
   const bool is_derived = at >= 8 && wo_view_is(wo_view_sub(name, at - 8, at), "derived_");
   const bool is_signal = wo_view_is(part, "signal/signal_id") || wo_view_is(part, "signal/id");
   if (!is_signal && !wo_view_is(part, "return_code")) return;
-  keep_exit_part(json->open, is_derived ? WO_ACCOUNT_DERIVED : WO_ACCOUNT_EXIT, is_signal, number);
+  struct wo_account_exit *const exit = is_derived ? &own(json)->kept.derived : &own(json)->kept.exit;
+  exit->is_known = true;
+  if (is_signal) {
+    exit->signal = (uint32_t)(number & 0xff);
+  } else {
+    exit->code = (uint32_t)(number & 0xffff);
+  }
 }
 
 /* What scontrol and squeue print besides the keys that they share with sacct. Before 23.02 an exit code is one number, the status
  * that wait() gives. The memory that was allocated says the same as memory_per_node and memory_per_cpu, and says it per job. */
 static bool read_control(const struct wo_json *json, const struct wo_json_value *value) {
-  struct wo_event_store *store = wo_scan_store(json->scan);
+  struct wo_event_store *store = json->open->store;
   const char *const name = value->name;
   uint64_t number = 0;
   const bool is_count = read_count(value, &number);
   if (strcmp(name, "/*/job_state") == 0) {
     keep_state(json, value->text);
   } else if (strcmp(name, "/*/state_reason") == 0 && !wo_view_is(value->text, "None")) {
-    wo__account_keep_text(json->open, WO_ACCOUNT_REASON, value->text);
+    wo_view_copy(value->text, own(json)->kept.reason, sizeof own(json)->kept.reason);
   } else if (strcmp(name, "/*/tres_alloc_str") == 0 || strcmp(name, "/*/tres_req_str") == 0) {
     wo__account_set_tres(store, current(json), value->text, 0);
   } else if (strcmp(name, "/*/command") == 0) {
     set_text(json, WO_FIELD_PROGRAM, value->text);
   } else if (strcmp(name, "/*/exit_code") == 0 && is_count) {
-    wo__account_keep_exit(json->open, WO_ACCOUNT_EXIT, exit_of_status(number));
+    own(json)->kept.exit = exit_of_status(number);
   } else if (strcmp(name, "/*/derived_exit_code") == 0 && is_count) {
-    wo__account_keep_exit(json->open, WO_ACCOUNT_DERIVED, exit_of_status(number));
+    own(json)->kept.derived = exit_of_status(number);
   } else if (strcmp(name, "/*/memory_per_node") == 0 && is_count && number > 0) {
     set_number(json, WO_FIELD_LIMIT_BYTES, (double)number * WO_MIB);
   } else if (strcmp(name, "/*/node_count") == 0 && is_count && number > 0) {
@@ -184,7 +183,7 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
   if (strcmp(name, "/*/state/current") == 0 || strcmp(name, "/*/steps/*/state") == 0) {
     keep_state(json, value->text);
   } else if (strcmp(name, "/*/state/reason") == 0 && wo_view_is(value->text, "OutOfMemory")) {
-    wo__account_keep_text(json->open, WO_ACCOUNT_REASON, value->text);
+    wo_view_copy(value->text, own(json)->kept.reason, sizeof own(json)->kept.reason);
   } else if (strcmp(name, "/*/name") == 0) {
     set_text(json, WO_FIELD_JOB_NAME, value->text);
   } else if (strcmp(name, "/*/nodes") == 0) {
@@ -192,7 +191,7 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
   } else if (strcmp(name, "/*/steps/*/step/id") == 0) {
     read_step_id(json, value);
   } else if (wo_view_ends(wo_view_of(name), "/type")) {
-    wo__account_keep_text(json->open, TYPE, value->text);
+    wo_view_copy(value->text, own(json)->type, sizeof own(json)->type);
   } else {
     read_job_number(json, value);
     read_resource(json, value);
@@ -210,46 +209,46 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
 static void begin_object(const struct wo_json *json) {
   const bool is_step = wo_json_is_path(json, "/*/steps/*");
   /* A count that comes before its own type is not of the last one's. */
-  if (wo_view_ends(wo_view_of(json->open->texts[PATH]), "/*")) json->open->texts[TYPE][0] = '\0';
+  if (wo_view_ends(wo_view_of(own(json)->place.path), "/*")) own(json)->type[0] = '\0';
   if (!is_step && !wo_json_is_path(json, "/*")) return;
   size_t at = 0;
   const struct wo_line line = shown_line(json, json->rest.ptr, &at);
-  if (is_step) wo__account_flush(json->scan, json->open);
-  const struct wo_event *event = wo_scan_add_event(json->scan, &line, json->open->pattern, WO_KIND_JOB_INFO, at, 1);
+  if (is_step) wo__account_flush(json->open);
+  const struct wo_event *event = wo_scan_add_event(json->open->scan, &line, json->open->pattern, WO_KIND_JOB_INFO, at, 1);
   json->open->event = event ? event->id : WO_EVENT_NONE;
   if (is_step) return;
-  json->open->numbers[JOB_EVENT] = event ? event->id + 1 : 0;
-  json->open->numbers[WO_ACCOUNT_NODES] = 0;
+  own(json)->job = json->open->event;
+  own(json)->kept.nodes = 0;
 }
 
 /* Behind a step the job is the current object again: some versions print keys of the job after "steps". */
 static void end_object(const struct wo_json *json) {
   if (!wo_json_is_path(json, "/*") && !wo_json_is_path(json, "/*/steps/*")) return;
-  wo__account_flush(json->scan, json->open);
-  json->open->event = (wo_event_id)(json->open->numbers[JOB_EVENT] - 1);
+  wo__account_flush(json->open);
+  json->open->event = own(json)->job;
 }
 
 static const struct wo_json_reader reader = {
-    .path_text = PATH,
-    .skip_number = SKIP,
-    .in_text_number = IN_TEXT,
     .begin_object = begin_object,
     .end_object = end_object,
     .read_value = read_value,
 };
 
-static enum wo_more begin_json(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  return wo_json_read(&reader, scan, line, open, wo_match_start(match) + wo_match_text(match).len);
+static enum wo_more begin_json(struct wo_open *open, const struct wo_match *match) {
+  struct document *const document = open->state;
+  document->job = WO_EVENT_NONE;
+  return wo_json_read(open, &reader, &document->place, wo_match_start(match) + wo_match_text(match).len);
 }
 
-static enum wo_more feed_json(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_json(struct wo_open *open) {
+  struct document *const document = open->state;
   if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
-  return wo_json_read_on(&reader, scan, line, open);
+  return wo_json_read(open, &reader, &document->place, document->place.skip);
 }
 
 const struct wo_format wo__format_sacct_json = {
     .name = "sacct-json",
+    .state_bytes = sizeof(struct document),
     .begin = begin_json,
     .feed = feed_json,
     .finish = wo__account_flush,

@@ -14,6 +14,11 @@
 /* Lines of one job: there are about 40. */
 #define JOB_LINES 80
 
+struct job {
+  struct wo_account_kept kept;
+  uint64_t cpus; /* on all nodes */
+};
+
 /* One Key=Value. Both point into the line; the value may be empty ("Comment="). */
 struct pair {
   struct wo_view key;
@@ -84,86 +89,88 @@ static void read_text(struct wo_event_store *store, struct wo_event *event, cons
 }
 
 /* The limit per CPU counts for all CPUs that the job has on a node. */
-static void read_memory(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open,
-                        const struct pair *pair) {
-  const uint64_t nodes = (uint64_t)open->numbers[WO_ACCOUNT_NODES];
-  const double cpus = (double)open->numbers[WO_ACCOUNT_OWN];
+static void read_memory(const struct wo_open *open, struct wo_event *event, const struct pair *pair) {
+  const struct job *const own = open->state;
+  const uint64_t nodes = own->kept.nodes;
   if (wo_view_ends(pair->key, "TRES")) {
-    wo__account_set_tres(store, event, pair->value, nodes);
+    wo__account_set_tres(open->store, event, pair->value, nodes);
   } else if (wo_view_is(pair->key, "MinMemoryNode")) {
-    wo__account_set_limit(store, event, pair->value, WO_MIB, 1);
+    wo__account_set_limit(open->store, event, pair->value, WO_MIB, 1);
   } else if (wo_view_is(pair->key, "MinMemoryCPU") && nodes > 0) {
-    wo__account_set_limit(store, event, pair->value, WO_MIB, cpus / (double)nodes);
+    wo__account_set_limit(open->store, event, pair->value, WO_MIB, (double)own->cpus / (double)nodes);
   }
 }
 
 /* NumNodes and NumCPUs stand before every key that gives memory, so they are kept until then. */
-static void read_numbers(struct wo_event_store *store, struct wo_event *event, struct wo_open *open, const struct pair *pair) {
+static void read_numbers(struct wo_open *open, struct wo_event *event, const struct pair *pair) {
+  struct job *const own = open->state;
   struct wo_view in = pair->value;
   uint64_t number = 0;
   if (wo_view_is(pair->key, "NumNodes") && wo_number_u64(&in, 1000000, &number) == WO_OK) {
-    open->numbers[WO_ACCOUNT_NODES] = (int64_t)number;
-    if (number > 0) wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)number));
+    own->kept.nodes = number;
+    if (number > 0) wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)number));
   } else if (wo_view_is(pair->key, "NumCPUs") && wo_number_u64(&in, 10000000, &number) == WO_OK) {
-    open->numbers[WO_ACCOUNT_OWN] = (int64_t)number;
+    own->cpus = number;
   } else if (wo_view_is(pair->key, "ArrayTaskId")) {
-    set_count(store, event, WO_FIELD_ARRAY_TASK, pair->value);
+    set_count(open->store, event, WO_FIELD_ARRAY_TASK, pair->value);
   } else if (wo_view_is(pair->key, "RunTime")) {
-    wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, pair->value);
+    wo__account_set_seconds(open->store, event, WO_FIELD_ELAPSED_S, pair->value);
   } else if (wo_view_is(pair->key, "TimeLimit")) {
-    wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, pair->value);
+    wo__account_set_seconds(open->store, event, WO_FIELD_TIME_LIMIT_S, pair->value);
   }
+}
+
+static void keep_exit(struct wo_view text, struct wo_account_exit *kept) {
+  const struct wo_account_exit exit = wo__account_read_exit(text);
+  if (exit.is_known) *kept = exit;
 }
 
 /* Reason is why a job waits as well as why it ended; while the job runs it is None. Which of them it was is decided by the state,
  * when the job's text is over. */
-static void read_pair(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, const struct pair *pair) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
+static void read_pair(struct wo_open *open, const struct pair *pair) {
+  struct wo_account_kept *const kept = open->state;
+  struct wo_event *event = wo_open_event(open);
   if (!event) return;
-  read_text(store, event, pair);
-  read_numbers(store, event, open, pair);
-  read_memory(store, event, open, pair);
+  read_text(open->store, event, pair);
+  read_numbers(open, event, pair);
+  read_memory(open, event, pair);
   if (wo_view_is(pair->key, "JobState")) {
-    wo__account_keep_state(scan, line, open, pair->value);
+    wo__account_keep_state(open, open->line, pair->value);
   } else if (wo_view_is(pair->key, "Reason") && !wo_view_is(pair->value, "None")) {
-    wo__account_keep_text(open, WO_ACCOUNT_REASON, pair->value);
+    wo_view_copy(pair->value, kept->reason, sizeof kept->reason);
   } else if (wo_view_is(pair->key, "ExitCode")) {
-    wo__account_keep_exit(open, WO_ACCOUNT_EXIT, wo__account_read_exit(pair->value));
+    keep_exit(pair->value, &kept->exit);
   } else if (wo_view_is(pair->key, "DerivedExitCode")) {
-    wo__account_keep_exit(open, WO_ACCOUNT_DERIVED, wo__account_read_exit(pair->value));
+    keep_exit(pair->value, &kept->derived);
   }
 }
 
 /* With -o all pairs of the job stand on the first line, which goes the same way as the lines of the long form. */
-static void read_line(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_view rest = line->full;
+static void read_line(struct wo_open *open) {
+  struct wo_view rest = open->line->full;
   struct pair pair;
-  while (next_pair(&rest, &pair)) read_pair(scan, line, open, &pair);
+  while (next_pair(&rest, &pair)) read_pair(open, &pair);
 }
 
 /* The event stands at the words that the pattern found, and is filled as the job's lines come. */
-static enum wo_more begin_scontrol(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                   struct wo_open *open) {
-  const struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, wo_match_start(match), wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  read_line(scan, line, open);
+static enum wo_more begin_scontrol(struct wo_open *open, const struct wo_match *match) {
+  if (!wo_open_begin_event(open, WO_KIND_JOB_INFO, match)) return WO_MORE_NO;
+  read_line(open);
   return WO_MORE_YES;
 }
 
 /* Every line of a job begins with a pair; what does not belongs to something else. */
-static enum wo_more feed_scontrol(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_view_trim(line->full);
+static enum wo_more feed_scontrol(struct wo_open *open) {
+  const struct wo_view text = wo_view_trim(open->line->full);
   if (text.len == 0) return WO_MORE_NO;
   if (open->lines > JOB_LINES || key_length(text) == 0 || wo_view_starts(text, "JobId=")) return WO_MORE_NO_UNREAD;
-  read_line(scan, line, open);
+  read_line(open);
   return WO_MORE_YES;
 }
 
 const struct wo_format wo__format_scontrol = {
     .name = "scontrol",
+    .state_bytes = sizeof(struct job),
     .begin = begin_scontrol,
     .feed = feed_scontrol,
     .finish = wo__account_flush,

@@ -16,32 +16,38 @@
 #define STRANGE_LINES 8
 #define TEXT_LINES 2000
 
+struct seff {
+  struct wo_account_kept kept;
+  int strange; /* lines in a row that say nothing */
+};
+
 /* seff prints "FAILED (exit code 1)", and the state alone for jobs that still run. The number is the program's code, without the
  * signal that sacct puts behind it. */
-static void keep_state(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view value) {
+static void keep_state(struct wo_open *open, struct wo_view value) {
+  struct seff *const own = open->state;
   struct wo_view name = value;
   const size_t words = wo_view_find(value, WO_VIEW(" (exit code "), 0);
   if (words != WO_NOT_FOUND) {
     struct wo_view in = wo_view_skip(value, words + 12);
     uint64_t code = 0;
     name = wo_view_sub(value, 0, words);
-    if (wo_number_u64(&in, 65535, &code) == WO_OK)
-      wo__account_keep_exit(open, WO_ACCOUNT_EXIT, (struct wo_account_exit){true, (uint32_t)code, 0});
+    if (wo_number_u64(&in, 65535, &code) == WO_OK) own->kept.exit = (struct wo_account_exit){true, (uint32_t)code, 0};
   }
-  wo__account_keep_state(scan, line, open, name);
+  wo__account_keep_state(open, open->line, name);
 }
 
 /* seff prints "Cores: 1" in place of this line for jobs of a single core. */
-static void read_nodes(struct wo_event_store *store, struct wo_event *event, struct wo_open *open, struct wo_view value) {
+static void read_nodes(struct wo_open *open, struct wo_event *event, struct wo_view value) {
   uint64_t nodes = 0;
   if (wo_number_u64(&value, 1000000, &nodes) != WO_OK || nodes == 0) return;
-  open->numbers[WO_ACCOUNT_NODES] = (int64_t)nodes;
-  wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  ((struct seff *)open->state)->kept.nodes = nodes;
+  wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
 }
 
 /* seff counts the memory of all nodes together, and so does jobstats. One node is what neither mentions. */
 static double node_share(const struct wo_open *open) {
-  return open->numbers[WO_ACCOUNT_NODES] > 0 ? 1.0 / (double)open->numbers[WO_ACCOUNT_NODES] : 1.0;
+  const struct seff *const own = open->state;
+  return own->kept.nodes > 0 ? 1.0 / (double)own->kept.nodes : 1.0;
 }
 
 /* Three forms; the second is the limit, behind "of":
@@ -49,48 +55,45 @@ static double node_share(const struct wo_open *open) {
  *   Memory Utilized: 61.20 GB (estimated maximum)
  *   Memory Efficiency: 95.63% of 64.00 GB (64.00 GB/node)
  *   CPU Memory: 256GB (16GB per CPU-core) */
-static void read_memory(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view key,
-                        struct wo_view value) {
+static void read_memory(const struct wo_open *open, struct wo_event *event, struct wo_view key, struct wo_view value) {
   struct wo_interval used;
   const size_t of = wo_view_find(value, WO_VIEW("% of "), 0);
   if (wo_view_is(key, "Memory Utilized") && wo_units_bytes(&value, 0, &used) == WO_OK) {
-    wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
+    wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
   } else if (wo_view_is(key, "Memory Efficiency") && of != WO_NOT_FOUND) {
-    wo__account_set_limit(store, event, wo_view_skip(value, of + 5), 0, node_share(open));
+    wo__account_set_limit(open->store, event, wo_view_skip(value, of + 5), 0, node_share(open));
   } else if (wo_view_is(key, "CPU Memory")) {
-    wo__account_set_limit(store, event, value, 0, node_share(open));
+    wo__account_set_limit(open->store, event, value, 0, node_share(open));
   }
 }
 
 /* jobstats counts the cards of all nodes. */
-static void read_gpus(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view value) {
+static void read_gpus(const struct wo_open *open, struct wo_event *event, struct wo_view value) {
   uint64_t gpus = 0;
   if (wo_number_u64(&value, 100000, &gpus) == WO_OK && gpus > 0)
-    wo_event_set_number(store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus * node_share(open)));
+    wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus * node_share(open)));
 }
 
 /* What a key means. False for keys that say nothing of use. */
-static bool read_key(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view key,
-                     struct wo_view value) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
+static bool read_key(struct wo_open *open, struct wo_view key, struct wo_view value) {
+  struct wo_event *event = wo_open_event(open);
   if (!event) return false;
   if (wo_view_is(key, "State")) {
-    keep_state(scan, line, open, value);
+    keep_state(open, value);
   } else if (wo_view_is(key, "Array Job ID")) {
-    wo__account_set_job(store, event, value);
+    wo__account_set_job(open->store, event, value);
   } else if (wo_view_is(key, "Job Name")) {
-    wo__account_set_text(store, event, WO_FIELD_JOB_NAME, value);
+    wo__account_set_text(open->store, event, WO_FIELD_JOB_NAME, value);
   } else if (wo_view_is(key, "Nodes")) {
-    read_nodes(store, event, open, value);
+    read_nodes(open, event, value);
   } else if (wo_view_is(key, "GPUs")) {
-    read_gpus(store, event, open, value);
+    read_gpus(open, event, value);
   } else if (wo_view_is(key, "Job Wall-clock time") || wo_view_is(key, "Run Time")) {
-    wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, wo_view_cut(&value, ' '));
+    wo__account_set_seconds(open->store, event, WO_FIELD_ELAPSED_S, wo_view_cut(&value, ' '));
   } else if (wo_view_is(key, "Time Limit")) {
-    wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, value);
+    wo__account_set_seconds(open->store, event, WO_FIELD_TIME_LIMIT_S, value);
   } else if (wo_view_has(key, "Memory")) {
-    read_memory(store, event, open, key, value);
+    read_memory(open, event, key, value);
   } else {
     return wo_view_is(key, "Cluster") || wo_view_is(key, "User/Group") || wo_view_is(key, "Cores per node");
   }
@@ -98,9 +101,7 @@ static bool read_key(struct wo_scan *scan, const struct wo_line *line, struct wo
 }
 
 /* "gpu07 (GPU 3): 26.5GB/40.0GB (66.2%)": the most that was used of a card. */
-static bool read_card(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, struct wo_view key,
-                      struct wo_view value) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static bool read_card(const struct wo_open *open, struct wo_view key, struct wo_view value) {
   const size_t at = wo_view_find(key, WO_VIEW(" (GPU "), 0);
   struct wo_view in = wo_view_skip(key, at == WO_NOT_FOUND ? key.len : at + 6);
   uint64_t gpu = 0;
@@ -108,52 +109,44 @@ static bool read_card(struct wo_scan *scan, const struct wo_line *line, const st
   if (wo_number_u64(&in, 1024, &gpu) != WO_OK || wo_units_bytes(&value, 0, &used) != WO_OK) return false;
   value = wo_view_skip(value, wo_view_starts(value, "/") ? 1 : value.len);
   if (wo_units_bytes(&value, 0, &capacity) != WO_OK) return false;
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_MEMORY_USE, (size_t)(key.ptr - line->full.ptr), key.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, (size_t)(key.ptr - open->line->full.ptr), key.len);
   if (!event) return true;
-  wo_event_set_number(store, event, WO_FIELD_CAPACITY_BYTES, capacity);
-  wo_event_set_number(store, event, WO_FIELD_GPU, wo_interval_exact((double)gpu));
-  wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
-  wo__account_set_text(store, event, WO_FIELD_HOST, wo_view_sub(key, 0, at));
+  wo_event_set_number(open->store, event, WO_FIELD_CAPACITY_BYTES, capacity);
+  wo_event_set_number(open->store, event, WO_FIELD_GPU, wo_interval_exact((double)gpu));
+  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
+  wo__account_set_text(open->store, event, WO_FIELD_HOST, wo_view_sub(key, 0, at));
   return true;
 }
 
 /* "gpu07: 61.2GB/64.0GB (7.6GB/8.0GB per core of 8)": the most that was used of a node's memory, and what was allocated there.
  * Times per node look alike but for the unit. */
-static bool read_node_memory(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, struct wo_view key,
-                             struct wo_view value) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static bool read_node_memory(const struct wo_open *open, struct wo_view key, struct wo_view value) {
   struct wo_interval used, allocated;
   if (!wo_view_has(value, " per core of ") || wo_view_starts(key, "Total ") || wo_units_bytes(&value, 0, &used) != WO_OK)
     return false;
   value = wo_view_skip(value, wo_view_starts(value, "/") ? 1 : value.len);
   if (wo_units_bytes(&value, 0, &allocated) != WO_OK) return false;
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, (size_t)(key.ptr - line->full.ptr), key.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, (size_t)(key.ptr - open->line->full.ptr), key.len);
   if (!event) return true;
-  wo_event_set_number(store, event, WO_FIELD_LIMIT_BYTES, allocated);
-  wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
-  wo__account_set_text(store, event, WO_FIELD_HOST, key);
+  wo_event_set_number(open->store, event, WO_FIELD_LIMIT_BYTES, allocated);
+  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
+  wo__account_set_text(open->store, event, WO_FIELD_HOST, key);
   return true;
 }
 
 /* Keys of the header first: a node's row has a colon behind "(GPU 3)" and no key that is known. */
-static bool read_line(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_view value = line->full;
+static bool read_line(struct wo_open *open) {
+  struct wo_view value = open->line->full;
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
   value = wo_view_trim(value);
-  return read_key(scan, line, open, key, value) || read_card(scan, line, open, key, value) ||
-         read_node_memory(scan, line, open, key, value);
+  return read_key(open, key, value) || read_card(open, key, value) || read_node_memory(open, key, value);
 }
 
 /* The id may be of an array's task; that line ("Array Job ID: 300400_7") follows and is read as a key. */
-static enum wo_more begin_seff(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, wo_match_start(match), wo_match_text(match).len);
+static enum wo_more begin_seff(struct wo_open *open, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_begin_event(open, WO_KIND_JOB_INFO, match);
   if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  wo__account_set_text(wo_scan_store(scan), event, WO_FIELD_JOB, wo_match_group(match, "job"));
+  wo__account_set_text(open->store, event, WO_FIELD_JOB, wo_match_group(match, "job"));
   return WO_MORE_YES;
 }
 
@@ -163,18 +156,20 @@ static bool is_layout(struct wo_view text) {
 }
 
 /* A second job's text follows without a line between when seff is called in a loop. */
-static enum wo_more feed_seff(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  if (open->lines > TEXT_LINES || wo_view_starts(wo_view_trim_start(line->full), "Job ID:")) return WO_MORE_NO_UNREAD;
-  if (read_line(scan, line, open)) {
-    open->numbers[WO_ACCOUNT_OWN] = 0;
+static enum wo_more feed_seff(struct wo_open *open) {
+  struct seff *const own = open->state;
+  if (open->lines > TEXT_LINES || wo_view_starts(wo_view_trim_start(open->line->full), "Job ID:")) return WO_MORE_NO_UNREAD;
+  if (read_line(open)) {
+    own->strange = 0;
     return WO_MORE_YES;
   }
-  if (is_layout(line->full)) return WO_MORE_YES;
-  return ++open->numbers[WO_ACCOUNT_OWN] > STRANGE_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+  if (is_layout(open->line->full)) return WO_MORE_YES;
+  return ++own->strange > STRANGE_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
 const struct wo_format wo__format_seff = {
     .name = "seff",
+    .state_bytes = sizeof(struct seff),
     .begin = begin_seff,
     .feed = feed_seff,
     .finish = wo__account_flush,

@@ -161,18 +161,17 @@ static bool follow_own_line(struct path *path, struct wo_view before, enum wo_co
   return follow_braces(path, before);
 }
 
-struct wo_view wo_config_path(struct wo_scan *scan, const struct wo_line *line, size_t start, enum wo_config_shape shape,
-                              char *buf, size_t cap) {
-  assert(scan && line && buf && start <= line->full.len);
+struct wo_view wo_config_path(const struct wo_open *open, size_t start, enum wo_config_shape shape, char *buf, size_t cap) {
+  assert(open->scan && open->line && buf && start <= open->line->full.len);
   struct path path = {.buf = buf, .cap = cap, .start = cap};
-  const size_t text_start = line->full.len - line->text.len;
-  struct wo_view before = wo_view_sub(line->full, text_start < start ? text_start : start, start);
+  const size_t text_start = open->line->full.len - open->line->text.len;
+  struct wo_view before = wo_view_sub(open->line->full, text_start < start ? text_start : start, start);
   if (before.len > 0 && strchr("\"'", before.ptr[before.len - 1])) before = wo_view_sub(before, 0, before.len - 1);
-  const bool may_look = shape != WO_CONFIG_NONE && wo_scan_may_look_back(scan, before.len);
+  const bool may_look = shape != WO_CONFIG_NONE && wo_scan_may_look_back(open->scan, before.len);
   if (may_look && follow_own_line(&path, before, shape)) {
-    if (shape == WO_CONFIG_BRACE) wo_scan_each_line_before(scan, line, visit_braces, &path);
-    if (shape == WO_CONFIG_YAML) wo_scan_each_line_before(scan, line, visit_yaml, &path);
-    if (shape == WO_CONFIG_INI) wo_scan_each_line_before(scan, line, visit_ini, &path);
+    if (shape == WO_CONFIG_BRACE) wo_open_each_line_before(open, visit_braces, &path);
+    if (shape == WO_CONFIG_YAML) wo_open_each_line_before(open, visit_yaml, &path);
+    if (shape == WO_CONFIG_INI) wo_open_each_line_before(open, visit_ini, &path);
   }
   return (struct wo_view){buf + path.start, cap - path.start};
 }

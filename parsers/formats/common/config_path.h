@@ -18,8 +18,7 @@ enum wo_config_shape {
 /* Writes the names that enclose the place `start` of line->full, outermost first, joined with dots; the name of a call ends in
  * "()". `buf` holds `cap` bytes; names that do not fit are left out from the outside in. Empty when nothing encloses the place.
  * The shape tells what to look for on the lines before; braces on the line itself are always followed. */
-struct wo_view wo_config_path(struct wo_scan *scan, const struct wo_line *line, size_t start, enum wo_config_shape shape,
-                              char *buf, size_t cap);
+struct wo_view wo_config_path(const struct wo_open *open, size_t start, enum wo_config_shape shape, char *buf, size_t cap);
 
 /* Blanks at the start of a text; a tab counts as one. */
 size_t wo_config_indent(struct wo_view text);

@@ -17,13 +17,8 @@
 /* A first line that is longer was not wrapped by anybody. */
 #define FIRST_BYTES (WO_LIMIT_MESSAGE_BYTES / 2)
 
-/* Slots of struct wo_open: the place of the match in the input, and in the message the start and end of the match, the text that
- * gave it, and the length of the prefix. */
-enum number { SPAN_START, SPAN_LENGTH, MATCH_START, MATCH_END, KEPT_LENGTH, PREFIX_LENGTH };
-
 /* The match on the joined text, and what is to be done with it. */
 struct rematch {
-  struct wo_scan *scan;
   struct wo_open *open;
   wo__joined_fn then;
 };
@@ -35,58 +30,60 @@ static size_t index_of(struct wo_scan *scan, const struct wo_pattern *pattern) {
 
 /* Only the first match counts: a message is said once. */
 static bool take_place(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
-  struct wo_open *open = context;
+  struct wo_joined *const own = context;
   (void)pattern;
-  open->numbers[MATCH_START] = (int64_t)wo_match_start(match);
-  open->numbers[MATCH_END] = (int64_t)(wo_match_start(match) + wo_match_text(match).len);
+  own->match_start = wo_match_start(match);
+  own->match_end = wo_match_start(match) + wo_match_text(match).len;
   return false;
 }
 
 /* Whether more text could make the match longer. Costs a partial match of the whole message, so it is asked once for each line
  * that is joined, never for lines of other text. */
-static bool may_go_on(struct wo_scan *scan, const struct wo_open *open) {
-  return wo_pattern_may_go_on(wo_scan_patterns(scan), index_of(scan, open->pattern), wo_open_message(open),
-                              (size_t)open->numbers[MATCH_START]);
+static bool may_go_on(const struct wo_open *open) {
+  struct wo_joined *const own = open->state;
+  return wo_pattern_may_go_on(wo_scan_patterns(open->scan), index_of(open->scan, open->pattern), wo_open_message(open),
+                              own->match_start);
 }
 
 /* Begins the message: prefix and text, without the frame of a box, whose right side would stand between two words. */
-static bool keep_first(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  if (line->full.len > FIRST_BYTES || line->own_end != SIZE_MAX) return false;
-  const struct wo_view text = wo_prefix_unbox(line->text);
-  memcpy(open->message, line->full.ptr, line->prefix.length);
-  memcpy(open->message + line->prefix.length, text.ptr, text.len);
-  open->message_len = line->prefix.length + text.len;
-  const size_t index = index_of(scan, open->pattern);
-  if (wo_pattern_match(wo_scan_patterns(scan), index, wo_open_message(open), take_place, open) == 0) return false;
-  if (!may_go_on(scan, open)) return false;
-  open->numbers[KEPT_LENGTH] = (int64_t)open->message_len;
-  open->numbers[PREFIX_LENGTH] = (int64_t)line->prefix.length;
+static bool keep_first(struct wo_open *open) {
+  struct wo_joined *const own = open->state;
+  if (open->line->full.len > FIRST_BYTES || open->line->own_end != SIZE_MAX) return false;
+  const struct wo_view text = wo_prefix_unbox(open->line->text);
+  memcpy(open->message, open->line->full.ptr, open->line->prefix.length);
+  memcpy(open->message + open->line->prefix.length, text.ptr, text.len);
+  open->message_len = open->line->prefix.length + text.len;
+  const size_t index = index_of(open->scan, open->pattern);
+  if (wo_pattern_match(wo_scan_patterns(open->scan), index, wo_open_message(open), take_place, own) == 0) return false;
+  if (!may_go_on(open)) return false;
+  own->kept_length = open->message_len;
+  own->prefix_length = open->line->prefix.length;
   return true;
 }
 
-enum wo_more wo__joined_begin(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                              struct wo_open *open, wo__joined_fn then) {
+enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match, wo__joined_fn then) {
+  struct wo_joined *const own = open->state;
   const size_t start = wo_match_start(match);
-  if (line->full.ptr != NULL && keep_first(scan, line, open)) {
-    open->numbers[SPAN_START] = (int64_t)start;
-    open->numbers[SPAN_LENGTH] = (int64_t)wo_match_text(match).len;
+  if (open->line->full.ptr != NULL && keep_first(open)) {
+    own->span_start = start;
+    own->span_length = wo_match_text(match).len;
     return WO_MORE_YES;
   }
   open->message_len = 0;
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, start, wo_match_text(match).len);
+  struct wo_event *event = wo_open_add(open, open->pattern->kind, start, wo_match_text(match).len);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, wo_scan_store(scan), event);
-  if (then) then(scan, event, match);
+  wo_match_fill(match, open->pattern, open->store, event);
+  if (then) then(open->store, event, match);
   return WO_MORE_NO;
 }
 
 /* A line that surely begins something new. A time stamp on a line whose first line had none shows that another logger wrote it;
  * the words are those that launchers and interpreters print in the middle of a dying program's output. */
-bool wo__joined_is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open) {
+bool wo__joined_is_foreign(const struct wo_open *open, struct wo_view text) {
   static const char *const starts[] = {
       "Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
   if (text.len == 0) return true;
-  if (line->prefix.time_ns != WO_TIME_UNKNOWN && open->first.prefix.time_ns == WO_TIME_UNKNOWN) return true;
+  if (open->line->prefix.time_ns != WO_TIME_UNKNOWN && open->first.prefix.time_ns == WO_TIME_UNKNOWN) return true;
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
     if (wo_view_starts(text, starts[i])) return true;
   }
@@ -94,21 +91,22 @@ bool wo__joined_is_foreign(struct wo_view text, const struct wo_line *line, cons
 }
 
 /* Whether the joined text has a longer match than before; remembers it. */
-static bool has_grown(struct wo_scan *scan, struct wo_open *open) {
-  const size_t end = wo_pattern_extent(wo_scan_patterns(scan), index_of(scan, open->pattern), wo_open_message(open),
-                                       (size_t)open->numbers[MATCH_START]);
-  if (end == WO_NOT_FOUND || (int64_t)end <= open->numbers[MATCH_END]) return false;
-  open->numbers[MATCH_END] = (int64_t)end;
-  open->numbers[KEPT_LENGTH] = (int64_t)open->message_len;
+static bool has_grown(struct wo_open *open) {
+  struct wo_joined *const own = open->state;
+  const size_t end = wo_pattern_extent(wo_scan_patterns(open->scan), index_of(open->scan, open->pattern), wo_open_message(open),
+                                       own->match_start);
+  if (end == WO_NOT_FOUND || end <= own->match_end) return false;
+  own->match_end = end;
+  own->kept_length = open->message_len;
   return true;
 }
 
-enum wo_more wo__joined_feed(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_prefix_unbox(line->text);
-  if (open->lines > JOINED_LINES || wo__joined_is_foreign(text, line, open)) return WO_MORE_NO_UNREAD;
+enum wo_more wo__joined_feed(struct wo_open *open) {
+  const struct wo_view text = wo_prefix_unbox(open->line->text);
+  if (open->lines > JOINED_LINES || wo__joined_is_foreign(open, text)) return WO_MORE_NO_UNREAD;
   wo_open_append(open, text);
-  const bool is_longer = has_grown(scan, open);
-  if (may_go_on(scan, open)) return WO_MORE_YES;
+  const bool is_longer = has_grown(open);
+  if (may_go_on(open)) return WO_MORE_YES;
   return is_longer ? WO_MORE_NO : WO_MORE_NO_UNREAD;
 }
 
@@ -116,42 +114,43 @@ enum wo_more wo__joined_feed(struct wo_scan *scan, const struct wo_line *line, s
 static bool add_event(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct rematch *again = context;
   const struct wo_open *open = again->open;
+  const struct wo_joined *const own = open->state;
   struct wo_line line = open->first;
   line.full = wo_open_message(open);
-  line.text = wo_view_skip(line.full, (size_t)open->numbers[PREFIX_LENGTH]);
+  line.text = wo_view_skip(line.full, own->prefix_length);
   const struct wo_view host = wo_prefix_read(line.full).host;
   if (host.len > 0) line.prefix.host = host;
-  struct wo_event *event = wo_scan_add_event(again->scan, &line, pattern, pattern->kind, (size_t)open->numbers[SPAN_START],
-                                             (size_t)open->numbers[SPAN_LENGTH]);
+  struct wo_event *event = wo_scan_add_event(open->scan, &line, pattern, pattern->kind, own->span_start, own->span_length);
   if (!event) return false;
   const size_t start = wo_match_start(match);
   const bool is_whole = event->text.len == line.full.len;
   event->match = is_whole ? wo_view_sub(event->text, start, start + wo_match_text(match).len) : (struct wo_view){0};
-  wo_match_fill(match, pattern, wo_scan_store(again->scan), event);
-  if (again->then) again->then(again->scan, event, match);
+  wo_match_fill(match, pattern, open->store, event);
+  if (again->then) again->then(open->store, event, match);
   return false;
 }
 
 /* With more text `unless` may apply ("...this is not / a failure"): then the message is nothing. */
-void wo__joined_finish(struct wo_scan *scan, struct wo_open *open, wo__joined_fn then) {
+void wo__joined_finish(struct wo_open *open, wo__joined_fn then) {
+  struct wo_joined *const own = open->state;
   if (open->message_len == 0) return;
-  open->message_len = (size_t)open->numbers[KEPT_LENGTH];
-  struct rematch again = {.scan = scan, .open = open, .then = then};
-  wo_pattern_match(wo_scan_patterns(scan), index_of(scan, open->pattern), wo_open_message(open), add_event, &again);
+  open->message_len = own->kept_length;
+  struct rematch again = {.open = open, .then = then};
+  wo_pattern_match(wo_scan_patterns(open->scan), index_of(open->scan, open->pattern), wo_open_message(open), add_event, &again);
 }
 
 /* The plain reader of the pack's patterns; readers that work on the match afterwards call wo__joined_begin themselves. */
-static enum wo_more begin_joined(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
-  return wo__joined_begin(scan, line, match, open, NULL);
+static enum wo_more begin_joined(struct wo_open *open, const struct wo_match *match) {
+  return wo__joined_begin(open, match, NULL);
 }
 
-static void finish_joined(struct wo_scan *scan, struct wo_open *open) {
-  wo__joined_finish(scan, open, NULL);
+static void finish_joined(struct wo_open *open) {
+  wo__joined_finish(open, NULL);
 }
 
 const struct wo_format wo__format_joined = {
     .name = "joined",
+    .state_bytes = sizeof(struct wo_joined),
     .begin = begin_joined,
     .feed = wo__joined_feed,
     .finish = finish_joined,

@@ -6,17 +6,24 @@
 
 #include "parsers/scan/format.h"
 
-/* Called with the event of a complete message, its fields filled from the match. May be NULL. */
-typedef void (*wo__joined_fn)(struct wo_scan *scan, struct wo_event *event, const struct wo_match *match);
+/* The state of a message that is being joined: the place of the match in its first line, and in the message the start and end of
+ * the match, the length of the text that gave it, and of the prefix. */
+struct wo_joined {
+  size_t span_start, span_length;
+  size_t match_start, match_end;
+  size_t kept_length, prefix_length;
+};
 
-/* The three steps of a reader (struct wo_format), with what is to be done with the event. */
-enum wo_more wo__joined_begin(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                              struct wo_open *open, wo__joined_fn then);
-enum wo_more wo__joined_feed(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
-void wo__joined_finish(struct wo_scan *scan, struct wo_open *open, wo__joined_fn then);
+/* Called with the event of a complete message, its fields filled from the match. May be NULL. */
+typedef void (*wo__joined_fn)(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match);
+
+/* The three steps of a reader (struct wo_format) whose state is a struct wo_joined, with what is to be done with the event. */
+enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match, wo__joined_fn then);
+enum wo_more wo__joined_feed(struct wo_open *open);
+void wo__joined_finish(struct wo_open *open, wo__joined_fn then);
 
 /* Whether a line cannot belong to an open message: blank, a traceback, a launcher, a line of a logger when the message has no
  * time. `text` is the line without prefix and box. */
-bool wo__joined_is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open);
+bool wo__joined_is_foreign(const struct wo_open *open, struct wo_view text);
 
 #endif

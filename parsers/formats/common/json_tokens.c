@@ -5,15 +5,15 @@
 #include <string.h>
 
 bool wo_json_is_path(const struct wo_json *json, const char *path) {
-  return strcmp(json->open->texts[json->reader->path_text], path) == 0;
+  return strcmp(json->place->path, path) == 0;
 }
 
 /* Goes into a container. False when it lies deeper than names can be kept. */
 static bool push(struct wo_json *json) {
-  char *const path = json->open->texts[json->reader->path_text];
+  char *const path = json->place->path;
   const size_t len = strlen(path);
   const struct wo_view name = json->key.len > 0 ? json->key : WO_VIEW("*");
-  if (len + name.len + 2 > sizeof json->open->texts[json->reader->path_text]) return false;
+  if (len + name.len + 2 > sizeof json->place->path) return false;
   path[len] = '/';
   memcpy(path + len + 1, name.ptr, name.len);
   path[len + 1 + name.len] = '\0';
@@ -23,7 +23,7 @@ static bool push(struct wo_json *json) {
 
 /* Leaves a container. False at the end of the document. */
 static bool pop(struct wo_json *json) {
-  char *const slash = strrchr(json->open->texts[json->reader->path_text], '/');
+  char *const slash = strrchr(json->place->path, '/');
   if (!slash) return false;
   *slash = '\0';
   return true;
@@ -34,10 +34,10 @@ static void take_scalar(struct wo_json *json, struct wo_view text) {
   struct wo_json_value value = {.text = text};
   const struct wo_view key = wo_view_sub(json->key, 0, 40);
   if (wo_view_is(key, "number")) {
-    snprintf(value.name, sizeof value.name, "%s", json->open->texts[json->reader->path_text]);
+    snprintf(value.name, sizeof value.name, "%s", json->place->path);
   } else {
-    snprintf(value.name, sizeof value.name, "%s%s%.*s", json->open->texts[json->reader->path_text], key.len > 0 ? "/" : "",
-             (int)key.len, key.ptr ? key.ptr : "");
+    snprintf(value.name, sizeof value.name, "%s%s%.*s", json->place->path, key.len > 0 ? "/" : "", (int)key.len,
+             key.ptr ? key.ptr : "");
   }
   json->key = (struct wo_view){0};
   json->reader->read_value(json, &value);
@@ -52,8 +52,8 @@ static size_t find_quote(struct wo_view in, size_t from) {
 
 /* A script or an environment may fill pieces: no text of that length is looked for, so its end is all that counts. */
 static void leave_in_text(struct wo_json *json, size_t end) {
-  json->open->numbers[json->reader->in_text_number] = 1;
-  json->open->numbers[json->reader->skip_number] = (int64_t)(end - json->rest.len);
+  json->place->is_in_text = true;
+  json->place->skip = end - json->rest.len;
   json->rest = wo_view_skip(json->rest, json->rest.len);
   json->key = (struct wo_view){0};
 }
@@ -113,32 +113,28 @@ static bool end_text(struct wo_json *json) {
     leave_in_text(json, end);
     return false;
   }
-  json->open->numbers[json->reader->in_text_number] = 0;
+  json->place->is_in_text = false;
   json->rest = wo_view_trim_start(wo_view_skip(json->rest, end + 1));
   return true;
 }
 
 /* Pieces of a long line overlap: what begins in the overlap is left to the next piece, and what that piece shows again of a token
  * that began before it is passed over there. A key stays with its value. Texts do not go on behind the end of a line. */
-enum wo_more wo_json_read(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
-                          struct wo_open *open, size_t start) {
-  struct wo_json json = {.reader = reader, .scan = scan, .line = line, .open = open, .rest = wo_view_skip(line->full, start)};
-  int64_t *const skip = &open->numbers[reader->skip_number];
-  int64_t *const in_text = &open->numbers[reader->in_text_number];
+enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start) {
+  const struct wo_line *const line = open->line;
+  struct wo_json json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};
   const bool is_last = line->own_end == SIZE_MAX;
   const char *const own_end = line->full.ptr + (is_last ? line->full.len : line->own_end);
-  *skip = 0;
-  const bool is_open = *in_text == 0 || end_text(&json);
+  place->skip = 0;
+  const bool is_open = !place->is_in_text || end_text(&json);
   for (json.rest = wo_view_trim_start(json.rest); is_open && json.rest.len > 0; json.rest = wo_view_trim_start(json.rest)) {
     if (json.rest.ptr >= own_end && json.key.len == 0) break;
     if (!take_token(&json)) return WO_MORE_NO;
   }
-  if (is_last) *in_text = *skip = 0;
-  if (!is_last && json.rest.ptr > own_end) *skip += json.rest.ptr - own_end;
+  if (is_last) {
+    place->is_in_text = false;
+    place->skip = 0;
+  }
+  if (!is_last && json.rest.ptr > own_end) place->skip += (size_t)(json.rest.ptr - own_end);
   return WO_MORE_YES;
-}
-
-enum wo_more wo_json_read_on(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
-                             struct wo_open *open) {
-  return wo_json_read(reader, scan, line, open, (size_t)open->numbers[reader->skip_number]);
 }

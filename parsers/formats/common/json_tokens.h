@@ -17,21 +17,24 @@ struct wo_json_value {
 
 struct wo_json_reader;
 
+/* Where a walk is between two lines; a part of its reader's state. All zero at the beginning. */
+struct wo_json_place {
+  char path[256];  /* of the containers that it is in */
+  size_t skip;     /* bytes of the line's next piece that were read with this one */
+  bool is_in_text; /* the next piece begins inside of a quoted text */
+};
+
 /* A walk over one line or piece. */
 struct wo_json {
   const struct wo_json_reader *reader;
-  struct wo_scan *scan;
-  const struct wo_line *line;
   struct wo_open *open;
+  struct wo_json_place *place;
   struct wo_view rest; /* not yet read; inside of a call from begin_object, end_object it starts at the brace */
   struct wo_view key;  /* read, and its value is not yet */
 };
 
-/* What a reader of a sort of documents does, and which slots of struct wo_open it leaves to the walk. All are set. */
+/* What a reader of a sort of documents does. All are set. */
 struct wo_json_reader {
-  size_t path_text;      /* index into texts: the path; empty at the beginning */
-  size_t skip_number;    /* index into numbers: bytes of the line's next piece that were read with this one */
-  size_t in_text_number; /* index into numbers: whether the next piece begins inside of a quoted text */
   /* Behind the opening brace of an object, and before the closing one: the path names the object. */
   void (*begin_object)(const struct wo_json *json);
   void (*end_object)(const struct wo_json *json);
@@ -41,13 +44,9 @@ struct wo_json_reader {
 /* Whether the walk is in just that container. */
 bool wo_json_is_path(const struct wo_json *json, const char *path);
 
-/* Reads the line from byte `start` of line->full on. WO_MORE_NO at the end of the document, or of what can be understood. */
-enum wo_more wo_json_read(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
-                          struct wo_open *open, size_t start);
-
-/* Reads the next line, or the next piece of the same. Every line is tokens from its first byte: a prefix that looks like a
- * logger's would be part of the document here. */
-enum wo_more wo_json_read_on(const struct wo_json_reader *reader, struct wo_scan *scan, const struct wo_line *line,
-                             struct wo_open *open);
+/* Reads open->line from byte `start` of its full text on, which is place->skip for the next line, or the next piece of the
+ * same. Every line is tokens from its first byte: a prefix that looks like a logger's would be part of the document here.
+ * WO_MORE_NO at the end of the document, or of what can be understood. */
+enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start);
 
 #endif

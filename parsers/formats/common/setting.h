@@ -5,6 +5,13 @@
 
 #include "parsers/scan/format.h"
 
+/* The state of a setting that opened a structure. */
+struct wo_setting_block {
+  int depth; /* braces that are open; 0 before the first and after the last */
+  enum { WO_IN_BRACES, WO_INDENTED, WO_IN_SECTION } shape;
+  int64_t parent_indent, child_indent; /* the latter -1 before the first child */
+};
+
 /* A key found in a line. */
 struct wo_setting_place {
   struct wo_view name;   /* with its dotted part: a.b.key */
@@ -14,8 +21,7 @@ struct wo_setting_place {
 
 /* Notes the setting at the place, when a value follows and it is neither advice nor a placeholder. False when nothing more can be
  * stored. */
-bool wo__setting_take(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                      const struct wo_setting_place *place);
+bool wo__setting_take(const struct wo_open *open, const struct wo_setting_place *place);
 
 /* Whether c can stand in the name of a setting. */
 bool wo__setting_is_name(char c);
@@ -25,7 +31,6 @@ struct wo_view wo__setting_key(const struct wo_pattern *pattern);
 
 /* As begin of a format, for a key "parent.child" whose parent stands in the line at `at` (of line->full) or later. Makes the open
  * construct one of the reader of blocks. */
-enum wo_more wo__setting_block_begin(struct wo_scan *scan, const struct wo_line *line, struct wo_view key, size_t at,
-                                     struct wo_open *open);
+enum wo_more wo__setting_block_begin(struct wo_open *open, struct wo_view key, size_t at);
 
 #endif

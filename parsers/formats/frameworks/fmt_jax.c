@@ -19,21 +19,21 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
+/* The largest buffer so far, and how it was printed. Operator names hold whole paths of modules
+ * ("jit(train_step)/jit(main)/transpose(jvp(...))/dot_general") and may be cut: their front tells which part of the program it
+ * was. */
+struct listing {
+  double largest_bytes;
+  bool is_largest; /* the lines that follow describe it */
+  int strays;      /* lines since the last known one */
+  char size[256], shape[256], operator_name[256];
+};
+
 /* Lines of other text between two of the listing's: wrapped operators and labels. */
 #define LISTING_STRAYS 4
 
 /* Buffers that are read: XLA lists fifteen. */
 #define LISTING_LINES 300
-
-/* Slots of struct wo_open: the largest buffer's size, whether the current one is it, and lines since the last known one. */
-enum number { LARGEST, IS_LARGEST, STRAYS };
-enum text { LARGEST_SIZE, SHAPE, OPERATOR };
-
-/* Operator names hold whole paths of modules ("jit(train_step)/jit(main)/transpose(jvp(...))/dot_general") and may be cut: their
- * front tells which part of the program it was. */
-static void keep_text(struct wo_open *open, enum text slot, struct wo_view text) {
-  snprintf(open->texts[slot], sizeof open->texts[slot], "%.*s", (int)(text.len < 255 ? text.len : 255), text.ptr ? text.ptr : "");
-}
 
 /* Whether the line is one of the sums, taken or not. The total counts outputs and constants besides the other two, so it is read
  * and not worked out. */
@@ -54,14 +54,15 @@ static bool read_sum(struct wo_event_store *store, struct wo_event *event, struc
 
 /* A buffer begins with its size; what follows is kept when no larger one was seen. */
 static void read_size(struct wo_open *open, struct wo_view value) {
+  struct listing *const own = open->state;
   struct wo_view in = value;
   struct wo_interval bytes;
-  open->numbers[IS_LARGEST] = 0;
-  if (wo_units_bytes(&in, 1, &bytes) != WO_OK || (int64_t)bytes.mid <= open->numbers[LARGEST]) return;
-  open->numbers[LARGEST] = (int64_t)bytes.mid;
-  open->numbers[IS_LARGEST] = 1;
-  keep_text(open, LARGEST_SIZE, value);
-  open->texts[SHAPE][0] = open->texts[OPERATOR][0] = '\0';
+  own->is_largest = 0;
+  if (wo_units_bytes(&in, 1, &bytes) != WO_OK || bytes.mid <= own->largest_bytes) return;
+  own->largest_bytes = bytes.mid;
+  own->is_largest = 1;
+  wo_view_copy(value, own->size, sizeof own->size);
+  own->shape[0] = own->operator_name[0] = '\0';
 }
 
 /* The value of op_name="...", or all of the text. */
@@ -76,58 +77,55 @@ static struct wo_view operator_name(struct wo_view value) {
 /* Whether the line belongs to the description of a buffer. Parameters have a subshape ("Entry Parameter Subshape: bf16[...]") in
  * place of a shape, as they may be parts of a tuple. */
 static bool read_buffer(struct wo_open *open, struct wo_view key, struct wo_view value) {
+  struct listing *const own = open->state;
   if (wo_view_is(key, "Size")) {
     read_size(open, value);
     return true;
   }
   const bool is_shape = wo_view_is(key, "Shape") || wo_view_is(key, "Entry Parameter Subshape");
-  if (is_shape && open->numbers[IS_LARGEST]) keep_text(open, SHAPE, value);
+  if (is_shape && own->is_largest) wo_view_copy(value, own->shape, sizeof own->shape);
   const bool is_operator = wo_view_is(key, "Operator");
-  if (is_operator && open->numbers[IS_LARGEST]) keep_text(open, OPERATOR, operator_name(value));
+  if (is_operator && own->is_largest) wo_view_copy(operator_name(value), own->operator_name, sizeof own->operator_name);
   return is_shape || is_operator || wo_view_is(key, "XLA Label") || wo_view_starts(key, "Buffer ") || wo_view_starts(key, "====");
 }
 
-static enum wo_more begin_listing(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                  struct wo_open *open) {
-  const struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  return WO_MORE_YES;
+static enum wo_more begin_listing(struct wo_open *open, const struct wo_match *match) {
+  return wo_open_begin_event(open, open->pattern->kind, match) ? WO_MORE_YES : WO_MORE_NO;
 }
 
 /* Each line has its key before the first colon. Shapes and operators hold colons of their own, which stay in the value. */
-static enum wo_more feed_listing(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
+static enum wo_more feed_listing(struct wo_open *open) {
+  struct listing *const own = open->state;
+  struct wo_event *event = wo_open_event(open);
   if (!event || open->lines > LISTING_LINES) return WO_MORE_NO_UNREAD;
-  struct wo_view value = wo_view_trim(line->text);
+  struct wo_view value = wo_view_trim(open->line->text);
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
   value = wo_view_trim(value);
   if (key.len == 0) return WO_MORE_YES;
-  if (read_sum(store, event, key, value) || read_buffer(open, key, value)) {
-    open->numbers[STRAYS] = 0;
+  if (read_sum(open->store, event, key, value) || read_buffer(open, key, value)) {
+    own->strays = 0;
     return WO_MORE_YES;
   }
-  return ++open->numbers[STRAYS] > LISTING_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+  return ++own->strays > LISTING_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
 /* A listing that was cut before its buffers has the sums only; they stand in the event already. */
-static void finish_listing(struct wo_scan *scan, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  struct wo_view size = wo_view_of(open->texts[LARGEST_SIZE]);
+static void finish_listing(struct wo_open *open) {
+  struct listing *const own = open->state;
+  struct wo_event *event = wo_open_event(open);
+  struct wo_view size = wo_view_of(own->size);
   struct wo_interval bytes;
   if (!event || wo_units_bytes(&size, 1, &bytes) != WO_OK) return;
-  wo_event_set_number(store, event, WO_FIELD_LARGEST_BYTES, bytes);
-  const struct wo_view shape = wo_view_of(open->texts[SHAPE]);
-  const struct wo_view operator= wo_view_of(open->texts[OPERATOR]);
-  if (shape.len > 0) wo_event_set_text(store, event, WO_FIELD_SHAPE, shape);
-  if (operator.len> 0) wo_event_set_text(store, event, WO_FIELD_OPERATOR, operator);
+  wo_event_set_number(open->store, event, WO_FIELD_LARGEST_BYTES, bytes);
+  const struct wo_view shape = wo_view_of(own->shape);
+  const struct wo_view operator= wo_view_of(own->operator_name);
+  if (shape.len > 0) wo_event_set_text(open->store, event, WO_FIELD_SHAPE, shape);
+  if (operator.len> 0) wo_event_set_text(open->store, event, WO_FIELD_OPERATOR, operator);
 }
 
 const struct wo_format wo__format_jax_buffers = {
     .name = "jax_buffers",
+    .state_bytes = sizeof(struct listing),
     .begin = begin_listing,
     .feed = feed_listing,
     .finish = finish_listing,

@@ -76,28 +76,25 @@ static void read_count(struct wo_event_store *store, struct wo_event *event, str
 }
 
 /* The pattern's groups are the device. */
-static enum wo_more begin_summary(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                  struct wo_open *open) {
-  struct wo_event *const event =
-      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
+static enum wo_more begin_summary(struct wo_open *open, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add_match(open, open->pattern->kind, match);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, wo_scan_store(scan), event);
+  wo_match_fill(match, open->pattern, open->store, event);
   open->event = event->id;
   return WO_MORE_YES;
 }
 
 /* The rows of counts end the table. */
-static enum wo_more feed_summary(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_event_store *const store = wo_scan_store(scan);
-  struct wo_event *const event = wo_event_get(store, open->event);
+static enum wo_more feed_summary(struct wo_open *open) {
+  struct wo_event *const event = wo_open_event(open);
   struct row row;
   if (!event || open->lines > TABLE_LINES) return WO_MORE_NO;
-  if (wo_view_has(line->text, "memory summary, device ID")) return WO_MORE_NO_UNREAD;
-  if (!split(line->text, &row)) return WO_MORE_YES;
+  if (wo_view_has(open->line->text, "memory summary, device ID")) return WO_MORE_NO_UNREAD;
+  if (!split(open->line->text, &row)) return WO_MORE_YES;
   if (wo_view_is(row.metric, "Allocations")) return WO_MORE_NO;
-  read_count(store, event, row.metric, "CUDA OOMs:", WO_FIELD_OOM_COUNT);
-  read_count(store, event, row.now, "cudaMalloc retries:", WO_FIELD_RETRY_COUNT);
-  read_sizes(store, event, &row);
+  read_count(open->store, event, row.metric, "CUDA OOMs:", WO_FIELD_OOM_COUNT);
+  read_count(open->store, event, row.now, "cudaMalloc retries:", WO_FIELD_RETRY_COUNT);
+  read_sizes(open->store, event, &row);
   return WO_MORE_YES;
 }
 

@@ -70,8 +70,7 @@ static const struct wo_event *find_dump(const struct wo_event_store *store, cons
 }
 
 /* What the message does not print: the size, and the pool that the allocator's dump told. */
-static void complete_tensor(struct wo_scan *scan, struct wo_event *event, const struct wo_match *match) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static void complete_tensor(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match) {
   double elements = 0;
   double first = 0;
   if (read_shape(wo_match_group(match, "shape"), &elements, &first)) {
@@ -84,17 +83,17 @@ static void complete_tensor(struct wo_scan *scan, struct wo_event *event, const 
 }
 
 /* The shape may be wrapped away from the words before it, so the message is joined first and completed on the whole. */
-static enum wo_more begin_tensor(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
-  return wo__joined_begin(scan, line, match, open, complete_tensor);
+static enum wo_more begin_tensor(struct wo_open *open, const struct wo_match *match) {
+  return wo__joined_begin(open, match, complete_tensor);
 }
 
-static void finish_tensor(struct wo_scan *scan, struct wo_open *open) {
-  wo__joined_finish(scan, open, complete_tensor);
+static void finish_tensor(struct wo_open *open) {
+  wo__joined_finish(open, complete_tensor);
 }
 
 const struct wo_format wo__format_tf_tensor = {
     .name = "tf_tensor",
+    .state_bytes = sizeof(struct wo_joined),
     .begin = begin_tensor,
     .feed = wo__joined_feed,
     .finish = finish_tensor,
@@ -105,11 +104,16 @@ const struct wo_format wo__format_tf_tensor = {
 /* Lines without a figure after which a dump is over: notes on memory regions stand between its sums. */
 #define DUMP_STRAYS 12
 
-/* Slots of struct wo_open: the largest group of chunks of one size, and lines since the last figure. */
-enum number { GROUP_BYTES, GROUP_COUNT, STRAYS };
+/* The largest group of chunks of one size. */
+struct dump {
+  double group_bytes;
+  uint64_t group_count;
+  int strays; /* lines since the last figure */
+};
 
 /* Reads "4 Chunks of size 488374272 totalling 1.82GiB"; the exact product counts, not the rounded sum. */
-static bool read_chunks(struct wo_view text, struct wo_open *open) {
+static bool read_chunks(struct wo_open *open, struct wo_view text) {
+  struct dump *const own = open->state;
   const size_t at = wo_view_find(text, WO_VIEW(" Chunks of size "), 0);
   if (at == WO_NOT_FOUND) return false;
   size_t start = at;
@@ -121,9 +125,9 @@ static bool read_chunks(struct wo_view text, struct wo_open *open) {
   if (wo_number_u64(&count_in, UINT32_MAX, &count) != WO_OK) return false;
   if (wo_number_u64(&size_in, INT64_C(1) << 50, &size) != WO_OK) return false;
   const double bytes = (double)count * (double)size;
-  if (bytes > (double)open->numbers[GROUP_BYTES] && bytes < 1e18) {
-    open->numbers[GROUP_BYTES] = (int64_t)bytes;
-    open->numbers[GROUP_COUNT] = (int64_t)count;
+  if (bytes > (double)own->group_bytes && bytes < 1e18) {
+    own->group_bytes = bytes;
+    own->group_count = count;
   }
   return true;
 }
@@ -150,48 +154,46 @@ static bool read_statistic(struct wo_event_store *store, struct wo_event *event,
 
 /* The dump begins with its chunks ("6 Chunks of size 67108864 totalling 384.00MiB") or, where a log lost those, at one of the
  * sums. */
-static enum wo_more begin_dump(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  read_chunks(line->full, open);
+static enum wo_more begin_dump(struct wo_open *open, const struct wo_match *match) {
+  if (!wo_open_begin_event(open, open->pattern->kind, match)) return WO_MORE_NO;
+  read_chunks(open, open->line->full);
   return WO_MORE_YES;
 }
 
 /* The failure behind the dump is given back: its own pattern must find it. */
-static enum wo_more feed_dump(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  if (!event || wo_view_has(line->full, "OOM when") || wo_view_has(line->full, "Out of memory")) return WO_MORE_NO_UNREAD;
-  if (read_chunks(line->full, open) || read_statistic(store, event, line)) {
-    open->numbers[STRAYS] = 0;
+static enum wo_more feed_dump(struct wo_open *open) {
+  struct dump *const own = open->state;
+  struct wo_event *event = wo_open_event(open);
+  if (!event || wo_view_has(open->line->full, "OOM when") || wo_view_has(open->line->full, "Out of memory"))
+    return WO_MORE_NO_UNREAD;
+  if (read_chunks(open, open->line->full) || read_statistic(open->store, event, open->line)) {
+    own->strays = 0;
     return WO_MORE_YES;
   }
-  return ++open->numbers[STRAYS] > DUMP_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+  return ++own->strays > DUMP_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
 /* The allocator speaks first ("ran out of memory trying to allocate"), then dumps: that failure gets the figures too. */
-static void finish_dump(struct wo_scan *scan, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *dump = wo_event_get(store, open->event);
+static void finish_dump(struct wo_open *open) {
+  struct dump *const own = open->state;
+  struct wo_event *dump = wo_open_event(open);
   if (!dump) return;
-  if (open->numbers[GROUP_BYTES] > 0) {
-    wo_event_set_number(store, dump, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)open->numbers[GROUP_BYTES]));
-    wo_event_set_number(store, dump, WO_FIELD_COUNT, wo_interval_exact((double)open->numbers[GROUP_COUNT]));
+  if (own->group_bytes > 0) {
+    wo_event_set_number(open->store, dump, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->group_bytes));
+    wo_event_set_number(open->store, dump, WO_FIELD_COUNT, wo_interval_exact((double)own->group_count));
   }
   for (size_t i = (size_t)dump->id; i-- > 0;) {
-    struct wo_event *event = &store->items[i];
+    struct wo_event *event = &open->store->items[i];
     if (event->span.file != dump->span.file || event->span.line + DUMP_LINES_AFTER < dump->span.line) return;
     if (!is_pool_failure(event) || event->rank != dump->rank) continue;
-    take_figures(store, dump, event);
+    take_figures(open->store, dump, event);
     return;
   }
 }
 
 const struct wo_format wo__format_tf_dump = {
     .name = "tf_dump",
+    .state_bytes = sizeof(struct dump),
     .begin = begin_dump,
     .feed = feed_dump,
     .finish = finish_dump,

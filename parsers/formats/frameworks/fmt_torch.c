@@ -9,15 +9,18 @@
 #include "parsers/base/units.h"
 #include "parsers/formats/common/fmt_joined.h"
 
+/* Where in its first line the text begins, its length there, and the end of the line before. */
+struct torch {
+  size_t start, length;
+  char before[256];
+};
+
 /* Lines that one message may take. The widest seen, at 40 columns, takes 14. */
 #define MESSAGE_LINES 16
 
 /* Bytes before the first words of a message that are kept with it: the exception's name, a worker's label. A progress bar of
  * megabytes that the message is glued to is not. */
 #define LEAD_BYTES ((size_t)256)
-
-/* Slots of struct wo_open that this reader uses: where in its first line the text begins, and its length there. */
-enum number { SPAN_START, SPAN_LENGTH };
 
 /* Lines behind a message that broke off within which its rest may still be printed. */
 #define REST_LINES MESSAGE_LINES
@@ -240,7 +243,8 @@ static bool is_evidence(struct wo_view message, size_t start, struct wo_view tex
 }
 
 /* The collected text holds one or more messages: makes one event for each. */
-static void finish_torch(struct wo_scan *scan, struct wo_open *open) {
+static void finish_torch(struct wo_open *open) {
+  struct torch *const own = open->state;
   char buf[WO_LIMIT_MESSAGE_BYTES];
   const struct wo_view text = squeeze(wo_open_message(open), buf, sizeof buf);
   enum wo_kind kind = WO_KIND_CUDA_OOM;
@@ -248,9 +252,8 @@ static void finish_torch(struct wo_scan *scan, struct wo_open *open) {
   if (start == WO_NOT_FOUND) {
     start = wo_view_find(text, WO_VIEW("Tried to allocate"), 0);
     if (start == WO_NOT_FOUND) return;
-    kind = kind_of_bare(wo_view_of(open->texts[0]));
+    kind = kind_of_bare(wo_view_of(own->before));
   }
-  struct wo_event_store *store = wo_scan_store(scan);
   while (start != WO_NOT_FOUND) {
     enum wo_kind next_kind = kind;
     const size_t next = find_message(text, start + 1, &next_kind);
@@ -259,11 +262,11 @@ static void finish_torch(struct wo_scan *scan, struct wo_open *open) {
       struct wo_line line = open->first;
       line.full = line.text = text;
       if (wo_prefix_rank_inside(wo_view_sub(text, 0, start), &line.prefix.rank)) line.prefix.is_local_rank = false;
-      const size_t room = (size_t)open->numbers[SPAN_LENGTH];
-      struct wo_event *event = wo_scan_add_event(scan, &line, open->pattern, kind, (size_t)open->numbers[SPAN_START],
-                                                 message.len < room ? message.len : room);
+      const size_t room = own->length;
+      struct wo_event *event =
+          wo_scan_add_event(open->scan, &line, open->pattern, kind, own->start, message.len < room ? message.len : room);
       if (!event) return;
-      read_message(message, store, event);
+      read_message(message, open->store, event);
     }
     kind = next_kind;
     start = next;
@@ -280,13 +283,12 @@ static bool is_short_form(struct wo_view said, struct wo_view text) {
 
 /* Whether the rest of another message may come in the lines behind this one, as nothing on them tells whose they are: a message
  * that no label names begins shortly before, and has not said all. */
-static bool is_contested(struct wo_scan *scan, const struct wo_line *line, struct wo_view text, const struct wo_open *open) {
-  const struct wo_event_store *store = wo_scan_store(scan);
-  if (line->prefix.source.len > 0) return false;
-  const size_t last = store->count > REST_EVENTS ? store->count - REST_EVENTS : 0;
-  for (size_t i = store->count; i-- > last;) {
-    const struct wo_event *event = &store->items[i];
-    if (event->span.file != wo_scan_file(scan) || event->span.line + REST_LINES < line->number) continue;
+static bool is_contested(const struct wo_open *open, struct wo_view text) {
+  if (open->line->prefix.source.len > 0) return false;
+  const size_t last = open->store->count > REST_EVENTS ? open->store->count - REST_EVENTS : 0;
+  for (size_t i = open->store->count; i-- > last;) {
+    const struct wo_event *event = &open->store->items[i];
+    if (event->span.file != wo_scan_file(open->scan) || event->span.line + REST_LINES < open->line->number) continue;
     if (event->is_quoted || !wo_view_equal(event->pattern_id, open->pattern->id)) continue;
     return !is_complete(event->text) && !is_short_form(event->text, text);
   }
@@ -294,44 +296,45 @@ static bool is_contested(struct wo_scan *scan, const struct wo_line *line, struc
 }
 
 /* The message starts in this line, or at the end of the line before when a console broke it inside "out of memory". */
-static enum wo_more begin_torch(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
+static enum wo_more begin_torch(struct wo_open *open, const struct wo_match *match) {
+  struct torch *const own = open->state;
   /* What stands before tells the device of a message whose first words were wrapped away. */
   char before[1024];
   struct wo_view previous = {0};
-  wo_scan_lines_before(scan, line, 1, &previous, before, sizeof before);
+  wo_open_lines_before(open, 1, &previous, before, sizeof before);
   const struct wo_view end = wo_view_skip(previous, previous.len > 200 ? previous.len - 200 : 0);
-  snprintf(open->texts[0], sizeof open->texts[0], "%.*s", (int)end.len, end.ptr ? end.ptr : "");
+  snprintf(own->before, sizeof own->before, "%.*s", (int)end.len, end.ptr ? end.ptr : "");
   const size_t near = wo_match_start(match) > LEAD_BYTES ? wo_match_start(match) - LEAD_BYTES : 0;
-  const size_t start = near > line->prefix.length ? near : line->prefix.length;
-  const struct wo_view text = wo_prefix_unbox(wo_view_skip(line->full, start));
+  const size_t start = near > open->line->prefix.length ? near : open->line->prefix.length;
+  const struct wo_view text = wo_prefix_unbox(wo_view_skip(open->line->full, start));
   if (wo_view_has(previous, "out of") && !wo_view_has(text, "out of memory") && wo_view_starts(wo_view_trim(text), "memory")) {
     wo_open_append(open, wo_view_trim(previous));
   }
   wo_open_append(open, text);
-  open->numbers[SPAN_START] = (int64_t)start;
-  open->numbers[SPAN_LENGTH] = (int64_t)(line->full.len - start);
-  const bool is_whole = is_complete(wo_open_message(open)) || is_contested(scan, line, text, open);
+  own->start = start;
+  own->length = (open->line->full.len - start);
+  const bool is_whole = is_complete(wo_open_message(open)) || is_contested(open, text);
   return is_whole ? WO_MORE_NO : WO_MORE_YES;
 }
 
 /* Whether a line cannot belong to a message: a traceback, a new message, a line of a logger, a blank line. */
-static bool is_foreign(struct wo_view text, const struct wo_line *line, const struct wo_open *open) {
+static bool is_foreign(const struct wo_open *open, struct wo_view text) {
   enum wo_kind kind;
-  return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(text, line, open);
+  return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(open, text);
 }
 
 /* A line without a label that a console broke off may be of each message that is open: none takes it. */
-static enum wo_more feed_torch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_prefix_unbox(line->text);
-  if (open->lines > MESSAGE_LINES || is_foreign(text, line, open)) return WO_MORE_NO_UNREAD;
-  if (line->prefix.source.len == 0 && wo_scan_has_several_open(scan, open->format)) return WO_MORE_YES;
+static enum wo_more feed_torch(struct wo_open *open) {
+  const struct wo_view text = wo_prefix_unbox(open->line->text);
+  if (open->lines > MESSAGE_LINES || is_foreign(open, text)) return WO_MORE_NO_UNREAD;
+  if (open->line->prefix.source.len == 0 && wo_open_is_one_of_several(open)) return WO_MORE_YES;
   wo_open_append(open, text);
   return is_complete(wo_open_message(open)) ? WO_MORE_NO : WO_MORE_YES;
 }
 
 const struct wo_format wo__format_torch_oom = {
     .name = "torch_oom",
+    .state_bytes = sizeof(struct torch),
     .begin = begin_torch,
     .feed = feed_torch,
     .finish = finish_torch,

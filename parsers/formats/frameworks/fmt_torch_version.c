@@ -4,15 +4,16 @@
  * traceback, so that only a version other than the last one of the same pattern is evidence. */
 #include "parsers/scan/format.h"
 
-static enum wo_more begin_torch_version(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                        struct wo_open *open) {
+static enum wo_more begin_torch_version(struct wo_open *open, const struct wo_match *match) {
   const struct wo_pattern *const pattern = open->pattern;
   const struct wo_view version = wo_match_group(match, "torch");
   const size_t start = wo_match_start(match);
-  if (version.len == 0 || !wo_scan_is_setting_change(scan, pattern->id, WO_VIEW("torch"), version, line->offset + start))
+  if (version.len == 0 ||
+      !wo_scan_is_setting_change(open->scan, pattern->id, WO_VIEW("torch"), version, open->line->offset + start))
     return WO_MORE_NO;
-  struct wo_event *const event = wo_scan_add_event(scan, line, pattern, pattern->kind, start, wo_match_text(match).len);
-  if (event) wo_match_fill(match, pattern, wo_scan_store(scan), event);
+  struct wo_event *const event =
+      wo_scan_add_event(open->scan, open->line, pattern, pattern->kind, start, wo_match_text(match).len);
+  if (event) wo_match_fill(match, pattern, open->store, event);
   return WO_MORE_NO;
 }
 

@@ -7,16 +7,28 @@
 
 #include "parsers/scan/format.h"
 
+/* Bytes that are kept of a file's path and of a function's name. */
+enum { NAME_BYTES = 256 };
+
+enum last { LAST_OTHER, LAST_FRAME_USER, LAST_FRAME_PACKAGE };
+
+/* The frames so far; their list is the construct's message. Texts are empty before the first frame. */
+struct traceback {
+  int64_t frame_indent; /* -1: none yet */
+  uint64_t frames;
+  int strays;
+  enum last last;
+  bool is_chained, is_ignored;
+  uint64_t user_line;
+  char user_file[NAME_BYTES], user_function[NAME_BYTES];
+  char inner_file[NAME_BYTES], inner_function[NAME_BYTES];
+};
+
 /* A traceback that goes on longer than this is no traceback. */
 #define TRACEBACK_LINES 600
 
 /* Lines of other text that may stand between two frames before the reader gives up (ranks without prefixes writing at once). */
 #define STRAY_LINES 6
-
-/* Slots of struct wo_open that this reader uses. */
-enum number { FRAME_INDENT, FRAME_COUNT, USER_LINE, IS_CHAINED, IS_IGNORED, STRAYS, LAST_KIND };
-enum text { USER_FILE, USER_FUNCTION, INNER_FILE, INNER_FUNCTION };
-enum last { LAST_OTHER, LAST_FRAME_USER, LAST_FRAME_PACKAGE };
 
 struct frame {
   struct wo_view file;
@@ -25,10 +37,10 @@ struct frame {
 };
 
 /* Tabs count as one: only the order of indentations within one traceback is asked for. */
-static size_t indent_of(struct wo_view text) {
+static int64_t indent_of(struct wo_view text) {
   size_t at = 0;
   while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
-  return at;
+  return (int64_t)at;
 }
 
 /* Reads `File "path", line 12, in function`. */
@@ -57,11 +69,8 @@ static bool is_package_file(struct wo_view file) {
 }
 
 /* The end of a long path is kept, where the file's name is. */
-static void keep_text(struct wo_open *open, enum text slot, struct wo_view text) {
-  const size_t cap = sizeof open->texts[0] - 1;
-  const struct wo_view end = wo_view_skip(text, text.len > cap ? text.len - cap : 0);
-  memcpy(open->texts[slot], end.ptr, end.len);
-  open->texts[slot][end.len] = '\0';
+static void keep_end(struct wo_view text, char buf[NAME_BYTES]) {
+  wo_view_copy(wo_view_skip(text, text.len >= NAME_BYTES ? text.len - NAME_BYTES + 1 : 0), buf, NAME_BYTES);
 }
 
 /* The last components of a path are what tells frames apart; whole paths would fill the room. */
@@ -88,17 +97,18 @@ static void append_frame_text(struct wo_open *open, struct wo_view text) {
 /* Python prints the most recent call last, so each frame replaces the one before as the innermost. The trailing bar waits for the
  * line of code that follows. */
 static void take_frame(struct wo_open *open, struct wo_view text, const struct frame *frame) {
+  struct traceback *const own = open->state;
   const bool is_package = is_package_file(frame->file);
-  open->numbers[FRAME_INDENT] = (int64_t)indent_of(text);
-  open->numbers[FRAME_COUNT]++;
-  open->numbers[STRAYS] = 0;
-  open->numbers[LAST_KIND] = is_package ? LAST_FRAME_PACKAGE : LAST_FRAME_USER;
-  keep_text(open, INNER_FILE, frame->file);
-  keep_text(open, INNER_FUNCTION, frame->function);
+  own->frame_indent = indent_of(text);
+  own->frames++;
+  own->strays = 0;
+  own->last = is_package ? LAST_FRAME_PACKAGE : LAST_FRAME_USER;
+  keep_end(frame->file, own->inner_file);
+  keep_end(frame->function, own->inner_function);
   if (!is_package) {
-    keep_text(open, USER_FILE, frame->file);
-    keep_text(open, USER_FUNCTION, frame->function);
-    open->numbers[USER_LINE] = (int64_t)frame->line;
+    keep_end(frame->file, own->user_file);
+    keep_end(frame->function, own->user_function);
+    own->user_line = frame->line;
   }
   append_frame_text(open, WO_VIEW(";"));
   append_frame_text(open, short_path(frame->file));
@@ -129,99 +139,104 @@ static size_t read_exception_class(struct wo_view text) {
 
 /* Python prints one of two sentences and an empty line between tracebacks that belong together, and "Exception ignored in:
  * <function ...>" right above one that it swallowed. */
-static void note_what_went_before(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static void note_what_went_before(struct wo_open *open) {
+  struct traceback *const own = open->state;
   char buf[3][512];
   struct wo_view before[3];
-  const size_t count = wo_scan_lines_before(scan, line, 3, before, buf[0], sizeof buf[0]);
+  const size_t count = wo_open_lines_before(open, 3, before, buf[0], sizeof buf[0]);
   for (size_t i = 0; i < count; i++) {
     if (wo_view_has(before[i], "During handling of the above exception") ||
         wo_view_has(before[i], "direct cause of the following")) {
-      open->numbers[IS_CHAINED] = 1;
+      own->is_chained = 1;
     }
   }
-  if (count > 0 && wo_view_has(before[0], "Exception ignored in")) open->numbers[IS_IGNORED] = 1;
+  if (count > 0 && wo_view_has(before[0], "Exception ignored in")) own->is_ignored = 1;
 }
 
 /* A frame without a header is the rest of a traceback whose first lines were lost, by `tail` or by a pipe that filled up. */
-static enum wo_more begin_traceback(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                    struct wo_open *open) {
+static enum wo_more begin_traceback(struct wo_open *open, const struct wo_match *match) {
+  struct traceback *const own = open->state;
   (void)match;
   struct frame frame;
-  const bool is_frame = read_frame(line->text, &frame);
-  if (!is_frame && !wo_view_has(line->text, "Traceback (most recent call last)")) return WO_MORE_NO;
-  note_what_went_before(scan, line, open);
-  open->numbers[FRAME_INDENT] = -1;
-  if (is_frame) take_frame(open, line->text, &frame);
+  const bool is_frame = read_frame(open->line->text, &frame);
+  if (!is_frame && !wo_view_has(open->line->text, "Traceback (most recent call last)")) return WO_MORE_NO;
+  note_what_went_before(open);
+  own->frame_indent = -1;
+  if (is_frame) take_frame(open, open->line->text, &frame);
   return WO_MORE_YES;
 }
 
 /* The message is cut: exceptions of torch.compile and of Ray hold whole programs or other tracebacks. */
-static void add_fields(struct wo_event_store *store, struct wo_event *event, const struct wo_open *open, struct wo_view exception,
-                       struct wo_view message) {
-  wo_event_set_text(store, event, WO_FIELD_EXCEPTION, exception);
-  wo_event_set_text(store, event, WO_FIELD_MESSAGE, wo_view_sub(message, 0, 400));
-  if (open->texts[USER_FILE][0] != '\0') {
-    wo_event_set_text(store, event, WO_FIELD_FRAME_FILE, wo_view_of(open->texts[USER_FILE]));
-    wo_event_set_text(store, event, WO_FIELD_FRAME_FUNCTION, wo_view_of(open->texts[USER_FUNCTION]));
-    wo_event_set_number(store, event, WO_FIELD_FRAME_LINE, wo_interval_exact((double)open->numbers[USER_LINE]));
+static void add_fields(const struct wo_open *open, struct wo_event *event, struct wo_view exception, struct wo_view message) {
+  struct traceback *const own = open->state;
+  wo_event_set_text(open->store, event, WO_FIELD_EXCEPTION, exception);
+  wo_event_set_text(open->store, event, WO_FIELD_MESSAGE, wo_view_sub(message, 0, 400));
+  if (own->user_file[0] != '\0') {
+    wo_event_set_text(open->store, event, WO_FIELD_FRAME_FILE, wo_view_of(own->user_file));
+    wo_event_set_text(open->store, event, WO_FIELD_FRAME_FUNCTION, wo_view_of(own->user_function));
+    wo_event_set_number(open->store, event, WO_FIELD_FRAME_LINE, wo_interval_exact((double)own->user_line));
   }
-  if (open->texts[INNER_FILE][0] != '\0') {
-    wo_event_set_text(store, event, WO_FIELD_INNER_FILE, wo_view_of(open->texts[INNER_FILE]));
-    wo_event_set_text(store, event, WO_FIELD_INNER_FUNCTION, wo_view_of(open->texts[INNER_FUNCTION]));
+  if (own->inner_file[0] != '\0') {
+    wo_event_set_text(open->store, event, WO_FIELD_INNER_FILE, wo_view_of(own->inner_file));
+    wo_event_set_text(open->store, event, WO_FIELD_INNER_FUNCTION, wo_view_of(own->inner_function));
   }
-  if (open->message_len > 0) wo_event_set_text(store, event, WO_FIELD_FRAMES, wo_open_message(open));
-  if (open->numbers[IS_CHAINED]) wo_event_set_number(store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
+  if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
+  if (own->is_chained) wo_event_set_number(open->store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
 }
 
 /* The event stands at the exception's line, where other patterns find the memory failure that it reports; the two are brought
  * together by that line. */
-static void add_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t class_len) {
-  const struct wo_view text = wo_view_trim(line->text);
+static void add_traceback(struct wo_open *open, size_t class_len) {
+  struct traceback *const own = open->state;
+  const struct wo_view text = wo_view_trim(open->line->text);
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_TRACEBACK, line->prefix.length, line->text.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->prefix.length, open->line->text.len);
   if (!event) return;
-  if (open->numbers[IS_IGNORED]) event->is_quoted = true;
-  add_fields(wo_scan_store(scan), event, open, wo_view_sub(text, 0, class_len), message);
+  if (own->is_ignored) event->is_quoted = true;
+  add_fields(open, event, wo_view_sub(text, 0, class_len), message);
   open->event = event->id;
 }
 
 /* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */
-static enum wo_more take_other(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_view_trim(line->text);
-  const bool is_outside = (int64_t)indent_of(line->text) < open->numbers[FRAME_INDENT] || open->numbers[FRAME_INDENT] <= 0;
+static enum wo_more take_other(struct wo_open *open) {
+  struct traceback *const own = open->state;
+  const struct wo_view text = wo_view_trim(open->line->text);
+  const bool is_outside = indent_of(open->line->text) < own->frame_indent || own->frame_indent <= 0;
   if (text.len == 0 || !is_outside) return WO_MORE_YES;
   const size_t class_len = read_exception_class(text);
-  if (class_len > 0 && open->numbers[FRAME_COUNT] > 0) {
-    add_traceback(scan, line, open, class_len);
+  if (class_len > 0 && own->frames > 0) {
+    add_traceback(open, class_len);
     return WO_MORE_NO;
   }
-  return ++open->numbers[STRAYS] > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+  return ++own->strays > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
 /* Code comes right behind its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
  * and is passed over by its indentation. */
-static enum wo_more feed_traceback(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_traceback(struct wo_open *open) {
+  struct traceback *const own = open->state;
   if (open->lines > TRACEBACK_LINES) return WO_MORE_NO_UNREAD;
   struct frame frame;
-  if (read_frame(line->text, &frame)) {
-    take_frame(open, line->text, &frame);
+  if (read_frame(open->line->text, &frame)) {
+    take_frame(open, open->line->text, &frame);
     return WO_MORE_YES;
   }
-  if (wo_view_has(line->text, "Traceback (most recent call last)")) {
+  if (wo_view_has(open->line->text, "Traceback (most recent call last)")) {
     /* A header without an exception before it: another traceback starts, this one was cut. */
-    return open->numbers[FRAME_COUNT] > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
+    return own->frames > 0 ? WO_MORE_NO_UNREAD : WO_MORE_YES;
   }
-  const bool is_code = open->numbers[LAST_KIND] != LAST_OTHER && (int64_t)indent_of(line->text) > open->numbers[FRAME_INDENT];
+  const bool is_code = own->last != LAST_OTHER && indent_of(open->line->text) > own->frame_indent;
   if (is_code) {
-    append_frame_text(open, wo_view_trim(line->text));
-    open->numbers[LAST_KIND] = LAST_OTHER;
+    append_frame_text(open, wo_view_trim(open->line->text));
+    own->last = LAST_OTHER;
     return WO_MORE_YES;
   }
-  return take_other(scan, line, open);
+  return take_other(open);
 }
 
 const struct wo_format wo__format_traceback = {
     .name = "traceback",
+    .state_bytes = sizeof(struct traceback),
     .begin = begin_traceback,
     .feed = feed_traceback,
 };

@@ -10,15 +10,17 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
+struct table {
+  bool has_available;
+  double unit_bytes; /* of the bare numbers, while the row behind "Mem:" is waited for */
+};
+
 /* Memory of a host that a job runs on. */
 #define HOST_MIN_BYTES (3 * WO_GIB)
 #define HOST_MAX_BYTES (16 * 1024 * WO_GIB)
 
 /* Columns of the row "Mem:" that are read: `free -w` has the most. */
 #define CELLS_MAX 7
-
-/* The reader's own numbers. */
-enum number { HAS_AVAILABLE, UNIT_BYTES /* of the bare numbers, while the row behind "Mem:" is waited for */ };
 
 struct row {
   struct wo_view cells[CELLS_MAX];
@@ -79,56 +81,57 @@ static bool read_cell(struct wo_view cell, double unit_bytes, struct wo_interval
 }
 
 /* Adds the event at the row "Mem:". False when its figures are none. */
-static bool add_memory(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, const struct row *row) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static bool add_memory(struct wo_open *open, const struct row *row) {
+  struct table *const own = open->state;
   struct wo_interval total;
   struct wo_interval used;
   struct wo_interval available;
   const double unit_bytes = find_unit(row);
-  const bool has_available = open->numbers[HAS_AVAILABLE] != 0;
+  const bool has_available = own->has_available != 0;
   if (row->count < 4 || !read_cell(row->cells[0], unit_bytes, &total) || !is_host(total.mid)) return false;
   if (!read_cell(row->cells[1], unit_bytes, &used) || used.lo > total.hi) return false;
   if (has_available && !read_cell(row->cells[row->count - 1], unit_bytes, &available)) return false;
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_MEMORY_USE, 0, line->full.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, 0, open->line->full.len);
   if (!event) return false;
   open->event = event->id;
-  open->numbers[UNIT_BYTES] = (int64_t)unit_bytes;
-  wo_event_set_number(store, event, WO_FIELD_TOTAL_BYTES, total);
+  own->unit_bytes = unit_bytes;
+  wo_event_set_number(open->store, event, WO_FIELD_TOTAL_BYTES, total);
   if (!has_available) return true;
-  wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used);
-  wo_event_set_number(store, event, WO_FIELD_AVAILABLE_BYTES, available);
+  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
+  wo_event_set_number(open->store, event, WO_FIELD_AVAILABLE_BYTES, available);
   return true;
 }
 
 /* The old layout's second row: what is in use without the caches, and what is free when they are dropped. */
-static void add_without_caches(struct wo_scan *scan, const struct wo_open *open, const struct row *row) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
+static void add_without_caches(const struct wo_open *open, const struct row *row) {
+  struct table *const own = open->state;
+  struct wo_event *event = wo_open_event(open);
   struct wo_interval bytes;
-  const double unit_bytes = (double)open->numbers[UNIT_BYTES];
+  const double unit_bytes = (double)own->unit_bytes;
   if (!event || row->count != 2) return;
-  if (read_cell(row->cells[0], unit_bytes, &bytes)) wo_event_set_number(store, event, WO_FIELD_USED_BYTES, bytes);
-  if (read_cell(row->cells[1], unit_bytes, &bytes)) wo_event_set_number(store, event, WO_FIELD_AVAILABLE_BYTES, bytes);
+  if (read_cell(row->cells[0], unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, bytes);
+  if (read_cell(row->cells[1], unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_AVAILABLE_BYTES, bytes);
 }
 
-static enum wo_more begin_free(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  (void)scan, (void)line;
-  open->numbers[HAS_AVAILABLE] = wo_view_has(wo_match_text(match), "available");
+static enum wo_more begin_free(struct wo_open *open, const struct wo_match *match) {
+  struct table *const own = open->state;
+  own->has_available = wo_view_has(wo_match_text(match), "available");
   return WO_MORE_YES;
 }
 
-static enum wo_more feed_free(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_view_trim(line->text);
+static enum wo_more feed_free(struct wo_open *open) {
+  struct table *const own = open->state;
+  const struct wo_view text = wo_view_trim(open->line->text);
   if (open->event == WO_EVENT_NONE) {
     if (!wo_view_starts(text, "Mem:")) return WO_MORE_NO_UNREAD;
     const struct row row = split(wo_view_skip(text, sizeof "Mem:" - 1));
-    return row.count > 0 && add_memory(scan, line, open, &row) && !open->numbers[HAS_AVAILABLE] ? WO_MORE_YES : WO_MORE_NO;
+    return row.count > 0 && add_memory(open, &row) && !own->has_available ? WO_MORE_YES : WO_MORE_NO;
   }
   if (!wo_view_starts(text, "-/+ buffers/cache:")) return WO_MORE_NO_UNREAD;
   const struct row row = split(wo_view_skip(text, sizeof "-/+ buffers/cache:" - 1));
-  add_without_caches(scan, open, &row);
+  add_without_caches(open, &row);
   return WO_MORE_NO;
 }
 
-const struct wo_format wo__format_free = {.name = "free", .begin = begin_free, .feed = feed_free};
+const struct wo_format wo__format_free = {
+    .name = "free", .state_bytes = sizeof(struct table), .begin = begin_free, .feed = feed_free};

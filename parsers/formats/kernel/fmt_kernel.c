@@ -40,10 +40,9 @@ static const struct wo_event *find_before(const struct wo_event_store *store, ui
 }
 
 /* Kernels before 5.0 name the limit in one line and the figures in the next: the second belongs to the first. */
-static enum wo_kind kind_of_kill(const struct wo_event_store *store, const struct wo_line *line, const struct wo_open *open,
-                                 const struct wo_match *match) {
+static enum wo_kind kind_of_kill(const struct wo_open *open, const struct wo_match *match) {
   if (open->pattern->mark != WO_MARK_KILL_FIGURES) return open->pattern->kind;
-  const struct wo_event *kill = find_before(store, line->number, KILL_LINES, WO_MARK_CGROUP_KILL);
+  const struct wo_event *kill = find_before(open->store, open->line->number, KILL_LINES, WO_MARK_CGROUP_KILL);
   struct wo_view pid_in = wo_match_group(match, "pid");
   uint64_t pid = 0;
   if (!kill || wo_number_u64(&pid_in, UINT32_MAX, &pid) != WO_OK) return open->pattern->kind;
@@ -58,18 +57,16 @@ static void copy_number(struct wo_event_store *store, const struct wo_event *fro
 
 /* The figures of the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up are of
  * an earlier kill and would name the wrong limit. */
-static enum wo_more begin_kill(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  const enum wo_kind kind = kind_of_kill(store, line, open, match);
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, kind, wo_match_start(match), wo_match_text(match).len);
+static enum wo_more begin_kill(struct wo_open *open, const struct wo_match *match) {
+  const enum wo_kind kind = kind_of_kill(open, match);
+  struct wo_event *event = wo_open_add_match(open, kind, match);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, store, event);
+  wo_match_fill(match, open->pattern, open->store, event);
   const struct wo_event *usage =
-      kind == WO_KIND_CGROUP_OOM ? find_before(store, line->number, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
+      kind == WO_KIND_CGROUP_OOM ? find_before(open->store, open->line->number, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
   if (!usage || usage->span.file != event->span.file) return WO_MORE_NO;
-  copy_number(store, usage, WO_FIELD_LIMIT_BYTES, event);
-  copy_number(store, usage, WO_FIELD_USED_BYTES, event);
+  copy_number(open->store, usage, WO_FIELD_LIMIT_BYTES, event);
+  copy_number(open->store, usage, WO_FIELD_USED_BYTES, event);
   return WO_MORE_NO;
 }
 
@@ -77,9 +74,12 @@ const struct wo_format wo__format_kernel_kill = {.name = "kernel_kill", .begin =
 
 /* ---- The table of tasks ---- */
 
-/* Slots of struct wo_open: pages of all tasks and of the largest, its pid, and the number of tasks. */
-enum number { SUM_PAGES, LARGEST_PAGES, LARGEST_PID, TASKS };
-enum text { LARGEST_NAME };
+/* Sums over the rows, and the largest task. */
+struct tasks {
+  uint64_t count, pages;
+  uint64_t largest_pages, largest_pid;
+  char largest_name[256];
+};
 
 /* A row of the table. Pages are resident ones; total_vm, which is often hundreds of gigabytes with CUDA's address space, says
  * nothing about memory in use. */
@@ -123,46 +123,42 @@ static bool find_task(struct wo_view text, struct task *ret_task) {
 }
 
 /* The event stands at the table's header and is filled when the table is over. */
-static enum wo_more begin_tasks(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
-  const struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  return WO_MORE_YES;
+static enum wo_more begin_tasks(struct wo_open *open, const struct wo_match *match) {
+  return wo_open_begin_event(open, open->pattern->kind, match) ? WO_MORE_YES : WO_MORE_NO;
 }
 
 /* Ranks of one job are about equal in size: of equal ones the last is kept, as recent kernels do when they go through the list
  * for a victim. A line without a row ends the table; the next one is usually the kill. */
-static enum wo_more feed_tasks(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_tasks(struct wo_open *open) {
+  struct tasks *const own = open->state;
   struct task task = {0};
-  (void)scan;
-  if (open->lines > TABLE_LINES || !find_task(line->full, &task)) return WO_MORE_NO_UNREAD;
-  open->numbers[SUM_PAGES] += (int64_t)task.pages;
-  open->numbers[TASKS]++;
-  if ((int64_t)task.pages < open->numbers[LARGEST_PAGES]) return WO_MORE_YES;
-  open->numbers[LARGEST_PAGES] = (int64_t)task.pages;
-  open->numbers[LARGEST_PID] = (int64_t)task.pid;
-  snprintf(open->texts[LARGEST_NAME], sizeof open->texts[LARGEST_NAME], "%.*s", (int)(task.name.len < 255 ? task.name.len : 255),
+  if (open->lines > TABLE_LINES || !find_task(open->line->full, &task)) return WO_MORE_NO_UNREAD;
+  own->pages += task.pages;
+  own->count++;
+  if (task.pages < own->largest_pages) return WO_MORE_YES;
+  own->largest_pages = task.pages;
+  own->largest_pid = task.pid;
+  snprintf(own->largest_name, sizeof own->largest_name, "%.*s", (int)(task.name.len < 255 ? task.name.len : 255),
            task.name.ptr ? task.name.ptr : "");
   return WO_MORE_YES;
 }
 
 /* The sum counts pages that processes share once for each of them (data loader workers after fork), so it may exceed the limit;
  * it is kept as the kernel's own heuristic sees it. */
-static void finish_tasks(struct wo_scan *scan, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  if (!event || open->numbers[TASKS] == 0) return;
-  wo_event_set_number(store, event, WO_FIELD_USED_BYTES, wo_interval_exact((double)open->numbers[SUM_PAGES] * PAGE_BYTES));
-  wo_event_set_number(store, event, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)open->numbers[LARGEST_PAGES] * PAGE_BYTES));
-  wo_event_set_number(store, event, WO_FIELD_PID, wo_interval_exact((double)open->numbers[LARGEST_PID]));
-  wo_event_set_number(store, event, WO_FIELD_COUNT, wo_interval_exact((double)open->numbers[TASKS]));
-  wo_event_set_text(store, event, WO_FIELD_PROGRAM, wo_view_of(open->texts[LARGEST_NAME]));
+static void finish_tasks(struct wo_open *open) {
+  struct tasks *const own = open->state;
+  struct wo_event *event = wo_open_event(open);
+  if (!event || own->count == 0) return;
+  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, wo_interval_exact((double)own->pages * PAGE_BYTES));
+  wo_event_set_number(open->store, event, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->largest_pages * PAGE_BYTES));
+  wo_event_set_number(open->store, event, WO_FIELD_PID, wo_interval_exact((double)own->largest_pid));
+  wo_event_set_number(open->store, event, WO_FIELD_COUNT, wo_interval_exact((double)own->count));
+  wo_event_set_text(open->store, event, WO_FIELD_PROGRAM, wo_view_of(own->largest_name));
 }
 
 const struct wo_format wo__format_kernel_tasks = {
     .name = "kernel_tasks",
+    .state_bytes = sizeof(struct tasks),
     .begin = begin_tasks,
     .feed = feed_tasks,
     .finish = finish_tasks,
@@ -191,22 +187,19 @@ static bool read_stat(struct wo_event_store *store, struct wo_event *event, stru
 }
 
 /* Kernels before 5.2 print everything on the first line, which the pattern reads. */
-static enum wo_more begin_memcg(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, open->pattern->kind, wo_match_start(match), wo_match_text(match).len);
+static enum wo_more begin_memcg(struct wo_open *open, const struct wo_match *match) {
+  struct wo_event *event = wo_open_add_match(open, open->pattern->kind, match);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, wo_scan_store(scan), event);
+  wo_match_fill(match, open->pattern, open->store, event);
   open->event = event->id;
   return wo_event_field(event, WO_FIELD_ANON_RSS_BYTES) ? WO_MORE_NO : WO_MORE_YES;
 }
 
 /* The three figures stand among the first ten lines; the others (slab, workingset_refault, thp_fault_alloc) are passed over as
  * rows that are known to belong here. */
-static enum wo_more feed_memcg(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  if (!event || open->lines > STATS_LINES || !read_stat(store, event, line->text)) return WO_MORE_NO_UNREAD;
+static enum wo_more feed_memcg(struct wo_open *open) {
+  struct wo_event *event = wo_open_event(open);
+  if (!event || open->lines > STATS_LINES || !read_stat(open->store, event, open->line->text)) return WO_MORE_NO_UNREAD;
   return WO_MORE_YES;
 }
 

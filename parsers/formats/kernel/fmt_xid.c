@@ -52,18 +52,15 @@ static const struct meaning *find_meaning(struct wo_view number) {
 }
 
 /* A number that is not known is told as a fault of the card, which is what most numbers are. */
-static enum wo_more begin_xid(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                              struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static enum wo_more begin_xid(struct wo_open *open, const struct wo_match *match) {
   const struct meaning *meaning = find_meaning(wo_match_group(match, "xid"));
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, meaning ? meaning->kind : open->pattern->kind,
-                                             wo_match_start(match), wo_match_text(match).len);
+  struct wo_event *event = wo_open_add_match(open, meaning ? meaning->kind : open->pattern->kind, match);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, store, event);
+  wo_match_fill(match, open->pattern, open->store, event);
   if (meaning) {
     char reason[120];
     snprintf(reason, sizeof reason, "Xid %u: %s", (unsigned)meaning->xid, meaning->text);
-    wo_event_set_text(store, event, WO_FIELD_REASON, wo_view_of(reason));
+    wo_event_set_text(open->store, event, WO_FIELD_REASON, wo_view_of(reason));
   }
   return WO_MORE_NO;
 }

@@ -13,10 +13,12 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
-#define BLOCK_LINES 14
+/* The place of the block's title in its line. */
+struct elastic {
+  size_t start, length;
+};
 
-/* Slots of struct wo_open that this reader uses: the place of the block's title in its line. */
-enum number { SPAN_START, SPAN_LENGTH };
+#define BLOCK_LINES 14
 
 /* A number that stands behind `words` anywhere in text. */
 static void set_number_after(struct wo_event_store *store, struct wo_event *event, enum wo_field_id field, struct wo_view text,
@@ -52,14 +54,11 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, struc
   }
 }
 
-static enum wo_more begin_elastic(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                  struct wo_open *open) {
-  const struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_ELASTIC, wo_match_start(match), wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  open->event = event->id;
-  open->numbers[SPAN_START] = (int64_t)wo_match_start(match);
-  open->numbers[SPAN_LENGTH] = (int64_t)wo_match_text(match).len;
+static enum wo_more begin_elastic(struct wo_open *open, const struct wo_match *match) {
+  struct elastic *const own = open->state;
+  if (!wo_open_begin_event(open, WO_KIND_ELASTIC, match)) return WO_MORE_NO;
+  own->start = wo_match_start(match);
+  own->length = wo_match_text(match).len;
   return WO_MORE_YES;
 }
 
@@ -68,25 +67,24 @@ static enum wo_more begin_elastic(struct wo_scan *scan, const struct wo_line *li
 
 /* With no other word, an exit by SIGKILL is how the host's memory shows itself through torchelastic: weak evidence, but evidence.
  */
-static void add_kill(struct wo_scan *scan, const struct wo_open *open, wo_event_id block) {
+static void add_kill(const struct wo_open *open, wo_event_id block) {
+  struct elastic *const own = open->state;
   struct wo_line line = open->first;
   line.full = line.text = WO_VIEW("Root Cause (first observed failure): exitcode -9, Signal 9 (SIGKILL)");
-  struct wo_event *kill = wo_scan_add_event(scan, &line, open->pattern, WO_KIND_HOST_OOM, (size_t)open->numbers[SPAN_START],
-                                            (size_t)open->numbers[SPAN_LENGTH]);
-  const struct wo_event *event = wo_event_get(wo_scan_store(scan), block);
+  struct wo_event *kill = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_HOST_OOM, own->start, own->length);
+  const struct wo_event *event = wo_event_get(open->store, block);
   if (!kill || !event) return;
   kill->rank = event->rank;
   kill->host = event->host;
   kill->time_ns = event->time_ns;
   kill->stamp = event->stamp;
   kill->is_local_rank = event->is_local_rank;
-  wo_event_set_number(wo_scan_store(scan), kill, WO_FIELD_EXIT_CODE, wo_interval_exact(EXIT_SIGKILL));
+  wo_event_set_number(open->store, kill, WO_FIELD_EXIT_CODE, wo_interval_exact(EXIT_SIGKILL));
 }
 
 /* The block names the rank and host of the failure, which count more than those of the line that printed it. */
-static void finish_elastic(struct wo_scan *scan, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
+static void finish_elastic(struct wo_open *open) {
+  struct wo_event *event = wo_open_event(open);
   if (!event) return;
   const double rank = wo_event_number(event, WO_FIELD_RANK, -1);
   if (rank >= 0) {
@@ -95,19 +93,19 @@ static void finish_elastic(struct wo_scan *scan, struct wo_open *open) {
   }
   const struct wo_view host = wo_event_text(event, WO_FIELD_HOST);
   if (host.len > 0) event->host = host;
-  if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGKILL) add_kill(scan, open, event->id);
+  if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGKILL) add_kill(open, event->id);
 }
 
-static enum wo_more feed_elastic(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  if (!event || open->lines > BLOCK_LINES || wo_view_starts(wo_view_trim(line->text), "====")) return WO_MORE_NO;
-  read_row(store, event, line->text);
+static enum wo_more feed_elastic(struct wo_open *open) {
+  struct wo_event *event = wo_open_event(open);
+  if (!event || open->lines > BLOCK_LINES || wo_view_starts(wo_view_trim(open->line->text), "====")) return WO_MORE_NO;
+  read_row(open->store, event, open->line->text);
   return WO_MORE_YES;
 }
 
 const struct wo_format wo__format_elastic = {
     .name = "elastic",
+    .state_bytes = sizeof(struct elastic),
     .begin = begin_elastic,
     .feed = feed_elastic,
     .finish = finish_elastic,

@@ -15,15 +15,14 @@ static bool read_shell_line(struct wo_view text, uint64_t *ret_pid) {
   return wo_number_u64(&in, UINT32_MAX, ret_pid) == WO_OK && wo_view_starts(wo_view_trim_start(in), "Killed");
 }
 
-static enum wo_more begin_killed(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
+static enum wo_more begin_killed(struct wo_open *open, const struct wo_match *match) {
   (void)match;
   uint64_t pid = 0;
-  const bool has_pid = read_shell_line(line->text, &pid);
-  if (!has_pid && !wo_view_is(wo_view_trim(line->text), "Killed")) return WO_MORE_NO;
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_KILLED, line->prefix.length, line->text.len);
+  const bool has_pid = read_shell_line(open->line->text, &pid);
+  if (!has_pid && !wo_view_is(wo_view_trim(open->line->text), "Killed")) return WO_MORE_NO;
+  struct wo_event *event = wo_open_add(open, WO_KIND_KILLED, open->line->prefix.length, open->line->text.len);
   if (event && has_pid) {
-    wo_event_set_number(wo_scan_store(scan), event, WO_FIELD_PID, wo_interval_exact((double)pid));
+    wo_event_set_number(open->store, event, WO_FIELD_PID, wo_interval_exact((double)pid));
   }
   return WO_MORE_NO;
 }

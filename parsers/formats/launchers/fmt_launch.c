@@ -34,29 +34,27 @@ static bool starts_python(struct wo_view command) {
 }
 
 /* The event stands where the command begins; its program is set when the last line was read. */
-static enum wo_more begin_launch(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
+static enum wo_more begin_launch(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view program = wo_match_group(match, "program");
   const bool is_continued = append_words(open, program);
-  const size_t start = (size_t)(program.ptr - line->full.ptr);
+  const size_t start = (size_t)(program.ptr - open->line->full.ptr);
   if (!is_continued && !starts_python(wo_open_message(open))) return WO_MORE_NO;
-  const struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, WO_KIND_JOB_INFO, start, program.len);
+  const struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, start, program.len);
   open->event = event ? event->id : WO_EVENT_NONE;
   return event && is_continued ? WO_MORE_YES : WO_MORE_NO;
 }
 
 /* A comment or an empty line ends a command as the shell sees it, too. */
-static enum wo_more feed_launch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  (void)scan;
-  const struct wo_view text = wo_view_trim(line->text);
+static enum wo_more feed_launch(struct wo_open *open) {
+  const struct wo_view text = wo_view_trim(open->line->text);
   if (text.len == 0 || text.ptr[0] == '#') return WO_MORE_NO_UNREAD;
   return append_words(open, text) && open->lines < COMMAND_LINES ? WO_MORE_YES : WO_MORE_NO;
 }
 
-static void finish_launch(struct wo_scan *scan, struct wo_open *open) {
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_event_get(store, open->event);
-  if (event && starts_python(wo_open_message(open))) wo_event_set_text(store, event, WO_FIELD_PROGRAM, wo_open_message(open));
+static void finish_launch(struct wo_open *open) {
+  struct wo_event *event = wo_open_event(open);
+  if (event && starts_python(wo_open_message(open)))
+    wo_event_set_text(open->store, event, WO_FIELD_PROGRAM, wo_open_message(open));
 }
 
 const struct wo_format wo__format_launch = {

@@ -11,11 +11,16 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
+/* The parts of a limit that were seen; 0: not yet. */
+struct sbatch {
+  bool is_behind; /* the first command was seen */
+  bool has_limit;
+  int quiet; /* lines since the last directive */
+  int64_t gpus, mib_per_gpu, cpus_per_task, tasks_per_node, mib_per_cpu;
+};
+
 /* Lines behind the last directive after which the head is left: one that stands further down is not told of. */
 #define QUIET_LINES 100
-
-/* The reader's own numbers. Sizes are in MiB; 0 = not seen. */
-enum number { IS_BEHIND, QUIET, GPUS, MIB_PER_GPU, CPUS_PER_TASK, TASKS_PER_NODE, MIB_PER_CPU, HAS_LIMIT };
 
 /* Whether a value belongs to an option: always, or only behind '='. */
 enum argument { ARGUMENT, MAY_HAVE };
@@ -135,22 +140,23 @@ static bool is_option(const struct given *given, const char *name) {
 
 /* Parts of a limit that are told in several options. */
 static void keep_parts(struct wo_open *open, const struct given *given, uint64_t gpus) {
-  if (gpus > 0) open->numbers[GPUS] = (int64_t)gpus;
-  if (is_option(given, "mem-per-gpu")) open->numbers[MIB_PER_GPU] = read_mib(given->value);
-  if (is_option(given, "mem-per-cpu")) open->numbers[MIB_PER_CPU] = read_mib(given->value);
-  if (is_option(given, "cpus-per-task")) open->numbers[CPUS_PER_TASK] = read_count(given->value);
-  if (is_option(given, "ntasks-per-node")) open->numbers[TASKS_PER_NODE] = read_count(given->value);
+  struct sbatch *const own = open->state;
+  if (gpus > 0) own->gpus = (int64_t)gpus;
+  if (is_option(given, "mem-per-gpu")) own->mib_per_gpu = read_mib(given->value);
+  if (is_option(given, "mem-per-cpu")) own->mib_per_cpu = read_mib(given->value);
+  if (is_option(given, "cpus-per-task")) own->cpus_per_task = read_count(given->value);
+  if (is_option(given, "ntasks-per-node")) own->tasks_per_node = read_count(given->value);
 }
 
 /* The limit of a node, once all its factors are known. */
-static void set_limit(struct wo_event_store *store, struct wo_event *event, struct wo_open *open) {
-  const int64_t *const n = open->numbers;
-  const double by_gpu = (double)n[MIB_PER_GPU] * (double)n[GPUS];
-  const double by_cpu = (double)n[MIB_PER_CPU] * (double)n[CPUS_PER_TASK] * (double)n[TASKS_PER_NODE];
-  const double mib = n[MIB_PER_GPU] > 0 ? by_gpu : by_cpu;
-  if (mib <= 0 || n[HAS_LIMIT]) return;
-  open->numbers[HAS_LIMIT] = 1;
-  wo_event_set_number(store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact(mib * WO_MIB));
+static void set_limit(struct wo_open *open, struct wo_event *event) {
+  struct sbatch *const own = open->state;
+  const double by_gpu = (double)own->mib_per_gpu * (double)own->gpus;
+  const double by_cpu = (double)own->mib_per_cpu * (double)own->cpus_per_task * (double)own->tasks_per_node;
+  const double mib = own->mib_per_gpu > 0 ? by_gpu : by_cpu;
+  if (mib <= 0 || own->has_limit) return;
+  own->has_limit = true;
+  wo_event_set_number(open->store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact(mib * WO_MIB));
 }
 
 /* Fields of the options that rules look at. A time without a colon or a dash is in minutes. */
@@ -174,60 +180,60 @@ static void set_fields(struct wo_event_store *store, struct wo_event *event, con
 
 /* Cards of --gpus are those of all nodes together, and sizes per card or processor are no limit: as facts of the job they do not
  * pass for what a node has. */
-static void add_option(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, const struct given *given) {
-  struct wo_event_store *store = wo_scan_store(scan);
+static void add_option(struct wo_open *open, const struct given *given) {
   const bool is_gres = is_option(given, "gres");
   const bool is_total = is_option(given, "gpus");
   const bool is_share = is_option(given, "mem-per-cpu") || is_option(given, "mem-per-gpu");
   const uint64_t gpus = is_gres || is_total || is_option(given, "gpus-per-node") ? count_gpus(given->value, is_gres) : 0;
-  struct wo_event *event = wo_scan_add_event(scan, line, open->pattern, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH,
-                                             (size_t)(given->whole.ptr - line->full.ptr), given->whole.len);
+  struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH,
+                                       (size_t)(given->whole.ptr - open->line->full.ptr), given->whole.len);
   if (!event) return;
-  set_fields(store, event, given);
-  if (gpus > 0) wo_event_set_number(store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus));
-  if (is_share) wo_event_set_text(store, event, WO_FIELD_MESSAGE, given->whole);
+  set_fields(open->store, event, given);
+  if (gpus > 0) wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus));
+  if (is_share) wo_event_set_text(open->store, event, WO_FIELD_MESSAGE, given->whole);
   keep_parts(open, given, is_total ? 0 : gpus);
-  set_limit(store, event, open);
-  wo_event_set_text(store, event, WO_FIELD_KEY, wo_view_of(given->option->name));
-  if (given->value.len > 0) wo_event_set_text(store, event, WO_FIELD_VALUE, given->value);
+  set_limit(open, event);
+  wo_event_set_text(open->store, event, WO_FIELD_KEY, wo_view_of(given->option->name));
+  if (given->value.len > 0) wo_event_set_text(open->store, event, WO_FIELD_VALUE, given->value);
 }
 
-static void read_directive(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const size_t at = wo_view_find(line->full, WO_VIEW("#SBATCH"), 0);
-  struct wo_view rest = wo_view_skip(line->full, at == WO_NOT_FOUND ? line->full.len : at + 7);
+static void read_directive(struct wo_open *open) {
+  struct sbatch *const own = open->state;
+  const size_t at = wo_view_find(open->line->full, WO_VIEW("#SBATCH"), 0);
+  struct wo_view rest = wo_view_skip(open->line->full, at == WO_NOT_FOUND ? open->line->full.len : at + 7);
   struct given given;
-  open->numbers[QUIET] = 0;
-  while (next_option(&rest, &given)) add_option(scan, line, open, &given);
+  own->quiet = 0;
+  while (next_option(&rest, &given)) add_option(open, &given);
 }
 
-static enum wo_more begin_sbatch(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                 struct wo_open *open) {
+static enum wo_more begin_sbatch(struct wo_open *open, const struct wo_match *match) {
   (void)match;
-  read_directive(scan, line, open);
+  read_directive(open);
   return WO_MORE_YES;
 }
 
 /* A directive that SLURM ignores is told, and not read. */
-static void add_ignored(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, struct wo_view text) {
-  struct wo_event *event =
-      wo_scan_add_event(scan, line, open->pattern, WO_KIND_NOTE, (size_t)(text.ptr - line->full.ptr), text.len);
+static void add_ignored(const struct wo_open *open, struct wo_view text) {
+  struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, (size_t)(text.ptr - open->line->full.ptr), text.len);
   if (event)
-    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE,
+    wo_event_set_text(open->store, event, WO_FIELD_MESSAGE,
                       WO_VIEW("ignored: SLURM reads no #SBATCH line behind the first command"));
 }
 
 /* Another script begins with its own "#!". */
-static enum wo_more feed_sbatch(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view text = wo_view_trim(line->text);
-  if (wo_view_starts(text, "#!") || ++open->numbers[QUIET] > QUIET_LINES) return WO_MORE_NO_UNREAD;
+static enum wo_more feed_sbatch(struct wo_open *open) {
+  struct sbatch *const own = open->state;
+  const struct wo_view text = wo_view_trim(open->line->text);
+  if (wo_view_starts(text, "#!") || ++own->quiet > QUIET_LINES) return WO_MORE_NO_UNREAD;
   if (!wo_view_starts(text, "#SBATCH")) {
-    if (text.len > 0 && text.ptr[0] != '#') open->numbers[IS_BEHIND] = 1;
-  } else if (open->numbers[IS_BEHIND]) {
-    add_ignored(scan, line, open, text);
+    if (text.len > 0 && text.ptr[0] != '#') own->is_behind = true;
+  } else if (own->is_behind) {
+    add_ignored(open, text);
   } else {
-    read_directive(scan, line, open);
+    read_directive(open);
   }
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_sbatch = {.name = "sbatch", .begin = begin_sbatch, .feed = feed_sbatch};
+const struct wo_format wo__format_sbatch = {
+    .name = "sbatch", .state_bytes = sizeof(struct sbatch), .begin = begin_sbatch, .feed = feed_sbatch};

@@ -55,7 +55,7 @@ static bool read_use(struct wo_view word, struct wo_monitor_use *use) {
 static double bytes_of_user(struct wo_view uses, const struct wo_monitor_use *user) {
   double sum = 0;
   struct wo_view word = {0};
-  while ((word = wo_monitor_word(&uses)).len > 0) {
+  while ((word = wo_view_word(&uses)).len > 0) {
     struct wo_monitor_use use;
     if (read_use(word, &use) && use.pid == 0 && wo_view_equal(use.name, user->name) && use.bytes > 0) sum += use.bytes;
   }
@@ -65,39 +65,37 @@ static double bytes_of_user(struct wo_view uses, const struct wo_monitor_use *us
 /* Whether the user of a process without pid stands further left on the line. */
 static bool is_counted(struct wo_view uses, struct wo_view word, const struct wo_monitor_use *user) {
   struct wo_monitor_use use;
-  for (struct wo_view other = wo_monitor_word(&uses); other.ptr != word.ptr && other.len > 0; other = wo_monitor_word(&uses)) {
+  for (struct wo_view other = wo_view_word(&uses); other.ptr != word.ptr && other.len > 0; other = wo_view_word(&uses)) {
     if (read_use(other, &use) && use.pid == 0 && wo_view_equal(use.name, user->name)) return true;
   }
   return false;
 }
 
 /* The line is as long as a terminal is wide, rarely more; the number of its processes is bounded all the same. */
-static void add_uses(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern, int32_t gpu,
-                     struct wo_view uses) {
+static void add_uses(struct wo_open *open, int32_t gpu, struct wo_view uses) {
   enum { MOST = 32 };
   struct wo_view rest = uses;
   for (int i = 0; i < MOST; i++) {
-    const struct wo_view word = wo_monitor_word(&rest);
+    const struct wo_view word = wo_view_word(&rest);
     struct wo_monitor_use use = {.gpu = gpu};
     if (word.len == 0) return;
     if (!read_use(word, &use) || (use.pid == 0 && is_counted(uses, word, &use))) continue;
     if (use.pid == 0 && use.bytes >= 0) use.bytes = bytes_of_user(uses, &use);
-    wo_monitor_add_process(scan, line, pattern, &use);
+    wo_monitor_add_process(open, &use);
   }
 }
 
 /* Every line stands for itself. The index in brackets looks like a launcher's label, so the whole line is read. */
-static enum wo_more begin_gpustat(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                  struct wo_open *open) {
-  struct wo_view text = wo_view_skip(line->full, wo_match_start(match) + 1);
+static enum wo_more begin_gpustat(struct wo_open *open, const struct wo_match *match) {
+  struct wo_view text = wo_view_skip(open->line->full, wo_match_start(match) + 1);
   int32_t gpu = 0;
   if (!wo_monitor_gpu(wo_view_cut(&text, ']'), &gpu)) return WO_MORE_NO;
   struct wo_monitor_sample sample = wo_monitor_sample_of(gpu);
   wo_view_cut(&text, '|');
   sample.sm_pct = read_busy(wo_view_cut(&text, '|'));
   if (!read_memory(wo_view_cut(&text, '|'), &sample)) return WO_MORE_NO;
-  wo_monitor_add(scan, line, open->pattern, &sample, false);
-  add_uses(scan, line, open->pattern, gpu, text);
+  wo_monitor_add(open, &sample, false);
+  add_uses(open, gpu, text);
   return WO_MORE_NO;
 }
 

@@ -22,17 +22,24 @@
 /* Samples of the cards of one moment are this close together. */
 #define MOMENT_S 0.010
 
-/* The reader's own numbers. */
-enum number { ROW_COUNT, COLUMN_COUNT, TOTAL_COLUMN /* 0 = not known yet */, INDEX_COLUMN, GPU, STRANGE };
-
-/* The first rows, kept in the construct's message. */
+/* One of the first rows. */
 struct kept {
   uint64_t number;
   uint64_t offset;
   size_t len;
   char text[ROW_BYTES];
 };
-_Static_assert(ROWS * sizeof(struct kept) <= WO_LIMIT_MESSAGE_BYTES, "the first rows fit into the message");
+
+struct table {
+  size_t rows; /* kept so far */
+  size_t columns;
+  size_t total_column; /* 0 = not known yet */
+  bool has_index;      /* the second column */
+  int strange;
+  int32_t gpu;
+  double last_time_s; /* of the row before */
+  struct kept kept[ROWS];
+};
 
 /* A row as numbers; the first is the time where there is one, and negative otherwise. */
 struct row {
@@ -112,29 +119,22 @@ static bool is_index(const struct row *rows) {
   return has_second;
 }
 
-static void add_row(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, const struct row *row,
-                    double time_before_s) {
-  const size_t total = (size_t)open->numbers[TOTAL_COLUMN];
-  const double apart_s = row->cells[0] - time_before_s;
+static void add_row(struct wo_open *open, const struct row *row) {
+  struct table *const own = open->state;
+  const double apart_s = row->cells[0] - own->last_time_s;
   const bool is_same_moment = apart_s >= 0 && apart_s < MOMENT_S;
-  open->numbers[GPU] = is_same_moment && open->numbers[GPU] < WO_LIMIT_MONITORS - 1 ? open->numbers[GPU] + 1 : 0;
-  if (open->numbers[INDEX_COLUMN] && row->cells[1] >= 0 && row->cells[1] < WO_LIMIT_MONITORS)
-    open->numbers[GPU] = (int64_t)row->cells[1];
-  struct wo_monitor_sample sample = wo_monitor_sample_of((int32_t)open->numbers[GPU]);
+  own->gpu = is_same_moment && own->gpu < WO_LIMIT_MONITORS - 1 ? own->gpu + 1 : 0;
+  if (own->has_index && row->cells[1] >= 0 && row->cells[1] < WO_LIMIT_MONITORS) own->gpu = (int32_t)row->cells[1];
+  own->last_time_s = row->cells[0];
+  struct wo_monitor_sample sample = wo_monitor_sample_of(own->gpu);
   sample.time_s = row->cells[0];
-  sample.fb_bytes = row->cells[total - 1] * WO_MIB;
-  sample.capacity_bytes = row->cells[total] * WO_MIB;
+  sample.fb_bytes = row->cells[own->total_column - 1] * WO_MIB;
+  sample.capacity_bytes = row->cells[own->total_column] * WO_MIB;
   sample.is_guessed = true;
-  wo_monitor_add(scan, line, open->pattern, &sample, false);
+  wo_monitor_add(open, &sample, false);
 }
 
 /* ---- The first rows ---- */
-
-static struct kept load(const struct wo_open *open, size_t at) {
-  struct kept kept;
-  memcpy(&kept, open->message + at * sizeof kept, sizeof kept);
-  return kept;
-}
 
 static struct wo_line line_of(const struct wo_line *line, const struct kept *kept) {
   struct wo_line other = *line;
@@ -144,72 +144,76 @@ static struct wo_line line_of(const struct wo_line *line, const struct kept *kep
   return other;
 }
 
-static void note(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open) {
-  const struct kept first = load(open, 0);
-  const struct wo_line shown = line_of(line, &first);
-  struct wo_event *event = wo_scan_add_event(scan, &shown, open->pattern, WO_KIND_NOTE, 0, first.len);
+static void note(struct wo_open *open) {
+  const struct table *const own = open->state;
+  const struct wo_line shown = line_of(open->line, &own->kept[0]);
+  struct wo_event *event = wo_scan_add_event(open->scan, &shown, open->pattern, WO_KIND_NOTE, 0, own->kept[0].len);
   if (event)
-    wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE,
+    wo_event_set_text(open->store, event, WO_FIELD_MESSAGE,
                       WO_VIEW("rows that look like nvidia-smi's without names and units cannot be read safely: record them with "
                               "--query-gpu=timestamp,index,memory.used,memory.total --format=csv"));
 }
 
 /* Tells the columns, and adds the rows that were kept. */
-static enum wo_more decide(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more decide(struct wo_open *open) {
+  struct table *const own = open->state;
+  const struct wo_line *const line = open->line;
   struct row rows[ROWS];
   for (size_t i = 0; i < ROWS; i++) {
-    const struct kept kept = load(open, i);
-    if (!read_row((struct wo_view){kept.text, kept.len}, &rows[i])) return WO_MORE_NO;
+    if (!read_row((struct wo_view){own->kept[i].text, own->kept[i].len}, &rows[i])) return WO_MORE_NO;
   }
   const size_t total = find_total(rows);
   if (total == 0 || !has_time(&rows[0])) {
-    if (total > 0 || has_time(&rows[0])) note(scan, line, open);
+    if (total > 0 || has_time(&rows[0])) note(open);
     return WO_MORE_NO;
   }
-  open->numbers[TOTAL_COLUMN] = (int64_t)total;
-  open->numbers[INDEX_COLUMN] = total > 2 && is_index(rows);
+  own->total_column = total;
+  own->has_index = total > 2 && is_index(rows);
+  own->last_time_s = -1;
   for (size_t i = 0; i < ROWS; i++) {
-    const struct kept kept = load(open, i);
-    const struct wo_line shown = line_of(line, &kept);
-    add_row(scan, &shown, open, &rows[i], i > 0 ? rows[i - 1].cells[0] : -1);
+    const struct wo_line shown = line_of(line, &own->kept[i]);
+    open->line = &shown;
+    add_row(open, &rows[i]);
+    open->line = line;
   }
-  memcpy(open->texts[0], &rows[ROWS - 1].cells[0], sizeof(double));
   return WO_MORE_YES;
 }
 
 /* Keeps one of the first rows. Rows must follow each other and have the same columns. */
-static enum wo_more keep(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, struct wo_view text) {
+static enum wo_more keep(struct wo_open *open, struct wo_view text) {
+  struct table *const own = open->state;
   struct row row;
-  struct kept kept = {.number = line->number, .len = text.len};
-  kept.offset = line->offset + (uint64_t)(text.ptr - line->full.ptr);
   if (text.len > ROW_BYTES || !read_row(text, &row)) return WO_MORE_NO_UNREAD;
-  if (open->numbers[ROW_COUNT] > 0 && (int64_t)row.count != open->numbers[COLUMN_COUNT]) return WO_MORE_NO_UNREAD;
-  open->numbers[COLUMN_COUNT] = (int64_t)row.count;
-  memcpy(kept.text, text.ptr, text.len);
-  memcpy(open->message + (size_t)open->numbers[ROW_COUNT]++ * sizeof kept, &kept, sizeof kept);
-  return open->numbers[ROW_COUNT] == ROWS ? decide(scan, line, open) : WO_MORE_YES;
+  if (own->rows > 0 && row.count != own->columns) return WO_MORE_NO_UNREAD;
+  struct kept *const kept = &own->kept[own->rows++];
+  own->columns = row.count;
+  kept->number = open->line->number;
+  kept->offset = open->line->offset + (uint64_t)(text.ptr - open->line->full.ptr);
+  kept->len = text.len;
+  memcpy(kept->text, text.ptr, text.len);
+  return own->rows == ROWS ? decide(open) : WO_MORE_YES;
 }
 
 /* ---- The reader ---- */
 
-static enum wo_more begin_bare(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                               struct wo_open *open) {
-  return keep(scan, line, open, wo_view_trim(wo_match_text(match)));
+static enum wo_more begin_bare(struct wo_open *open, const struct wo_match *match) {
+  return keep(open, wo_view_trim(wo_match_text(match)));
 }
 
-static enum wo_more feed_bare(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_bare(struct wo_open *open) {
+  struct table *const own = open->state;
   struct row row;
-  double time_before_s = 0;
-  const struct wo_view text = wo_view_trim(line->full);
-  if (open->numbers[TOTAL_COLUMN] == 0) return keep(scan, line, open, text);
-  if (!read_row(text, &row) || (int64_t)row.count != open->numbers[COLUMN_COUNT] || !has_time(&row))
-    return wo_monitor_is_over(&open->numbers[STRANGE]) ? WO_MORE_NO : WO_MORE_YES;
-  open->numbers[STRANGE] = 0;
-  memcpy(&time_before_s, open->texts[0], sizeof time_before_s);
-  add_row(scan, line, open, &row, time_before_s);
-  memcpy(open->texts[0], &row.cells[0], sizeof row.cells[0]);
+  const struct wo_view text = wo_view_trim(open->line->full);
+  if (own->total_column == 0) return keep(open, text);
+  if (!read_row(text, &row) || row.count != own->columns || !has_time(&row))
+    return wo_monitor_is_over(&own->strange) ? WO_MORE_NO : WO_MORE_YES;
+  own->strange = 0;
+  add_row(open, &row);
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_query_bare = {
-    .name = "query_bare", .follower = &wo__monitor_follower, .begin = begin_bare, .feed = feed_bare};
+const struct wo_format wo__format_query_bare = {.name = "query_bare",
+                                                .state_bytes = sizeof(struct table),
+                                                .follower = &wo__monitor_follower,
+                                                .begin = begin_bare,
+                                                .feed = feed_bare};

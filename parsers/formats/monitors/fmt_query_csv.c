@@ -22,7 +22,6 @@ enum role { ROLE_NONE, ROLE_GPU, ROLE_USED, ROLE_TOTAL, ROLE_BUSY, ROLE_TIME, RO
 /* Samples of the cards of one moment are this close together; moments are further apart. */
 #define MOMENT_S 0.010
 
-/* What the reader keeps in struct wo_open's texts. */
 struct state {
   size_t columns;
   int column[ROLE_COUNT]; /* of each role, -1 for none */
@@ -34,23 +33,10 @@ struct state {
   size_t skip;    /* bytes of the label before header and rows */
   double last_time_s;
   int32_t moment_gpu; /* the card of the row before, where only the time tells them apart */
-  int64_t strange;
+  int strange;
   size_t card_count;
   uint32_t cards[WO_LIMIT_MONITORS]; /* hashes of the cards' names, in order of appearance */
 };
-_Static_assert(sizeof(struct state) <= sizeof((struct wo_open *)0)->texts, "the state fits into the open construct");
-
-/* The state is copied out and back, never pointed to: the construct's texts are bytes without the alignment that a struct needs.
- * What a row changed is only saved when the whole row was understood. */
-static struct state load(const struct wo_open *open) {
-  struct state state;
-  memcpy(&state, open->texts, sizeof state);
-  return state;
-}
-
-static void save(struct wo_open *open, const struct state *state) {
-  memcpy(open->texts, state, sizeof *state);
-}
 
 /* The number of cells, or 0 when there are too many. */
 static size_t split(struct wo_view text, char separator, struct wo_view *cells) {
@@ -300,47 +286,43 @@ static bool read_bare_row(struct wo_view text, struct state *state) {
 
 /* ---- The reader ---- */
 
-static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
+static enum wo_more feed_csv(struct wo_open *open);
 
 /* A launcher's label before the header stands before the rows as well, and is as long. The times of rows look like a logger's, so
  * the prefix of a row is not asked for. */
-static enum wo_more begin_csv(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                              struct wo_open *open) {
-  struct state state = {.skip = line->prefix.length, .last_time_s = WO_MONITOR_MISSING};
+static enum wo_more begin_csv(struct wo_open *open, const struct wo_match *match) {
+  struct state *const state = open->state;
+  *state = (struct state){.skip = open->line->prefix.length, .last_time_s = WO_MONITOR_MISSING};
   if (wo_view_is(open->pattern->argument, "noheader")) {
-    state.skip = wo_match_start(match); /* the row's own time stamp was taken for a prefix as well */
-    if (!read_bare_row(wo_view_skip(line->full, state.skip), &state)) return WO_MORE_NO;
-    save(open, &state);
-    return feed_csv(scan, line, open);
+    state->skip = wo_match_start(match); /* the row's own time stamp was taken for a prefix as well */
+    return read_bare_row(wo_view_skip(open->line->full, state->skip), state) ? feed_csv(open) : WO_MORE_NO;
   }
-  if (!read_header(line->text, &state)) return WO_MORE_NO;
-  save(open, &state);
-  return WO_MORE_YES;
+  return read_header(open->line->text, state) ? WO_MORE_YES : WO_MORE_NO;
 }
 
 /* Strange lines in between are a few warnings of the program that shares the file. After too many in a row the trace is taken for
  * over, so that a log of gigabytes is not read cell by cell. */
-static enum wo_more feed_csv(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_csv(struct wo_open *open) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   struct wo_monitor_sample sample;
-  const struct wo_view text = wo_view_skip(line->full, load(open).skip);
-  struct state state = load(open);
-  struct state other = state;
-  if (read_header(text, &other)) {
-    save(open, &other);
+  struct state *const state = open->state;
+  const struct wo_view text = wo_view_skip(open->line->full, state->skip);
+  struct state next = *state; /* what a row changes counts only when the whole row was understood */
+  if (read_header(text, &next)) {
+    *state = next;
     return WO_MORE_YES;
   }
-  if (split(text, state.separator, cells) == state.columns && read_row(&state, cells, &sample)) {
-    wo_monitor_add(scan, line, open->pattern, &sample, false);
-    state.strange = 0;
-    save(open, &state);
-    return WO_MORE_YES;
-  }
-  state = load(open);
-  const bool is_over = wo_monitor_is_over(&state.strange);
-  save(open, &state);
-  return is_over ? WO_MORE_NO : WO_MORE_YES;
+  next = *state;
+  if (split(text, state->separator, cells) != state->columns || !read_row(&next, cells, &sample))
+    return wo_monitor_is_over(&state->strange) ? WO_MORE_NO : WO_MORE_YES;
+  wo_monitor_add(open, &sample, false);
+  *state = next;
+  state->strange = 0;
+  return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_query_csv = {
-    .name = "query_csv", .follower = &wo__monitor_follower, .begin = begin_csv, .feed = feed_csv};
+const struct wo_format wo__format_query_csv = {.name = "query_csv",
+                                               .state_bytes = sizeof(struct state),
+                                               .follower = &wo__monitor_follower,
+                                               .begin = begin_csv,
+                                               .feed = feed_csv};

@@ -9,9 +9,11 @@
  * a banner of their own, and so never get here. */
 #include "parsers/formats/monitors/monitor.h"
 
-/* Slots of struct wo_open that this reader uses: the card whose figures come next, or -1; the table's time, in seconds since
- * 1970; whether the table of processes has begun. */
-enum number { GPU, TIME_S, IN_PROCESSES };
+struct table {
+  int64_t gpu;   /* the card whose figures come next, or -1 */
+  double time_s; /* the table's, in seconds since 1970 */
+  bool is_in_processes;
+};
 
 /* Lines of the largest table: 64 cards of four lines, and the frame. */
 #define TABLE_LINES 320
@@ -79,15 +81,15 @@ static bool read_figures(const struct cells *cells, struct wo_monitor_sample *sa
 
 /* The date that nvidia-smi prints on top ("Fri Mar  1 12:00:05 2024") has no pattern of its own, so it is looked up in the lines
  * above once the banner shows that a table begins. */
-static enum wo_more begin_table(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
+static enum wo_more begin_table(struct wo_open *open, const struct wo_match *match) {
+  struct table *const own = open->state;
   enum { DATE_ABOVE = 2 }; /* lines above the banner, over the frame */
   char buf[DATE_ABOVE][64];
   struct wo_view above[DATE_ABOVE] = {{0}};
   (void)match;
-  wo_scan_lines_before(scan, line, DATE_ABOVE, above, buf[0], sizeof buf[0]);
-  open->numbers[GPU] = -1;
-  open->numbers[TIME_S] = (int64_t)wo_monitor_date(above[DATE_ABOVE - 1]);
+  wo_open_lines_before(open, DATE_ABOVE, above, buf[0], sizeof buf[0]);
+  own->gpu = -1;
+  own->time_s = wo_monitor_date(above[DATE_ABOVE - 1]);
   return WO_MORE_YES;
 }
 
@@ -106,12 +108,12 @@ static bool read_process(struct wo_view text, struct wo_monitor_use *use) {
   text = wo_view_trim(text);
   if (!wo_view_starts(text, "|") || !wo_view_ends(text, "|") || text.len < 3) return false;
   text = wo_view_sub(text, 1, text.len - 1);
-  if (!wo_monitor_gpu(wo_monitor_word(&text), &use->gpu)) return false;
-  struct wo_view pid = wo_monitor_word(&text);
-  struct wo_view type = wo_monitor_word(&text);
+  if (!wo_monitor_gpu(wo_view_word(&text), &use->gpu)) return false;
+  struct wo_view pid = wo_view_word(&text);
+  struct wo_view type = wo_view_word(&text);
   if (!is_type(type)) {
-    pid = wo_monitor_word(&text);
-    type = wo_monitor_word(&text);
+    pid = wo_view_word(&text);
+    type = wo_view_word(&text);
   }
   if (!is_type(type) || !wo_monitor_pid(pid, &use->pid)) return false;
   text = wo_view_trim(text);
@@ -124,10 +126,10 @@ static bool read_process(struct wo_view text, struct wo_monitor_use *use) {
 }
 
 /* The frame below the rows ends the table; so does a line that says that there are none. */
-static enum wo_more feed_processes(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_processes(struct wo_open *open) {
   struct wo_monitor_use use = {.gpu = -1};
-  if (wo_view_starts(wo_view_trim(line->full), "+") || wo_view_has(line->full, "No running")) return WO_MORE_NO;
-  if (read_process(line->full, &use)) wo_monitor_add_process(scan, line, open->pattern, &use);
+  if (wo_view_starts(wo_view_trim(open->line->full), "+") || wo_view_has(open->line->full, "No running")) return WO_MORE_NO;
+  if (read_process(open->line->full, &use)) wo_monitor_add_process(open, &use);
   return WO_MORE_YES;
 }
 
@@ -137,26 +139,30 @@ static bool is_other_banner(struct wo_view text) {
 }
 
 /* A new banner ends the table, as `nvidia-smi -l` prints one after the other without a line between. */
-static enum wo_more feed_table(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_table(struct wo_open *open) {
+  struct table *const own = open->state;
   struct cells cells;
-  if (wo_view_has(line->full, "| NVIDIA-SMI ")) return WO_MORE_NO_UNREAD;
+  if (wo_view_has(open->line->full, "| NVIDIA-SMI ")) return WO_MORE_NO_UNREAD;
   if (open->lines > TABLE_LINES) return WO_MORE_NO;
-  if (open->numbers[IN_PROCESSES]) return feed_processes(scan, line, open);
-  if (is_other_banner(line->full)) return WO_MORE_NO;
-  if (wo_view_has(line->full, "| Processes:")) open->numbers[IN_PROCESSES] = 1;
-  if (!split(line->full, &cells)) return WO_MORE_YES;
+  if (own->is_in_processes) return feed_processes(open);
+  if (is_other_banner(open->line->full)) return WO_MORE_NO;
+  if (wo_view_has(open->line->full, "| Processes:")) own->is_in_processes = 1;
+  if (!split(open->line->full, &cells)) return WO_MORE_YES;
   const int64_t index = read_index(&cells);
   if (index >= 0) {
-    open->numbers[GPU] = index;
+    own->gpu = index;
     return WO_MORE_YES;
   }
-  struct wo_monitor_sample sample = wo_monitor_sample_of((int32_t)open->numbers[GPU]);
-  sample.time_s = (double)open->numbers[TIME_S];
-  if (open->numbers[GPU] < 0 || !read_figures(&cells, &sample)) return WO_MORE_YES;
-  wo_monitor_add(scan, line, open->pattern, &sample, false);
-  open->numbers[GPU] = -1;
+  struct wo_monitor_sample sample = wo_monitor_sample_of((int32_t)own->gpu);
+  sample.time_s = (double)own->time_s;
+  if (own->gpu < 0 || !read_figures(&cells, &sample)) return WO_MORE_YES;
+  wo_monitor_add(open, &sample, false);
+  own->gpu = -1;
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_smi_table = {
-    .name = "smi_table", .follower = &wo__monitor_follower, .begin = begin_table, .feed = feed_table};
+const struct wo_format wo__format_smi_table = {.name = "smi_table",
+                                               .state_bytes = sizeof(struct table),
+                                               .follower = &wo__monitor_follower,
+                                               .begin = begin_table,
+                                               .feed = feed_table};

@@ -14,6 +14,17 @@
 /* Bytes of a row that are kept with its evidence. */
 #define WO_MONITOR_TEXT_BYTES 256
 
+/* The row that is to be shown: the buffer has moved on when the trace is over. */
+struct place {
+  uint64_t line;
+  uint64_t byte;
+  size_t length;
+  int32_t rank;
+  int64_t time_ns;
+  size_t text_len;
+  char text[WO_MONITOR_TEXT_BYTES];
+};
+
 /* Sums for a straight line by least squares. */
 struct fit {
   double count, x, y, xx, xy;
@@ -37,14 +48,7 @@ struct card {
   bool is_guessed;
   bool is_refuted; /* guessed, and wrong */
   const char *lack;
-  /* The row with the peak; the first row while no memory is known. */
-  uint64_t line;
-  uint64_t byte;
-  size_t length;
-  int32_t rank;
-  int64_t time_ns;
-  size_t text_len;
-  char text[WO_MONITOR_TEXT_BYTES];
+  struct place place; /* of the row with the peak; of the first row while no memory is known */
 };
 
 /* What is known of one process so far. */
@@ -54,14 +58,9 @@ struct process {
   uint64_t pid;
   uint64_t samples;
   double peak_bytes;
-  uint64_t line; /* the row with the peak */
-  uint64_t byte;
-  size_t length;
-  int32_t rank;
+  struct place place; /* of the row with the peak */
   size_t name_len;
-  size_t text_len;
   char name[WO_MONITOR_NAME_BYTES];
-  char text[WO_MONITOR_TEXT_BYTES];
 };
 
 /* What the traces of one input show so far, one row for each card and format, and for each process. */
@@ -166,25 +165,16 @@ double wo_monitor_time(struct wo_view text) {
   return (double)whole_s + (double)(time_ns % WO_NS_PER_S) / (double)WO_NS_PER_S;
 }
 
-struct wo_view wo_monitor_word(struct wo_view *rest) {
-  *rest = wo_view_trim_start(*rest);
-  size_t len = 0;
-  while (len < rest->len && !wo_is_space(rest->ptr[len])) len++;
-  const struct wo_view word = wo_view_sub(*rest, 0, len);
-  *rest = wo_view_skip(*rest, len);
-  return word;
-}
-
 /* The form of ctime, "Fri Mar  1 12:00:05 2024": the day is padded with a blank, the weekday is not checked. */
 double wo_monitor_date(struct wo_view text) {
   static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
   char date[48];
   uint64_t day = 0;
-  wo_monitor_word(&text);
-  const struct wo_view month = wo_monitor_word(&text);
-  struct wo_view day_word = wo_monitor_word(&text);
-  const struct wo_view clock = wo_monitor_word(&text);
-  const struct wo_view year = wo_monitor_word(&text);
+  wo_view_word(&text);
+  const struct wo_view month = wo_view_word(&text);
+  struct wo_view day_word = wo_view_word(&text);
+  const struct wo_view clock = wo_view_word(&text);
+  const struct wo_view year = wo_view_word(&text);
   const size_t at = month.len == 3 ? wo_view_find(wo_view_of(months), month, 0) : WO_NOT_FOUND;
   const bool is_date =
       at != WO_NOT_FOUND && at % 3 == 0 && clock.len == 8 && year.len == 4 && wo_number_u64(&day_word, 31, &day) == WO_OK;
@@ -193,7 +183,7 @@ double wo_monitor_date(struct wo_view text) {
   return wo_monitor_time(wo_view_of(date));
 }
 
-bool wo_monitor_is_over(int64_t *count) {
+bool wo_monitor_is_over(int *count) {
   return ++*count > WO_LIMIT_MONITOR_STRANGE_LINES;
 }
 
@@ -239,15 +229,14 @@ static struct card *find_card(struct sums *sums, const struct wo_pattern *patter
   return monitor;
 }
 
-/* The line of the highest figure is the one to show. Its bytes are copied, as the buffer has moved on when the trace is over. */
-static void keep_place(struct card *monitor, const struct wo_line *line) {
-  monitor->line = line->number;
-  monitor->byte = line->offset;
-  monitor->length = line->raw.len;
-  monitor->rank = line->prefix.rank;
-  monitor->time_ns = line->prefix.time_ns;
-  monitor->text_len = line->full.len < sizeof monitor->text ? line->full.len : sizeof monitor->text;
-  if (monitor->text_len > 0) memcpy(monitor->text, line->full.ptr, monitor->text_len);
+static void keep_place(struct place *place, const struct wo_line *line) {
+  place->line = line->number;
+  place->byte = line->offset;
+  place->length = line->raw.len;
+  place->rank = line->prefix.rank;
+  place->time_ns = line->prefix.time_ns;
+  place->text_len = line->full.len < sizeof place->text ? line->full.len : sizeof place->text;
+  if (place->text_len > 0) memcpy(place->text, line->full.ptr, place->text_len);
 }
 
 /* Sums are taken of differences from the first sample: small numbers keep their last digits. */
@@ -271,17 +260,16 @@ static void test_guess(struct card *monitor, const struct wo_monitor_sample *sam
 }
 
 /* Only the memory has a slope; a row without it (dmon without -s m) still counts as a sample with its load. */
-void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                    const struct wo_monitor_sample *sample, bool is_continued) {
-  struct sums *const sums = wo_scan_follow(scan, &wo__monitor_follower);
+void wo_monitor_add(const struct wo_open *open, const struct wo_monitor_sample *sample, bool is_continued) {
+  struct sums *const sums = wo_scan_follow(open->scan, &wo__monitor_follower);
   if (!sums) return;
-  struct card *monitor = find_card(sums, pattern, sample->gpu);
+  struct card *monitor = find_card(sums, open->pattern, sample->gpu);
   if (!monitor) {
-    wo_scan_store(scan)->dropped++;
+    open->store->dropped++;
     return;
   }
   if (!is_continued || monitor->samples == 0) monitor->samples++;
-  if (monitor->length == 0 || sample->fb_bytes > monitor->fb_peak_bytes) keep_place(monitor, line);
+  if (monitor->place.length == 0 || sample->fb_bytes > monitor->fb_peak_bytes) keep_place(&monitor->place, open->line);
   if (sample->is_guessed) test_guess(monitor, sample);
   if (sample->lack) monitor->lack = sample->lack;
   wo_trend_add(&monitor->trend, sample->fb_bytes, sample->sm_pct, sample->time_s, is_continued);
@@ -321,24 +309,19 @@ static struct process *find_process(struct sums *sums, const struct wo_pattern *
   return process;
 }
 
-void wo_monitor_add_process(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                            const struct wo_monitor_use *use) {
-  struct sums *const sums = wo_scan_follow(scan, &wo__monitor_follower);
+void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_use *use) {
+  struct sums *const sums = wo_scan_follow(open->scan, &wo__monitor_follower);
   if (!sums) return;
-  struct process *const process = find_process(sums, pattern, use);
+  struct process *const process = find_process(sums, open->pattern, use);
   if (!process) {
-    wo_scan_store(scan)->dropped++;
+    open->store->dropped++;
     return;
   }
   process->samples++;
   if (process->samples > 1 && use->bytes <= process->peak_bytes) return;
   process->peak_bytes = use->bytes;
-  process->line = line->number;
-  process->byte = line->offset;
-  process->length = line->raw.len;
-  process->rank = line->prefix.rank;
-  process->text_len = line->full.len < sizeof process->text ? line->full.len : sizeof process->text;
-  if (process->text_len > 0) memcpy(process->text, line->full.ptr, process->text_len);
+  keep_place(&process->place, open->line);
+  process->place.time_ns = WO_TIME_UNKNOWN; /* when it used most is not when it ran */
 }
 
 /* ---- Evidence ---- */
@@ -395,9 +378,15 @@ static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct 
 }
 
 /* The words before the line that a trace was taken from say nothing about its figures, so it is never quoted. */
-static struct wo_event *add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                                  enum wo_kind kind, size_t length) {
-  struct wo_event *const event = wo_scan_add_event(scan, line, pattern, kind, 0, length);
+static struct wo_event *add_event(struct wo_scan *scan, const struct wo_pattern *pattern, enum wo_kind kind,
+                                  const struct place *place) {
+  const struct wo_view text = {place->text, place->text_len};
+  const struct wo_line line = {.full = text,
+                               .text = text,
+                               .number = place->line,
+                               .offset = place->byte,
+                               .prefix = {.rank = place->rank, .time_ns = place->time_ns}};
+  struct wo_event *const event = wo_scan_add_event(scan, &line, pattern, kind, 0, place->length);
   if (event) event->is_quoted = false;
   return event;
 }
@@ -408,14 +397,8 @@ static bool is_unclear(const struct card *monitor) {
 }
 
 static void emit(struct wo_scan *scan, const struct card *monitor) {
-  const struct wo_view text = {monitor->text, monitor->text_len};
-  const struct wo_line line = {.full = text,
-                               .text = text,
-                               .number = monitor->line,
-                               .offset = monitor->byte,
-                               .prefix = {.rank = monitor->rank, .time_ns = monitor->time_ns}};
   const enum wo_kind kind = is_unclear(monitor) ? WO_KIND_NOTE : WO_KIND_MONITOR;
-  struct wo_event *const event = add_event(scan, &line, monitor->pattern, kind, monitor->length);
+  struct wo_event *const event = add_event(scan, monitor->pattern, kind, &monitor->place);
   if (!event) return;
   if (kind == WO_KIND_NOTE) {
     wo_event_set_text(wo_scan_store(scan), event, WO_FIELD_MESSAGE,
@@ -431,13 +414,7 @@ static void emit(struct wo_scan *scan, const struct card *monitor) {
 }
 
 static void emit_process(struct wo_scan *scan, const struct process *process) {
-  const struct wo_view text = {process->text, process->text_len};
-  const struct wo_line line = {.full = text,
-                               .text = text,
-                               .number = process->line,
-                               .offset = process->byte,
-                               .prefix = {.rank = process->rank, .time_ns = WO_TIME_UNKNOWN}};
-  struct wo_event *const event = add_event(scan, &line, process->pattern, WO_KIND_GPU_PROCESS, process->length);
+  struct wo_event *const event = add_event(scan, process->pattern, WO_KIND_GPU_PROCESS, &process->place);
   if (!event) return;
   if (process->gpu >= 0) set(scan, event, WO_FIELD_GPU, process->gpu);
   if (process->pid > 0) set(scan, event, WO_FIELD_PID, (double)process->pid);

@@ -45,19 +45,14 @@ extern const struct wo_follower wo__monitor_follower;
 /* A sample that tells nothing but its card. */
 struct wo_monitor_sample wo_monitor_sample_of(int32_t gpu);
 
-/* Adds a sample that stands on `line`. `is_continued`: more figures of the last sample of that card, which counts once. */
-void wo_monitor_add(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                    const struct wo_monitor_sample *sample, bool is_continued);
+/* Adds a sample that stands on open->line. `is_continued`: more figures of the last sample of that card, which counts once. */
+void wo_monitor_add(const struct wo_open *open, const struct wo_monitor_sample *sample, bool is_continued);
 
 /* Adds a row of a process. One of the same id and name on the same card is the same process. */
-void wo_monitor_add_process(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                            const struct wo_monitor_use *use);
+void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_use *use);
 
 /* Reads an id of a process that fills the whole text. */
 bool wo_monitor_pid(struct wo_view text, uint64_t *ret_pid);
-
-/* The next word of *rest, which is cut off it. Empty at the end. */
-struct wo_view wo_monitor_word(struct wo_view *rest);
 
 /* What stands in a cell that should hold a figure. */
 enum wo_cell { WO_CELL_BAD, WO_CELL_MISSING, WO_CELL_NUMBER };
@@ -80,6 +75,6 @@ double wo_monitor_date(struct wo_view text);
 
 /* Counts a line that is no part of the trace; whether there were too many of them in a row. `*count` is the reader's, which sets
  * it to 0 at a row. */
-bool wo_monitor_is_over(int64_t *count);
+bool wo_monitor_is_over(int *count);
 
 #endif

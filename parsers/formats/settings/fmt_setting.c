@@ -3,8 +3,8 @@
  *   a.b.key=value    key: value    "key": value    --key value    --key=value    key ........ value    export KEY=value
  * KEY=value,
  *
- * In front of each comes its path: the structure that the line stands in (parsers/formats/common/config_path.h), and who set it, where the line
- * tells: "effective" (printed by the program after it had read everything), "command" or "environment".
+ * In front of each comes its path: the structure that the line stands in (parsers/formats/common/config_path.h), and who set it,
+ * where the line tells: "effective" (printed by the program after it had read everything), "command" or "environment".
  *
  * The pattern (one per alias of a knob, made by the rule loader) says that the key's text stands somewhere in the line. This
  * reader decides whether it really is a setting there: the key must be the whole last part of a dotted name, and a value must
@@ -271,31 +271,30 @@ static const char *find_origin(const struct wo_line *line, const struct wo_setti
 
 /* False when the store is full. A key with the value that it had is dropped: echoes of a configuration come once for each rank
  * and would fill the store. */
-static bool add_setting(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                        const struct wo_setting_place *place, struct wo_view value, const char *style) {
+static bool add_setting(const struct wo_open *open, const struct wo_setting_place *place, struct wo_view value,
+                        const char *style) {
   char buf[WO_LIMIT_PATH_BYTES];
   const size_t start = place->before.len;
-  const struct wo_view path = wo_config_path(scan, line, start, find_shape(line, place, style), buf, sizeof buf);
-  if (!wo_scan_is_setting_change(scan, path, place->name, value, line->offset + start)) return true;
-  const size_t length = (size_t)(value.ptr + value.len - line->full.ptr) - start;
-  struct wo_event_store *store = wo_scan_store(scan);
-  struct wo_event *event = wo_scan_add_event(scan, line, pattern, WO_KIND_CONFIG, start, length);
+  const struct wo_view path = wo_config_path(open, start, find_shape(open->line, place, style), buf, sizeof buf);
+  if (!wo_scan_is_setting_change(open->scan, path, place->name, value, open->line->offset + start)) return true;
+  const size_t length = (size_t)(value.ptr + value.len - open->line->full.ptr) - start;
+  struct wo_event *event = wo_open_add(open, WO_KIND_CONFIG, start, length);
   if (!event) return false;
   event->is_quoted = false; /* a `set -x` echo of a launch line is a setting all the same */
-  const struct wo_view origin = wo_view_of(find_origin(line, place, style, path));
-  return wo_event_set_text(store, event, WO_FIELD_KNOB, pattern->argument) &&
-         wo_event_set_text(store, event, WO_FIELD_KEY, place->name) && wo_event_set_text(store, event, WO_FIELD_VALUE, value) &&
-         wo_event_set_text(store, event, WO_FIELD_STYLE, wo_view_of(style)) &&
-         (path.len == 0 || wo_event_set_text(store, event, WO_FIELD_PATH, path)) &&
-         (origin.len == 0 || wo_event_set_text(store, event, WO_FIELD_ORIGIN, origin));
+  const struct wo_view origin = wo_view_of(find_origin(open->line, place, style, path));
+  return wo_event_set_text(open->store, event, WO_FIELD_KNOB, open->pattern->argument) &&
+         wo_event_set_text(open->store, event, WO_FIELD_KEY, place->name) &&
+         wo_event_set_text(open->store, event, WO_FIELD_VALUE, value) &&
+         wo_event_set_text(open->store, event, WO_FIELD_STYLE, wo_view_of(style)) &&
+         (path.len == 0 || wo_event_set_text(open->store, event, WO_FIELD_PATH, path)) &&
+         (origin.len == 0 || wo_event_set_text(open->store, event, WO_FIELD_ORIGIN, origin));
 }
 
-bool wo__setting_take(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
-                      const struct wo_setting_place *place) {
+bool wo__setting_take(const struct wo_open *open, const struct wo_setting_place *place) {
   struct wo_view value;
   const char *style = NULL;
   if (!read_setting(place, &value, &style) || !is_value(value, place->name) || is_advice(place, value)) return true;
-  return add_setting(scan, line, pattern, place, value, style);
+  return add_setting(open, place, value, style);
 }
 
 /* A comment in a script or in a file of any configuration language sets nothing. `#SBATCH` is no comment. */
@@ -330,30 +329,30 @@ static bool is_parent(const struct wo_line *line, struct wo_view key, struct wo_
 
 /* A setting is of one line, and only a structure stays open. A key may stand in a line more than once (a.key=1 b.key=2), and each
  * place is looked at. */
-static enum wo_more begin_setting(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                  struct wo_open *open) {
+static enum wo_more begin_setting(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view pattern_key = wo__setting_key(open->pattern);
   const struct wo_view found = wo_match_text(match);
   const bool is_dotted = wo_view_find_char(pattern_key, '.', 0) != WO_NOT_FOUND;
-  if (is_comment(line->text)) return WO_MORE_NO;
-  if (is_dotted && is_parent(line, pattern_key, found)) {
-    return wo__setting_block_begin(scan, line, pattern_key, wo_match_start(match), open);
+  if (is_comment(open->line->text)) return WO_MORE_NO;
+  if (is_dotted && is_parent(open->line, pattern_key, found)) {
+    return wo__setting_block_begin(open, pattern_key, wo_match_start(match));
   }
   const struct wo_view key = is_dotted ? pattern_key : find_key(pattern_key, found);
   struct wo_setting_place place;
   size_t from = 0;
-  for (int places = 0; places < WO_LIMIT_MATCHES_PER_LINE && find_place(line->full, key, &from, &place); places++) {
-    if (place.before.len >= line->own_end) break;
+  for (int places = 0; places < WO_LIMIT_MATCHES_PER_LINE && find_place(open->line->full, key, &from, &place); places++) {
+    if (place.before.len >= open->line->own_end) break;
     if (is_in_remark(&place)) break;
-    if (!wo__setting_take(scan, line, open->pattern, &place)) break;
+    if (!wo__setting_take(open, &place)) break;
   }
   return WO_MORE_NO;
 }
 
 /* Only asked for by a construct that begin left open, which is then one of the reader of blocks and fed as such. */
-static enum wo_more feed_setting(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  (void)scan, (void)line, (void)open;
+static enum wo_more feed_setting(struct wo_open *open) {
+  (void)open;
   return WO_MORE_NO_UNREAD;
 }
 
-const struct wo_format wo__format_setting = {.name = "setting", .begin = begin_setting, .feed = feed_setting};
+const struct wo_format wo__format_setting = {
+    .name = "setting", .state_bytes = sizeof(struct wo_setting_block), .begin = begin_setting, .feed = feed_setting};

@@ -8,11 +8,6 @@
 #include "parsers/formats/common/config_path.h"
 #include "parsers/formats/common/setting.h"
 
-/* The reader's numbers, and what SHAPE can be. */
-enum { DEPTH, SHAPE, PARENT_INDENT, CHILD_INDENT };
-enum { IN_BRACES, INDENTED, IN_SECTION };
-
-/* In braces, "DEPTH" counts those open; 0 before the first and after the last. */
 #define NO_INDENT (-1)
 
 static struct wo_view child_of(const struct wo_pattern *pattern) {
@@ -26,29 +21,31 @@ static size_t skip_quoted(struct wo_view text, size_t at) {
   return end == WO_NOT_FOUND ? at : end;
 }
 
-static bool take_child(struct wo_scan *scan, const struct wo_line *line, const struct wo_open *open, size_t start, size_t end) {
-  if (start >= line->own_end || !wo_view_equal(wo_view_sub(line->full, start, end), child_of(open->pattern))) return true;
-  const struct wo_setting_place place = {.name = wo_view_sub(line->full, start, end),
-                                         .before = wo_view_sub(line->full, 0, start),
-                                         .after = wo_view_skip(line->full, end)};
-  return wo__setting_take(scan, line, open->pattern, &place);
+static bool take_child(const struct wo_open *open, size_t start, size_t end) {
+  if (start >= open->line->own_end || !wo_view_equal(wo_view_sub(open->line->full, start, end), child_of(open->pattern)))
+    return true;
+  const struct wo_setting_place place = {.name = wo_view_sub(open->line->full, start, end),
+                                         .before = wo_view_sub(open->line->full, 0, start),
+                                         .after = wo_view_skip(open->line->full, end)};
+  return wo__setting_take(open, &place);
 }
 
 /* Goes through line->full from `at` on, taking keys of the outermost level. */
-static enum wo_more read_braces(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open, size_t at) {
-  const struct wo_view text = wo_view_sub(line->full, 0, line->own_end); /* the next piece goes on from there */
+static enum wo_more read_braces(struct wo_open *open, size_t at) {
+  struct wo_setting_block *const own = open->state;
+  const struct wo_view text = wo_view_sub(open->line->full, 0, open->line->own_end); /* the next piece goes on from there */
   while (at < text.len) {
     const char c = text.ptr[at];
     if (strchr("{[(", c) && c != '\0') {
-      open->numbers[DEPTH]++;
+      own->depth++;
     } else if (strchr("}])", c) && c != '\0') {
-      if (--open->numbers[DEPTH] <= 0) return WO_MORE_NO;
+      if (--own->depth <= 0) return WO_MORE_NO;
     } else if (wo__setting_is_name(c)) {
       const size_t start = at;
       while (at < text.len && wo__setting_is_name(text.ptr[at])) at++;
-      if (open->numbers[DEPTH] == 1 && !take_child(scan, line, open, start, at)) return WO_MORE_NO;
+      if (own->depth == 1 && !take_child(open, start, at)) return WO_MORE_NO;
       continue;
-    } else if ((c == '"' || c == '\'') && open->numbers[DEPTH] != 1) {
+    } else if ((c == '"' || c == '\'') && own->depth != 1) {
       at = skip_quoted(text, at);
     }
     at++;
@@ -80,65 +77,67 @@ static size_t find_opener(struct wo_view after) {
   return wo_view_starts(rest, "{") ? (size_t)(rest.ptr - after.ptr) : WO_NOT_FOUND;
 }
 
-static enum wo_more feed_block(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open);
+static enum wo_more feed_block(struct wo_open *open);
 
 /* A format of its own: lines that it reads can hold settings that are found by their own key. */
 static const struct wo_format format_block = {.name = "setting_block", .feed = feed_block};
 
-enum wo_more wo__setting_block_begin(struct wo_scan *scan, const struct wo_line *line, struct wo_view key, size_t at,
-                                     struct wo_open *open) {
+enum wo_more wo__setting_block_begin(struct wo_open *open, struct wo_view key, size_t at) {
+  struct wo_setting_block *const own = open->state;
   const size_t dot = wo_view_find_last(key, WO_VIEW("."), key.len);
   assert(dot != WO_NOT_FOUND);
   open->format = &format_block;
   const struct wo_view parent = wo_view_sub(key, 0, dot);
-  at = wo_view_find(line->full, parent, at);
-  if (at == WO_NOT_FOUND || at >= line->own_end) return WO_MORE_NO;
+  at = wo_view_find(open->line->full, parent, at);
+  if (at == WO_NOT_FOUND || at >= open->line->own_end) return WO_MORE_NO;
   const size_t end = at + parent.len;
-  if (at > 0 && wo_is_word(line->full.ptr[at - 1])) return WO_MORE_NO;
-  const struct wo_view after = wo_view_skip(line->full, end);
+  if (at > 0 && wo_is_word(open->line->full.ptr[at - 1])) return WO_MORE_NO;
+  const struct wo_view after = wo_view_skip(open->line->full, end);
   const size_t opener = find_opener(after);
-  if (opener != WO_NOT_FOUND) return read_braces(scan, line, open, end + opener);
-  const size_t start = line->full.len - line->text.len;
+  if (opener != WO_NOT_FOUND) return read_braces(open, end + opener);
+  const size_t start = open->line->full.len - open->line->text.len;
   if (at < start) return WO_MORE_NO;
-  const struct wo_view lead = wo_view_sub(line->full, start, at);
+  const struct wo_view lead = wo_view_sub(open->line->full, start, at);
   const bool is_section = opens_section(lead, after);
   if (!is_section && (wo_view_trim(lead).len > 0 || !opens_indented(after))) return WO_MORE_NO;
-  open->numbers[SHAPE] = is_section ? IN_SECTION : INDENTED;
-  open->numbers[PARENT_INDENT] = (int64_t)lead.len;
-  open->numbers[CHILD_INDENT] = NO_INDENT;
+  own->shape = is_section ? WO_IN_SECTION : WO_INDENTED;
+  own->parent_indent = (int64_t)lead.len;
+  own->child_indent = NO_INDENT;
   return WO_MORE_YES;
 }
 
 /* The first name on the line. */
-static enum wo_more take_first(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const size_t start = line->full.len - line->text.len + wo_config_indent(line->text);
+static enum wo_more take_first(struct wo_open *open) {
+  const size_t start = open->line->full.len - open->line->text.len + wo_config_indent(open->line->text);
   size_t end = start;
-  while (end < line->full.len && wo__setting_is_name(line->full.ptr[end])) end++;
-  return take_child(scan, line, open, start, end) ? WO_MORE_YES : WO_MORE_NO;
+  while (end < open->line->full.len && wo__setting_is_name(open->line->full.ptr[end])) end++;
+  return take_child(open, start, end) ? WO_MORE_YES : WO_MORE_NO;
 }
 
 /* The first line below the parent tells how far its keys are indented. */
-static enum wo_more feed_indented(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  const struct wo_view content = wo_view_trim(line->text);
-  const int64_t indent = (int64_t)wo_config_indent(line->text);
+static enum wo_more feed_indented(struct wo_open *open) {
+  struct wo_setting_block *const own = open->state;
+  const struct wo_view content = wo_view_trim(open->line->text);
+  const int64_t indent = (int64_t)wo_config_indent(open->line->text);
   if (content.len == 0 || wo_view_starts(content, "#")) return WO_MORE_YES;
-  if (indent <= open->numbers[PARENT_INDENT]) return WO_MORE_NO_UNREAD;
-  if (open->numbers[CHILD_INDENT] == NO_INDENT) open->numbers[CHILD_INDENT] = indent;
-  return indent == open->numbers[CHILD_INDENT] ? take_first(scan, line, open) : WO_MORE_YES;
+  if (indent <= own->parent_indent) return WO_MORE_NO_UNREAD;
+  if (own->child_indent == NO_INDENT) own->child_indent = indent;
+  return indent == own->child_indent ? take_first(open) : WO_MORE_YES;
 }
 
-static enum wo_more feed_section(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
-  return wo_view_starts(wo_view_trim(line->text), "[") ? WO_MORE_NO_UNREAD : take_first(scan, line, open);
+static enum wo_more feed_section(struct wo_open *open) {
+  return wo_view_starts(wo_view_trim(open->line->text), "[") ? WO_MORE_NO_UNREAD : take_first(open);
 }
 
-static enum wo_more feed_block(struct wo_scan *scan, const struct wo_line *line, struct wo_open *open) {
+static enum wo_more feed_block(struct wo_open *open) {
+  struct wo_setting_block *const own = open->state;
   if (open->lines > WO_LIMIT_BLOCK_LINES) return WO_MORE_NO_UNREAD;
-  switch (open->numbers[SHAPE]) {
-  case INDENTED:
-    return feed_indented(scan, line, open);
-  case IN_SECTION:
-    return feed_section(scan, line, open);
+  switch (own->shape) {
+  case WO_INDENTED:
+    return feed_indented(open);
+  case WO_IN_SECTION:
+    return feed_section(open);
   default:
-    return read_braces(scan, line, open, line->full.len - line->text.len);
+    return read_braces(open, open->line->full.len - open->line->text.len);
   }
 }

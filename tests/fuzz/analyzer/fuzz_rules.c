@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "rules/load/rule.h"
+#include "rules/check/rule_check.h"
 #include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,6 +14,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/device/device_model.h"
+#include "tests/support/replay/allocator_valid.h"
 
 #define MIB (UINT64_C(1) << 20)
 

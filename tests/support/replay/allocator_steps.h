@@ -5,6 +5,7 @@
 #define WO_TEST_ALLOCATOR_STEPS_H
 
 #include "cuda_replay/device/device_model.h"
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/plain_allocator.h"
 
 enum { STEPS_LIVE = 96, STEPS_MAX = 4000 };

@@ -1,4 +1,5 @@
 /* The allocator model under default settings: pools, best fit, splitting, merging, frees, emptying, out of memory. */
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"
 
 /* ---- Sizes ---- */

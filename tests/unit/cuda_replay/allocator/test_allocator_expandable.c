@@ -1,4 +1,5 @@
 /* Expandable segments in the allocator model. */
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"
 
 static const char *const on = "expandable_segments:True";

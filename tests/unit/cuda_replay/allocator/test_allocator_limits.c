@@ -1,4 +1,5 @@
 /* The allocator model under limits: memory fraction, garbage collection, max_split_size, the size of large segments. */
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"
 
 static void set_fraction(struct rig *rig, double fraction) {

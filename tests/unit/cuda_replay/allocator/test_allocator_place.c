@@ -1,4 +1,5 @@
 /* Start states of the allocator model: placed, refused, walked; the way through walk and place gives the same allocator. */
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"
 
 #define BASE UINT64_C(0x700000000000)

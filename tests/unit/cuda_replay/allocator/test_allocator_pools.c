@@ -1,4 +1,5 @@
 /* Private pools of the allocator model: graph captures, MemPools, what is released when. */
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/replay/allocator_rig.h"
 
 static const struct wo_pool_id pool_one = {0, 1};

@@ -16,6 +16,7 @@
 #include "cuda_replay/recording/trace.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/number.h"
+#include "tests/support/replay/allocator_valid.h"
 #include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/gpu/standin_device.h"

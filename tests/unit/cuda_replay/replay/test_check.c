@@ -18,11 +18,11 @@
 
 #define SNAPSHOTS WO_SOURCE_DIR "/../shared/corpus/snapshots/"
 
-static struct wo_check check_of(const struct wo_recording *recording, size_t trace) {
-  const struct wo_check_options options = {0};
-  struct wo_check check;
+static struct wo_replay_check check_of(const struct wo_recording *recording, size_t trace) {
+  const struct wo_replay_check_options options = {0};
+  struct wo_replay_check check;
   struct wo_err err = {0};
-  assert_int_equal(wo_check_run(recording, &recording->traces.items[trace], &options, &check, &err), WO_OK);
+  assert_int_equal(wo_replay_check_run(recording, &recording->traces.items[trace], &options, &check, &err), WO_OK);
   return check;
 }
 
@@ -66,7 +66,7 @@ static void published_recordings_agree(void **state) {
   for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
     const struct published *const known = &published[i];
     struct wo_recording *const recording = open_published(known->file);
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     if (check.verdict != WO_CHECK_EQUAL)
       fail_msg("%s: entry %zu: %s / %s", known->file, check.diverged_at, check.expected, check.got);
     assert_int_equal(check.allocations, known->allocations);
@@ -92,7 +92,7 @@ static void rings_of_one_entry_are_refused(void **state) {
   if (!has_published()) skip();
   for (size_t i = 0; i < 2; i++) {
     struct wo_recording *const recording = open_published(files[i]);
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     assert_int_equal(check.verdict, WO_CHECK_REFUSED);
     assert_non_null(strstr(check.why, "ring of one entry"));
     wo_recording_free(recording);
@@ -105,10 +105,10 @@ static void wrong_settings_diverge(void **state) {
   struct wo_recording *const recording = open_published("lm-medium512-training-torch2.11.pickle");
   struct wo_alloc_settings settings = recording->settings;
   settings.roundup_divisions[0] = settings.roundup_divisions[4] = 2;
-  const struct wo_check_options options = {.settings = &settings};
-  struct wo_check check;
+  const struct wo_replay_check_options options = {.settings = &settings};
+  struct wo_replay_check check;
   struct wo_err err;
-  assert_int_equal(wo_check_run(recording, &recording->traces.items[0], &options, &check, &err), WO_OK);
+  assert_int_equal(wo_replay_check_run(recording, &recording->traces.items[0], &options, &check, &err), WO_OK);
   assert_int_not_equal(check.verdict, WO_CHECK_EQUAL);
   assert_true(check.why[0] != '\0');
   wo_recording_free(recording);
@@ -126,7 +126,7 @@ static void random_recordings_agree(void **state) {
     struct wo_recording *const recording = wo_random_program_record(&program);
     assert_non_null(recording);
     assert_true(wo_recording_is_valid(recording));
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     const bool is_equal = check.verdict == WO_CHECK_EQUAL || check.allocations == 0;
     if (!is_equal)
       fail_msg("seed %u: entry %zu: %s / %s: %s", (unsigned)seed, check.diverged_at, check.expected, check.got, check.why);
@@ -166,7 +166,7 @@ static void refusals_with_room_are_counted(void **state) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     if (trace->entries.items[i].action == WO_ACTION_OOM) trace->entries.items[i].address = (uint64_t)60 << 30;
   }
-  const struct wo_check check = check_of(recording, 0);
+  const struct wo_replay_check check = check_of(recording, 0);
   assert_int_equal(check.verdict, WO_CHECK_EQUAL);
   assert_true(check.refusals > 0);
   assert_int_equal(check.refusals_with_room, check.refusals);
@@ -197,7 +197,7 @@ static void doubled_entries_are_named(void **state) {
     const struct wo_trace_entry entry = trace->entries.items[at];
     if (entry.action != WO_ACTION_OOM) {
       insert_entry(trace, at, entry);
-      const struct wo_check check = check_of(recording, 0);
+      const struct wo_replay_check check = check_of(recording, 0);
       assert_int_equal(check.verdict, WO_CHECK_REFUSED);
       if (check.diverged_at != at && check.diverged_at != at + 1) {
         fail_msg("seed %u: doubled %zu (%s), told %zu: %s", (unsigned)seed, at, wo_action_name(entry.action), check.diverged_at,
@@ -220,7 +220,7 @@ static void missing_entries_are_noticed(void **state) {
     struct wo_trace *const trace = &recording->traces.items[0];
     const size_t at = (size_t)(wo_random_next(&(uint64_t){seed}) % trace->entries.count);
     drop_entry(trace, at);
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     equal += check.verdict == WO_CHECK_EQUAL && check.strangers == 0;
     noticed += check.verdict != WO_CHECK_EQUAL || check.strangers > 0;
     if (check.verdict != WO_CHECK_EQUAL) assert_true(check.why[0] != '\0');
@@ -242,7 +242,7 @@ static void changed_sizes_are_named(void **state) {
     struct wo_trace_entry *const entry = &trace->entries.items[at];
     if (entry->action != WO_ACTION_OOM) {
       entry->size_bytes += 4096;
-      const struct wo_check check = check_of(recording, 0);
+      const struct wo_replay_check check = check_of(recording, 0);
       if (check.verdict == WO_CHECK_EQUAL) assert_int_not_equal(check.strangers, 0);
       named += check.verdict != WO_CHECK_EQUAL && check.diverged_at <= at + 1;
     }
@@ -262,7 +262,7 @@ static void late_allocations_are_put_up_with(void **state) {
     const struct wo_trace_entry *const last = &trace->entries.items[trace->entries.count - 1];
     if (last->action == WO_ACTION_ALLOC && last[-1].action == WO_ACTION_FREE_COMPLETED) {
       trace->entries.count--;
-      const struct wo_check check = check_of(recording, 0);
+      const struct wo_replay_check check = check_of(recording, 0);
       with_strangers += check.verdict == WO_CHECK_EQUAL && check.strangers == 1;
     }
     wo_recording_free(recording);
@@ -280,7 +280,7 @@ static struct wo_recording *sample(void) {
 }
 
 static void expect_refusal(struct wo_recording *recording, const char *word) {
-  const struct wo_check check = check_of(recording, 0);
+  const struct wo_replay_check check = check_of(recording, 0);
   assert_int_equal(check.verdict, WO_CHECK_REFUSED);
   if (!strstr(check.why, word)) fail_msg("'%s' is not in: %s", word, check.why);
   wo_recording_free(recording);
@@ -296,7 +296,7 @@ static void cut_files_prove_nothing(void **state) {
     struct wo_trace *const trace = &recording->traces.items[0];
     trace->entries.count -= trace->entries.count / 20 + 1;
     recording->is_truncated = true;
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     assert_int_not_equal(check.verdict, WO_CHECK_DIVERGED);
     refused += check.verdict == WO_CHECK_REFUSED;
     if (check.verdict == WO_CHECK_REFUSED && !strstr(check.why, "the file ends early")) fail_msg("%s", check.why);
@@ -356,7 +356,7 @@ static void half_of_the_frees_is_enough(void **state) {
     for (size_t i = trace->entries.count; i > 0; i--) {
       if (trace->entries.items[i - 1].action == left_out[k]) drop_entry(trace, i - 1);
     }
-    const struct wo_check check = check_of(recording, 0);
+    const struct wo_replay_check check = check_of(recording, 0);
     if (check.verdict != WO_CHECK_EQUAL) fail_msg("%s / %s: %s", check.expected, check.got, check.why);
     wo_recording_free(recording);
   }
@@ -371,7 +371,7 @@ static void open_versions_are_tried(void **state) {
   struct wo_recording *const recording = wo_random_program_record(&program);
   recording->torch_from = 202;
   recording->torch_to = 211;
-  const struct wo_check check = check_of(recording, 0);
+  const struct wo_replay_check check = check_of(recording, 0);
   assert_int_equal(check.verdict, WO_CHECK_EQUAL);
   assert_true(check.version_count > 3);
   assert_int_equal(check.versions_tried[0], 202);
@@ -383,7 +383,7 @@ static void versions_that_cannot_differ_are_run_once(void **state) {
   (void)state;
   struct wo_recording *const recording = sample();
   recording->torch_from = recording->torch_to = 0;
-  const struct wo_check check = check_of(recording, 0);
+  const struct wo_replay_check check = check_of(recording, 0);
   assert_int_equal(check.verdict, WO_CHECK_EQUAL);
   assert_true(check.versions_cannot_differ);
   assert_int_equal(check.version_count, 1);
@@ -419,14 +419,14 @@ static void memory_can_run_out_anywhere(void **state) {
   program.steps = 300;
   program.cut = 60;
   struct wo_recording *const recording = wo_random_program_record(&program);
-  const struct wo_check_options options = {0};
-  struct wo_check check;
+  const struct wo_replay_check_options options = {0};
+  struct wo_replay_check check;
   struct wo_err err;
   bool was_hit = true;
   long n = 1;
   for (; was_hit; n++) {
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_check_run(recording, &recording->traces.items[0], &options, &check, &err);
+    const enum wo_status status = wo_replay_check_run(recording, &recording->traces.items[0], &options, &check, &err);
     was_hit = wo_fail_alloc_hit();
     wo_fail_alloc_off();
     assert_int_equal(status, was_hit ? WO_E_NOMEM : WO_OK);

@@ -1,5 +1,7 @@
-/* What the scanner does with the formats that its caller hands to it: readers by name, followers over the whole input, short ways. */
+/* What the scanner does with the formats that its caller hands to it: readers by name, followers over the whole input, short
+ * ways. */
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +30,7 @@ static void done_tally(void *state) {
   released++;
 }
 
-static const struct wo_follower tally_follower = {
-    .state_bytes = sizeof(struct tally), .emit = emit_tally, .done = done_tally};
+static const struct wo_follower tally_follower = {.state_bytes = sizeof(struct tally), .emit = emit_tally, .done = done_tally};
 
 static void count(struct wo_scan *scan, int lines) {
   struct tally *const tally = wo_scan_follow(scan, &tally_follower);
@@ -39,10 +40,9 @@ static void count(struct wo_scan *scan, int lines) {
 }
 
 /* Two formats share the follower: one counts the lines of a construct, the other one takes its lines by the short way. */
-static enum wo_more begin_usual(struct wo_scan *scan, const struct wo_line *line, const struct wo_match *match,
-                                struct wo_open *open) {
-  (void)line, (void)match, (void)open;
-  count(scan, 1);
+static enum wo_more begin_usual(struct wo_open *open, const struct wo_match *match) {
+  (void)match;
+  count(open->scan, 1);
   return WO_MORE_NO;
 }
 
@@ -118,6 +118,64 @@ static void test_quiet_follower(void **state) {
   wo_event_store_done(&store);
 }
 
+/* ---- States ---- */
+
+/* A reader that counts its lines, with a state that wants the strictest alignment and is larger than those of other formats. */
+struct counting {
+  max_align_t aligned;
+  int lines;
+  char rest[5000];
+};
+
+static enum wo_more begin_counting(struct wo_open *open, const struct wo_match *match) {
+  static const struct counting zero;
+  struct counting *const own = open->state;
+  (void)match;
+  assert_int_equal((uintptr_t)own % alignof(max_align_t), 0);
+  assert_memory_equal(own, &zero, sizeof zero);
+  memset(own->rest, 'x', sizeof own->rest);
+  return WO_MORE_YES;
+}
+
+static enum wo_more feed_counting(struct wo_open *open) {
+  struct counting *const own = open->state;
+  if (wo_view_has(open->line->text, "end")) return WO_MORE_NO;
+  own->lines++;
+  return WO_MORE_YES;
+}
+
+static void finish_counting(struct wo_open *open) {
+  const struct counting *const own = open->state;
+  struct wo_event *const event = wo_open_add(open, WO_KIND_NOTE, 0, 0);
+  for (size_t i = 0; i < sizeof own->rest; i++) assert_int_equal(own->rest[i], 'x');
+  wo_event_set_number(open->store, event, WO_FIELD_COUNT, wo_interval_exact(own->lines));
+}
+
+static const struct wo_format counting = {.name = "usual",
+                                          .state_bytes = sizeof(struct counting),
+                                          .begin = begin_counting,
+                                          .feed = feed_counting,
+                                          .finish = finish_counting};
+
+/* Each construct has a state of its own, fresh when it begins, also where one that ended lay before, and keeps it when one that
+ * was opened earlier ends. */
+static void test_states(void **state) {
+  static const struct wo_format *const items[] = {&counting};
+  static const char log[] = "[rank0]: USUALMARK\n[rank1]: USUALMARK\n[rank0]: a\n[rank1]: a\n[rank1]: b\n[rank0]: end\n"
+                            "[rank2]: USUALMARK\n[rank1]: c\n[rank2]: a\n[rank2]: end\n[rank1]: end\n";
+  const struct wo_formats formats = {.items = items, .count = 1};
+  struct wo_event_store store;
+  (void)state;
+  scan_with(&formats, wo_view_of(log), &store);
+  static const struct { int rank, lines; } ends[] = {{0, 1}, {2, 1}, {1, 3}};
+  assert_int_equal(store.count, 3);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(store.items[i].rank, ends[i].rank);
+    sample_expect_number(&store.items[i], WO_FIELD_COUNT, ends[i].lines);
+  }
+  wo_event_store_done(&store);
+}
+
 /* The scanner knows no reader that its caller does not. */
 static void test_no_formats(void **state) {
   const struct wo_formats none = {.items = NULL, .count = 0};
@@ -133,6 +191,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_follower),
       cmocka_unit_test(test_quiet_follower),
+      cmocka_unit_test(test_states),
       cmocka_unit_test(test_no_formats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "rules/load/model_shape.h"
+#include "rules/check/rule_check.h"
 #include "tests/support/job/job_sample.h"
 
 static void test_every_shape_adds_up(void **state) {

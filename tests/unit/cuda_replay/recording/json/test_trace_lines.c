@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cuda_replay/recording/json/trace_lines.h"
+#include "tests/support/replay/trace_lines_writer.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
 #include "tests/support/replay/recordings.h"
