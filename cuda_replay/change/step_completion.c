@@ -15,11 +15,6 @@
 /* Whole steps that are tried, the latest first. */
 enum { DONORS_MAX = 4 };
 
-bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request) {
-  if (instance->birth != WO_NO_REQUEST && (instance->birth >= request || instance->death == instance->birth)) return false;
-  return instance->death == WO_NO_REQUEST || instance->death >= request;
-}
-
 static bool is_refused(const struct wo_alloc_pattern *pattern, const struct wo_request *request) {
   if (request->kind != WO_REQUEST_ALLOC) return false;
   const struct wo_instance *instance = &pattern->instances.items[request->subject];
@@ -39,19 +34,6 @@ static void find_refused(const struct wo_alloc_pattern *pattern, struct wo_step_
     if (request->kind == WO_REQUEST_ALLOC) completion->goes_on = true;
   }
   completion->goes_on = false;
-}
-
-bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_alloc_pattern *ret_pattern) {
-  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
-  size_t kept = pattern->start_count;
-  ret_pattern->requests.count = end;
-  for (size_t i = 0; i < pattern->instances.count; i++) {
-    struct wo_instance *instance = &ret_pattern->instances.items[i];
-    if (i >= pattern->start_count && instance->birth < end) kept = i + 1;
-    if (instance->death != WO_NO_REQUEST && instance->death >= end) instance->death = WO_NO_REQUEST;
-  }
-  ret_pattern->instances.count = kept; /* they are born in the order of their indices */
-  return true;
 }
 
 /* ---- Births ---- */
@@ -168,17 +150,6 @@ static bool has_refused(const struct wo_alloc_pattern *pattern, struct wo_iterat
 }
 
 /* ---- The pass ---- */
-
-bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool *was_backward) {
-  const struct wo_class_mark mark = work->classes->marks.items[instance];
-  const uint32_t stack = work->pattern->instances.items[instance].stack;
-  const unsigned flags = wo_stack_facts_of(&work->classes->facts, stack).flags;
-  if (mark.rule == WO_CLASS_RULE_RECOMPUTED || (flags & WO_STACK_RECOMPUTE) != 0) return false;
-  const bool is_first = mark.phase == WO_PHASE_FORWARD && *was_backward;
-  if (mark.phase == WO_PHASE_BACKWARD) *was_backward = true;
-  if (is_first) *was_backward = false;
-  return is_first;
-}
 
 /* Where the last pass of forward begins: passes of one step (accumulation) may each have another length. */
 static void find_pass(struct wo__continuing *work) {

@@ -131,9 +131,7 @@ static enum wo_status explain_memory(struct maker *maker) {
   if (!report->has_memory) return WO_OK;
   if (!report->pattern) report->pattern = &report->recorded_pattern;
   enum wo_status status = wo_attribution_make(report->pattern, &report->memory.map, &report->attribution);
-  if (status == WO_OK)
-    status =
-        wo_pins_find(report->pattern, &report->memory.map, report->memory.has_oom ? &report->memory.oom : NULL, &report->pins);
+  if (status == WO_OK) status = wo_pins_find(report->pattern, &report->memory.map, &report->pins);
   return status == WO_OK ? WO_OK : out_of_memory(maker);
 }
 

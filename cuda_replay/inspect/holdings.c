@@ -173,7 +173,6 @@ static void add_unit(struct wo_holdings *holdings, struct wo_holdings_place *pla
   use->live_bytes += unit->used_bytes - unit->slack_bytes;
   use->pending_bytes += unit->pending_bytes;
   use->slack_bytes += unit->slack_bytes;
-  use->unit_count++;
   if (unit->used_bytes > 0) {
     use->pinned_free_bytes += size_bytes - unit->used_bytes;
     return;

@@ -1,85 +1,18 @@
-/* Memory over time of a replay: the runs that make it, and its bins. */
+/* The runs that make memory over time. */
 #include "cuda_replay/inspect/memory_over_time.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
-/* ---- Bins ---- */
-
-/* The first of two times, as far as it is known. */
-static int64_t known_time(int64_t first_us, int64_t second_us) {
-  return first_us != WO_NO_TIME ? first_us : second_us;
-}
-
-/* Lowest and highest values of two bins are each for themselves; classes move together, from the moment that was higher. Of
- * equal moments the earlier one stays, so that the order in which bins are joined does not matter. */
-void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b) {
-  if (b->high_bytes[WO_MEMORY_ALLOCATED] > a->high_bytes[WO_MEMORY_ALLOCATED]) {
-    memcpy(a->top_class_bytes, b->top_class_bytes, sizeof a->top_class_bytes);
-  }
-  memcpy(a->last_class_bytes, b->last_class_bytes, sizeof a->last_class_bytes);
-  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
-    if (b->low_bytes[i] < a->low_bytes[i]) a->low_bytes[i] = b->low_bytes[i];
-    if (b->high_bytes[i] > a->high_bytes[i]) a->high_bytes[i] = b->high_bytes[i];
-    a->last_bytes[i] = b->last_bytes[i];
-  }
-  if (b->low_fragmentation < a->low_fragmentation) a->low_fragmentation = b->low_fragmentation;
-  if (b->high_fragmentation > a->high_fragmentation) a->high_fragmentation = b->high_fragmentation;
-  a->last_fragmentation = b->last_fragmentation;
-  a->first_us = known_time(a->first_us, b->first_us);
-  a->last_us = known_time(b->last_us, a->last_us);
-  a->count += b->count;
-  a->oom_count += b->oom_count;
-}
-
-/* Whole bins only: a column that began inside of a bin would show a height that belongs to its neighbour. */
-size_t wo_memory_columns(const struct wo_memory_over_time *memory, size_t count, struct wo_memory_bin *columns) {
-  assert(count > 0);
-  const size_t bins_per_column = (memory->bin_count + count - 1) / count;
-  size_t made = 0;
-  for (size_t i = 0; i < memory->bin_count; i++) {
-    if (i % bins_per_column == 0) {
-      columns[made++] = memory->bins[i];
-    } else {
-      wo_memory_bin_join(&columns[made - 1], &memory->bins[i]);
-    }
-  }
-  assert(made <= count);
-  return made;
-}
-
-struct wo_memory_place wo_memory_no_place(void) {
-  return (struct wo_memory_place){.request = WO_NO_REQUEST, .entry = WO_NO_ENTRY, .time_us = WO_NO_TIME};
-}
-
-void wo_memory_over_time_done(struct wo_memory_over_time *memory) {
-  if (!memory) return;
-  wo_segment_map_done(&memory->map);
-  free(memory->bins);
-  *memory = (struct wo_memory_over_time){0};
-}
-
-/* ---- Runs ---- */
-
-/* The observers of the recorder, the device and the caller, called one after the other. */
-struct all {
-  struct wo_replay_observer step[3];
-  struct wo_allocator_observer event[2];
+/* The observers of the recorder and of the device. */
+struct both {
+  struct wo_replay_observer recorder, device;
 };
 
-/* The recorder comes first: what others do in their step cannot change what it saw. */
-static void on_all_steps(void *state, size_t request, const struct wo_allocator *allocator) {
-  const struct all *const all = state;
-  for (int i = 0; i < 3; i++) {
-    if (all->step[i].on_step) all->step[i].on_step(all->step[i].state, request, allocator);
-  }
-}
-
-static void on_all_events(void *state, const struct wo_allocator_event *event) {
-  const struct all *const all = state;
-  for (int i = 0; i < 2; i++) {
-    if (all->event[i].on_event) all->event[i].on_event(all->event[i].state, event);
-  }
+/* The recorder comes first: what the device does in its step cannot change what it saw. */
+static void on_both_steps(void *state, size_t request, const struct wo_allocator *allocator) {
+  const struct both *const both = state;
+  both->recorder.on_step(both->recorder.state, request, allocator);
+  if (both->device.on_step) both->device.on_step(both->device.state, request, allocator);
 }
 
 /* What the runs share. */
@@ -103,10 +36,9 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
     wo_memory_over_time_done(&memory);
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the course of the replay");
   }
-  struct all all = {.step = {wo_memory_recorder_steps(recorder), run->devices->on_step, options.on_step},
-                    .event = {wo_memory_recorder_events(recorder), options.on_event}};
-  options.on_step = (struct wo_replay_observer){.state = &all, .on_step = on_all_steps};
-  options.on_event = (struct wo_allocator_observer){.state = &all, .on_event = on_all_events};
+  struct both both = {wo_memory_recorder_steps(recorder), run->devices->on_step};
+  options.on_step = (struct wo_replay_observer){&both, on_both_steps};
+  options.on_event = wo_memory_recorder_events(recorder);
   const enum wo_status status = wo_replay_run(pattern, &options, &outcome, err);
   const enum wo_status finished = wo_memory_recorder_finish(recorder, &memory);
   if (status != WO_OK) {
@@ -119,19 +51,14 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
   return WO_OK;
 }
 
-/* Runs again up to `at`, quietly, and moves the segment map over. */
+/* Runs again up to `at`, and moves the segment map over. */
 static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_memory_over_time *memory,
                                struct wo_err *err) {
   struct wo_memory_over_time again = {0};
-  struct wo_replay_options options = *first->options;
-  struct recording_run second = *first;
   struct wo_alloc_pattern part = *first->pattern; /* shares its arrays */
   assert(at == WO_MAP_AT_START || at < part.requests.count);
   part.requests.count = at == WO_MAP_AT_START ? 0 : (size_t)at + 1;
-  options.on_event = (struct wo_allocator_observer){0};
-  options.on_step = (struct wo_replay_observer){0};
-  second.options = &options;
-  const enum wo_status status = run(&second, &part, at, &again, err);
+  const enum wo_status status = run(first, &part, at, &again, err);
   if (status != WO_OK) return status;
   memory->map = again.map;
   again.map = (struct wo_segment_map){0};

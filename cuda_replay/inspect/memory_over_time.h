@@ -87,7 +87,7 @@ struct wo_memory_devices {
   struct wo_replay_observer on_step;
 };
 
-/* Runs the pattern (options->device is not used; observers in options are called during the first run) and records its memory
+/* Runs the pattern (options->device and the observers in options are not used) and records its memory
  * over time and the segment map. trace: for times and entries; NULL = not known. Statuses of wo_replay_run; *ret_memory is
  * released with wo_memory_over_time_done after WO_OK only. */
 enum wo_status wo_memory_over_time_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,

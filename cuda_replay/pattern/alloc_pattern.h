@@ -70,6 +70,20 @@ struct wo_instance {
   uint32_t pool : 15;
 };
 
+/* Whether a request's subject is an instance. */
+static inline bool wo_request_has_instance(const struct wo_request *request) {
+  switch ((enum wo_request_kind)request->kind) {
+  case WO_REQUEST_ALLOC:
+  case WO_REQUEST_FREE:
+  case WO_REQUEST_DEFER:
+  case WO_REQUEST_COMPLETE:
+  case WO_REQUEST_RECORD_STREAM:
+    return true;
+  default:
+    return false;
+  }
+}
+
 struct wo_alloc_pattern {
   const struct wo_recording *recording; /* borrowed: names of stacks, streams, pools */
   struct {

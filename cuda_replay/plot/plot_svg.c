@@ -7,9 +7,6 @@
 #include "cuda_replay/plot/plot_svg_internal.h"
 #include "parsers/base/units.h"
 
-/* Longest title and subtitle, in characters. */
-enum { TITLE_CHARS = 90, SUBTITLE_CHARS = 150 };
-
 /* ---- Styles ---- */
 
 /* A class of shapes, its property, and its value on light and on dark ground. Classes of memory are c0, c1, ... by enum order. */
@@ -73,40 +70,6 @@ static void add_style(struct wo_text *out) {
 
 /* ---- Head ---- */
 
-/* Both counts: requests are what the axis shows, entries what other tools and --at name. */
-char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t cap) {
-  char request[32];
-  char entry[32];
-  const struct wo_plot_axis count = wo_plot_axis_count(1, 1);
-  if (place->request == WO_NO_REQUEST) {
-    snprintf(buf, cap, "the start");
-    return buf;
-  }
-  wo_plot_axis_label(&count, place->request, request, sizeof request);
-  if (place->entry == WO_NO_ENTRY) {
-    snprintf(buf, cap, "request %s", request);
-  } else {
-    snprintf(buf, cap, "request %s, entry %s", request, wo_plot_axis_label(&count, place->entry, entry, sizeof entry));
-  }
-  return buf;
-}
-
-/* The heading says what is seen, the grey text behind it how to read it. */
-void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
-  page->y += 34;
-  wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");
-  wo_svg_number(page->out, page->y);
-  wo_text_add(page->out, "\">");
-  wo_svg_escape(page->out, heading, TITLE_CHARS);
-  if (more.len > 0) {
-    wo_text_add(page->out, "<tspan class=\"m\" font-weight=\"400\" dx=\"10\">");
-    wo_svg_escape(page->out, more, SUBTITLE_CHARS);
-    wo_text_add(page->out, "</tspan>");
-  }
-  wo_text_add(page->out, "</text>\n");
-  page->y += 12;
-}
-
 /* A document without a title would be read out by its file name. */
 static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
@@ -145,16 +108,16 @@ static void add_failure(const struct wo_plot *plot, struct wo_text *out) {
 static void add_head_line(struct wo_svg_page *page, const char *classes, const struct wo_text *text) {
   if (text->len == 0) return;
   page->y += 20;
-  wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, SUBTITLE_CHARS);
+  wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, WO_SVG_SUBTITLE_CHARS);
 }
 
 /* A failure is what people open the plot for: it has its own line. */
 static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
-  wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), TITLE_CHARS);
+  wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), WO_SVG_TITLE_CHARS);
   if (page->plot->subtitle.len > 0) {
     page->y += 20;
-    wo_svg_text(page->out, 16, page->y, "m", page->plot->subtitle, SUBTITLE_CHARS);
+    wo_svg_text(page->out, 16, page->y, "m", page->plot->subtitle, WO_SVG_SUBTITLE_CHARS);
   }
   add_head_line(page, "", figures);
   add_head_line(page, "b badfill", failure);
@@ -208,7 +171,7 @@ static void add_opening(const struct wo_svg_page *page, const struct wo_text *fi
               "style=\"max-width:100%%;height:auto\" "
               "aria-labelledby=\"title desc\">\n<title id=\"title\">",
               WO_SVG_WIDTH, page->y, WO_SVG_WIDTH, page->y);
-  wo_svg_escape(out, title_of(page->plot), TITLE_CHARS);
+  wo_svg_escape(out, title_of(page->plot), WO_SVG_TITLE_CHARS);
   wo_text_add(out, "</title>\n<desc id=\"desc\">");
   wo_text_add_view(out, (struct wo_view){figures->ptr, figures->len});
   if (failure->len > 0) wo_text_add(out, "; ");

@@ -8,6 +8,9 @@
 /* Pixels. Charts and the map lie between left and right. */
 enum { WO_SVG_WIDTH = 1120, WO_SVG_LEFT = 64, WO_SVG_RIGHT = 1096 };
 
+/* Longest title and subtitle, in characters. */
+enum { WO_SVG_TITLE_CHARS = 90, WO_SVG_SUBTITLE_CHARS = 150 };
+
 struct wo_svg_page {
   const struct wo_plot *plot;
   struct wo_text *out;

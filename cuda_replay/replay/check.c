@@ -164,7 +164,6 @@ static void choose_versions(struct checker *checker) {
   if (to == 0 || to < from) to = WO_TORCH_NEWEST > from ? WO_TORCH_NEWEST : from;
   if (from != to && !can_versions_differ(checker)) {
     const bool has_default = from <= WO_TORCH_DEFAULT && WO_TORCH_DEFAULT <= to;
-    checker->check->versions_cannot_differ = true;
     add_version(checker->check, has_default ? WO_TORCH_DEFAULT : from);
     return;
   }
@@ -176,21 +175,6 @@ static void choose_versions(struct checker *checker) {
 }
 
 /* ---- Verdict ---- */
-
-static void describe_start(const struct checker *checker) {
-  struct wo_replay_check *const check = checker->check;
-  check->start_segments = checker->start.segments.count;
-  for (size_t i = 0; i < checker->start.segments.count; i++) {
-    check->start_reserved_bytes += checker->start.segments.items[i].size_bytes;
-  }
-  for (size_t i = 0; i < checker->start.blocks.count; i++) {
-    const struct wo_allocator_block *const block = &checker->start.blocks.items[i];
-    if (block->state != WO_BLOCK_FREE) check->start_live_blocks++;
-    if (block->state == WO_BLOCK_ALLOCATED) check->start_allocated_bytes += block->size_bytes;
-  }
-  check->open_blocks = checker->start.ambiguous_count;
-  check->strangers = checker->start.strangers.count;
-}
 
 /* What may have led to a divergence, as far as the recording shows it. */
 static void explain(const struct checker *checker) {
@@ -237,7 +221,6 @@ static void take_trial(const struct checker *checker, const struct wo__start_tri
   check->addresses_equal = trial->addresses_equal;
   check->segment_events_equal = trial->segment_events_equal;
   check->refusals_equal = trial->refusals_equal;
-  check->refusals_with_room = trial->refusals_with_room;
   check->final_layout_equal = trial->is_equal;
   check->entries_compared = trial->cursor;
   check->diverged_at = trial->cursor;
@@ -341,7 +324,8 @@ static enum wo_status check_trace(struct checker *checker) {
   if (status != WO_OK) return contradiction(checker, status);
   status = make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
-  describe_start(checker);
+  checker->check->open_blocks = checker->start.ambiguous_count;
+  checker->check->strangers = checker->start.strangers.count;
   choose_versions(checker);
   return run_versions(checker);
 }
@@ -387,7 +371,6 @@ static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
   if (check.allocations == 0) return WO_OK;
   const enum wo_status status = check_trace(&checker);
   done(&checker);
-  check.entries_skipped = skipped;
   check.diverged_at += skipped;
   check.entries_compared += skipped;
   const bool is_better = check.verdict == WO_CHECK_EQUAL || check.diverged_at > whole->check->diverged_at;

@@ -161,7 +161,6 @@ static void note_peaks(struct run *run, uint32_t request) {
   const uint64_t allocated = (uint64_t)run->stats->allocated_bytes[WO_STAT_ALL].peak;
   if (reserved > peak->reserved_bytes) {
     peak->reserved_bytes = reserved;
-    peak->reserved_at = request;
   }
   if (allocated > peak->allocated_bytes) {
     peak->allocated_bytes = allocated;

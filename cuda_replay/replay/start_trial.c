@@ -55,20 +55,12 @@ static void tell_expected(struct memory *memory) {
 
 /* ---- Observers ---- */
 
-/* Whether the device refused although it had as much free as it was asked for. */
-static bool had_room(const struct memory *memory) {
-  uint64_t asked_bytes = 0, free_bytes = 0;
-  const bool was_refused = wo_device_recorded_refusal(memory->device, &asked_bytes, &free_bytes);
-  return was_refused && free_bytes != UINT64_MAX && asked_bytes <= free_bytes;
-}
-
 static void count_equal(const struct memory *memory, enum wo_action action) {
   struct wo__start_trial *const trial = memory->trial;
   if (action == WO_ACTION_ALLOC) {
     trial->addresses_equal++;
   } else if (action == WO_ACTION_OOM) {
     trial->refusals_equal++;
-    trial->refusals_with_room += had_room(memory);
   } else {
     trial->segment_events_equal++;
   }
@@ -139,7 +131,6 @@ static void finish(struct memory *memory, const struct wo_allocator *allocator) 
     return;
   }
   memory->status = wo__start_compare_layout(memory->input, allocator, &trial->is_equal, trial->expected, trial->got);
-  trial->is_final = !trial->is_equal;
 }
 
 /* Before a request the device is told how far the entries go that can be part of it. */

@@ -34,9 +34,7 @@ struct wo__misplaced {
 struct wo__start_trial {
   bool is_equal;
   uint64_t addresses_equal, segment_events_equal, refusals_equal;
-  uint64_t refusals_with_room; /* of refusals_equal */
-  size_t cursor;               /* the entry at which the comparison ended */
-  bool is_final;               /* all entries agree, the final layout does not */
+  size_t cursor; /* the entry at which the comparison ended */
   char expected[WO_CHECK_TEXT_BYTES];
   char got[WO_CHECK_TEXT_BYTES];
   struct wo__misplaced misplaced;

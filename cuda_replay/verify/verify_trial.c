@@ -493,10 +493,6 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
 
 /* ---- For other places ---- */
 
-uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
-  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
-}
-
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
   struct part parts[2];

@@ -89,7 +89,9 @@ enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, 
 void wo_verify_high_end_done(struct wo_verify_high_end *end);
 
 /* What PyTorch can be sure to have of the subject's card: the capacity less its uncertainty; 0: not known, or nothing. */
-uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject);
+static inline uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
 
 /* Takes over `other` where it is worse news: what does not fit on one rank does not fit. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other);

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   make_program(&sample, data + 1, size - 1);
   must(memory_sample_record(&sample, &memory) == WO_OK);
   must(wo_attribution_make(&sample.pattern, &memory.map, &attribution) == WO_OK);
-  must(wo_pins_find(&sample.pattern, &memory.map, memory.has_oom ? &memory.oom : NULL, &pins) == WO_OK);
+  must(wo_pins_find(&sample.pattern, &memory.map, &pins) == WO_OK);
   const struct wo_segment_use *const use = &attribution.use;
   must(use->reserved_bytes == use->live_bytes + use->slack_bytes + use->pinned_free_bytes + use->releasable_bytes);
   must(attribution.total.block_bytes == use->live_bytes + use->slack_bytes);

@@ -184,7 +184,6 @@ static void tells_where_reserved_bytes_go(void **state) {
   assert_int_equal(use->pinned_free_bytes, 8 * SAMPLE_MIB);
   assert_int_equal(use->releasable_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(use->largest_free_bytes, 8 * SAMPLE_MIB);
-  assert_int_equal(use->unit_count, 2);
   assert_int_equal(attribution.small_use.releasable_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(attribution.small_use.largest_free_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(attribution.large_use.reserved_bytes, 20 * SAMPLE_MIB);
@@ -213,7 +212,7 @@ static void finds_the_block_that_keeps_a_segment(void **state) {
   (void)small;
   assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
   assert_int_equal(memory.map.request, 4);
-  assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &pins), WO_OK);
   assert_int_equal(pins.pins.count, 1);
   const struct wo_pin *const pin = &pins.pins.items[0];
   assert_int_equal(pin->size_bytes, 20 * SAMPLE_MIB);
@@ -224,12 +223,9 @@ static void finds_the_block_that_keeps_a_segment(void **state) {
   assert_int_equal(pin->holder.stack, stack);
   assert_int_equal(pin->holder.class_, WO_CLASS_OPTIMIZER);
   assert_int_equal(pin->holder.born_at, 1);
-  assert_int_equal(pin->holder.dies_at, WO_NO_REQUEST);
-  assert_int_equal(pin->holder.age_requests, 3);
   assert_int_equal(pins.holder_count, 2);
   wo_pins_sentence(&pins, &text);
   assert_string_equal(text.ptr, "2 blocks of together 2.00 MiB keep 18.00 MiB from being released");
-  assert_false(pins.contiguity.has_request);
   wo_text_done(&text);
   wo_pins_done(&pins);
   wo_memory_over_time_done(&memory);
@@ -248,7 +244,7 @@ static void counts_a_block_once(void **state) {
   struct wo_text text = {0};
   memory_sample_init(&sample);
   add_segment(&map, (struct wo_allocator_segment){.address = SAMPLE_GIB, .is_expandable = true}, blocks, 3);
-  assert_int_equal(wo_pins_find(&sample.pattern, &map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_pins_find(&sample.pattern, &map, &pins), WO_OK);
   assert_int_equal(pins.pins.count, 2);
   assert_int_equal(pins.holder_count, 1);
   assert_int_equal(pins.pins.items[0].holder.instance, WO_NO_INSTANCE);
@@ -257,35 +253,6 @@ static void counts_a_block_once(void **state) {
   wo_text_done(&text);
   wo_pins_done(&pins);
   wo_segment_map_done(&map);
-  memory_sample_done(&sample);
-}
-
-/* 60 MiB in 20 MiB pieces are no 60 MiB in one. */
-static void tells_fragmentation_from_want(void **state) {
-  (void)state;
-  struct memory_sample sample;
-  struct wo_memory_over_time memory;
-  struct wo_pins pins;
-  memory_sample_init(&sample);
-  sample.device.capacity_bytes = 100 * SAMPLE_MIB;
-  sample.stops_at_oom = true;
-  uint32_t pieces[5];
-  for (size_t i = 0; i < 5; i++) {
-    pieces[i] = memory_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
-    memory_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN); /* shares its segment, and stays */
-  }
-  for (size_t i = 0; i < 5; i++) memory_sample_free(&sample, pieces[i]);
-  memory_sample_alloc(&sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
-  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
-  assert_int_equal(memory.moment, WO_MOMENT_OOM);
-  assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &memory.oom, &pins), WO_OK);
-  assert_true(pins.contiguity.has_request);
-  assert_int_equal(pins.contiguity.request_bytes, 40 * SAMPLE_MIB);
-  assert_int_equal(pins.contiguity.usable_free_bytes, memory.map.reserved_bytes - 5 * 9 * SAMPLE_MIB);
-  assert_true(pins.contiguity.usable_largest_free_bytes < 40 * SAMPLE_MIB);
-  assert_true(pins.contiguity.is_fragmentation);
-  wo_pins_done(&pins);
-  wo_memory_over_time_done(&memory);
   memory_sample_done(&sample);
 }
 
@@ -308,7 +275,7 @@ static void random_maps_add_up(void **state) {
     memory_sample_random(&sample, seed, 4000);
     assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
     assert_int_equal(wo_attribution_make(&sample.pattern, &memory.map, &a), WO_OK);
-    assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, memory.has_oom ? &memory.oom : NULL, &pins), WO_OK);
+    assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &pins), WO_OK);
     assert_use_adds_up(&a.use);
     assert_use_adds_up(&a.small_use);
     assert_use_adds_up(&a.large_use);
@@ -348,7 +315,7 @@ static void survives_failing_allocations(void **state) {
     struct wo_pins pins;
     wo_fail_alloc_at(n);
     const enum wo_status made = wo_attribution_make(&sample.pattern, &memory.map, &attribution);
-    const enum wo_status found = wo_pins_find(&sample.pattern, &memory.map, NULL, &pins);
+    const enum wo_status found = wo_pins_find(&sample.pattern, &memory.map, &pins);
     wo_fail_alloc_off();
     assert_int_equal(made != WO_OK || found != WO_OK, wo_fail_alloc_hit());
     wo_attribution_done(&attribution);
@@ -363,15 +330,10 @@ static void survives_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_segment_is_one_unit),
-      cmocka_unit_test(a_run_has_a_unit_for_each_page),
-      cmocka_unit_test(names_blocks_by_address),
-      cmocka_unit_test(sums_up_by_class_stack_and_line),
-      cmocka_unit_test(tells_where_reserved_bytes_go),
-      cmocka_unit_test(finds_the_block_that_keeps_a_segment),
-      cmocka_unit_test(counts_a_block_once),
-      cmocka_unit_test(tells_fragmentation_from_want),
-      cmocka_unit_test(random_maps_add_up),
+      cmocka_unit_test(a_segment_is_one_unit),         cmocka_unit_test(a_run_has_a_unit_for_each_page),
+      cmocka_unit_test(names_blocks_by_address),       cmocka_unit_test(sums_up_by_class_stack_and_line),
+      cmocka_unit_test(tells_where_reserved_bytes_go), cmocka_unit_test(finds_the_block_that_keeps_a_segment),
+      cmocka_unit_test(counts_a_block_once),           cmocka_unit_test(random_maps_add_up),
       cmocka_unit_test(survives_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void classes_come_from_stacks(void **state) {
   assert_non_null(recording);
   assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
   assert_int_equal(wo_attribution_make(&holdings.pattern, &memory.map, &attribution), WO_OK);
-  assert_int_equal(wo_pins_find(&holdings.pattern, &memory.map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_pins_find(&holdings.pattern, &memory.map, &pins), WO_OK);
   assert_true(attribution.classes[WO_CLASS_PARAMETER].block_bytes == 64 * MIB);
   assert_true(attribution.classes[WO_CLASS_OPTIMIZER].block_bytes == 64 * MIB);
   assert_true(attribution.classes[WO_CLASS_GRADIENT].block_bytes == 64 * MIB);

@@ -52,7 +52,7 @@ static void assert_explained(const struct wo_alloc_pattern *pattern, const struc
   struct wo_attribution a;
   struct wo_pins pins;
   assert_int_equal(wo_attribution_make(pattern, &memory->map, &a), WO_OK);
-  assert_int_equal(wo_pins_find(pattern, &memory->map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_pins_find(pattern, &memory->map, &pins), WO_OK);
   for (size_t i = 0; i < memory->map.blocks.count; i++) {
     const struct wo_map_block *const block = &memory->map.blocks.items[i];
     if (block->state == WO_BLOCK_FREE) continue;
