@@ -3,6 +3,7 @@
  * Only scripts and configurations are changed; a setting that shows in a log alone is told, as nobody knows where it is set. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
+#include "parsers/base/command/message.h"
 
 enum { VALUE_BYTES = 64, PATH_BYTES = 1024 };
 
@@ -46,9 +47,7 @@ static bool find_number(const struct wo_report_change *change, const struct wo_r
 }
 
 static void note(struct planner *planner, const struct wo_report_change *change, const char *why) {
-  wo_text_add(planner->notes, "whyoom: ");
-  wo_text_add_view(planner->notes, change->spelled);
-  wo_text_add(planner->notes, ": %s\n", why);
+  wo_message(planner->notes, change->spelled, "%s", why);
 }
 
 /* A file that sets it, when the setting that counts is a log's: the script of the same key. */

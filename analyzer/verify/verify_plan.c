@@ -159,17 +159,17 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
 
 /* ---- Reading ---- */
 
-bool wo_verify_plan_read(const struct wo_cli *cli, struct wo_verify_plan *ret_plan, struct wo_text *errors) {
+bool wo_verify_plan_read(const struct wo_call *call, struct wo_verify_plan *ret_plan) {
   struct wo_verify_plan *const plan = ret_plan;
   *plan = (struct wo_verify_plan){0};
   wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
-  assert(cli->word_count > 0); /* wo_cli_parse sees to it */
-  plan->pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+  assert(call->word_count > 0);
+  plan->pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!plan->pack) return false;
-  plan->is_complete = wo_command_read_job(cli, plan->pack, cli->words, cli->word_count, &plan->job, errors) == WO_EXIT_FINE;
+  plan->is_complete = wo_command_read_job(call, plan->pack, call->words, call->word_count, &plan->job) == WO_EXIT_FINE;
   const bool is_made = plan->job && wo_report_make(plan->job, plan->pack, &plan->report) == WO_OK &&
                        wo_verify_plan_fill(plan->report, plan) == WO_OK;
-  if (!is_made) wo_text_add(errors, "whyoom: out of memory\n");
+  if (!is_made) wo_command_fail_memory(call);
   return is_made;
 }
 

@@ -136,7 +136,8 @@ static enum wo_status use_pair(const struct wo_change *change, const struct wo_a
   if (axis == WO_AXIS_COUNT_)
     return wo_err_set(err, WO_E_USAGE, "--pair tells how sizes grow along one axis: give --scale with one that changes");
   struct wo_exponents paired;
-  const enum wo_status status = wo_pair_infer(basis->pattern, second, axis, &basis->exponents, &paired, &basis->pair, err);
+  const enum wo_status status =
+      wo_scale_from_two_infer(basis->pattern, second, axis, &basis->exponents, &paired, &basis->pair, err);
   if (status != WO_OK) return status;
   wo_exponents_done(&basis->exponents);
   basis->exponents = paired;

@@ -55,11 +55,11 @@ struct wo_change_basis {
   const struct wo_classes *classes;       /* borrowed */
   struct wo_exponents exponents;          /* of has_scale only */
   bool has_pair;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
 };
 
-/* Infers how sizes grow; `second` is the pattern of a second recording, or NULL. Statuses of wo_scale_infer and wo_pair_infer;
- * WO_E_USAGE when a second recording is given and not exactly one axis changes. */
+/* Infers how sizes grow; `second` is the pattern of a second recording, or NULL. Statuses of wo_scale_infer and
+ * wo_scale_from_two_infer; WO_E_USAGE when a second recording is given and not exactly one axis changes. */
 enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo_alloc_pattern *pattern,
                                  const struct wo_classes *classes, const struct wo_alloc_pattern *second,
                                  struct wo_change_basis *ret_basis, struct wo_err *err);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 #include "parsers/base/number.h"
 
 /* In the order of the help text: what changes nothing but memory first. */

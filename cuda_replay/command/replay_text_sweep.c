@@ -1,9 +1,9 @@
 /* Results side by side: the what-if beside what was recorded, and the sweep, best first, harmful settings marked, with the line
- * to paste. See replay_text.h. */
+ * to paste. See replay_text_internal.h. */
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 #include "parsers/base/units.h"
 
 /* Reasons of a forecast that are told. */

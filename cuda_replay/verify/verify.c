@@ -11,20 +11,6 @@
 /* Sets that are tried at the most: each takes up to a dozen runs of every recording. */
 enum { SETS_MAX = 40, ROWS_MAX = 256 };
 
-const char *wo_verify_verdict_name(enum wo_verify_verdict verdict) {
-  static const char *const names[] = {[WO_VERIFY_PROVEN] = "proven",
-                                      [WO_VERIFY_ACCEPTED] = "accepted_reconstructed",
-                                      [WO_VERIFY_RECONSTRUCTED] = "reconstructed_only",
-                                      [WO_VERIFY_NONE_FITS] = "none_fits",
-                                      [WO_VERIFY_OPEN] = "open",
-                                      [WO_VERIFY_NOT_SHOWN] = "failure_not_recorded",
-                                      [WO_VERIFY_NO_PATTERN] = "no_pattern",
-                                      [WO_VERIFY_NO_FAILURE] = "no_gpu_failure",
-                                      [WO_VERIFY_UNCONFIRMED] = "not_confirmed"};
-  assert(verdict < WO_VERIFY_VERDICT_COUNT_);
-  return names[verdict];
-}
-
 struct maker {
   const struct wo_verify_request *request;
   struct wo_verify *verify;
@@ -297,16 +283,6 @@ static enum wo_status try_sets(struct maker *maker, size_t singles) {
 
 /* ---- Choice and verdict ---- */
 
-const struct wo_verify_row *wo_verify_cheapest(const struct wo_verify *verify) {
-  const struct wo_verify_row *found = NULL;
-  for (size_t i = 0; i < verify->row_count; i++) {
-    const struct wo_verify_row *const row = &verify->rows[i];
-    if (row->choice_count == 0 || row->result.fit != WO_VERIFY_YES) continue;
-    if (!found || row->cost < found->cost) found = row;
-  }
-  return found;
-}
-
 static void choose(struct wo_verify *verify) {
   for (size_t i = 0; i < verify->row_count; i++) {
     const struct wo_verify_row *const row = &verify->rows[i];
@@ -372,7 +348,7 @@ static bool has_fitting(const struct wo_verify *verify) {
 /* Where one recording cannot prove anything, no set of fixes is proven either. */
 static bool can_prove(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->subject_count; i++) {
-    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+    if (request->subjects[i].is_open || request->subjects[i].why_not_proven[0] != '\0') return false;
   }
   return request->subject_count > 0 && !request->lacks_activations;
 }
@@ -410,18 +386,4 @@ enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo
 
 void wo_verify_done(struct wo_verify *verify) {
   if (verify) wo_arena_done(&verify->arena);
-}
-
-bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_verify_row *row) {
-  for (size_t i = 0; i < row->choice_count; i++) {
-    if (verify->asked.job->proposals[row->choices[i].proposal].is_by_hand) return true;
-  }
-  return false;
-}
-
-const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal) {
-  for (size_t i = 0; i < verify->row_count; i++) {
-    if (verify->rows[i].choice_count == 1 && verify->rows[i].choices[0].proposal == proposal) return &verify->rows[i];
-  }
-  return NULL;
 }

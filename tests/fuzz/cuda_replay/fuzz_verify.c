@@ -118,7 +118,7 @@ static void check_result(const struct wo_verify_result *result, const struct wo_
 
 static bool is_witness(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->subject_count; i++) {
-    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+    if (request->subjects[i].is_open || request->subjects[i].why_not_proven[0] != '\0') return false;
   }
   return !request->lacks_activations;
 }

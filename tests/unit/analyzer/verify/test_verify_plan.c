@@ -20,14 +20,14 @@
 static struct wo_verify_plan read_sample(const char *const *paths) {
   static char texts[8][1024];
   static char *words[8];
-  struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words};
   struct wo_verify_plan plan;
   struct wo_text errors = {0};
+  struct wo_call call = {.words = words, .errors = &errors};
   for (size_t i = 0; paths[i]; i++) {
     snprintf(texts[i], sizeof texts[i], SAMPLES "%s", paths[i]);
-    words[cli.word_count++] = texts[i];
+    words[call.word_count++] = texts[i];
   }
-  if (!wo_verify_plan_read(&cli, &plan, &errors)) fail_msg("%s", errors.ptr ? errors.ptr : "");
+  if (!wo_verify_plan_read(&call, &plan)) fail_msg("%s", errors.ptr ? errors.ptr : "");
   wo_text_done(&errors);
   return plan;
 }
@@ -145,10 +145,10 @@ static void test_divided(void **state) {
     snprintf(text, sizeof text, "%s" MODEL OOM, rows[i].settings);
     assert_true(wo_files_write(path, wo_view_of(text)));
     char *words[] = {path};
-    struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words, .word_count = 1};
     struct wo_verify_plan plan;
     struct wo_text errors = {0};
-    assert_true(wo_verify_plan_read(&cli, &plan, &errors));
+    const struct wo_call call = {.words = words, .word_count = 1, .errors = &errors};
+    assert_true(wo_verify_plan_read(&call, &plan));
     const struct wo_job_sizes *const sizes = &plan.diagnosed.sizes;
     const double found[] = {sizes->weights_bytes, sizes->gradients_bytes, sizes->optimizer_bytes};
     const double expected[] = {rows[i].weights, rows[i].gradients, rows[i].optimizer};

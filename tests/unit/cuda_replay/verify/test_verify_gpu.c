@@ -497,7 +497,7 @@ static bool add_random_rank(struct bench *bench, uint64_t seed) {
       WO_OK);
   bench->count++;
   subject->uncertainty_bytes = 0;
-  return subject->doubt[0] == '\0';
+  return subject->why_not_proven[0] == '\0';
 }
 
 /* Whether the unchanged program of a rank fails at a capacity: in how many of the model's orders, and at the card's addresses. */

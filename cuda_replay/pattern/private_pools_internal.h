@@ -1,9 +1,9 @@
-/* The private pools of a trace: which pool an allocation went to. Private to pattern.c.
+/* The private pools of a trace: which pool an allocation went to. Private to alloc_pattern.c.
  *
  * Newer recordings say it in each entry. Others only name the pool of the segments that are there at the end, and captures where
  * the line form tells them. Allocations in private segments that were freed inside the trace cannot be told from others. */
-#ifndef WO_PRIVATE_POOLS_H
-#define WO_PRIVATE_POOLS_H
+#ifndef WO_PRIVATE_POOLS_INTERNAL_H
+#define WO_PRIVATE_POOLS_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct wo__private_segment {
   uint32_t pool;
 };
 
-struct wo__capture {
+struct wo__pool_capture {
   uint32_t pool;
   uint32_t stream;
 };
@@ -28,7 +28,7 @@ struct wo__private_pools {
     size_t count, capacity;
   } segments;
   struct {
-    struct wo__capture *items; /* under way, the latest last */
+    struct wo__pool_capture *items; /* under way, the latest last */
     size_t count, capacity;
   } captures;
 };

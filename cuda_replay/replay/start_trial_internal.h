@@ -1,6 +1,6 @@
 /* One run of a recording through the model, compared as it goes. Private to check.c. */
-#ifndef WO_START_TRIAL_H
-#define WO_START_TRIAL_H
+#ifndef WO_START_TRIAL_INTERNAL_H
+#define WO_START_TRIAL_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "cuda_replay/replay/start.h"
 
 /* What a run is made of; all borrowed. */
-struct wo__trial_input {
+struct wo__start_trial_input {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
   const struct wo_alloc_pattern *pattern;
@@ -31,12 +31,10 @@ struct wo__misplaced {
   bool is_lower;           /* the model's choice lies below the recorded one: it wins ties */
 };
 
-struct wo__trial {
+struct wo__start_trial {
   bool is_equal;
   uint64_t addresses_equal, segment_events_equal, refusals_equal;
-  uint64_t refusals_with_room; /* of refusals_equal */
-  size_t cursor;               /* the entry at which the comparison ended */
-  bool is_final;               /* all entries agree, the final layout does not */
+  size_t cursor; /* the entry at which the comparison ended */
   char expected[WO_CHECK_TEXT_BYTES];
   char got[WO_CHECK_TEXT_BYTES];
   struct wo__misplaced misplaced;
@@ -44,11 +42,12 @@ struct wo__trial {
 };
 
 /* Runs it. WO_OK whatever came of it; WO_E_NOMEM; WO_E_USAGE with *err for settings or a start that the model cannot take. */
-enum wo_status wo__trial_run(const struct wo__trial_input *input, struct wo__trial *ret_trial, struct wo_err *err);
+enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, struct wo__start_trial *ret_trial,
+                                   struct wo_err *err);
 
 /* Compares the allocator's segments and blocks with those of the snapshot. On the first difference *ret_equal is false and both
  * texts tell it. Blocks that the start puts aside as strangers are left out. WO_E_NOMEM. */
-enum wo_status wo__compare_layout(const struct wo__trial_input *input, const struct wo_allocator *allocator, bool *ret_equal,
-                                  char *expected, char *got);
+enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
+                                        bool *ret_equal, char *expected, char *got);
 
 #endif

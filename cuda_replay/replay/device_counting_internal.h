@@ -1,8 +1,8 @@
 /* A device that counts what goes through it and hands everything on. Private to replay.c.
  *
  * Only the few calls of a replay that reach the device are counted, so that the loop itself counts nothing. */
-#ifndef WO_DEVICE_COUNTING_H
-#define WO_DEVICE_COUNTING_H
+#ifndef WO_DEVICE_COUNTING_INTERNAL_H
+#define WO_DEVICE_COUNTING_INTERNAL_H
 
 #include <stdint.h>
 

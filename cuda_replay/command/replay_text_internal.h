@@ -1,6 +1,6 @@
 /* What the text writers of a replay share: a line that wraps, colours, sizes. Private to replay_text*.c. */
-#ifndef WO_REPLAY_TEXT_H
-#define WO_REPLAY_TEXT_H
+#ifndef WO_REPLAY_TEXT_INTERNAL_H
+#define WO_REPLAY_TEXT_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Private to transform*.c: writes a pattern anew with other sizes, without what is dropped, with more in front. */
-#ifndef WO_TRANSFORM_REWRITE_H
-#define WO_TRANSFORM_REWRITE_H
+#ifndef WO_TRANSFORM_INTERNAL_H
+#define WO_TRANSFORM_INTERNAL_H
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "cuda_replay/change/transforms.h"

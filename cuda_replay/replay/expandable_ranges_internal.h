@@ -1,6 +1,6 @@
 /* How far the reserved ranges of a recording's expandable segments can reach. Private to start.c and device_recorded.c. */
-#ifndef WO_EXPANDABLE_RANGES_H
-#define WO_EXPANDABLE_RANGES_H
+#ifndef WO_EXPANDABLE_RANGES_INTERNAL_H
+#define WO_EXPANDABLE_RANGES_INTERNAL_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  *
  * Segments and live blocks are records in arrays, found by address. A record that leaves gives its slot to the next, so memory
  * grows with what is live at once, not with the entries. */
-#ifndef WO_START_BACKWARDS_H
-#define WO_START_BACKWARDS_H
+#ifndef WO_START_BACKWARDS_INTERNAL_H
+#define WO_START_BACKWARDS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "cuda_replay/recording/trace.h"
 
 /* A live block as known at the place of the pass. */
-struct wo__undo_block {
+struct wo__backwards_block {
   uint64_t address;
   uint64_t requested_bytes;
   uint64_t block_bytes; /* 0 = not known: the block died inside the trace */
@@ -23,7 +23,7 @@ struct wo__undo_block {
 };
 
 /* A segment; for expandable ones a contiguous mapped run. */
-struct wo__undo_segment {
+struct wo__backwards_segment {
   uint64_t address;
   uint64_t size_bytes;
   uint32_t stream;
@@ -33,15 +33,15 @@ struct wo__undo_segment {
   bool is_size_known; /* is_small comes from the snapshot, not from the size */
 };
 
-struct wo__undo {
+struct wo__backwards {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
   struct {
-    struct wo__undo_block *items;
+    struct wo__backwards_block *items;
     size_t count, capacity;
   } blocks;
   struct {
-    struct wo__undo_segment *items;
+    struct wo__backwards_segment *items;
     size_t count, capacity;
   } segments;
   struct {
@@ -57,11 +57,11 @@ struct wo__undo {
 };
 
 /* Takes the snapshot's segments and goes back over all entries. WO_E_RANGE (the entry's index in err->offset), WO_E_NOMEM.
- * Released with wo__undo_done in either case. */
-enum wo_status wo__undo_run(struct wo__undo *undo, const struct wo_recording *recording, const struct wo_trace *trace,
-                            struct wo_err *err);
+ * Released with wo__backwards_done in either case. */
+enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_recording *recording, const struct wo_trace *trace,
+                                 struct wo_err *err);
 
 /* Releases what it owns. */
-void wo__undo_done(struct wo__undo *undo);
+void wo__backwards_done(struct wo__backwards *pass);
 
 #endif
