@@ -271,8 +271,8 @@ static void note_apart(struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) count += job->events.items[i].rank >= WO_LIMIT_RANKS;
   struct wo_job_input *const last = job->input_count > 0 ? &job->inputs[job->input_count - 1] : NULL;
   if (last && count > 0)
-    add_note(last, wo_arena_format(&job->arena, "%llu pieces of evidence are of ranks from %d on, which are not told apart",
-                                   (unsigned long long)count, WO_LIMIT_RANKS));
+    add_note(last, wo_arena_format(&job->arena, "evidence of ranks from %d on, which are not told apart: %llu", WO_LIMIT_RANKS,
+                                   (unsigned long long)count));
   if (last && job->story.run_count == WO_LIMIT_RUNS)
     add_note(last, wo_arena_format(&job->arena, "later runs than the first %d are not told apart", WO_LIMIT_RUNS));
 }
