@@ -7,13 +7,11 @@
 #include "cuda_replay/change/transform_internal.h"
 #include "parsers/base/number.h"
 
-/* In the order of the help text: what changes nothing but memory first. */
-static const struct wo_transform *const rows[] = {
-    &wo__transform_empty_cache,        &wo__transform_checkpoint,
-    &wo__transform_8bit_optimizer,     &wo__transform_offload_optimizer,
-    &wo__transform_offload_parameters, &wo__transform_shard_optimizer,
-    &wo__transform_shard_gradients,    &wo__transform_shard,
-    &wo__transform_accumulate,
+static const struct wo_transform rows[] = {
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption)                                                      \
+  {name, summary, amount_min, amount_max, wo__transform_##id, assumption},
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -24,7 +22,7 @@ size_t wo_transform_count(void) {
 
 const struct wo_transform *wo_transform_at(size_t index) {
   assert(index < ROWS);
-  return rows[index];
+  return &rows[index];
 }
 
 /* All names, for the message about an unknown one. */
@@ -32,7 +30,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
   char names[200] = "";
   size_t length = 0;
   for (size_t i = 0; i < ROWS && length + 1 < sizeof names; i++) {
-    for (const char *at = rows[i]->name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
+    for (const char *at = rows[i].name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
     if (i + 1 < ROWS && length + 3 < sizeof names) {
       names[length++] = ',';
       names[length++] = ' ';
@@ -46,7 +44,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
 /* Names are spelled exactly: a wrong guess would prove the wrong program. */
 static const struct wo_transform *find(struct wo_view name) {
   for (size_t i = 0; i < ROWS; i++) {
-    if (wo_view_is(name, rows[i]->name)) return rows[i];
+    if (wo_view_is(name, rows[i].name)) return &rows[i];
   }
   return NULL;
 }
@@ -75,11 +73,11 @@ enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform
   struct wo_view name = wo_view_trim(wo_view_cut(&rest, '='));
   const struct wo_transform *row = find(name);
   if (row == NULL) return fail_unknown(name, err);
-  uint32_t amount = row->amount_default;
+  uint32_t amount = 0;
   if (has_amount) {
     enum wo_status status = read_amount(row, rest, &amount, err);
     if (status != WO_OK) return status;
-  } else if (row->amount_max > 0 && amount == 0 && row->amount_min > 0) {
+  } else if (row->amount_min > 0) {
     return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
                       row->amount_max < 8 ? row->amount_max : 8);
   }
