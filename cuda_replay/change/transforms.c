@@ -7,13 +7,11 @@
 #include "cuda_replay/change/transform_internal.h"
 #include "parsers/base/number.h"
 
-/* In the order of the help text: what changes nothing but memory first. */
-static const struct wo_transform *const rows[] = {
-    &wo__transform_empty_cache,        &wo__transform_checkpoint,
-    &wo__transform_8bit_optimizer,     &wo__transform_offload_optimizer,
-    &wo__transform_offload_parameters, &wo__transform_shard_optimizer,
-    &wo__transform_shard_gradients,    &wo__transform_shard,
-    &wo__transform_accumulate,
+static const struct wo_transform rows[] = {
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption)                                                      \
+  {name, summary, amount_min, amount_max, wo__transform_##id, assumption},
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -24,7 +22,7 @@ size_t wo_transform_count(void) {
 
 const struct wo_transform *wo_transform_at(size_t index) {
   assert(index < ROWS);
-  return rows[index];
+  return &rows[index];
 }
 
 /* All names, for the message about an unknown one. */
@@ -32,7 +30,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
   char names[200] = "";
   size_t length = 0;
   for (size_t i = 0; i < ROWS && length + 1 < sizeof names; i++) {
-    for (const char *at = rows[i]->name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
+    for (const char *at = rows[i].name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
     if (i + 1 < ROWS && length + 3 < sizeof names) {
       names[length++] = ',';
       names[length++] = ' ';
@@ -46,48 +44,46 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
 /* Names are spelled exactly: a wrong guess would prove the wrong program. */
 static const struct wo_transform *find(struct wo_view name) {
   for (size_t i = 0; i < ROWS; i++) {
-    if (wo_view_is(name, rows[i]->name)) return rows[i];
+    if (wo_view_is(name, rows[i].name)) return &rows[i];
   }
   return NULL;
 }
 
-static enum wo_status check_amount(const struct wo_transform *row, uint32_t amount, struct wo_err *err) {
+/* Reads N behind the "=", within the range of the row. */
+static enum wo_status read_amount(const struct wo_transform *row, struct wo_view rest, uint32_t *ret_amount, struct wo_err *err) {
+  uint64_t value;
   if (row->amount_max == 0) return wo_err_set(err, WO_E_SYNTAX, "%s takes no number", row->name);
-  if (amount >= row->amount_min && amount <= row->amount_max) return WO_OK;
-  return wo_err_set(err, WO_E_RANGE, "%s=N takes %" PRIu32 " to %" PRIu32, row->name, row->amount_min, row->amount_max);
-}
-
-enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_t amount,
-                                   const struct wo_transform **ret_transform, uint32_t *ret_amount, struct wo_err *err) {
-  const struct wo_transform *const row = find(name);
-  if (row == NULL) return fail_unknown(name, err);
-  if (!has_amount && row->amount_max > 0 && row->amount_default == 0 && row->amount_min > 0) {
-    return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
-                      row->amount_max < 8 ? row->amount_max : 8);
+  rest = wo_view_trim(rest);
+  enum wo_status status = wo_number_u64(&rest, UINT32_MAX, &value);
+  if (status == WO_E_SYNTAX || (status == WO_OK && rest.len > 0)) {
+    return wo_err_set(err, WO_E_SYNTAX, "%s=N needs a whole number from %" PRIu32 " to %" PRIu32, row->name, row->amount_min,
+                      row->amount_max);
   }
-  const enum wo_status status = has_amount ? check_amount(row, amount, err) : WO_OK;
-  if (status != WO_OK) return status;
-  *ret_transform = row;
-  *ret_amount = has_amount ? amount : row->amount_default;
+  if (status != WO_OK || value < row->amount_min || value > row->amount_max) {
+    return wo_err_set(err, WO_E_RANGE, "%s=N takes %" PRIu32 " to %" PRIu32, row->name, row->amount_min, row->amount_max);
+  }
+  *ret_amount = (uint32_t)value;
   return WO_OK;
 }
 
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
                                   struct wo_err *err) {
   struct wo_view rest = wo_view_trim(text);
-  const bool has_amount = wo_view_find_char(rest, '=', 0) != WO_NOT_FOUND;
-  const struct wo_view name = wo_view_trim(wo_view_cut(&rest, '='));
-  const struct wo_transform *const row = has_amount ? find(name) : NULL;
-  uint64_t amount = 0;
-  rest = wo_view_trim(rest);
-  if (row != NULL && row->amount_max > 0) {
-    const enum wo_status status = wo_number_u64(&rest, UINT32_MAX, &amount);
-    if (status == WO_E_SYNTAX || (status == WO_OK && rest.len > 0))
-      return wo_err_set(err, WO_E_SYNTAX, "%s=N needs a whole number from %" PRIu32 " to %" PRIu32, row->name, row->amount_min,
-                        row->amount_max);
-    if (status != WO_OK) amount = UINT32_MAX;
+  bool has_amount = wo_view_find_char(rest, '=', 0) != WO_NOT_FOUND;
+  struct wo_view name = wo_view_trim(wo_view_cut(&rest, '='));
+  const struct wo_transform *row = find(name);
+  if (row == NULL) return fail_unknown(name, err);
+  uint32_t amount = 0;
+  if (has_amount) {
+    enum wo_status status = read_amount(row, rest, &amount, err);
+    if (status != WO_OK) return status;
+  } else if (row->amount_min > 0) {
+    return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
+                      row->amount_max < 8 ? row->amount_max : 8);
   }
-  return wo_transform_choose(name, has_amount, (uint32_t)amount, ret_transform, ret_amount, err);
+  *ret_transform = row;
+  *ret_amount = amount;
+  return WO_OK;
 }
 
 enum wo_status wo_transform_apply(const struct wo_transform *transform, const struct wo_transform_request *request,
