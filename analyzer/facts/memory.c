@@ -200,8 +200,7 @@ struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view fi
 static void set_growth(struct wo_facts *facts, const char *name, const struct wo_event *failure, bool wants_unallocated) {
   struct wo_figure first = {false, {0, 0, 0}};
   struct wo_figure last = first;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || event->rank != failure->rank) continue;
     struct card card;
     read_card(event, &card);
@@ -216,8 +215,7 @@ static void set_growth(struct wo_facts *facts, const char *name, const struct wo
 /* The last table tells most: its counts are those of the whole run until then. */
 static void read_summary(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
   }
   if (last == NULL) return;

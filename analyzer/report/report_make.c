@@ -208,8 +208,7 @@ static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
     if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
