@@ -90,10 +90,7 @@ static struct wo_value get_slope(const struct wo_facts *facts, struct wo_view fi
     last = value;
   }
   if (count < 2) return wo_value_unknown(WO_UNIT_BYTES);
-  const struct wo_interval a = first.number;
-  const struct wo_interval b = last.number;
-  const struct wo_interval change = {.lo = b.lo - a.hi, .mid = b.mid - a.mid, .hi = b.hi - a.lo};
-  struct wo_value value = wo_value_number(WO_UNIT_BYTES, change);
+  struct wo_value value = wo_value_number(WO_UNIT_BYTES, wo_interval_minus(last.number, first.number));
   value.evidence = last.evidence;
   return value;
 }

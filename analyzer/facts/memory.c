@@ -24,7 +24,7 @@ static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_
 /* The difference is no less than nothing: figures are printed at slightly different moments and may overlap by a few MiB. */
 static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  struct wo_interval d = {a.value.lo - b.value.hi, a.value.mid - b.value.mid, a.value.hi - b.value.lo};
+  struct wo_interval d = wo_interval_minus(a.value, b.value);
   if (d.lo < 0) d.lo = 0;
   if (d.mid < d.lo) d.mid = d.lo;
   if (d.hi < d.mid) d.hi = d.mid;
@@ -34,7 +34,7 @@ static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
 /* Unknown when either is: half a sum would look like the whole one. */
 static struct wo_figure plus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  return (struct wo_figure){true, {a.value.lo + b.value.lo, a.value.mid + b.value.mid, a.value.hi + b.value.hi}};
+  return (struct wo_figure){true, wo_interval_plus(a.value, b.value)};
 }
 
 /* All figures of one message, as printed and as worked out. */
