@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
+#include "analyzer/command/help.h"
 #include "analyzer/patch/patch.h"
 #include "analyzer/verify/verify_plan.h"
 #include "cuda_replay/record/record.h"
@@ -18,24 +19,45 @@
 #include "cuda_replay/command/verify_command.h"
 #include "parsers/base/units.h"
 
-/* All that depends on where the program runs, read once. The locale's variables are looked at in
- * the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8
- * is of interest. An empty variable counts as absent. */
-static struct wo_terminal look_at_terminal(void) {
+/* ---- The terminal ---- */
+
+/* Width of the text report when nobody knows better, and the limits of a terminal's own: narrower pages break every line, and
+ * wider ones are no longer read. */
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 1000 };
+
+/* An empty variable counts as absent. */
+static const char *variable(const char *name) {
+  const char *const value = getenv(name);
+  return value && value[0] != '\0' ? value : NULL;
+}
+
+/* Looked at in the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8 is of interest. */
+static bool has_utf8_locale(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  const char *locale = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !locale; i++) locale = variable(names[i]);
+  const struct wo_view name = wo_view_of(locale);
+  return wo_view_has_nocase(name, "utf-8") || wo_view_has_nocase(name, "utf8");
+}
+
+static size_t terminal_width(void) {
   struct winsize size = {0};
-  struct wo_terminal terminal = {
-      .is_stdin_terminal = isatty(STDIN_FILENO) == 1,
-      .is_stdout_terminal = isatty(STDOUT_FILENO) == 1,
-  };
-  const char *const no_color = getenv("NO_COLOR");
-  terminal.no_color = no_color && no_color[0] != '\0';
-  const char *locale = getenv("LC_ALL");
-  if (!locale || locale[0] == '\0') locale = getenv("LC_CTYPE");
-  if (!locale || locale[0] == '\0') locale = getenv("LANG");
-  terminal.has_utf8 =
-      locale && (wo_view_has_nocase(wo_view_of(locale), "utf-8") || wo_view_has_nocase(wo_view_of(locale), "utf8"));
-  if (terminal.is_stdout_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) terminal.width = size.ws_col;
-  return terminal;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return WIDTH_DEFAULT;
+  return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col > WIDTH_MAX ? WIDTH_MAX : size.ws_col;
+}
+
+/* The command line wins over the terminal. Colours are for a terminal that somebody looks at: not with --output, not when
+ * NO_COLOR is set (no-color.org), unless they were asked for. Characters beyond ASCII are for terminals too, since a pipe's
+ * reader is unknown. */
+static struct wo_text_style make_style(const struct wo_call *call) {
+  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  const bool is_watched = is_terminal && !variable("NO_COLOR") && call->output.len == 0;
+  return (struct wo_text_style){.width = call->width > 0 ? call->width
+                                         : is_terminal   ? terminal_width()
+                                                         : WIDTH_DEFAULT,
+                                .use_color = call->color == WO_COLOR_ALWAYS || (call->color == WO_COLOR_AUTO && is_watched),
+                                .use_utf8 = is_terminal && has_utf8_locale(),
+                                .is_verbose = call->is_verbose};
 }
 
 /* ---- Around a GPU ---- */
@@ -104,196 +126,165 @@ static void show_progress(void *state, const struct wo_gpu_progress *progress) {
   fflush(stderr);
 }
 
-/* An empty variable counts as absent, but for CUDA_VISIBLE_DEVICES, which then hides every card. */
-static const char *library_named(const char *variable) {
-  const char *const path = getenv(variable);
-  return path && path[0] != '\0' ? path : NULL;
+static double seconds_now(void) {
+  return (double)now_ns() / WO_NS_PER_S;
 }
 
-/* The two libraries can be named for tests (docs/replay.md). */
+/* The two libraries can be named for tests (docs/replay.md). An empty CUDA_VISIBLE_DEVICES hides every card. */
 static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
   watch->has_terminal = isatty(STDERR_FILENO) == 1;
-  return (struct wo_replay_hooks){.cuda_library = library_named("WHYOOM_CUDA_LIBRARY"),
-                                  .nvml_library = library_named("WHYOOM_NVML_LIBRARY"),
+  return (struct wo_replay_hooks){.cuda_library = variable("WHYOOM_CUDA_LIBRARY"),
+                                  .nvml_library = variable("WHYOOM_NVML_LIBRARY"),
                                   .visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
                                   .state = watch,
                                   .guard = guard_gpu,
+                                  .seconds_now = seconds_now,
                                   .is_cancelled = &is_cancelled,
                                   .on_progress = watch->has_terminal ? show_progress : NULL};
 }
 
-/* ---- Commands ---- */
+/* ---- Commands that need both flows, or become another program ---- */
 
-/* The options of a command as the second flow takes them. */
-static void copy_options(const struct wo_cli *cli, struct wo_replay_option *options) {
-  for (size_t i = 0; i < cli->option_count; i++)
-    options[i] = (struct wo_replay_option){cli->options[i].name, wo_view_of(cli->options[i].value)};
-}
-
-/* The second flow knows nothing of this command line: it gets the words and options that it wants, and its exit codes are the
- * same four. */
-static enum wo_exit run_replay(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
-                               struct wo_text *errors) {
-  struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
+static enum wo_exit run_replay(const struct wo_call *call) {
   struct gpu_watch watch = {0};
   const struct wo_replay_hooks hooks = make_hooks(&watch);
-  copy_options(cli, options);
-  const struct wo_replay_call call = {.paths = cli->words,
-                                      .path_count = cli->word_count,
-                                      .options = options,
-                                      .option_count = cli->option_count,
-                                      .is_json = cli->format == WO_OUT_JSON,
-                                      .exit_zero = cli->exit_zero,
-                                      .style = wo_command_style(cli, terminal),
-                                      .hooks = &hooks};
-  return (enum wo_exit)wo_replay_command(&call, out, errors);
-}
-
-static bool has_option(const struct wo_cli *cli, const char *name) {
-  for (size_t i = 0; i < cli->option_count; i++) {
-    if (wo_view_is(cli->options[i].name, name)) return true;
-  }
-  return false;
+  return wo_run_replay(call, &hooks);
 }
 
 /* --patch: the chosen fix as a change of the job's files. The diff of a part alone is not what was proven, so that a script that
  * goes on only after 0 stops. Returns the exit code that `code` becomes. */
-static enum wo_exit run_patch(const struct wo_cli *cli, const struct wo_verify_plan *plan, const struct wo_verify_answer *answer,
-                              enum wo_exit code, struct wo_text *diff, struct wo_text *errors) {
+static enum wo_exit run_patch(const struct wo_call *call, bool is_write, const struct wo_verify_plan *plan,
+                              const struct wo_verify_answer *answer, enum wo_exit code, struct wo_text *diff) {
   if (answer->choice_count == 0) {
-    wo_text_add(errors, "whyoom: --patch: no fix is chosen, so there is nothing to change\n");
+    wo_message(call->errors, WO_VIEW("--patch"), "no fix is chosen, so there is nothing to change");
     return code;
   }
   const enum wo_patch_result result =
-      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, has_option(cli, "write"), diff, errors);
+      wo_patch_run(plan->report, plan->fixes, answer->choices, answer->choice_count, is_write, diff, call->errors);
   if (result == WO_PATCH_FAILED) return WO_EXIT_ERROR;
   if (result == WO_PATCH_WHOLE || code != WO_EXIT_FINE) return code;
-  wo_text_add(errors, "whyoom: --patch: what is told above is not in the patch, and only the whole fix is shown to fit: make it "
-                      "before you resubmit\n");
+  wo_message(call->errors, WO_VIEW("--patch"),
+             "what is told above is not in the patch, and only the whole fix is shown to fit: make it before you resubmit");
   return WO_EXIT_NOT_PROVEN;
 }
 
-/* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
-static enum wo_exit run_verify(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
-                               struct wo_text *errors) {
-  struct wo_replay_option options[WO_LIMIT_COMMAND_OPTIONS];
-  struct wo_verify_plan plan;
+/* Proves what the plan proposes, and writes the report with it. */
+static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_args *args, struct wo_verify_plan *plan) {
   struct gpu_watch watch = {0};
   const struct wo_replay_hooks hooks = make_hooks(&watch);
+  const bool is_json = call->format == WO_OUT_JSON;
   struct wo_text proved = {0}, diff = {0};
-  enum wo_exit code = WO_EXIT_ERROR;
-  if (wo_verify_plan_read(cli, &plan, errors)) {
-    copy_options(cli, options);
-    const struct wo_verify_call call = {.job = &plan.diagnosed,
-                                        .options = options,
-                                        .option_count = cli->option_count,
-                                        .is_json = cli->format == WO_OUT_JSON,
-                                        .exit_zero = cli->exit_zero,
-                                        .style = wo_command_style(cli, terminal),
-                                        .hooks = &hooks};
-    struct wo_verify_answer answer = {.proofs = plan.proofs};
-    code = (enum wo_exit)wo_verify_command(&call, &answer, &proved, errors);
-    const struct wo_view text = {proved.ptr, proved.len};
-    if (proved.is_failed) out->is_failed = true;
-    /* The output of --patch is the diff alone, for `| git apply`; the report is beside it. */
-    if (!call.is_json) wo_text_add_view(has_option(cli, "patch") ? errors : out, text);
-    if (has_option(cli, "patch") && code != WO_EXIT_ERROR) code = run_patch(cli, &plan, &answer, code, &diff, errors);
-    const struct wo_view patch = {diff.ptr, diff.len};
-    if (diff.is_failed) out->is_failed = true;
-    if (!call.is_json) wo_text_add_view(out, patch);
-    if (call.is_json && text.len > 0) wo_verify_plan_json(&plan, text, patch, out);
-    if (!plan.is_complete) code = WO_EXIT_ERROR;
-  }
+  struct wo_verify_answer answer = {.proofs = plan->proofs};
+  enum wo_exit code = wo_run_verify(call, args, &plan->diagnosed, &hooks, &answer, &proved);
+  const struct wo_view text = {proved.ptr, proved.len};
+  /* The output of --patch is the diff alone, for `| git apply`; the report is beside it. */
+  if (!is_json) wo_text_add_view(args->is_patch ? call->errors : call->out, text);
+  if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args->is_write, plan, &answer, code, &diff);
+  const struct wo_view patch = {diff.ptr, diff.len};
+  if (!is_json) wo_text_add_view(call->out, patch);
+  if (is_json && text.len > 0) wo_verify_plan_json(plan, text, patch, call->out);
+  if (proved.is_failed || diff.is_failed) call->out->is_failed = true;
   wo_text_done(&proved);
   wo_text_done(&diff);
+  return plan->is_complete ? code : WO_EXIT_ERROR;
+}
+
+/* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
+static enum wo_exit run_verify(const struct wo_call *call) {
+  struct wo_verify_args args;
+  struct wo_verify_plan plan;
+  struct wo_err err = {0};
+  if (wo_verify_args_read(call, &args, &err) != WO_OK) {
+    wo_message_error(call->errors, (struct wo_view){0}, &err);
+    return WO_EXIT_ERROR;
+  }
+  const enum wo_exit code = wo_verify_plan_read(call, &plan) ? prove(call, &args, &plan) : WO_EXIT_ERROR;
   wo_verify_plan_done(&plan);
   return code;
 }
 
-/* One command, its texts added to out and errors. No default in the switch, so that the compiler
- * names a command that was forgotten. */
-static enum wo_exit run(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
-  const struct wo_terminal terminal = look_at_terminal();
-  switch (cli->command) {
-  case WO_COMMAND_DIAGNOSE:
-    return wo_command_diagnose(cli, &terminal, out, errors);
-  case WO_COMMAND_BUDGET:
-    return wo_command_budget(cli, &terminal, out, errors);
-  case WO_COMMAND_REPLAY:
-    return run_replay(cli, &terminal, out, errors);
-  case WO_COMMAND_VERIFY:
-    return run_verify(cli, &terminal, out, errors);
-  case WO_COMMAND_RULES:
-    return wo_command_rules(cli, out, errors);
-  case WO_COMMAND_EXPLAIN:
-    return wo_command_explain(cli, &terminal, out, errors);
-  case WO_COMMAND_VERSION:
-    wo_text_add(out, "whyoom %s\n", WHYOOM_VERSION);
-    return WO_EXIT_FINE;
-  case WO_COMMAND_RECORD: /* see record() */
-  case WO_COMMAND_HELP:
-    break;
-  }
-  wo_text_add(out, "%s", wo_cli_help(cli->help_topic));
-  return WO_EXIT_FINE;
-}
-
-/* Writes everything, or says why not. A reader that went away (`| head`) is no error. */
-static bool write_out(const struct wo_cli *cli, const struct wo_text *out) {
-  FILE *file = cli->output ? fopen(cli->output, "wb") : stdout;
-  if (!file) {
-    fprintf(stderr, "whyoom: %s: cannot be written: %s\n", cli->output, strerror(errno));
-    return false;
-  }
-  const bool is_written = fwrite(out->ptr ? out->ptr : "", 1, out->len, file) == out->len;
-  const bool is_flushed = (file == stdout ? fflush(file) : fclose(file)) == 0;
-  if ((is_written && is_flushed) || errno == EPIPE) return true;
-  fprintf(stderr, "whyoom: %s: cannot be written: %s\n", cli->output ? cli->output : "stdout", strerror(errno));
-  return false;
+static void print_errors(const struct wo_text *errors) {
+  fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
 
 /* Becomes the command that is to be recorded. Returns only where that fails, or where an option is wrong. */
-static int record(const struct wo_cli *cli) {
+static enum wo_exit run_record(const struct wo_call *call) {
+  struct wo_record_settings settings;
   struct wo_err err = {0};
-  struct wo_text notes = {0};
-  struct wo_record_settings settings = wo_record_defaults();
-  settings.output = cli->output;
-  settings.is_verbose = cli->is_verbose;
-  for (size_t i = 0; i < cli->option_count; i++) {
-    if (wo_record_option(&settings, cli->options[i].name, wo_view_of(cli->options[i].value), &err) == WO_OK) continue;
-    fprintf(stderr, "whyoom: %s\n", err.message);
+  if (wo_record_settings_read(call, &settings, &err) != WO_OK) {
+    wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
   }
-  cli->words[cli->word_count] = NULL; /* at the latest the end of argv */
+  call->words[call->word_count] = NULL; /* at the latest the end of argv */
   if (wo_record_arm(&settings, &err) == WO_OK)
-    wo_record_notes(cli->words, &notes);
+    wo_record_notes(call->words, call->errors);
   else
-    fprintf(stderr, "whyoom record: %s; running without recording\n", err.message);
-  fwrite(notes.ptr ? notes.ptr : "", 1, notes.len, stderr);
-  wo_text_done(&notes);
-  const int code = wo_record_become(cli->words, &err);
-  fprintf(stderr, "whyoom record: %s\n", err.message);
+    wo_text_add(call->errors, "whyoom record: %s; running without recording\n", err.message);
+  print_errors(call->errors);
+  call->errors->len = 0;
+  const enum wo_exit code = wo_record_become(call->words, &err);
+  wo_text_add(call->errors, "whyoom record: %s\n", err.message);
   return code;
 }
 
+/* ---- All commands ---- */
+
+/* In the order of the help text; the first is meant when none is named. */
+static const struct wo_command_entry commands[] = {
+    {&wo_command_diagnose, wo_run_diagnose}, {&wo_command_budget, wo_run_budget},
+    {&wo_command_replay, run_replay},        {&wo_command_verify, run_verify},
+    {&wo_command_record, run_record},        {&wo_command_rules, wo_run_rules},
+    {&wo_command_explain, wo_run_explain},   {&wo_command_completion, wo_run_completion},
+    {&wo_command_help, wo_run_help},         {&wo_command_version, wo_run_version},
+};
+
+/* --help wins over everything that is missing, so that `whyoom rules --help` helps; --version likewise. */
+static enum wo_exit run(struct wo_call *call) {
+  if (call->wants_help) {
+    wo_help_add(call->command, call->commands, call->out);
+    return WO_EXIT_FINE;
+  }
+  if (call->wants_version) return wo_run_version(call);
+  size_t at = 0;
+  while (commands[at].command != call->command) at++;
+  return commands[at].run(call);
+}
+
+/* Writes everything, or says why not. A reader that went away (`| head`) is no error. */
+static bool write_out(const struct wo_call *call) {
+  const struct wo_view name = call->output.len > 0 ? call->output : WO_VIEW("stdout");
+  FILE *const file = call->output.len > 0 ? fopen(call->output.ptr, "wb") : stdout;
+  bool is_written = file != NULL;
+  if (file) {
+    is_written = fwrite(call->out->ptr ? call->out->ptr : "", 1, call->out->len, file) == call->out->len;
+    is_written = (file == stdout ? fflush(file) : fclose(file)) == 0 && is_written;
+    is_written = is_written || errno == EPIPE;
+  }
+  if (!is_written) wo_message(call->errors, name, "cannot be written: %s", strerror(errno));
+  return is_written;
+}
+
 int main(int argc, char **argv) {
-  struct wo_cli cli;
-  struct wo_err err = {0};
   struct wo_text out = {0};
   struct wo_text errors = {0};
-  if (wo_cli_parse(argc, argv, &cli, &err) != WO_OK) {
-    fprintf(stderr, "whyoom: %s\n", err.message);
-    return WO_EXIT_ERROR;
+  struct wo_err err = {0};
+  struct wo_call call;
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (wo_call_read(argc, argv, (struct wo_commands){commands, sizeof commands / sizeof *commands}, &call, &err) == WO_OK) {
+    call.style = make_style(&call);
+    call.is_stdin_terminal = isatty(STDIN_FILENO) == 1;
+    call.out = &out;
+    call.errors = &errors;
+    code = run(&call);
+    signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
+    if (out.is_failed || errors.is_failed) code = wo_command_fail_memory(&call);
+    print_errors(&errors);
+    errors.len = 0;
+    if (!write_out(&call)) code = WO_EXIT_ERROR;
+  } else {
+    wo_message_error(&errors, (struct wo_view){0}, &err);
   }
-  if (cli.command == WO_COMMAND_RECORD) return record(&cli);
-  signal(SIGPIPE, SIG_IGN); /* not before: a command that is run would inherit it */
-  enum wo_exit code = run(&cli, &out, &errors);
-  if (out.is_failed || errors.is_failed) {
-    fprintf(stderr, "whyoom: out of memory\n");
-    code = WO_EXIT_ERROR;
-  }
-  fwrite(errors.ptr ? errors.ptr : "", 1, errors.len, stderr);
-  if (!write_out(&cli, &out)) code = WO_EXIT_ERROR;
+  print_errors(&errors);
   wo_text_done(&out);
   wo_text_done(&errors);
   return (int)code;

@@ -11,55 +11,46 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* How a key is written. A flag has no value; a choice is one of the names of the last column, kept as its place from 1. */
-enum wo_budget_sort { WO_BUDGET_COUNT, WO_BUDGET_SIZE, WO_BUDGET_FLAG, WO_BUDGET_CHOICE };
-
-/* The inputs: X(enumerator, option, sort, largest value, choices, meaning). A value of 0 is "not given". */
-#define WO_BUDGET_KEY_MAP(X)                                                                                                     \
-  X(WO_BUDGET_PARAMS, "params", WO_BUDGET_COUNT, 1e15, "", "parameters of the model")                                            \
-  X(WO_BUDGET_TRAINABLE, "trainable", WO_BUDGET_COUNT, 1e15, "", "the part of --params that is trained")                         \
-  X(WO_BUDGET_ADAPTERS, "adapters", WO_BUDGET_COUNT, 1e15, "", "trained parameters beside --params, which are then frozen")      \
-  X(WO_BUDGET_DTYPE, "dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16|amp|fp8", "number format of the weights")                     \
-  X(WO_BUDGET_GRAD_DTYPE, "grad-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16", "number format of the gradients")                 \
-  X(WO_BUDGET_OPTIMIZER, "optimizer", WO_BUDGET_CHOICE, 0, "adam|adamw|adam8bit|sgd|sgd-momentum|adafactor|lion|none",           \
-    "optimizer")                                                                                                                 \
-  X(WO_BUDGET_OPTIMIZER_DTYPE, "optimizer-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16", "number format of its moments")         \
-  X(WO_BUDGET_MASTER, "master-weights", WO_BUDGET_FLAG, 1, "", "an fp32 copy of 16-bit weights is kept")                         \
-  X(WO_BUDGET_QUANTIZE, "quantize", WO_BUDGET_CHOICE, 0, "8bit|4bit", "number format of the frozen weights")                     \
-  X(WO_BUDGET_LORA_RANK, "lora-rank", WO_BUDGET_COUNT, 1e6, "", "rank of the adapters")                                          \
-  X(WO_BUDGET_GPUS, "gpus", WO_BUDGET_COUNT, 1e6, "", "cards of the job")                                                        \
-  X(WO_BUDGET_ZERO, "zero", WO_BUDGET_CHOICE, 0, "0|1|2|3", "ZeRO stage")                                                        \
-  X(WO_BUDGET_FSDP, "fsdp", WO_BUDGET_CHOICE, 0, "full_shard|shard_grad_op|no_shard", "FSDP sharding")                           \
-  X(WO_BUDGET_TENSOR, "tensor-parallel", WO_BUDGET_COUNT, 1e6, "", "cards that share each layer")                                \
-  X(WO_BUDGET_SEQUENCE, "sequence-parallel", WO_BUDGET_FLAG, 1, "", "they also share the sequence")                              \
-  X(WO_BUDGET_PIPELINE, "pipeline", WO_BUDGET_COUNT, 1e6, "", "pipeline stages")                                                 \
-  X(WO_BUDGET_UNIT, "largest-layer", WO_BUDGET_COUNT, 1e15, "", "parameters of the largest unit gathered at once")               \
-  X(WO_BUDGET_OFFLOAD_OPTIMIZER, "offload-optimizer", WO_BUDGET_FLAG, 1, "", "optimizer states live on the host")                \
-  X(WO_BUDGET_OFFLOAD_PARAMS, "offload-params", WO_BUDGET_FLAG, 1, "", "weights live on the host")                               \
-  X(WO_BUDGET_MICRO_BATCH, "micro-batch", WO_BUDGET_COUNT, 1e9, "", "samples of one forward pass")                               \
-  X(WO_BUDGET_GRAD_ACCUM, "grad-accum", WO_BUDGET_COUNT, 1e9, "", "forward passes of one step")                                  \
-  X(WO_BUDGET_SEQ_LEN, "seq-len", WO_BUDGET_COUNT, 1e9, "", "tokens of a sample")                                                \
-  X(WO_BUDGET_LAYERS, "layers", WO_BUDGET_COUNT, 1e6, "", "layers")                                                              \
-  X(WO_BUDGET_HIDDEN, "hidden", WO_BUDGET_COUNT, 1e9, "", "width")                                                               \
-  X(WO_BUDGET_HEADS, "heads", WO_BUDGET_COUNT, 1e6, "", "attention heads")                                                       \
-  X(WO_BUDGET_KV_HEADS, "kv-heads", WO_BUDGET_COUNT, 1e6, "", "heads whose keys and values are kept")                            \
-  X(WO_BUDGET_HEAD_DIM, "head-dim", WO_BUDGET_COUNT, 1e6, "", "width of a head")                                                 \
-  X(WO_BUDGET_FFN, "intermediate", WO_BUDGET_COUNT, 1e9, "", "width of the feed-forward block")                                  \
-  X(WO_BUDGET_VOCAB, "vocab", WO_BUDGET_COUNT, 1e9, "", "entries of the vocabulary")                                             \
-  X(WO_BUDGET_CHECKPOINTING, "checkpointing", WO_BUDGET_CHOICE, 0, "none|selective|full", "activations computed again")          \
-  X(WO_BUDGET_ATTENTION, "attention", WO_BUDGET_CHOICE, 0, "flash|scores", "whether the scores are kept")                        \
-  X(WO_BUDGET_FUSED_LOSS, "fused-loss", WO_BUDGET_FLAG, 1, "", "the loss is computed in chunks")                                 \
-  X(WO_BUDGET_INFERENCE, "inference", WO_BUDGET_FLAG, 1, "", "no training: weights and KV cache")                                \
-  X(WO_BUDGET_MAX_SEQS, "max-num-seqs", WO_BUDGET_COUNT, 1e9, "", "sequences served at once")                                    \
-  X(WO_BUDGET_MAX_LEN, "max-model-len", WO_BUDGET_COUNT, 1e9, "", "tokens of the longest sequence served")                       \
-  X(WO_BUDGET_KV_DTYPE, "kv-dtype", WO_BUDGET_CHOICE, 0, "fp32|bf16|fp16|fp8", "number format of the KV cache")                  \
-  X(WO_BUDGET_CAPACITY, "capacity", WO_BUDGET_SIZE, 1e15, "", "memory of one card")
-
+/* The inputs, each an option (budget_args.c says how it is written). A value of 0 is "not given". */
 enum wo_budget_key {
-#define WO_BUDGET_ENUM(code, option, sort, most, choices, meaning) code,
-  WO_BUDGET_KEY_MAP(WO_BUDGET_ENUM)
-#undef WO_BUDGET_ENUM
-      WO_BUDGET_KEY_COUNT_
+  WO_BUDGET_PARAMS,
+  WO_BUDGET_TRAINABLE,
+  WO_BUDGET_ADAPTERS,
+  WO_BUDGET_DTYPE,
+  WO_BUDGET_GRAD_DTYPE,
+  WO_BUDGET_OPTIMIZER,
+  WO_BUDGET_OPTIMIZER_DTYPE,
+  WO_BUDGET_MASTER,
+  WO_BUDGET_QUANTIZE,
+  WO_BUDGET_LORA_RANK,
+  WO_BUDGET_GPUS,
+  WO_BUDGET_ZERO,
+  WO_BUDGET_FSDP,
+  WO_BUDGET_TENSOR,
+  WO_BUDGET_SEQUENCE,
+  WO_BUDGET_PIPELINE,
+  WO_BUDGET_UNIT,
+  WO_BUDGET_OFFLOAD_OPTIMIZER,
+  WO_BUDGET_OFFLOAD_PARAMS,
+  WO_BUDGET_MICRO_BATCH,
+  WO_BUDGET_GRAD_ACCUM,
+  WO_BUDGET_SEQ_LEN,
+  WO_BUDGET_LAYERS,
+  WO_BUDGET_HIDDEN,
+  WO_BUDGET_HEADS,
+  WO_BUDGET_KV_HEADS,
+  WO_BUDGET_HEAD_DIM,
+  WO_BUDGET_FFN,
+  WO_BUDGET_VOCAB,
+  WO_BUDGET_CHECKPOINTING,
+  WO_BUDGET_ATTENTION,
+  WO_BUDGET_FUSED_LOSS,
+  WO_BUDGET_INFERENCE,
+  WO_BUDGET_MAX_SEQS,
+  WO_BUDGET_MAX_LEN,
+  WO_BUDGET_KV_DTYPE,
+  WO_BUDGET_CAPACITY,
+  WO_BUDGET_KEY_COUNT_
 };
 
 /* The choices by place. */

@@ -11,81 +11,8 @@
 #define PARAMETERS_MAX 1e15
 #define SHOWN_MAX 60
 
-static const struct key_row {
-  const char *option;
-  enum wo_budget_sort sort;
-  double most;
-  const char *choices;
-} keys[] = {
-#define WO_BUDGET_ROW(code, option, sort, most, choices, meaning) [code] = {option, sort, most, choices},
-    WO_BUDGET_KEY_MAP(WO_BUDGET_ROW)
-#undef WO_BUDGET_ROW
-};
-
-/* ---- Keys ---- */
-
-enum wo_budget_key wo_budget_key_find(struct wo_view option) {
-  for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) {
-    if (wo_view_is(option, keys[key].option)) return (enum wo_budget_key)key;
-  }
-  return WO_BUDGET_KEY_COUNT_;
-}
-
-const char *wo_budget_key_option(enum wo_budget_key key) {
-  assert(key < WO_BUDGET_KEY_COUNT_);
-  return keys[key].option;
-}
-
-enum wo_budget_sort wo_budget_key_sort(enum wo_budget_key key) {
-  assert(key < WO_BUDGET_KEY_COUNT_);
-  return keys[key].sort;
-}
-
-enum wo_budget_takes wo_budget_option(struct wo_view name) {
-  static const char *const others[] = {"model", "frozen", "extra", "activations", "stated"};
-  const enum wo_budget_key key = wo_budget_key_find(name);
-  if (key != WO_BUDGET_KEY_COUNT_) return keys[key].sort == WO_BUDGET_FLAG ? WO_BUDGET_TAKES_NOTHING : WO_BUDGET_TAKES_VALUE;
-  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-    if (wo_view_is(name, others[i])) return WO_BUDGET_TAKES_VALUE;
-  }
-  return WO_BUDGET_IS_NO_OPTION;
-}
-
-/* The place of a choice of a key from 1, or 0. */
-static double find_choice(enum wo_budget_key key, struct wo_view name) {
-  struct wo_view rest = wo_view_of(keys[key].choices);
-  for (double place = 1; rest.len > 0; place++) {
-    if (wo_view_equal(wo_view_cut(&rest, '|'), name)) return name.len > 0 ? place : 0;
-  }
-  return 0;
-}
-
-struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place) {
-  struct wo_view rest = wo_view_of(keys[key].choices);
-  for (double at = 1; rest.len > 0; at++) {
-    const struct wo_view name = wo_view_cut(&rest, '|');
-    if (at == place) return name;
-  }
-  return WO_VIEW("?");
-}
-
-char *wo_budget_value_text(enum wo_budget_key key, double value, char *buf, size_t cap) {
-  const struct wo_view choice = wo_budget_choice_name(key, value);
-  switch (keys[key].sort) {
-  case WO_BUDGET_SIZE:
-    return wo_units_bytes_text(value, buf, cap);
-  case WO_BUDGET_FLAG:
-    snprintf(buf, cap, "yes");
-    return buf;
-  case WO_BUDGET_CHOICE:
-    snprintf(buf, cap, "%.*s", (int)choice.len, choice.ptr);
-    return buf;
-  case WO_BUDGET_COUNT:
-    break;
-  }
-  snprintf(buf, cap, "%.0f", value);
-  return buf;
-}
+/* Number formats of weights. */
+#define WEIGHT_FORMATS "fp32|bf16|fp16|amp|fp8"
 
 /* ---- Numbers ---- */
 
@@ -169,19 +96,30 @@ static bool read_measured(struct wo_view text, struct wo_budget_measured *ret_me
   return has_point ? point.len > 0 && read_point(point, ret_measured) : true;
 }
 
-static bool add_activations(struct wo_budget_input *input, struct wo_view value) {
+/* Readers of options, whose target is a struct wo_budget_input. */
+static bool add_activations(void *target, const struct wo_option_value *value) {
+  struct wo_budget_input *const input = target;
   struct wo_budget_measured measured;
-  if (!read_measured(value, &measured)) return false;
+  if (!read_measured(value->text, &measured)) return false;
   input->has_activations = true;
   input->activations = measured;
   return true;
 }
 
+/* Whether there is room for one more. */
+static bool has_room(const struct wo_option_value *value, size_t count) {
+  if (count < WO_LIMIT_BUDGET_ITEMS) return true;
+  wo_err_set(value->err, WO_E_USAGE, "--%s can be given %d times at the most", value->option->name, WO_LIMIT_BUDGET_ITEMS);
+  return false;
+}
+
 /* "rank0=15GiB@micro_batch=4". */
-static bool add_extra(struct wo_budget_input *input, struct wo_view value) {
+static bool add_extra(void *target, const struct wo_option_value *value) {
+  struct wo_budget_input *const input = target;
   struct wo_budget_extra extra;
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   uint64_t rank = 0;
+  if (!has_room(value, input->extra_count)) return false;
   if (!wo_view_starts(rest, "rank")) return false;
   rest = wo_view_skip(rest, 4);
   if (wo_number_u64(&rest, 1000000, &rank) != WO_OK || !wo_view_starts(rest, "=")) return false;
@@ -195,7 +133,7 @@ static bool add_extra(struct wo_budget_input *input, struct wo_view value) {
 static double frozen_bytes(struct wo_view format) {
   if (wo_view_is(format, "8bit") || wo_view_is(format, "int8")) return 1;
   if (wo_view_is(format, "4bit") || wo_view_is(format, "nf4")) return 0.55;
-  return wo_budget_dtype_bytes(find_choice(WO_BUDGET_DTYPE, format));
+  return wo_budget_dtype_bytes(wo_option_choice(WEIGHT_FORMATS, format) + 1);
 }
 
 /* Names are shown, so that control characters have no place in them. */
@@ -207,11 +145,13 @@ static bool is_name(struct wo_view name) {
 }
 
 /* "mistral-7b=7.25B:fp16". */
-static bool add_frozen(struct wo_budget_input *input, struct wo_view value) {
+static bool add_frozen(void *target, const struct wo_option_value *value) {
+  struct wo_budget_input *const input = target;
   struct wo_budget_frozen frozen = {.parameters = 0};
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   frozen.name = wo_view_cut(&rest, '=');
   const struct wo_view count = wo_view_cut(&rest, ':');
+  if (!has_room(value, input->frozen_count)) return false;
   if (!is_name(frozen.name) || !read_count(count, PARAMETERS_MAX, &frozen.parameters)) return false;
   frozen.bytes_per_parameter = frozen_bytes(rest);
   if (frozen.bytes_per_parameter == 0) return false;
@@ -220,12 +160,14 @@ static bool add_frozen(struct wo_budget_input *input, struct wo_view value) {
 }
 
 /* "gradients=2.5GB". */
-static bool add_stated(struct wo_budget_input *input, struct wo_view value) {
+static bool add_stated(void *target, const struct wo_option_value *value) {
+  struct wo_budget_input *const input = target;
   static const char *const rows[] = {"weights", "adapters", "gradients", "optimizer", "activations",
                                      "logits",  "kv_cache", "buffers",   "context",   "frozen"};
   struct wo_budget_stated stated = {.bytes = {0, 0, 0}};
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   stated.row = wo_view_cut(&rest, '=');
+  if (!has_room(value, input->stated_count)) return false;
   if (!read_range(rest, &stated.bytes)) return false;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(stated.row, rows[i])) continue;
@@ -235,79 +177,162 @@ static bool add_stated(struct wo_budget_input *input, struct wo_view value) {
   return false;
 }
 
-static const struct live_row {
-  const char *option;
-  bool (*read)(struct wo_budget_input *input, struct wo_view value);
-  size_t count_offset; /* of the member that counts them; 0: only one */
-  const char *wants;
-} compounds[] = {
-    {"activations", add_activations, 0, "a size and where it was measured, such as 30GiB@micro_batch=4"},
-    {"extra", add_extra, offsetof(struct wo_budget_input, extra_count), "a rank and a size, such as rank0=15GiB@micro_batch=4"},
-    {"frozen", add_frozen, offsetof(struct wo_budget_input, frozen_count),
-     "NAME=PARAMETERS:FORMAT, such as encoder=7.25B:fp16 (fp32, bf16, fp16, fp8, 8bit, 4bit)"},
-    {"stated", add_stated, offsetof(struct wo_budget_input, stated_count),
-     "COMPONENT=SIZE, such as gradients=2.5GB (weights, adapters, gradients, optimizer, activations, logits, kv_cache, buffers, "
-     "context, frozen)"},
-};
+/* Looked up by whoever has the table of known shapes. */
+static bool read_model(void *target, const struct wo_option_value *value) {
+  (void)target, (void)value;
+  return true;
+}
+
+/* ---- Keys ---- */
+
+static bool keep(void *target, const struct wo_option_value *value, double number) {
+  ((struct wo_budget_input *)target)->values[value->option->id] = number;
+  return true;
+}
+
+static bool read_flag_key(void *target, const struct wo_option_value *value) {
+  return keep(target, value, 1);
+}
+
+static bool read_size_key(void *target, const struct wo_option_value *value) {
+  struct wo_interval size;
+  return read_size(value->text, value->option->most, &size) && keep(target, value, size.mid);
+}
+
+static bool refuse(const struct wo_option_value *value, const char *wants) {
+  const struct wo_view shown = wo_view_sub(value->text, 0, SHOWN_MAX);
+  wo_err_set(value->err, WO_E_USAGE, "--%s wants %s, not '%.*s'", value->option->name, wants, (int)shown.len,
+             shown.len > 0 ? shown.ptr : "");
+  return false;
+}
+
+static bool read_choice_key(void *target, const struct wo_option_value *value) {
+  char wants[128];
+  const int place = wo_option_choice(value->option->choices, value->text);
+  if (place >= 0) return keep(target, value, place + 1);
+  snprintf(wants, sizeof wants, "one of %s", value->option->choices);
+  return refuse(value, wants);
+}
+
+static bool read_count_key(void *target, const struct wo_option_value *value) {
+  char wants[128];
+  double number = 0;
+  if (read_count(value->text, value->option->most, &number)) return keep(target, value, number);
+  snprintf(wants, sizeof wants, "a whole number from 1 to %.0e%s", value->option->most,
+           value->option->most >= 1e12 ? ", such as 8499653234 or 8.5B" : "");
+  return refuse(value, wants);
+}
 
 /* ---- All options ---- */
 
-static enum wo_status refuse(struct wo_err *err, struct wo_view option, const char *wants, struct wo_view value) {
-  const int shown = (int)(value.len < SHOWN_MAX ? value.len : SHOWN_MAX);
-  return wo_err_set(err, WO_E_USAGE, "--%.*s wants %s, not '%.*s'", (int)option.len, option.ptr, wants, shown,
-                    value.len > 0 ? value.ptr : "");
+#define OTHER(reader) .kind = WO_OPTION_OTHER, .read = reader, .id = WO_BUDGET_KEY_COUNT_
+#define FLAG(key) .kind = WO_OPTION_OTHER, .read = read_flag_key, .id = key
+#define SIZE(key, largest) .kind = WO_OPTION_OTHER, .read = read_size_key, .id = key, .most = largest
+#define COUNT(key, largest) .kind = WO_OPTION_OTHER, .read = read_count_key, .id = key, .most = largest
+#define CHOICE(key, names) .kind = WO_OPTION_OTHER, .read = read_choice_key, .id = key, .choices = names
+
+/* In the order of the help text, where an option with a text begins a line. */
+const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT] = {
+    WO_OPTION("model", "NAME", "shape and size of a known model: llama-3.1-8b", OTHER(read_model)),
+    WO_OPTION("params", "N",
+              "parameters: 8499653234, 8.5B; {trainable} of them,\nor {adapters} beside them; {lora-rank} guesses N",
+              COUNT(WO_BUDGET_PARAMS, 1e15), .about = "parameters of the model"),
+    WO_OPTION("trainable", "N", NULL, COUNT(WO_BUDGET_TRAINABLE, 1e15), .about = "the part of --params that is trained"),
+    WO_OPTION("adapters", "N", NULL, COUNT(WO_BUDGET_ADAPTERS, 1e15),
+              .about = "trained parameters beside --params, which are then frozen"),
+    WO_OPTION("lora-rank", "R", NULL, COUNT(WO_BUDGET_LORA_RANK, 1e6), .about = "rank of the adapters"),
+    WO_OPTION("frozen", "NAME=N:FORMAT", "a frozen model beside it; may be repeated", OTHER(add_frozen),
+              .wants = "NAME=PARAMETERS:FORMAT, such as encoder=7.25B:fp16 (fp32, bf16, fp16, fp8, 8bit, 4bit)"),
+    WO_OPTION("dtype", "F", "fp32, bf16, fp16, amp (fp32 weights, autocast), fp8", CHOICE(WO_BUDGET_DTYPE, WEIGHT_FORMATS),
+              .about = "number format of the weights"),
+    WO_OPTION("grad-dtype", "F", "{optimizer-dtype}  {master-weights} (fp32 copy)",
+              CHOICE(WO_BUDGET_GRAD_DTYPE, "fp32|bf16|fp16"), .about = "number format of the gradients"),
+    WO_OPTION("optimizer-dtype", "F", NULL, CHOICE(WO_BUDGET_OPTIMIZER_DTYPE, "fp32|bf16|fp16"),
+              .about = "number format of its moments"),
+    WO_OPTION("master-weights", NULL, NULL, FLAG(WO_BUDGET_MASTER), .about = "an fp32 copy of 16-bit weights is kept"),
+    WO_OPTION("quantize", "8bit|4bit", "format of frozen weights", CHOICE(WO_BUDGET_QUANTIZE, "8bit|4bit")),
+    WO_OPTION("optimizer", "O", "adam, adamw, adam8bit, sgd, sgd-momentum, adafactor,\nlion, none",
+              CHOICE(WO_BUDGET_OPTIMIZER, "adam|adamw|adam8bit|sgd|sgd-momentum|adafactor|lion|none"), .about = "optimizer"),
+    WO_OPTION("gpus", "N", "{zero}", COUNT(WO_BUDGET_GPUS, 1e6), .about = "cards of the job"),
+    WO_OPTION("zero", "0|1|2|3", NULL, CHOICE(WO_BUDGET_ZERO, "0|1|2|3"), .about = "ZeRO stage"),
+    WO_OPTION("fsdp", "S", "full_shard, shard_grad_op, no_shard", CHOICE(WO_BUDGET_FSDP, "full_shard|shard_grad_op|no_shard"),
+              .about = "FSDP sharding"),
+    WO_OPTION("tensor-parallel", "N", "{sequence-parallel}  {pipeline}  {largest-layer}", COUNT(WO_BUDGET_TENSOR, 1e6),
+              .about = "cards that share each layer"),
+    WO_OPTION("sequence-parallel", NULL, NULL, FLAG(WO_BUDGET_SEQUENCE), .about = "they also share the sequence"),
+    WO_OPTION("pipeline", "N", NULL, COUNT(WO_BUDGET_PIPELINE, 1e6), .about = "pipeline stages"),
+    WO_OPTION("largest-layer", "N", NULL, COUNT(WO_BUDGET_UNIT, 1e15),
+              .about = "parameters of the largest unit gathered at once"),
+    WO_OPTION("offload-optimizer", NULL, "{offload-params}: to the host", FLAG(WO_BUDGET_OFFLOAD_OPTIMIZER),
+              .about = "optimizer states live on the host"),
+    WO_OPTION("offload-params", NULL, NULL, FLAG(WO_BUDGET_OFFLOAD_PARAMS), .about = "weights live on the host"),
+    WO_OPTION("micro-batch", "N", "{seq-len}  {grad-accum}", COUNT(WO_BUDGET_MICRO_BATCH, 1e9),
+              .about = "samples of one forward pass"),
+    WO_OPTION("seq-len", "N", NULL, COUNT(WO_BUDGET_SEQ_LEN, 1e9), .about = "tokens of a sample"),
+    WO_OPTION("grad-accum", "N", NULL, COUNT(WO_BUDGET_GRAD_ACCUM, 1e9), .about = "forward passes of one step"),
+    WO_OPTION("layers", "N", "{hidden}  {heads}  {kv-heads}  {head-dim}", COUNT(WO_BUDGET_LAYERS, 1e6), .about = "layers"),
+    WO_OPTION("hidden", "N", NULL, COUNT(WO_BUDGET_HIDDEN, 1e9), .about = "width"),
+    WO_OPTION("heads", "N", NULL, COUNT(WO_BUDGET_HEADS, 1e6), .about = "attention heads"),
+    WO_OPTION("kv-heads", "N", NULL, COUNT(WO_BUDGET_KV_HEADS, 1e6), .about = "heads whose keys and values are kept"),
+    WO_OPTION("head-dim", "N", NULL, COUNT(WO_BUDGET_HEAD_DIM, 1e6), .about = "width of a head"),
+    WO_OPTION("intermediate", "N", "{vocab}", COUNT(WO_BUDGET_FFN, 1e9), .about = "width of the feed-forward block"),
+    WO_OPTION("vocab", "N", NULL, COUNT(WO_BUDGET_VOCAB, 1e9), .about = "entries of the vocabulary"),
+    WO_OPTION("checkpointing", "MODE", "none, selective, full; {attention}",
+              CHOICE(WO_BUDGET_CHECKPOINTING, "none|selective|full"), .about = "activations computed again"),
+    WO_OPTION("attention", "flash|scores", NULL, CHOICE(WO_BUDGET_ATTENTION, "flash|scores"),
+              .about = "whether the scores are kept"),
+    WO_OPTION("fused-loss", NULL, "the loss in chunks, without whole logits", FLAG(WO_BUDGET_FUSED_LOSS)),
+    WO_OPTION("activations", "SIZE@micro_batch=N[,seq_len=N]", "a measured point to scale", OTHER(add_activations),
+              .wants = "a size and where it was measured, such as 30GiB@micro_batch=4"),
+    WO_OPTION("extra", "rankN=SIZE[@micro_batch=N]", "          what only that rank needs", OTHER(add_extra),
+              .wants = "a rank and a size, such as rank0=15GiB@micro_batch=4", .about = "what only that rank needs"),
+    WO_OPTION(
+        "stated", "COMPONENT=SIZE", "a figure to compare with (weights=14GB)", OTHER(add_stated),
+        .wants =
+            "COMPONENT=SIZE, such as gradients=2.5GB (weights, adapters, gradients, optimizer, activations, logits, kv_cache, "
+            "buffers, context, frozen)"),
+    WO_OPTION("inference", NULL, "{max-num-seqs}  {max-model-len}  {kv-dtype}", FLAG(WO_BUDGET_INFERENCE),
+              .about = "no training: weights and KV cache"),
+    WO_OPTION("max-num-seqs", "N", NULL, COUNT(WO_BUDGET_MAX_SEQS, 1e9), .about = "sequences served at once"),
+    WO_OPTION("max-model-len", "N", NULL, COUNT(WO_BUDGET_MAX_LEN, 1e9), .about = "tokens of the longest sequence served"),
+    WO_OPTION("kv-dtype", "F", NULL, CHOICE(WO_BUDGET_KV_DTYPE, "fp32|bf16|fp16|fp8"), .about = "number format of the KV cache"),
+    WO_OPTION("capacity", "SIZE", "memory of the card: 47.4GiB", SIZE(WO_BUDGET_CAPACITY, 1e15),
+              .wants = "a size, such as 47.4GiB"),
+};
+
+const struct wo_option *wo_budget_key_option(enum wo_budget_key key) {
+  const struct wo_option *option = wo_budget_options;
+  assert(key < WO_BUDGET_KEY_COUNT_);
+  while (option->id != (int)key) option++;
+  return option;
 }
 
-static size_t count_at(const struct wo_budget_input *input, size_t offset) {
-  size_t count = 0;
-  if (offset > 0) memcpy(&count, (const char *)input + offset, sizeof count);
-  return count;
+enum wo_budget_key wo_budget_key_find(struct wo_view name) {
+  const struct wo_option *const option = wo_option_find(wo_budget_options, WO_BUDGET_OPTION_COUNT, name);
+  return option ? (enum wo_budget_key)option->id : WO_BUDGET_KEY_COUNT_;
 }
 
-static enum wo_status apply_compound(struct wo_budget_input *input, struct wo_view option, struct wo_view value,
-                                     struct wo_err *err) {
-  for (size_t i = 0; i < sizeof compounds / sizeof compounds[0]; i++) {
-    if (!wo_view_is(option, compounds[i].option)) continue;
-    if (count_at(input, compounds[i].count_offset) == WO_LIMIT_BUDGET_ITEMS)
-      return wo_err_set(err, WO_E_USAGE, "--%s can be given %d times at the most", compounds[i].option, WO_LIMIT_BUDGET_ITEMS);
-    return compounds[i].read(input, value) ? WO_OK : refuse(err, option, compounds[i].wants, value);
+struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place) {
+  struct wo_view rest = wo_view_of(wo_budget_key_option(key)->choices);
+  for (double at = 1; rest.len > 0; at++) {
+    const struct wo_view name = wo_view_cut(&rest, '|');
+    if (at == place) return name;
   }
-  return wo_view_is(option, "model") ? WO_OK
-                                     : wo_err_set(err, WO_E_USAGE, "budget has no option --%.*s", (int)option.len, option.ptr);
+  return WO_VIEW("?");
 }
 
-static enum wo_status apply_key(struct wo_budget_input *input, enum wo_budget_key key, struct wo_view value, struct wo_err *err) {
-  const struct wo_view option = wo_view_of(keys[key].option);
-  char wants[128];
-  struct wo_interval size;
-  double number = 0;
-  switch (keys[key].sort) {
-  case WO_BUDGET_FLAG:
-    number = 1;
-    break;
-  case WO_BUDGET_SIZE:
-    if (!read_size(value, keys[key].most, &size)) return refuse(err, option, "a size, such as 47.4GiB", value);
-    number = size.mid;
-    break;
-  case WO_BUDGET_CHOICE:
-    number = find_choice(key, value);
-    snprintf(wants, sizeof wants, "one of %s", keys[key].choices);
-    if (number == 0) return refuse(err, option, wants, value);
-    break;
-  case WO_BUDGET_COUNT:
-    snprintf(wants, sizeof wants, "a whole number from 1 to %.0e%s", keys[key].most,
-             keys[key].most >= 1e12 ? ", such as 8499653234 or 8.5B" : "");
-    if (!read_count(value, keys[key].most, &number)) return refuse(err, option, wants, value);
-    break;
+char *wo_budget_value_text(enum wo_budget_key key, double value, char *buf, size_t cap) {
+  const struct wo_option *const option = wo_budget_key_option(key);
+  const struct wo_view choice = wo_budget_choice_name(key, value);
+  if (option->read == read_size_key) return wo_units_bytes_text(value, buf, cap);
+  if (option->choices) {
+    snprintf(buf, cap, "%.*s", (int)choice.len, choice.ptr);
+  } else if (!option->value) {
+    snprintf(buf, cap, "yes");
+  } else {
+    snprintf(buf, cap, "%.0f", value);
   }
-  input->values[key] = number;
-  return WO_OK;
-}
-
-enum wo_status wo_budget_apply(struct wo_budget_input *input, struct wo_view option, struct wo_view value, struct wo_err *err) {
-  const enum wo_budget_key key = wo_budget_key_find(option);
-  if (key == WO_BUDGET_KEY_COUNT_) return apply_compound(input, option, value, err);
-  return apply_key(input, key, value, err);
+  return buf;
 }
 
 enum wo_status wo_budget_check(const struct wo_budget_input *input, struct wo_err *err) {

@@ -4,26 +4,21 @@
 #define WO_BUDGET_ARGS_H
 
 #include "analyzer/budget/budget.h"
+#include "parsers/base/command/option.h"
 
-/* What an option takes. MODEL names a model of the table of known shapes, which the caller looks up. */
-enum wo_budget_takes { WO_BUDGET_TAKES_NOTHING, WO_BUDGET_TAKES_VALUE, WO_BUDGET_IS_NO_OPTION };
+/* The table, whose target is a struct wo_budget_input; views of names point into the values. The id of an option is its key, or
+ * WO_BUDGET_KEY_COUNT_ for those that are none (frozen, extra, activations, stated; model, which is taken and ignored). */
+enum { WO_BUDGET_OPTION_COUNT = 42 };
+extern const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT];
 
-/* Whether that is an option (name without dashes), and what it takes. */
-enum wo_budget_takes wo_budget_option(struct wo_view name);
+/* The key of the option of that name, or WO_BUDGET_KEY_COUNT_. */
+enum wo_budget_key wo_budget_key_find(struct wo_view name);
 
-/* The key of that option, or WO_BUDGET_KEY_COUNT_ for options that are no keys (frozen, extra, activations, stated, model). */
-enum wo_budget_key wo_budget_key_find(struct wo_view option);
-
-/* The option of a key ("micro-batch"); how it is written. */
-const char *wo_budget_key_option(enum wo_budget_key key);
-enum wo_budget_sort wo_budget_key_sort(enum wo_budget_key key);
+/* The option of a key. It has no `value` when it is a flag, and `choices` when its value is a place in them, from 1. */
+const struct wo_option *wo_budget_key_option(enum wo_budget_key key);
 
 /* The name of a choice of a key by its place from 1 ("?" for a place that does not exist). */
 struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place);
-
-/* Reads one option into *input; views of names point into `value`. WO_E_USAGE with a message that names the option and what it
- * wants; *input is then unchanged. `model` is taken and ignored. */
-enum wo_status wo_budget_apply(struct wo_budget_input *input, struct wo_view option, struct wo_view value, struct wo_err *err);
 
 /* Checks what only all options together show (a part larger than the whole, parallel sizes that exceed the cards). WO_E_USAGE. */
 enum wo_status wo_budget_check(const struct wo_budget_input *input, struct wo_err *err);

@@ -8,7 +8,6 @@
 
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
-#include "analyzer/report/report_text.h"
 #include "parsers/base/json_out.h"
 
 #ifndef WHYOOM_VERSION
@@ -55,18 +54,12 @@ static void put_input(struct writer *w, cJSON *array, enum wo_budget_key key) {
   const double value = w->report->input.values[key];
   if (value == 0) return;
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  wo_json_put_text(&w->json, object, "name", wo_view_of(wo_budget_key_option(key)));
-  switch (wo_budget_key_sort(key)) {
-  case WO_BUDGET_FLAG:
-    wo_json_put(&w->json, object, "value", cJSON_CreateTrue());
-    break;
-  case WO_BUDGET_CHOICE:
+  const struct wo_option *const option = wo_budget_key_option(key);
+  wo_json_put_text(&w->json, object, "name", wo_view_of(option->name));
+  if (option->choices) {
     wo_json_put_text(&w->json, object, "value", wo_budget_choice_name(key, value));
-    break;
-  case WO_BUDGET_COUNT:
-  case WO_BUDGET_SIZE:
-    wo_json_put(&w->json, object, "value", wo_json_number(value));
-    break;
+  } else {
+    wo_json_put(&w->json, object, "value", option->value ? wo_json_number(value) : cJSON_CreateTrue());
   }
   wo_json_put_text(&w->json, object, "origin", w->report->origins[key]);
 }

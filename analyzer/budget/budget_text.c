@@ -4,7 +4,6 @@
 
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
-#include "analyzer/command/command.h"
 #include "parsers/base/units.h"
 
 enum { LABEL_COLUMNS = 30, NUMBER_COLUMNS = 10, LABEL_MAX = 28 };
@@ -87,7 +86,7 @@ static void write_table(const struct writer *w) {
 /* ---- Lines below ---- */
 
 static void put(const struct writer *w, struct wo_text *line) {
-  wo_command_wrap(w->out, (struct wo_view){line->ptr, line->len}, 2, w->width);
+  wo_text_wrap(w->out, (struct wo_view){line->ptr, line->len}, 2, w->width);
   line->len = 0;
 }
 
@@ -177,8 +176,8 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
     const int next = next_input(w, key);
     const bool is_last = next == WO_BUDGET_KEY_COUNT_ || !wo_view_equal(origin, w->report->origins[next]);
     char text[64];
-    wo_text_add(line, " %s", wo_budget_key_option((enum wo_budget_key)key));
-    if (wo_budget_key_sort((enum wo_budget_key)key) != WO_BUDGET_FLAG)
+    wo_text_add(line, " %s", wo_budget_key_option((enum wo_budget_key)key)->name);
+    if (wo_budget_key_option((enum wo_budget_key)key)->value)
       wo_text_add(line, " %s",
                   wo_budget_value_text((enum wo_budget_key)key, value(w, (enum wo_budget_key)key), text, sizeof text));
     const struct wo_view shown = short_origin(origin);
@@ -229,7 +228,7 @@ static void write_verdict(const struct writer *w, struct wo_text *line) {
     if (capacity > 0) wo_text_add(line, " on a card of %s, %s are left for the rest", card, margin);
     break;
   }
-  wo_command_wrap(w->out, (struct wo_view){line->ptr, line->len}, 0, w->width);
+  wo_text_wrap(w->out, (struct wo_view){line->ptr, line->len}, 0, w->width);
   line->len = 0;
 }
 

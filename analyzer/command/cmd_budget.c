@@ -3,13 +3,12 @@
  * Options win over a model that is named, that over the job's files. */
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 
-/* What one call works on. */
-struct call {
-  const struct wo_cli *cli;
+/* One run of the command. */
+struct run {
+  const struct wo_call *call;
   const struct wo_pack *pack;
-  struct wo_text *errors;
   struct wo_arena arena;
   struct wo_job *job; /* NULL without paths */
   bool is_changed;    /* an option or a model says something else than the files: the log's figures are then no measure */
@@ -17,35 +16,32 @@ struct call {
   struct wo_budget_report report;
 };
 
-static enum wo_exit fail(struct call *call, const struct wo_err *err) {
-  wo_command_error(call->errors, err);
+static enum wo_exit fail(struct run *run, const struct wo_err *err) {
+  wo_message_error(run->call->errors, (struct wo_view){0}, err);
   return WO_EXIT_ERROR;
 }
 
-static enum wo_exit read_files(struct call *call) {
-  const enum wo_exit code =
-      wo_command_read_job(call->cli, call->pack, call->cli->words, call->cli->word_count, &call->job, call->errors);
-  if (!call->job || wo_facts_make(call->job, call->pack, &call->arena, &call->facts) != WO_OK) {
-    wo_text_add(call->errors, "whyoom: out of memory\n");
-    return WO_EXIT_ERROR;
-  }
-  wo_budget_from_facts(&call->facts, &call->arena, &call->report);
+static enum wo_exit read_files(struct run *run) {
+  const enum wo_exit code = wo_command_read_job(run->call, run->pack, run->call->words, run->call->word_count, &run->job);
+  if (!run->job || wo_facts_make(run->job, run->pack, &run->arena, &run->facts) != WO_OK)
+    return wo_command_fail_memory(run->call);
+  wo_budget_from_facts(&run->facts, &run->arena, &run->report);
   return code;
 }
 
-static enum wo_exit read_model(struct call *call) {
-  for (size_t i = 0; i < call->cli->option_count; i++) {
-    const struct wo_cli_option *const option = &call->cli->options[i];
+static enum wo_exit read_model(struct run *run) {
+  for (size_t i = 0; i < run->call->given_count; i++) {
+    const struct wo_given *const option = &run->call->given[i];
     if (!wo_view_is(option->name, "model")) continue;
-    const struct wo_model_shape *const shape = wo_model_shape_find(call->pack, wo_view_of(option->value));
+    const struct wo_model_shape *const shape = wo_model_shape_find(run->pack, option->value);
     struct wo_err err = {0};
     if (!shape) {
       wo_err_set(&err, WO_E_USAGE, "no model of known shape is called '%.60s'; give --params, --layers, --hidden, ...",
-                 option->value);
-      return fail(call, &err);
+                 option->value.ptr);
+      return fail(run, &err);
     }
-    call->is_changed = true;
-    wo_budget_from_shape(shape, &call->arena, &call->report);
+    run->is_changed = true;
+    wo_budget_from_shape(shape, &run->arena, &run->report);
   }
   return WO_EXIT_FINE;
 }
@@ -65,64 +61,74 @@ static void drop_rival(struct wo_budget_report *report, enum wo_budget_key given
   }
 }
 
-static enum wo_exit read_options(struct call *call) {
+static enum wo_exit read_options(struct run *run) {
   struct wo_err err = {0};
   bool has_frozen = false;
-  for (size_t i = 0; i < call->cli->option_count; i++) {
-    const struct wo_cli_option *const option = &call->cli->options[i];
+  for (size_t i = 0; i < run->call->given_count; i++) {
+    const struct wo_given *const option = &run->call->given[i];
     const enum wo_budget_key key = wo_budget_key_find(option->name);
     const bool is_frozen = wo_view_is(option->name, "frozen");
-    if (is_frozen && !has_frozen) call->report.input.frozen_count = 0;
+    if (is_frozen && !has_frozen) run->report.input.frozen_count = 0;
     has_frozen = has_frozen || is_frozen;
-    const double before = key == WO_BUDGET_KEY_COUNT_ ? 0 : call->report.input.values[key];
-    if (wo_budget_apply(&call->report.input, option->name, wo_view_of(option->value), &err) != WO_OK) return fail(call, &err);
+    const double before = key == WO_BUDGET_KEY_COUNT_ ? 0 : run->report.input.values[key];
+    if (wo_command_apply(run->call->command, *option, &run->report.input, &err) != WO_OK) return fail(run, &err);
     if (key == WO_BUDGET_KEY_COUNT_) continue;
-    if (before > 0 && before != call->report.input.values[key]) call->is_changed = true;
-    drop_rival(&call->report, key);
-    call->report.origins[key] = wo_arena_format(&call->arena, "--%s", wo_budget_key_option(key));
+    if (before > 0 && before != run->report.input.values[key]) run->is_changed = true;
+    drop_rival(&run->report, key);
+    run->report.origins[key] = wo_arena_format(&run->arena, "--%s", wo_budget_key_option(key)->name);
   }
-  return wo_budget_check(&call->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(call, &err);
+  return wo_budget_check(&run->report.input, &err) == WO_OK ? WO_EXIT_FINE : fail(run, &err);
 }
 
-static enum wo_exit write_out(struct call *call, const struct wo_terminal *terminal, struct wo_text *out) {
-  if (wo_budget_make(&call->report.input, &call->arena, &call->report.budget) != WO_OK) {
-    wo_text_add(call->errors, "whyoom: out of memory\n");
-    return WO_EXIT_ERROR;
-  }
-  if (call->job && !call->is_changed) wo_budget_compare(&call->facts, &call->arena, &call->report);
-  if (call->cli->format == WO_OUT_JSON) {
-    wo_budget_json(&call->report, out);
+static enum wo_exit write_out(struct run *run) {
+  if (wo_budget_make(&run->report.input, &run->arena, &run->report.budget) != WO_OK) return wo_command_fail_memory(run->call);
+  if (run->job && !run->is_changed) wo_budget_compare(&run->facts, &run->arena, &run->report);
+  if (run->call->format == WO_OUT_JSON) {
+    wo_budget_json(&run->report, run->call->out);
   } else {
-    wo_budget_text(&call->report, wo_command_style(call->cli, terminal), out);
+    wo_budget_text(&run->report, run->call->style, run->call->out);
   }
-  const bool is_failed = call->report.budget.verdict == WO_BUDGET_NOT_FIT && !call->cli->exit_zero;
+  const bool is_failed = run->report.budget.verdict == WO_BUDGET_NOT_FIT && !run->call->exit_zero;
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
 /* Everything behind the loading of rules. */
-static enum wo_exit run(struct call *call, const struct wo_terminal *terminal, struct wo_text *out) {
-  const enum wo_exit reading = call->cli->word_count > 0 ? read_files(call) : WO_EXIT_FINE;
-  if (reading != WO_EXIT_FINE && !call->job) return reading;
-  enum wo_exit code = read_model(call);
-  if (code == WO_EXIT_FINE) code = read_options(call);
-  if (code == WO_EXIT_FINE) code = write_out(call, terminal, out);
+static enum wo_exit make(struct run *run) {
+  const enum wo_exit reading = run->call->word_count > 0 ? read_files(run) : WO_EXIT_FINE;
+  if (reading != WO_EXIT_FINE && !run->job) return reading;
+  enum wo_exit code = read_model(run);
+  if (code == WO_EXIT_FINE) code = read_options(run);
+  if (code == WO_EXIT_FINE) code = write_out(run);
   return reading != WO_EXIT_FINE ? reading : code;
 }
 
-enum wo_exit wo_command_budget(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
-                               struct wo_text *errors) {
-  if (cli->word_count == 0 && cli->option_count == 0) {
-    wo_text_add(errors,
-                "whyoom: budget wants options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget\n");
+enum wo_exit wo_run_budget(const struct wo_call *call) {
+  if (call->word_count == 0 && call->given_count == 0) {
+    wo_message(call->errors, (struct wo_view){0},
+               "budget wants options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget");
     return WO_EXIT_ERROR;
   }
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+  struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
-  struct call call = {.cli = cli, .pack = pack, .errors = errors};
-  wo_arena_init(&call.arena, WO_LIMIT_REPORT_BYTES);
-  const enum wo_exit code = run(&call, terminal, out);
-  wo_arena_done(&call.arena);
-  wo_job_free(call.job);
+  struct run run = {.call = call, .pack = pack};
+  wo_arena_init(&run.arena, WO_LIMIT_REPORT_BYTES);
+  const enum wo_exit code = make(&run);
+  wo_arena_done(&run.arena);
+  wo_job_free(run.job);
   wo_pack_free(pack);
   return code;
 }
+
+const struct wo_command wo_command_budget = {
+    .name = "budget",
+    .summary = "memory of one card by component, and whether it fits",
+    .usage = "budget [OPTION...] [PATH...]",
+    .about = "Memory of one card by component: weights, gradients, optimizer, activations,\n"
+             "logits, buffers. Inputs are options, what the job's files (PATH) say, and for a\n"
+             "known model its shape; options win.\n",
+    .options = wo_budget_options,
+    .option_count = WO_BUDGET_OPTION_COUNT,
+    .help_column = 27,
+    .ending = "exit status: 0 it fits (or no capacity is given); 1 it does not fit; 2 wrong\n"
+              "usage, or some input could not be read\n",
+};

@@ -8,26 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
+#include "analyzer/command/help.h"
 #include "analyzer/files/names.h"
 #include "parsers/base/limits.h"
 
 /* Logs of a folder that are listed when whyoom is called without arguments. */
 #define FOLDER_LOGS_MAX 256
 
-/* Adds the error to what goes to stderr, under the path when it names none of its own. */
-static void note_error(const char *path, const struct wo_err *err, struct wo_text *errors) {
-  struct wo_err shown = *err;
-  if (shown.file[0] == '\0') wo_err_place(&shown, path, 0, 0, 0);
-  wo_command_error(errors, &shown);
-}
-
 /* Reads an open input to its end and closes it. A failure in the middle keeps what was read before:
  * the job has it already, and has noted where it ended. */
 static bool read_open(struct wo_job *job, struct wo_input *input, const char *path, struct wo_text *errors) {
   struct wo_err err = {0};
   const enum wo_status status = wo_job_read(job, input, path, &err);
-  if (status != WO_OK) note_error(path, &err, errors);
+  if (status != WO_OK) wo_message_error(errors, wo_view_of(path), &err);
   wo_input_close(input);
   return status == WO_OK;
 }
@@ -40,7 +34,7 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
   const enum wo_status status =
       is_stdin ? wo_input_open_fd(STDIN_FILENO, "<stdin>", &input, &err) : wo_input_open(path, &input, &err);
   if (status != WO_OK) {
-    note_error(path, &err, errors);
+    wo_message_error(errors, wo_view_of(path), &err);
     wo_job_add_unreadable(job, is_stdin ? "<stdin>" : path, &err);
     return false;
   }
@@ -51,10 +45,8 @@ static bool read_path(struct wo_job *job, const char *path, struct wo_text *erro
 static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
-    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++) {
-      wo_text_add(errors, "whyoom: %.*s: %.*s\n", (int)input->path.len, input->path.ptr, (int)input->notes[k].len,
-                  input->notes[k].ptr);
-    }
+    for (size_t k = 0; k < input->note_count && !input->is_unreadable; k++)
+      wo_message(errors, input->path, "%.*s", (int)input->notes[k].len, input->notes[k].ptr);
   }
 }
 
@@ -69,34 +61,33 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
 
 /* Makes the report and writes it in the form that was asked for. A failure that no rule explains
  * counts as a failure found: whyoom in a script must not call such a job fine. */
-static enum wo_exit write_report(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_job *job,
-                                 const struct wo_pack *pack, struct wo_text *out) {
+static enum wo_exit write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
-  if (cli->format == WO_OUT_JSON) {
-    wo_report_json(report, out);
+  if (call->format == WO_OUT_JSON) {
+    wo_report_json(report, call->out);
   } else {
-    wo_report_text(report, wo_command_style(cli, terminal), out);
+    wo_report_text(report, call->style, call->out);
   }
   const bool is_failed = wo_report_tells_failure(report) || job->story.failure != WO_EVENT_NONE;
   wo_report_free(report);
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-enum wo_exit wo_command_read_job(const struct wo_cli *cli, const struct wo_pack *pack, char **paths, size_t count,
-                                 struct wo_job **ret_job, struct wo_text *errors) {
+enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
+                                 struct wo_job **ret_job) {
   struct wo_job *job = NULL;
   bool is_complete = true;
   *ret_job = NULL;
   if (wo_job_new(pack, &job) != WO_OK) return WO_EXIT_ERROR;
-  job->no_prefilter = cli->no_prefilter;
+  job->no_prefilter = call->no_prefilter;
   wo_job_expect(job, (const char *const *)paths, count);
-  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], errors) && is_complete;
+  for (size_t i = 0; i < count; i++) is_complete = read_path(job, paths[i], call->errors) && is_complete;
   if (wo_job_close(job) != WO_OK) {
     wo_job_free(job);
     return WO_EXIT_ERROR;
   }
-  write_notes(job, errors);
+  write_notes(job, call->errors);
   *ret_job = job;
   return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
@@ -111,10 +102,9 @@ static bool has_log(const struct wo_job *job) {
 
 /* Diagnoses the given paths as one job. An input that could not be read outweighs what was found,
  * and --exit-zero does not hide it: it is a mistake in the call, not a result. */
-static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_terminal *terminal, const struct wo_pack *pack,
-                                   char **paths, size_t count, struct wo_text *out, struct wo_text *errors) {
+static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count) {
   struct wo_job *job = NULL;
-  const enum wo_exit reading = wo_command_read_job(cli, pack, paths, count, &job, errors);
+  const enum wo_exit reading = wo_command_read_job(call, pack, paths, count, &job);
   enum wo_exit code = WO_EXIT_ERROR;
   if (job && !has_log(job)) {
     wo_job_free(job);
@@ -122,16 +112,16 @@ static enum wo_exit diagnose_paths(const struct wo_cli *cli, const struct wo_ter
   }
   if (job) {
     code = WO_EXIT_FINE;
-    if (cli->list_events) {
-      write_events(job, out);
+    if (call->list_events) {
+      write_events(job, call->out);
     } else {
-      code = write_report(cli, terminal, job, pack, out);
+      code = write_report(call, job, pack);
     }
   }
-  if (code == WO_EXIT_ERROR) wo_text_add(errors, "whyoom: out of memory\n");
+  if (code == WO_EXIT_ERROR) wo_command_fail_memory(call);
   wo_job_free(job);
   if (reading == WO_EXIT_ERROR) return WO_EXIT_ERROR;
-  return cli->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
+  return call->exit_zero && code == WO_EXIT_FAILURE_FOUND ? WO_EXIT_FINE : code;
 }
 
 /* ---- Without arguments ---- */
@@ -165,17 +155,16 @@ static size_t list_logs(char **names) {
 }
 
 /* One row: file, outcome, first finding. */
-static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char *name, struct wo_text *out,
-                      struct wo_text *errors) {
+static bool write_row(const struct wo_call *call, const struct wo_pack *pack, const char *name) {
   struct wo_job *job = NULL;
   struct wo_report *report = NULL;
   bool is_failed = false;
   if (wo_job_new(pack, &job) != WO_OK) return false;
-  job->no_prefilter = cli->no_prefilter;
-  if (read_path(job, name, errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
+  job->no_prefilter = call->no_prefilter;
+  if (read_path(job, name, call->errors) && wo_job_close(job) == WO_OK && wo_report_make(job, pack, &report) == WO_OK) {
     const struct wo_view title =
         wo_report_tells_failure(report) ? report->findings[0].title : wo_view_of(wo_outcome_text(job->story.outcome));
-    wo_text_add(out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
+    wo_text_add(call->out, "%-28s %-14s %.*s\n", name, wo_outcome_name(job->story.outcome), (int)title.len, title.ptr);
     is_failed = wo_report_tells_failure(report);
   }
   wo_report_free(report);
@@ -185,34 +174,46 @@ static bool write_row(const struct wo_cli *cli, const struct wo_pack *pack, char
 
 /* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets
  * the help text: somebody typed `whyoom` to see what it is. */
-static enum wo_exit diagnose_folder(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
-                                    struct wo_text *errors) {
+static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_pack *pack) {
   char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
   if (!names) return WO_EXIT_ERROR;
   const size_t count = list_logs(names);
   bool is_failed = false;
-  for (size_t i = 0; i < count; i++) is_failed = write_row(cli, pack, names[i], out, errors) || is_failed;
-  if (count == 0) wo_text_add(out, "%s", wo_cli_help(WO_COMMAND_DIAGNOSE));
+  for (size_t i = 0; i < count; i++) is_failed = write_row(call, pack, names[i]) || is_failed;
+  if (count == 0) wo_help_add(call->command, call->commands, call->out);
   for (size_t i = 0; i < count; i++) free(names[i]);
   free(names);
-  return is_failed && !cli->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
+  return is_failed && !call->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
 /* A pipe is read when no path is given; a terminal is not, or the program would seem to hang. */
-enum wo_exit wo_command_diagnose(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
-                                 struct wo_text *errors) {
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+enum wo_exit wo_run_diagnose(const struct wo_call *call) {
+  struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;
   enum wo_exit code;
-  if (cli->word_count > 0) {
-    code = diagnose_paths(cli, terminal, pack, cli->words, cli->word_count, out, errors);
-  } else if (terminal->is_stdin_terminal) {
-    code = diagnose_folder(cli, pack, out, errors);
+  if (call->word_count > 0) {
+    code = diagnose_paths(call, pack, call->words, call->word_count);
+  } else if (call->is_stdin_terminal) {
+    code = diagnose_folder(call, pack);
   } else {
     char dash[] = "-";
     char *paths[] = {dash};
-    code = diagnose_paths(cli, terminal, pack, paths, 1, out, errors);
+    code = diagnose_paths(call, pack, paths, 1);
   }
   wo_pack_free(pack);
   return code;
 }
+
+const struct wo_command wo_command_diagnose = {
+    .name = "diagnose",
+    .summary = "why a GPU job ran out of memory, and what to change",
+    .usage = "[OPTION...] [PATH...]",
+    .about = "Diagnoses ONE failed job from all the files given: logs, error logs, batch\n"
+             "scripts, configurations, scontrol or sacct output; plain or gzip. A PATH of -\n"
+             "is standard input. Without a PATH standard input is read when it is a pipe; on a\n"
+             "terminal each slurm-*.out and .err of this folder gets one row.\n",
+    .options = wo_shared_options,
+    .option_count = WO_SHARED_OPTION_COUNT,
+    .ending = "exit status: 0 nothing wrong found; 1 a failure was diagnosed; 2 wrong usage,\n"
+              "or some input could not be read (the rest is reported)\n",
+};

@@ -3,7 +3,7 @@
  *
  * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Causes and fixes are the pages of
  * analyzer/command/rule_doc.h. */
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 
 /* A row of facts.def with its meaning, which the rest of the program has no use for. */
@@ -29,7 +29,7 @@ static void add_heading(struct wo_text *out, const char *sort, struct wo_view id
  * in a log. */
 static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t width) {
   add_heading(out, "setting", knob->id);
-  if (knob->means.len > 0) wo_command_wrap(out, knob->means, 2, width);
+  if (knob->means.len > 0) wo_text_wrap(out, knob->means, 2, width);
   wo_text_add(out, "\nSpelled\n");
   for (size_t i = 0; i < knob->alias_count; i++) {
     const struct wo_alias *alias = &knob->aliases[i];
@@ -43,7 +43,7 @@ static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
   for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
     if (!wo_view_is(id, facts[i].name)) continue;
     add_heading(out, "fact", id);
-    wo_command_wrap(out, wo_view_of(facts[i].meaning), 2, width);
+    wo_text_wrap(out, wo_view_of(facts[i].meaning), 2, width);
     wo_text_add(out, "  unit: %s\n", facts[i].unit);
     return true;
   }
@@ -57,7 +57,7 @@ static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct w
     const struct wo_term *term = &pack->terms[i];
     if (!wo_view_equal(term->id, id)) continue;
     wo_text_add(out, "%.*s\n\n", (int)term->title.len, term->title.ptr);
-    wo_command_wrap(out, term->text, 2, width);
+    wo_text_wrap(out, term->text, 2, width);
     return true;
   }
   return false;
@@ -107,19 +107,29 @@ static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
 }
 
 /* Several ids may be asked for; one that is unknown does not keep the others from being explained. */
-enum wo_exit wo_command_explain(const struct wo_cli *cli, const struct wo_terminal *terminal, struct wo_text *out,
-                                struct wo_text *errors) {
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
+enum wo_exit wo_run_explain(const struct wo_call *call) {
+  struct wo_pack *pack = wo_command_load(call, WO_LOAD_ALL);
   if (!pack) return WO_EXIT_ERROR;
-  const struct wo_text_style style = wo_command_style(cli, terminal);
   enum wo_exit code = WO_EXIT_FINE;
-  if (cli->word_count == 0) list_ids(pack, out);
-  for (size_t i = 0; i < cli->word_count; i++) {
-    if (i > 0) wo_text_add(out, "\n");
-    if (explain(pack, wo_view_of(cli->words[i]), out, style.width)) continue;
-    wo_text_add(errors, "whyoom: nothing is known of \"%s\"; `whyoom explain` lists what is\n", cli->words[i]);
+  if (call->word_count == 0) list_ids(pack, call->out);
+  for (size_t i = 0; i < call->word_count; i++) {
+    if (i > 0) wo_text_add(call->out, "\n");
+    if (explain(pack, wo_view_of(call->words[i]), call->out, call->style.width)) continue;
+    wo_message(call->errors, (struct wo_view){0}, "nothing is known of \"%s\"; `whyoom explain` lists what is", call->words[i]);
     code = WO_EXIT_ERROR;
   }
   wo_pack_free(pack);
   return code;
 }
+
+const struct wo_command wo_command_explain = {
+    .name = "explain",
+    .summary = "what is known of a cause, a fix, a setting, a fact or a term",
+    .usage = "explain [ID...]",
+    .about = "A cause: what it means, how whyoom knows, what to do, what it is mistaken for,\n"
+             "an example, references. A fix: what it does, when it is offered, what it saves\n"
+             "and costs. Also a setting, a fact, a term (reserved, allocated) or a model.\n"
+             "<tried> stands for a number that a job's log gives. Without an ID: what there\n"
+             "is to explain.\n",
+    .ending = "exit status: 0; 2 when there is no such id\n",
+};

@@ -3,7 +3,7 @@
  * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A
  * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
  * packs that cannot be read by that of an error. */
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 #include "rules/check/rule_check.h"
 
 /* ---- list ---- */
@@ -52,7 +52,8 @@ static void list_others(const struct wo_pack *pack, struct wo_text *out) {
 /* One line each, for grep: the id first, then what a reader picks by. Titles are shown as they were
  * written, with the braces of their values, since there is no job to fill them from. What bears no
  * file behind it is built in. */
-static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
+static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack *pack) {
+  struct wo_text *const out = call->out;
   wo_text_add(out, "causes (%zu)\n", pack->cause_count);
   for (size_t i = 0; i < pack->cause_count; i++) {
     const struct wo_cause *cause = &pack->causes[i];
@@ -77,6 +78,7 @@ static void list_rules(const struct wo_pack *pack, struct wo_text *out) {
   list_patterns(pack, out);
   list_others(pack, out);
   wo_text_add(out, "models of known shape: %zu\n", pack->model_count);
+  return WO_EXIT_FINE;
 }
 
 /* ---- examples ---- */
@@ -98,7 +100,7 @@ static size_t count_judged(const struct wo_report *report, const struct wo_cause
 }
 
 /* The finding that an example is judged by: the cause's own where it is among those that count, else the first; NULL for none. */
-static const struct wo_report_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
+static const struct wo_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
   const size_t count = count_judged(report, cause);
   for (size_t i = 0; i < count; i++) {
     if (wo_view_equal(report->findings[i].cause->id, cause->id)) return &report->findings[i];
@@ -116,13 +118,13 @@ static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause
   if (wo_job_new(pack, &job) != WO_OK) return false;
   const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
                        wo_report_make(job, pack, &report) == WO_OK;
-  const struct wo_report_finding *const finding = is_made ? find_judged(report, cause) : NULL;
+  const struct wo_finding *const finding = is_made ? find_judged(report, cause) : NULL;
   if (finding != NULL) {
     ret->first_id = finding->cause->id;
     const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
     memcpy(ret->title, title.ptr, title.len);
     ret->title[title.len] = '\0';
-    const struct wo_report_finding *const others = report->findings;
+    const struct wo_finding *const others = report->findings;
     const bool is_tied = report->finding_count > 1 && others[1].cause->is_failure && others[1].score >= others[0].score;
     if (is_tied) ret->tied_id = others[finding == &others[1] ? 0 : 1].cause->id;
   }
@@ -163,7 +165,8 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
 
 /* The counts are printed also when all is well: an empty folder would otherwise look like one
  * without faults. */
-static enum wo_exit check_rules(const struct wo_pack *pack, struct wo_text *out) {
+static enum wo_exit check_rules(const struct wo_call *call, const struct wo_pack *pack) {
+  struct wo_text *const out = call->out;
   const size_t complaints =
       wo_pack_check(pack, add_complaint, out) + wo_pack_check_known(pack, add_complaint, out) + check_ties(pack, out);
   wo_text_add(out, "%zu causes, %zu fixes, %zu knobs, %zu patterns: %zu complaint%s\n", pack->cause_count, pack->fix_count,
@@ -199,7 +202,8 @@ static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *caus
 }
 
 /* Causes only: no other sort of rule has examples, and the samples of patterns belong to the lint. */
-static enum wo_exit test_rules(const struct wo_pack *pack, struct wo_text *out) {
+static enum wo_exit test_rules(const struct wo_call *call, const struct wo_pack *pack) {
+  struct wo_text *const out = call->out;
   size_t examples = 0;
   size_t failed = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
@@ -283,38 +287,69 @@ static bool add_built_in(struct wo_view id, struct wo_text *out) {
 /* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
  * is as it is. The user's own rule counts before the one that it replaces. A folder that cannot be
  * loaded does not keep our own rules from being shown: then it helps most. */
-static enum wo_exit show_rule(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
-  const struct wo_view id = wo_view_of(cli->words[1]);
-  struct wo_pack *pack = cli->rules_dir ? wo_command_load(cli, WO_LOAD_ALL, errors) : NULL;
+static enum wo_exit show_rule(const struct wo_call *call) {
+  if (call->word_count < 2) {
+    wo_message(call->errors, (struct wo_view){0}, "rules show needs the id of a rule");
+    return WO_EXIT_ERROR;
+  }
+  const struct wo_view id = wo_view_of(call->words[1]);
+  struct wo_pack *pack = call->rules_dir.len > 0 ? wo_command_load(call, WO_LOAD_ALL) : NULL;
   const struct wo_rule_place *own = pack ? find_own(pack, id) : NULL;
-  add_off(pack, id, out);
+  add_off(pack, id, call->out);
   if (own) {
-    wo_text_add(out, "// %.*s, line %llu%s\n", (int)own->file.len, own->file.ptr, (unsigned long long)own->line,
+    wo_text_add(call->out, "// %.*s, line %llu%s\n", (int)own->file.len, own->file.ptr, (unsigned long long)own->line,
                 own->is_replacing ? ", in place of the built-in rule" : "");
   }
-  const bool is_shown = own ? add_file(own, out) : add_built_in(id, out);
+  const bool is_shown = own ? add_file(own, call->out) : add_built_in(id, call->out);
   wo_pack_free(pack);
   if (is_shown) return WO_EXIT_FINE;
-  wo_text_add(errors, "whyoom: no rule is called \"%.*s\"; `whyoom rules list` names them all\n", (int)id.len, id.ptr);
+  wo_message(call->errors, (struct wo_view){0}, "no rule is called \"%s\"; `whyoom rules list` names them all", call->words[1]);
   return WO_EXIT_ERROR;
 }
 
-/* `show` comes before loading: it helps most when a pack is broken. */
-enum wo_exit wo_command_rules(const struct wo_cli *cli, struct wo_text *out, struct wo_text *errors) {
-  const struct wo_view action = cli->word_count > 0 ? wo_view_of(cli->words[0]) : WO_VIEW("list");
-  if (wo_view_is(action, "show")) {
-    if (cli->word_count >= 2) return show_rule(cli, out, errors);
-    wo_text_add(errors, "whyoom: rules show needs the id of a rule\n");
+/* ---- The command ---- */
+
+#define VERBS "list|check|test|show|why|pages"
+
+/* In the order of VERBS. `show` loads for itself: it helps most when a pack is broken. */
+static enum wo_exit (*const verbs[])(const struct wo_call *call, const struct wo_pack *pack) = {
+    list_rules, check_rules, test_rules, NULL, wo_run_rules_why, wo_run_rules_pages};
+
+/* Without a word the rules are listed. */
+enum wo_exit wo_run_rules(const struct wo_call *call) {
+  const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
+  const int verb = word.len > 0 ? wo_option_choice(VERBS, word) : 0;
+  if (verb < 0) {
+    wo_message(call->errors, (struct wo_view){0}, "rules wants one of list, check, test, show, why and pages, not '%s'",
+               call->words[0]);
     return WO_EXIT_ERROR;
   }
-  struct wo_pack *pack = wo_command_load(cli, WO_LOAD_ALL, errors);
-  if (!pack) return WO_EXIT_ERROR;
-  enum wo_exit code = WO_EXIT_FINE;
-  if (wo_view_is(action, "list")) list_rules(pack, out);
-  if (wo_view_is(action, "check")) code = check_rules(pack, out);
-  if (wo_view_is(action, "test")) code = test_rules(pack, out);
-  if (wo_view_is(action, "pages")) code = wo_command_rules_pages(cli, pack, out, errors);
-  if (wo_view_is(action, "why")) code = wo_command_rules_why(cli, pack, out, errors);
+  if (!verbs[verb]) return show_rule(call);
+  struct wo_pack *pack = wo_command_load(call, WO_LOAD_ALL);
+  const enum wo_exit code = pack ? verbs[verb](call, pack) : WO_EXIT_ERROR;
   wo_pack_free(pack);
   return code;
 }
+
+const struct wo_command wo_command_rules = {
+    .name = "rules",
+    .summary = "the rules: list, lint, test, show, why one holds on a job, pages",
+    .usage = "rules [list|check|test|show ID] [--rules DIR]\n"
+             "rules why ID PATH... [--rules DIR] [--format json]\n"
+             "rules pages DIR [--rules DIR]",
+    .synopsis = "rules list|check|test|show [ID...]\nrules why ID PATH...\nrules pages DIR",
+    .words = VERBS,
+    .about = "  list     the causes and fixes, one line each, and where each comes from\n"
+             "  check    lint every rule: ids, units, unknown facts, missing parts\n"
+             "  test     run every rule's own examples\n"
+             "  show     the file that a rule stands in, by ID\n"
+             "  why      each condition of a cause or a fix on the job in these files, with\n"
+             "           the facts in it, their values and places\n"
+             "  pages    write a Markdown page for each cause and fix, and an index, into DIR\n"
+             "\n"
+             "Rules are data: JSON files compiled into the program. --rules DIR reads more,\n"
+             "which add rules, replace those of the same id, or turn rules off.\n",
+    .ending = "exit status: 0 all is well; 1 a complaint or a failed example; 2 wrong usage,\n"
+              "or a rule file or input could not be read. why: 0 whatever the verdict is.\n"
+              "pages: 2 as well where a page could not be written\n",
+};

@@ -1,9 +1,9 @@
-/* `whyoom rules pages DIR`: the pages of analyzer/command/rule_doc.h as files. The same rules give the same bytes, so that a folder of
- * pages can be compared with what its rules say. */
+/* `whyoom rules pages DIR`: the pages of analyzer/command/rule_doc.h as files. The same rules give the same bytes, so that a
+ * folder of pages can be compared with what its rules say. */
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 #include "rules/check/rule_check.h"
 
@@ -19,7 +19,7 @@ struct pages {
 
 /* Tells and returns false; `reason` NULL means errno. */
 static bool fail(struct pages *pages, const char *path, const char *reason) {
-  wo_text_add(pages->errors, "whyoom: %s: cannot be written: %s\n", path, reason ? reason : strerror(errno));
+  wo_message(pages->errors, wo_view_of(path), "cannot be written: %s", reason ? reason : strerror(errno));
   return false;
 }
 
@@ -65,7 +65,7 @@ static bool is_file_name(struct wo_view id) {
 static bool write_rule_page(struct pages *pages, const char *folder, struct wo_view id) {
   char name[2 * ID_BYTES_MAX];
   if (!is_file_name(id)) {
-    wo_text_add(pages->errors, "whyoom: \"%.*s\" is no id that a page can be called by\n", (int)id.len, id.ptr);
+    wo_message(pages->errors, (struct wo_view){0}, "\"%.*s\" is no id that a page can be called by", (int)id.len, id.ptr);
     return false;
   }
   snprintf(name, sizeof name, "%s/%.*s.md", folder, (int)id.len, id.ptr);
@@ -133,16 +133,15 @@ static bool write_all(struct pages *pages, const struct wo_pack *pack) {
   return write_index(pages, pack);
 }
 
-enum wo_exit wo_command_rules_pages(const struct wo_cli *cli, const struct wo_pack *pack, struct wo_text *out,
-                                    struct wo_text *errors) {
-  if (cli->word_count != 2) {
-    wo_text_add(errors, "whyoom: rules pages needs the name of one folder\n");
+enum wo_exit wo_run_rules_pages(const struct wo_call *call, const struct wo_pack *pack) {
+  if (call->word_count != 2) {
+    wo_message(call->errors, (struct wo_view){0}, "rules pages needs the name of one folder");
     return WO_EXIT_ERROR;
   }
-  struct pages pages = {.folder = cli->words[1], .errors = errors};
+  struct pages pages = {.folder = call->words[1], .errors = call->errors};
   const bool is_written = write_all(&pages, pack);
   wo_text_done(&pages.text);
   if (!is_written) return WO_EXIT_ERROR;
-  wo_text_add(out, "%zu pages written to %s\n", pages.count, pages.folder);
+  wo_text_add(call->out, "%zu pages written to %s\n", pages.count, pages.folder);
   return WO_EXIT_FINE;
 }

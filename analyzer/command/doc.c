@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 
 /* Columns of a block in Markdown: viewers do not wrap there. */
 #define BLOCK_COLUMNS ((size_t)110)
@@ -139,7 +139,7 @@ static struct wo_view scratch_view(const struct wo_doc *doc) {
 /* A failure of the scratch text would else be a hole in the page that nobody hears of. */
 static void wrap_scratch(struct wo_doc *doc, size_t indent, size_t width) {
   if (doc->scratch.is_failed) doc->out->is_failed = true;
-  if (doc->scratch.len > 0) wo_command_wrap(doc->out, scratch_view(doc), indent, width);
+  if (doc->scratch.len > 0) wo_text_wrap(doc->out, scratch_view(doc), indent, width);
 }
 
 /* The bullet stands in the indent of the first line. */

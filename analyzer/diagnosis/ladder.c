@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyzer/facts/monitors.h"
 #include "parsers/base/units.h"
 
 /* Left free of the card: traces miss short peaks, and allocators round. */
@@ -149,18 +150,19 @@ static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
 
 /* The trace with the highest peak of a run that fits. With a failure in the job only a name can tell that a trace is of another
  * run. */
-static const struct wo_report_monitor *find_trace(const struct wo_diagnosis *diagnosis, const struct wo_report *report,
-                                                  struct wo_ladder_base *base, struct wo_ladder *ladder) {
-  const struct wo_report_monitor *best = NULL;
+static const struct wo_card_trace *find_trace(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base,
+                                              struct wo_ladder *ladder) {
+  const struct wo_facts *const facts = diagnosis->facts;
+  const struct wo_card_trace *best = NULL;
   const double own_micro = number(diagnosis, "config.micro_batch");
   const double own_seq = number(diagnosis, "config.seq_len");
   const bool is_own_fitting = is_fitting_run(diagnosis);
-  for (size_t i = 0; i < report->monitor_count; i++) {
-    const struct wo_report_monitor *const monitor = &report->monitors[i];
-    const struct wo_view path = report->job->inputs[monitor->file].path;
+  for (size_t i = 0; i < facts->monitor_count; i++) {
+    const struct wo_card_trace *const monitor = &facts->monitors[i];
+    const struct wo_view path = facts->job->inputs[monitor->file].path;
     double micro = 0, seq = 0;
     if (!monitor->fb_peak_bytes.is_known || monitor->samples < 2) continue;
-    if (best != NULL && monitor->fb_peak_bytes.value <= best->fb_peak_bytes.value) continue;
+    if (best != NULL && monitor->fb_peak_bytes.value.mid <= best->fb_peak_bytes.value.mid) continue;
     const bool is_hint = wo_ladder_name_hint(path, &micro, &seq);
     if (micro <= 0) micro = own_micro;
     if (seq <= 0) seq = own_seq;
@@ -238,13 +240,13 @@ static void read_job(const struct wo_diagnosis *diagnosis, struct wo_ladder_base
       attention.is_known && (wo_view_has(attention.text, "flash") || wo_view_is(attention.text, "sdpa"));
 }
 
-bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report *report, struct wo_ladder *ret_ladder) {
+bool wo_ladder_find(const struct wo_diagnosis *diagnosis, struct wo_ladder *ret_ladder) {
   struct wo_ladder_base base = {0};
   *ret_ladder = (struct wo_ladder){.evidence = WO_EVENT_NONE};
   if (is_true(diagnosis, "oom.is_serving")) return false;
-  const struct wo_report_monitor *const trace = find_trace(diagnosis, report, &base, ret_ladder);
+  const struct wo_card_trace *const trace = find_trace(diagnosis, &base, ret_ladder);
   if (trace != NULL) {
-    base.run.peak_bytes = trace->fb_peak_bytes.value;
+    base.run.peak_bytes = trace->fb_peak_bytes.value.mid;
     ret_ladder->evidence = trace->evidence;
     ret_ladder->is_trace = true;
   } else if (!find_statistics(diagnosis, &base, ret_ladder)) {

@@ -148,7 +148,7 @@ static bool is_known_in_trial(const struct needs *needs, const struct wo_fix *fi
 
 /* Names the facts without which the saving stays unknown whatever else were known. A formula with a way round a fact
  * (`otherwise`) does not need it; one that no figures make known is withheld on purpose, and needs nothing. */
-static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   struct needs needs = {.diagnosis = diagnosis};
   wo_expr_each_fact(fix->saves_lo, add_unknown, &needs);
   wo_expr_each_fact(fix->saves_hi, add_unknown, &needs);
@@ -194,7 +194,7 @@ static enum wo_suffices overrule(const struct wo_diagnosis *diagnosis, const str
 }
 
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
-                      struct wo_report_fix *out) {
+                      struct wo_finding_fix *out) {
   assert(fix && shortage && out);
   out->cost_rank = fix->cost_rank;
   if (shortage->is_known) out->shortage_bytes = shortage->bytes;
@@ -218,7 +218,7 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
   return true;
 }
 
-bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *room) {
+bool wo_suffice_headroom(const struct wo_finding_fix *fix, struct wo_interval *room) {
   assert(fix && room);
   const bool is_compared = fix->suffices == WO_SUFFICES_YES || fix->suffices == WO_SUFFICES_MAYBE;
   if (!fix->has_saves || !is_compared || fix->shortage_bytes.hi <= 0) return false;
@@ -233,7 +233,7 @@ bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *ro
 
 /* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.
  */
-static unsigned place_of(const struct wo_report_fix *fix) {
+static unsigned place_of(const struct wo_finding_fix *fix) {
   static const unsigned places[] = {
       [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
   const unsigned rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
@@ -242,9 +242,9 @@ static unsigned place_of(const struct wo_report_fix *fix) {
 }
 
 /* Insertion: a finding has a dozen fixes, and equal ones must keep the order of the rule. */
-void wo_suffice_order(struct wo_report_fix *fixes, size_t count) {
+void wo_suffice_order(struct wo_finding_fix *fixes, size_t count) {
   for (size_t i = 1; i < count; i++) {
-    const struct wo_report_fix fix = fixes[i];
+    const struct wo_finding_fix fix = fixes[i];
     size_t at = i;
     for (; at > 0 && place_of(&fixes[at - 1]) > place_of(&fix); at--) fixes[at] = fixes[at - 1];
     fixes[at] = fix;

@@ -3,9 +3,8 @@
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/diagnosis/ladder.h"
-#include "analyzer/facts/monitors.h"
-#include "analyzer/facts/step_memory.h"
 #include "analyzer/facts/sizes.h"
+#include "analyzer/report/report.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
@@ -95,20 +94,11 @@ static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *
   add_room(diagnosis, memory);
 }
 
-/* Readings were worked out for the facts, and are again with all their parts. */
-static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
-  if (!sizes) return WO_E_NOMEM;
-  wo_sizes_find(diagnosis->facts, sizes);
-  if (sizes->has_request) report->request = sizes;
-  return WO_OK;
-}
-
-/* Steps up from a run that fits, which needs the monitors. */
+/* Steps up from a run that fits. */
 static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   struct wo_ladder *const ladder = wo_arena_alloc(diagnosis->arena, sizeof *ladder);
   if (!ladder) return WO_E_NOMEM;
-  if (wo_ladder_find(diagnosis, report, ladder)) report->ladder = ladder;
+  if (wo_ladder_find(diagnosis, ladder)) report->ladder = ladder;
   return WO_OK;
 }
 
@@ -190,11 +180,11 @@ static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const s
   struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
   *out = (struct wo_report_setting){.knob = setting->knob->id,
                                     .value = setting->value,
-                                    .spelled = wo_spell_setting(diagnosis->arena, setting->event),
+                                    .spelling = wo_spell_setting(setting->event),
                                     .others = others,
                                     .other_count = setting->other_count,
                                     .has_conflict = setting->has_conflict};
-  if (others == NULL || out->spelled.ptr == NULL) return WO_E_NOMEM;
+  if (others == NULL) return WO_E_NOMEM;
   for (size_t i = 0; i < setting->other_count; i++) {
     const struct wo_setting_other *const other = &setting->others[i];
     others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
@@ -222,8 +212,7 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
     const struct wo_event *const event = &job->events.items[i];
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
-    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/"))
-      continue;
+    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
   }
@@ -235,24 +224,32 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   }
 }
 
-/* Findings come first, as the line to resubmit with is only worth showing beside a fix. Monitors were gathered for the facts, and
- * are again for the report's own list. */
+/* What the facts gathered of the job for themselves is the report's own list. */
+static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
+  report->monitors = facts->monitors;
+  report->monitor_count = facts->monitor_count;
+  report->processes = facts->processes;
+  report->process_count = facts->process_count;
+  report->steps = facts->steps;
+  report->step_row_count = facts->step_count;
+  report->ranks = facts->ranks;
+  report->rank_count = facts->rank_count;
+  if (facts->sizes->has_request) report->request = facts->sizes;
+}
+
+/* Findings come first, as the line to resubmit with is only worth showing beside a fix. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_facts facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
   if (status != WO_OK) return status;
   const struct wo_diagnosis diagnosis = {
       .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
-  status = wo_diagnose(&diagnosis, report);
+  take_rows(&facts, report);
+  status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
-  if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
-  if (status == WO_OK) status = wo_step_memory_make(job, &report->arena, &report->steps, &report->step_row_count);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
-  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
-  if (status == WO_OK) status = make_request(&diagnosis, report);
-  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);

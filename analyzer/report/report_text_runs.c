@@ -1,7 +1,7 @@
 /* The lines about ranks and runs: one each, however many there are. */
 #include <stdio.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 

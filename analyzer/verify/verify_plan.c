@@ -95,7 +95,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
 /* ---- Proposals ---- */
 
 /* Fixes that cure nothing find out more, which a proof does itself. */
-static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
   if (fix->cost_rank == WO_COST_RANK_MAX || plan->diagnosed.proposal_count == FIXES_MAX) return false;
   for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
     if (wo_view_equal(plan->fixes[i].id, fix->id)) return false;
@@ -104,11 +104,11 @@ static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_report_
 }
 
 /* The changed settings on one line. */
-static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
   struct wo_text text = {0};
   for (size_t i = 0; i < fix->change_count; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");
-    wo_text_add_view(&text, fix->changes[i].spelled);
+    wo_spelling_add(&text, &fix->changes[i].spelling);
   }
   for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");
@@ -120,12 +120,12 @@ static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_re
   return kept;
 }
 
-static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, const struct wo_report_fix *fix) {
+static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, const struct wo_finding_fix *fix) {
   const size_t at = plan->diagnosed.proposal_count++;
   plan->fixes[at] = *fix;
   proposals[at] = (struct wo_proposal){.id = fix->id,
                                        .title = fix->title,
-                                       .replays_as = fix->replays_as,
+                                       .change = fix->replay,
                                        .cost_rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2,
                                        .speed = fix->cost_speed,
                                        .accuracy = fix->cost_accuracy,
@@ -147,7 +147,7 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
   if (wo_verify_states_read(report, &plan->arena, &plan->diagnosed.sizes) != WO_OK) return WO_E_NOMEM;
   size_t used = 0;
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
-    const struct wo_report_finding *const finding = &report->findings[i];
+    const struct wo_finding *const finding = &report->findings[i];
     if (!finding->cause->is_failure) continue;
     if (used++ == 0) plan->diagnosed.cause = finding->cause->id, plan->diagnosed.headline = finding->title;
     for (size_t k = 0; k < finding->fix_count; k++) {
@@ -159,17 +159,17 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
 
 /* ---- Reading ---- */
 
-bool wo_verify_plan_read(const struct wo_cli *cli, struct wo_verify_plan *ret_plan, struct wo_text *errors) {
+bool wo_verify_plan_read(const struct wo_call *call, struct wo_verify_plan *ret_plan) {
   struct wo_verify_plan *const plan = ret_plan;
   *plan = (struct wo_verify_plan){0};
   wo_arena_init(&plan->arena, WO_LIMIT_REPORT_BYTES);
-  assert(cli->word_count > 0); /* wo_cli_parse sees to it */
-  plan->pack = wo_command_load(cli, WO_LOAD_FOR_ONE_JOB, errors);
+  assert(call->word_count > 0);
+  plan->pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!plan->pack) return false;
-  plan->is_complete = wo_command_read_job(cli, plan->pack, cli->words, cli->word_count, &plan->job, errors) == WO_EXIT_FINE;
+  plan->is_complete = wo_command_read_job(call, plan->pack, call->words, call->word_count, &plan->job) == WO_EXIT_FINE;
   const bool is_made = plan->job && wo_report_make(plan->job, plan->pack, &plan->report) == WO_OK &&
                        wo_verify_plan_fill(plan->report, plan) == WO_OK;
-  if (!is_made) wo_text_add(errors, "whyoom: out of memory\n");
+  if (!is_made) wo_command_fail_memory(call);
   return is_made;
 }
 
@@ -192,11 +192,11 @@ static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct
 
 /* The report's findings are its own; copies get the proofs. */
 static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
-  struct wo_report_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
+  struct wo_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
   if (!findings) return false;
   for (size_t i = 0; i < report->finding_count; i++) {
     findings[i] = report->findings[i];
-    struct wo_report_fix *const fixes = wo_arena_array(&plan->arena, findings[i].fix_count + 1, sizeof *fixes);
+    struct wo_finding_fix *const fixes = wo_arena_array(&plan->arena, findings[i].fix_count + 1, sizeof *fixes);
     if (!fixes) return false;
     for (size_t k = 0; k < findings[i].fix_count; k++) {
       fixes[k] = findings[i].fixes[k];

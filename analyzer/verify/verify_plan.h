@@ -3,7 +3,7 @@
 #ifndef WO_VERIFY_PLAN_H
 #define WO_VERIFY_PLAN_H
 
-#include "analyzer/command/command.h"
+#include "analyzer/command/commands.h"
 #include "parsers/base/exchange/proposal.h"
 
 /* A diagnosed job with all that its views point into. */
@@ -13,14 +13,14 @@ struct wo_verify_plan {
   struct wo_job *job;
   struct wo_report *report;
   struct wo_diagnosed diagnosed;
-  struct wo_report_fix *fixes; /* copies, in the order of the proposals */
-  struct wo_proof *proofs;     /* one for each proposal, for the proof to fill */
-  bool is_complete;            /* every input could be read */
+  struct wo_finding_fix *fixes; /* copies, in the order of the proposals */
+  struct wo_proof *proofs;      /* one for each proposal, for the proof to fill */
+  bool is_complete;             /* every input could be read */
 };
 
 /* Reads and diagnoses the command line's words. False when there is nothing to go on, which has been told in errors. Released
  * with wo_verify_plan_done in any case. */
-bool wo_verify_plan_read(const struct wo_cli *cli, struct wo_verify_plan *ret_plan, struct wo_text *errors);
+bool wo_verify_plan_read(const struct wo_call *call, struct wo_verify_plan *ret_plan);
 void wo_verify_plan_done(struct wo_verify_plan *plan);
 
 /* Takes the diagnosis of a report apart; everything lives in the arena or is the report's. WO_E_NOMEM. */

@@ -1,8 +1,8 @@
 /* The same work with another micro-batch or sequence length: how each allocation grows, from one recording.
  *
  * Sizes are s^i b^j times a constant; here the exponents i (0, 1, 2) and j (0, 1) of every allocation are inferred from classes,
- * divisibility, operators, lives and neighbours (docs/scaling.md), or read off a second recording (pair.h). What cannot be
- * decided is an interval: a low and a high exponent beside the likely one. Requested bytes are scaled, never block sizes.
+ * divisibility, operators, lives and neighbours (docs/scaling.md), or read off a second recording (scale_from_two.h). What cannot
+ * be decided is an interval: a low and a high exponent beside the likely one. Requested bytes are scaled, never block sizes.
  * Pure; one thread at a time. */
 #ifndef WO_SCALE_H
 #define WO_SCALE_H

@@ -77,7 +77,7 @@ struct pairing {
   const struct wo_alloc_pattern *first, *second;
   enum wo_scale_axis_id axis;
   uint32_t *matches; /* of the allocations made while recording, counted from there */
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_exponents exponents;
 };
 
@@ -140,7 +140,7 @@ static size_t explained_by(const struct quotients *quotients, const struct quoti
 }
 
 /* Finds the ratio that explains most; false when all sizes are equal. Ratios of the sizes of lengths are small fractions. */
-static bool find_ratio(const struct quotients *quotients, struct wo_pair *pair) {
+static bool find_ratio(const struct quotients *quotients, struct wo_scale_from_two *pair) {
   enum { TERM_MAX = 1 << 20 };
   size_t most = 0;
   for (size_t i = 0; i < quotients->count; i++) {
@@ -167,7 +167,7 @@ static void set_power(struct wo_exponent *exponent, enum wo_scale_axis_id axis, 
 }
 
 /* size * ratio^power, as a real number. */
-static double grown(const struct wo_pair *pair, uint64_t size, unsigned power) {
+static double grown(const struct wo_scale_from_two *pair, uint64_t size, unsigned power) {
   assert(pair->ratio_under > 0);
   double ratio = (double)pair->ratio_over / (double)pair->ratio_under, value = (double)size;
   for (; power > 0; power--) value *= ratio;
@@ -176,7 +176,7 @@ static double grown(const struct wo_pair *pair, uint64_t size, unsigned power) {
 
 /* The exponents of a matched pair: a power, or the two powers that its quotient lies between. */
 static void set_matched(struct pairing *pairing, struct wo_exponent *exponent, uint64_t first, uint64_t second) {
-  struct wo_pair *pair = &pairing->pair;
+  struct wo_scale_from_two *pair = &pairing->pair;
   for (unsigned power = 0; power <= 2; power++) {
     double difference = grown(pair, first, power) - (double)second;
     if (difference > 0.5 || difference < -0.5) continue;
@@ -248,7 +248,7 @@ enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1 };
 
 /* Whether the alignment found enough to be believed. */
 static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
-  const struct wo_pair *pair = &pairing->pair;
+  const struct wo_scale_from_two *pair = &pairing->pair;
   size_t count = pairing->second->instances.count - pairing->second->start_count;
   size_t longer = pair->count > count ? pair->count : count;
   if (pair->matched * 100 < longer * MATCHED_MIN_PCT || pair->matched == 0) {
@@ -261,7 +261,7 @@ static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
   return WO_OK;
 }
 
-static enum wo_status check_powers(const struct wo_pair *pair, struct wo_err *err) {
+static enum wo_status check_powers(const struct wo_scale_from_two *pair, struct wo_err *err) {
   if (pair->others > ODD_FEW && pair->others * 100 > pair->matched * ODD_MAX_PCT) {
     return wo_err_set(
         err, WO_E_RANGE,
@@ -325,9 +325,10 @@ static enum wo_status infer(struct pairing *pairing, const struct wo_exponents *
   return check_powers(&pairing->pair, err);
 }
 
-enum wo_status wo_pair_infer(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second, enum wo_scale_axis_id axis,
-                             const struct wo_exponents *inferred, struct wo_exponents *ret_exponents, struct wo_pair *ret_pair,
-                             struct wo_err *err) {
+enum wo_status wo_scale_from_two_infer(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second,
+                                       enum wo_scale_axis_id axis, const struct wo_exponents *inferred,
+                                       struct wo_exponents *ret_exponents, struct wo_scale_from_two *ret_pair,
+                                       struct wo_err *err) {
   assert(axis < WO_AXIS_COUNT_ && (inferred == NULL || inferred->list.count == first->instances.count));
   struct pairing pairing = {.first = first, .second = second, .axis = axis};
   pairing.pair.count = first->instances.count - first->start_count;

@@ -13,7 +13,7 @@
 #include "cuda_replay/change/scale.h"
 #include "parsers/base/status.h"
 
-struct wo_pair {
+struct wo_scale_from_two {
   uint32_t ratio_over, ratio_under; /* r as a fraction in lowest terms: the longer run has r times the shorter one's length */
   size_t count;                     /* allocations of the first recording */
   size_t matched;                   /* those with a partner */
@@ -25,8 +25,9 @@ struct wo_pair {
  * Allocations without a partner get theirs from their group (same stack and size), else from `inferred` (may be NULL: an interval
  * over all powers). WO_E_RANGE with the reason when the two do not fit (too few partners, too many odd quotients, all sizes
  * equal); WO_E_NOMEM. */
-enum wo_status wo_pair_infer(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second, enum wo_scale_axis_id axis,
-                             const struct wo_exponents *inferred, struct wo_exponents *ret_exponents, struct wo_pair *ret_pair,
-                             struct wo_err *err);
+enum wo_status wo_scale_from_two_infer(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second,
+                                       enum wo_scale_axis_id axis, const struct wo_exponents *inferred,
+                                       struct wo_exponents *ret_exponents, struct wo_scale_from_two *ret_pair,
+                                       struct wo_err *err);
 
 #endif

@@ -8,29 +8,6 @@
 #include "cuda_replay/change/scale_internal.h"
 #include "parsers/base/vec.h"
 
-bool wo__scale_is_open(const struct wo__scaling *work, size_t instance) {
-  return work->exponents[instance].reason == WO_REASON_OPEN;
-}
-
-void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
-                   enum wo_scale_reason reason) {
-  assert(low <= likely && likely <= high && high <= 2);
-  struct wo_exponent *exponent = &work->exponents[instance];
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LOW] = (uint8_t)low;
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] = (uint8_t)likely;
-  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] = (uint8_t)high;
-  exponent->reason = (uint8_t)reason;
-}
-
-struct wo_stack_facts wo__scale_facts(const struct wo__scaling *work, size_t instance) {
-  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
-}
-
-bool wo__scale_is_forward(const struct wo__scaling *work, size_t instance) {
-  struct wo_class_mark mark = work->classes->marks.items[instance];
-  return mark.phase == WO_PHASE_FORWARD || mark.rule == WO_CLASS_RULE_RECOMPUTED;
-}
-
 /* Whether a rule names something whose size the batch does not touch; *ret_reason is set then. */
 static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason) {
   *ret_reason = WO_SCALE_REASON_CLASS;

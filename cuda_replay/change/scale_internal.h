@@ -2,6 +2,8 @@
 #ifndef WO_SCALE_INTERNAL_H
 #define WO_SCALE_INTERNAL_H
 
+#include <assert.h>
+
 #include "cuda_replay/change/scale.h"
 #include "cuda_replay/collections/size_counts.h"
 
@@ -18,17 +20,31 @@ struct wo__scaling {
 #define WO_REASON_OPEN WO_SCALE_REASON_COUNT_
 
 /* Whether an instance has no exponents yet. */
-bool wo__scale_is_open(const struct wo__scaling *work, size_t instance);
+static inline bool wo__scale_is_open(const struct wo__scaling *work, size_t instance) {
+  return work->exponents[instance].reason == WO_REASON_OPEN;
+}
 
 /* Sets the power of the length of an instance, with the reason; low, likely and high. */
-void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
-                   enum wo_scale_reason reason);
+static inline void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
+                                 enum wo_scale_reason reason) {
+  assert(low <= likely && likely <= high && high <= 2);
+  struct wo_exponent *exponent = &work->exponents[instance];
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LOW] = (uint8_t)low;
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_LIKELY] = (uint8_t)likely;
+  exponent->power[WO_AXIS_SEQ_LEN][WO_BOUND_HIGH] = (uint8_t)high;
+  exponent->reason = (uint8_t)reason;
+}
 
 /* The facts of an instance's stack. */
-struct wo_stack_facts wo__scale_facts(const struct wo__scaling *work, size_t instance);
+static inline struct wo_stack_facts wo__scale_facts(const struct wo__scaling *work, size_t instance) {
+  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
+}
 
 /* Whether an instance was made by forward code: in forward, or when a checkpointed part ran again. */
-bool wo__scale_is_forward(const struct wo__scaling *work, size_t instance);
+static inline bool wo__scale_is_forward(const struct wo__scaling *work, size_t instance) {
+  struct wo_class_mark mark = work->classes->marks.items[instance];
+  return mark.phase == WO_PHASE_FORWARD || mark.rule == WO_CLASS_RULE_RECOMPUTED;
+}
 
 /* Exponents of all open forward instances: which grow with the square of the length. WO_E_NOMEM. */
 enum wo_status wo__scale_forward(struct wo__scaling *work);

@@ -1,4 +1,4 @@
-/* Finds the whole step that goes on where the failed one ended: boundaries, alignment, the pass. See continuation.h. */
+/* Finds the whole step that goes on where the failed one ended: boundaries, alignment, the pass. See step_completion.h. */
 #include "cuda_replay/change/step_completion.h"
 
 #include <assert.h>
@@ -15,11 +15,6 @@
 /* Whole steps that are tried, the latest first. */
 enum { DONORS_MAX = 4 };
 
-bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request) {
-  if (instance->birth != WO_NO_REQUEST && (instance->birth >= request || instance->death == instance->birth)) return false;
-  return instance->death == WO_NO_REQUEST || instance->death >= request;
-}
-
 static bool is_refused(const struct wo_alloc_pattern *pattern, const struct wo_request *request) {
   if (request->kind != WO_REQUEST_ALLOC) return false;
   const struct wo_instance *instance = &pattern->instances.items[request->subject];
@@ -28,30 +23,17 @@ static bool is_refused(const struct wo_alloc_pattern *pattern, const struct wo_r
 
 /* ---- The refused request ---- */
 
-static void find_refused(const struct wo_alloc_pattern *pattern, struct wo_continuation *continuation) {
-  continuation->refused = WO_NO_REQUEST;
+static void find_refused(const struct wo_alloc_pattern *pattern, struct wo_step_completion *completion) {
+  completion->refused = WO_NO_REQUEST;
   for (size_t r = pattern->requests.count; r-- > 0;) {
     const struct wo_request *request = &pattern->requests.items[r];
     if (is_refused(pattern, request)) {
-      continuation->refused = (uint32_t)r;
+      completion->refused = (uint32_t)r;
       return;
     }
-    if (request->kind == WO_REQUEST_ALLOC) continuation->goes_on = true;
+    if (request->kind == WO_REQUEST_ALLOC) completion->goes_on = true;
   }
-  continuation->goes_on = false;
-}
-
-bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_alloc_pattern *ret_pattern) {
-  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
-  size_t kept = pattern->start_count;
-  ret_pattern->requests.count = end;
-  for (size_t i = 0; i < pattern->instances.count; i++) {
-    struct wo_instance *instance = &ret_pattern->instances.items[i];
-    if (i >= pattern->start_count && instance->birth < end) kept = i + 1;
-    if (instance->death != WO_NO_REQUEST && instance->death >= end) instance->death = WO_NO_REQUEST;
-  }
-  ret_pattern->instances.count = kept; /* they are born in the order of their indices */
-  return true;
+  completion->goes_on = false;
 }
 
 /* ---- Births ---- */
@@ -169,17 +151,6 @@ static bool has_refused(const struct wo_alloc_pattern *pattern, struct wo_iterat
 
 /* ---- The pass ---- */
 
-bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool *was_backward) {
-  const struct wo_class_mark mark = work->classes->marks.items[instance];
-  const uint32_t stack = work->pattern->instances.items[instance].stack;
-  const unsigned flags = wo_stack_facts_of(&work->classes->facts, stack).flags;
-  if (mark.rule == WO_CLASS_RULE_RECOMPUTED || (flags & WO_STACK_RECOMPUTE) != 0) return false;
-  const bool is_first = mark.phase == WO_PHASE_FORWARD && *was_backward;
-  if (mark.phase == WO_PHASE_BACKWARD) *was_backward = true;
-  if (is_first) *was_backward = false;
-  return is_first;
-}
-
 /* Where the last pass of forward begins: passes of one step (accumulation) may each have another length. */
 static void find_pass(struct wo__continuing *work) {
   bool was_backward = false;
@@ -234,11 +205,11 @@ static enum wo_status try_passes(struct wo__continuing *work, const struct birth
 
 /* The latest whole step that fits, from its beginning, or from one of its passes. What another refusal cut short is none. */
 static enum wo_status try_all(struct wo__continuing *work, const struct wo_iterations *iterations, const struct births *step,
-                              bool is_pass, struct wo_continuation *continuation) {
+                              bool is_pass, struct wo_step_completion *completion) {
   const char *why = "no whole step stands before it";
   enum wo_status status = WO_OK;
   unsigned tried = 0;
-  for (size_t i = iterations->list.count; i-- > 0 && status == WO_OK && tried < DONORS_MAX && !continuation->is_made;) {
+  for (size_t i = iterations->list.count; i-- > 0 && status == WO_OK && tried < DONORS_MAX && !completion->is_made;) {
     struct wo_iteration whole = iterations->list.items[i];
     if (whole.end > iterations->tail) whole.end = iterations->tail;
     if (whole.first >= whole.end) continue;
@@ -248,22 +219,21 @@ static enum wo_status try_all(struct wo__continuing *work, const struct wo_itera
       continue;
     }
     const struct stretch donor = {i == 0 ? whole.first : iterations->list.items[i - 1].first, whole.first, whole.end};
-    status =
-        is_pass ? try_passes(work, step, donor, &continuation->is_made) : try_stretch(work, step, donor, &continuation->is_made);
-    if (!continuation->is_made) why = "the step before it makes other allocations";
+    status = is_pass ? try_passes(work, step, donor, &completion->is_made) : try_stretch(work, step, donor, &completion->is_made);
+    if (!completion->is_made) why = "the step before it makes other allocations";
   }
-  snprintf(continuation->why, sizeof continuation->why, "%s", continuation->is_made ? "" : why);
+  snprintf(completion->why, sizeof completion->why, "%s", completion->is_made ? "" : why);
   return status;
 }
 
 static enum wo_status find_donor(struct wo__continuing *work, const struct wo_iterations *iterations,
-                                 struct wo_continuation *continuation) {
+                                 struct wo_step_completion *completion) {
   enum wo_status status = WO_OK;
-  for (int is_pass = 0; is_pass <= 1 && status == WO_OK && !continuation->is_made; is_pass++) {
+  for (int is_pass = 0; is_pass <= 1 && status == WO_OK && !completion->is_made; is_pass++) {
     struct births step = {0};
     const uint32_t first = is_pass != 0 ? work->pass_first : work->step_first;
-    status = births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass != 0, continuation)
-                                                            : WO_E_NOMEM;
+    status =
+        births_make(work, first, work->refused, &step) ? try_all(work, iterations, &step, is_pass != 0, completion) : WO_E_NOMEM;
     births_done(&step);
   }
   return status;
@@ -326,24 +296,24 @@ static bool do_steps_differ(const struct wo__continuing *work, const struct wo_i
 }
 
 static enum wo_status complete(struct wo__continuing *work, struct wo_iterations *iterations, const struct wo_trace *trace,
-                               struct wo_continuation *continuation) {
+                               struct wo_step_completion *completion) {
   find_step(work, iterations);
   find_pass(work);
-  enum wo_status status = find_donor(work, iterations, continuation);
-  if (status != WO_OK || !continuation->is_made) return status;
+  enum wo_status status = find_donor(work, iterations, completion);
+  if (status != WO_OK || !completion->is_made) return status;
   status = wo__sizes_learn(work);
   if (status == WO_OK) {
-    continuation->whole_count = count_births(work->pattern, work->donor_first, work->donor_end);
-    continuation->ratio = wo__sizes_ratio(&work->sizes);
-    continuation->varies = do_steps_differ(work, iterations);
-    status = wo__continuation_build(work, trace, continuation);
+    completion->whole_count = count_births(work->pattern, work->donor_first, work->donor_end);
+    completion->ratio = wo__sizes_ratio(&work->sizes);
+    completion->varies = do_steps_differ(work, iterations);
+    status = wo__step_completion_build(work, trace, completion);
   }
   wo__sizes_done(&work->sizes);
   return status;
 }
 
 /* Iterations are those of what stands before the refused request: what a program does with a failure is no step. */
-static enum wo_status make(struct wo__continuing *work, const struct wo_trace *trace, struct wo_continuation *continuation) {
+static enum wo_status make(struct wo__continuing *work, const struct wo_trace *trace, struct wo_step_completion *completion) {
   struct wo_alloc_pattern before;
   struct wo_iterations iterations;
   if (!wo__cut(work->pattern, work->refused, &before)) return WO_E_NOMEM;
@@ -351,35 +321,35 @@ static enum wo_status make(struct wo__continuing *work, const struct wo_trace *t
   wo_alloc_pattern_done(&before);
   if (status != WO_OK) return status;
   work->partners = malloc((work->pattern->instances.count + 1) * sizeof work->partners[0]);
-  status = work->partners ? complete(work, &iterations, trace, continuation) : WO_E_NOMEM;
+  status = work->partners ? complete(work, &iterations, trace, completion) : WO_E_NOMEM;
   free(work->partners);
   wo_iterations_done(&iterations);
   return status;
 }
 
-enum wo_status wo_continuation_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
-                                    const struct wo_trace *trace, struct wo_continuation *ret_continuation) {
-  assert(pattern && classes && ret_continuation && classes->marks.count == pattern->instances.count);
-  struct wo_continuation continuation = {.ratio = 1};
+enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                       const struct wo_trace *trace, struct wo_step_completion *ret_completion) {
+  assert(pattern && classes && ret_completion && classes->marks.count == pattern->instances.count);
+  struct wo_step_completion completion = {.ratio = 1};
   enum wo_status status = WO_OK;
-  find_refused(pattern, &continuation);
-  if (continuation.refused != WO_NO_REQUEST) {
-    struct wo__continuing work = {.pattern = pattern, .classes = classes, .refused = continuation.refused};
-    status = make(&work, trace, &continuation);
+  find_refused(pattern, &completion);
+  if (completion.refused != WO_NO_REQUEST) {
+    struct wo__continuing work = {.pattern = pattern, .classes = classes, .refused = completion.refused};
+    status = make(&work, trace, &completion);
   }
   if (status != WO_OK) {
-    wo_continuation_done(&continuation);
+    wo_step_completion_done(&completion);
     return status;
   }
-  *ret_continuation = continuation;
+  *ret_completion = completion;
   return WO_OK;
 }
 
-void wo_continuation_done(struct wo_continuation *continuation) {
-  if (!continuation) return;
-  wo_alloc_pattern_done(&continuation->low);
-  wo_alloc_pattern_done(&continuation->high);
-  wo_classes_done(&continuation->low_classes);
-  wo_classes_done(&continuation->high_classes);
-  *continuation = (struct wo_continuation){.refused = WO_NO_REQUEST, .ratio = 1};
+void wo_step_completion_done(struct wo_step_completion *completion) {
+  if (!completion) return;
+  wo_alloc_pattern_done(&completion->low);
+  wo_alloc_pattern_done(&completion->high);
+  wo_classes_done(&completion->low_classes);
+  wo_classes_done(&completion->high_classes);
+  *completion = (struct wo_step_completion){.refused = WO_NO_REQUEST, .ratio = 1};
 }

@@ -17,14 +17,14 @@
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/status.h"
 
-struct wo_continuation {
+struct wo_step_completion {
   bool is_made;
-  bool is_interval;            /* low and high differ */
-  bool varies;                 /* steps differ in size, so that one larger than any that is recorded may come */
-  bool goes_on;                /* the recording goes on behind its last refused request: the program caught the failure */
-  uint32_t refused;            /* that request; WO_NO_REQUEST: the pattern has none */
-  struct wo_alloc_pattern low, high; /* up to the refused request, that request as one that is served, the rest of the step. Only when
-                                * is_made; low only when is_interval */
+  bool is_interval;                  /* low and high differ */
+  bool varies;                       /* steps differ in size, so that one larger than any that is recorded may come */
+  bool goes_on;                      /* the recording goes on behind its last refused request: the program caught the failure */
+  uint32_t refused;                  /* that request; WO_NO_REQUEST: the pattern has none */
+  struct wo_alloc_pattern low, high; /* up to the refused request, that request as one that is served, the rest of the step. Only
+                                      * when is_made; low only when is_interval */
   struct wo_classes low_classes, high_classes; /* of these */
   size_t whole_count;                          /* allocations of the whole step */
   size_t added_count;                          /* those that the refused request and what follows are made of */
@@ -34,11 +34,11 @@ struct wo_continuation {
 
 /* Completes the step of the pattern's last refused request. `classes` are the pattern's own, `trace` the one that it was made of
  * (NULL: annotations and times are not used). WO_OK also when nothing can be completed; WO_E_NOMEM. After WO_OK released with
- * wo_continuation_done. */
-enum wo_status wo_continuation_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
-                                    const struct wo_trace *trace, struct wo_continuation *ret_continuation);
+ * wo_step_completion_done. */
+enum wo_status wo_step_completion_make(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
+                                       const struct wo_trace *trace, struct wo_step_completion *ret_completion);
 
 /* Releases what it owns; NULL allowed. */
-void wo_continuation_done(struct wo_continuation *continuation);
+void wo_step_completion_done(struct wo_step_completion *completion);
 
 #endif

@@ -47,6 +47,37 @@ static bool is_old(const struct builder *builder, uint32_t instance) {
   return birth == WO_NO_REQUEST || birth < builder->work->donor_first;
 }
 
+/* ---- Shared ---- */
+
+bool wo__is_alive_at(const struct wo_instance *instance, uint32_t request) {
+  if (instance->birth != WO_NO_REQUEST && (instance->birth >= request || instance->death == instance->birth)) return false;
+  return instance->death == WO_NO_REQUEST || instance->death >= request;
+}
+
+bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_alloc_pattern *ret_pattern) {
+  if (!wo_alloc_pattern_copy(pattern, ret_pattern)) return false;
+  size_t kept = pattern->start_count;
+  ret_pattern->requests.count = end;
+  for (size_t i = 0; i < pattern->instances.count; i++) {
+    struct wo_instance *instance = &ret_pattern->instances.items[i];
+    if (i >= pattern->start_count && instance->birth < end) kept = i + 1;
+    if (instance->death != WO_NO_REQUEST && instance->death >= end) instance->death = WO_NO_REQUEST;
+  }
+  ret_pattern->instances.count = kept; /* they are born in the order of their indices */
+  return true;
+}
+
+bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool *was_backward) {
+  const struct wo_class_mark mark = work->classes->marks.items[instance];
+  const uint32_t stack = work->pattern->instances.items[instance].stack;
+  const unsigned flags = wo_stack_facts_of(&work->classes->facts, stack).flags;
+  if (mark.rule == WO_CLASS_RULE_RECOMPUTED || (flags & WO_STACK_RECOMPUTE) != 0) return false;
+  const bool is_first = mark.phase == WO_PHASE_FORWARD && *was_backward;
+  if (mark.phase == WO_PHASE_BACKWARD) *was_backward = true;
+  if (is_first) *was_backward = false;
+  return is_first;
+}
+
 /* ---- Heirs ---- */
 
 /* What is there at the refused request, was born in the whole step or later, and has no partner whose end will be its own. */
@@ -277,17 +308,17 @@ static enum wo_status classify(const struct builder *builder, size_t first_added
 }
 
 static enum wo_status make_low(const struct builder *builder, size_t first_added, const struct wo_trace *trace,
-                               struct wo_continuation *continuation) {
-  const struct wo_alloc_pattern *const high = &continuation->high;
+                               struct wo_step_completion *completion) {
+  const struct wo_alloc_pattern *const high = &completion->high;
   for (size_t i = first_added; i < high->instances.count; i++)
-    continuation->is_interval = continuation->is_interval || builder->low[i] != high->instances.items[i].size_bytes;
-  if (!continuation->is_interval) return WO_OK;
-  if (!wo_alloc_pattern_copy(high, &continuation->low)) return WO_E_NOMEM;
-  for (size_t i = first_added; i < high->instances.count; i++) continuation->low.instances.items[i].size_bytes = builder->low[i];
-  return classify(builder, first_added, trace, &continuation->low, &continuation->low_classes);
+    completion->is_interval = completion->is_interval || builder->low[i] != high->instances.items[i].size_bytes;
+  if (!completion->is_interval) return WO_OK;
+  if (!wo_alloc_pattern_copy(high, &completion->low)) return WO_E_NOMEM;
+  for (size_t i = first_added; i < high->instances.count; i++) completion->low.instances.items[i].size_bytes = builder->low[i];
+  return classify(builder, first_added, trace, &completion->low, &completion->low_classes);
 }
 
-static enum wo_status write(struct builder *builder, const struct wo_trace *trace, struct wo_continuation *continuation) {
+static enum wo_status write(struct builder *builder, const struct wo_trace *trace, struct wo_step_completion *completion) {
   const size_t first_added = builder->to->instances.count;
   begin(builder);
   gather_heirs(builder);
@@ -297,15 +328,15 @@ static enum wo_status write(struct builder *builder, const struct wo_trace *trac
   give(builder, (struct likeness){.of_size = true});
   if (!serve_refused(builder) || !repeat_rest(builder)) return WO_E_NOMEM;
   assert(wo_alloc_pattern_is_valid(builder->to));
-  continuation->added_count = builder->to->instances.count - first_added;
-  const enum wo_status status = classify(builder, first_added, trace, builder->to, &continuation->high_classes);
-  return status == WO_OK ? make_low(builder, first_added, trace, continuation) : status;
+  completion->added_count = builder->to->instances.count - first_added;
+  const enum wo_status status = classify(builder, first_added, trace, builder->to, &completion->high_classes);
+  return status == WO_OK ? make_low(builder, first_added, trace, completion) : status;
 }
 
-enum wo_status wo__continuation_build(const struct wo__continuing *work, const struct wo_trace *trace,
-                                      struct wo_continuation *continuation) {
+enum wo_status wo__step_completion_build(const struct wo__continuing *work, const struct wo_trace *trace,
+                                         struct wo_step_completion *completion) {
   const size_t count = work->pattern->instances.count + 1, most = count + work->donor_end - work->donor_at;
-  struct builder builder = {.work = work, .to = &continuation->high};
+  struct builder builder = {.work = work, .to = &completion->high};
   if (!wo__cut(work->pattern, work->refused, builder.to)) return WO_E_NOMEM;
   builder.heirs = malloc(count * sizeof builder.heirs[0]);
   builder.former = malloc(count * sizeof builder.former[0]);
@@ -316,7 +347,7 @@ enum wo_status wo__continuation_build(const struct wo__continuing *work, const s
   builder.state = malloc(most);
   const bool is_made =
       builder.heirs && builder.former && builder.now && builder.is_taken && builder.origin && builder.low && builder.state;
-  const enum wo_status status = is_made ? write(&builder, trace, continuation) : WO_E_NOMEM;
+  const enum wo_status status = is_made ? write(&builder, trace, completion) : WO_E_NOMEM;
   free(builder.heirs);
   free(builder.former);
   free(builder.now);

@@ -1,4 +1,4 @@
-/* Private to continuation*.c: a step that failed, the whole step that lends it the rest, and how their sizes go together. */
+/* Private to completion*.c: a step that failed, the whole step that lends it the rest, and how their sizes go together. */
 #ifndef WO_STEP_COMPLETION_INTERNAL_H
 #define WO_STEP_COMPLETION_INTERNAL_H
 
@@ -84,8 +84,8 @@ struct wo__size_span wo__size_of(const struct wo__continuing *work, uint32_t ins
 /* The ratio that most bytes with another size have; 1 without any. */
 double wo__sizes_ratio(const struct wo__size_map *sizes);
 
-/* Writes the completed patterns and their classes. WO_E_NOMEM; what was made is left to wo_continuation_done. */
-enum wo_status wo__continuation_build(const struct wo__continuing *work, const struct wo_trace *trace,
-                                      struct wo_continuation *continuation);
+/* Writes the completed patterns and their classes. WO_E_NOMEM; what was made is left to wo_step_completion_done. */
+enum wo_status wo__step_completion_build(const struct wo__continuing *work, const struct wo_trace *trace,
+                                         struct wo_step_completion *completion);
 
 #endif

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 
 struct accumulate {
   const struct wo_transform_request *request;
@@ -56,7 +56,8 @@ static bool add_to_gradient(struct accumulate *work, const struct wo_instance *g
   if (work->request->bound == WO_BOUND_LOW) return true;
   struct wo_instance instance = *gradient;
   instance.class_ = WO_CLASS_TEMPORARY;
-  return wo_alloc_pattern_add_alloc(&work->to, instance, WO_NO_ENTRY, &temporary) && wo_alloc_pattern_add_free(&work->to, temporary);
+  return wo_alloc_pattern_add_alloc(&work->to, instance, WO_NO_ENTRY, &temporary) &&
+         wo_alloc_pattern_add_free(&work->to, temporary);
 }
 
 /* In later runs gradients are temporaries; all else replaces what the run before left behind. */
@@ -65,7 +66,8 @@ static bool repeat_alloc(struct accumulate *work, const struct wo_request *reque
   const struct wo_instance *instance = &work->request->pattern->instances.items[i];
   if (!is_first && work->is_kept[i] != 0) return add_to_gradient(work, instance);
   if (!is_first && !free_now(work, i)) return false;
-  if (instance->death == instance->birth) return wo_alloc_pattern_add_refused(&work->to, *instance, request->entry, &work->now[i]);
+  if (instance->death == instance->birth)
+    return wo_alloc_pattern_add_refused(&work->to, *instance, request->entry, &work->now[i]);
   if (!wo_alloc_pattern_add_alloc(&work->to, *instance, request->entry, &work->now[i])) return false;
   if (is_first && wo__is_gradient(work->request, i)) work->is_kept[i] = 1;
   return true;

@@ -1,7 +1,7 @@
 /* empty_cache at phase changes: before and after every optimizer step, and where forward begins anew after backward. */
 #include <assert.h>
 
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 
 /* Whether the cache is emptied between two births of these phases. */
 static bool is_change(enum wo_phase before, enum wo_phase now) {

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 
 #define GONE UINT32_MAX
 

@@ -1,5 +1,5 @@
 /* Rewriting: requests of instances that are dropped go, all others are repeated in their order. */
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

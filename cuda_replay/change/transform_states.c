@@ -2,7 +2,7 @@
  * gathered or staged copies are modelled as buffers that live from the start to the end. */
 #include <assert.h>
 
-#include "cuda_replay/change/transform_rewrite.h"
+#include "cuda_replay/change/transform_internal.h"
 
 static uint64_t size_of(const struct wo_transform_request *request, size_t i) {
   return request->pattern->instances.items[i].size_bytes;
@@ -47,7 +47,8 @@ static bool has_any(const struct wo_transform_request *request, bool (*is_one)(c
 /* Rewrites, after checking that there is something to change. */
 static enum wo_status rewrite_states(const struct wo_transform_request *request,
                                      bool (*is_one)(const struct wo_transform_request *, size_t), const char *what,
-                                     wo__resize *resize, enum buffer kind, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+                                     wo__resize *resize, enum buffer kind, struct wo_alloc_pattern *ret_pattern,
+                                     struct wo_err *err) {
   if (!has_any(request, is_one)) return wo_err_set(err, WO_E_RANGE, "the recording shows no %s, nothing would change", what);
   struct wo_instance buffer = working_buffer(request, kind);
   bool is_made = wo__rewrite(request, resize, &buffer, kind != BUFFER_NONE ? 1 : 0, ret_pattern);
@@ -174,7 +175,8 @@ static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i
   return elements + (elements + BLOCK - 1) / BLOCK * 4;
 }
 
-static enum wo_status apply_8bit(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+static enum wo_status apply_8bit(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                 struct wo_err *err) {
   return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE, ret_pattern, err);
 }
 

@@ -8,40 +8,6 @@
 #include "cuda_replay/classes/classify_internal.h"
 #include "parsers/base/vec.h"
 
-static const struct {
-  enum wo_alloc_class class_;
-  unsigned confidence_pct;
-  const char *text;
-} rules[] = {
-#define WO_CLASS_RULE(id, class_, confidence_pct, text) {class_, confidence_pct, text},
-#include "cuda_replay/classes/classify_rules.def"
-#undef WO_CLASS_RULE
-};
-
-const char *wo_class_rule_text(enum wo_class_rule rule) {
-  assert(rule < WO_CLASS_RULE_COUNT_);
-  return rules[rule].text;
-}
-
-unsigned wo_class_rule_confidence(enum wo_class_rule rule) {
-  assert(rule < WO_CLASS_RULE_COUNT_);
-  return rules[rule].confidence_pct;
-}
-
-void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule) {
-  assert(rule < WO_CLASS_RULE_COUNT_);
-  work->classes->marks.items[instance].rule = (uint8_t)rule;
-  work->pattern->instances.items[instance].class_ = (uint32_t)rules[rule].class_ & 31u;
-}
-
-bool wo__class_is_open(const struct wo__classing *work, size_t instance) {
-  return work->classes->marks.items[instance].rule == WO_CLASS_RULE_COUNT_;
-}
-
-struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance) {
-  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
-}
-
 /* ---- Phases ---- */
 
 /* Whether a request stands between START and END of an optimizer's step, as annotations tell. `next` is the first annotation that

@@ -30,10 +30,14 @@ struct wo__classing {
 
 /* The rule of an instance, set by a step; WO_CLASS_RULE_COUNT_ as long as none holds. */
 void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule);
-bool wo__class_is_open(const struct wo__classing *work, size_t instance);
+static inline bool wo__class_is_open(const struct wo__classing *work, size_t instance) {
+  return work->classes->marks.items[instance].rule == WO_CLASS_RULE_COUNT_;
+}
 
 /* The facts of an instance's stack. */
-struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance);
+static inline struct wo_stack_facts wo__class_facts(const struct wo__classing *work, size_t instance) {
+  return wo_stack_facts_of(&work->classes->facts, work->pattern->instances.items[instance].stack);
+}
 
 /* Temporaries that became gradients: walks back from each gradient through copies and casts to the operator that made it. */
 void wo__class_gradient_sources(struct wo__classing *work);

@@ -1,39 +1,13 @@
-/* Options of `whyoom replay`. See replay_args.h.
- *
- * One row per option: its name, the reader of its value, what to say when that fails. Those of a change are read in change.c. */
+/* Options of `whyoom replay`. See replay_args.h. Those of a change are read in change.c. */
 #include "cuda_replay/command/replay_args.h"
-
-#include <assert.h>
 
 #include "parsers/base/number.h"
 #include "parsers/base/units.h"
-
-/* Bytes of a value that a message repeats. */
-enum { SHOWN_MAX = 60 };
 
 /* Larger than any card, and far from overflow when doubled. */
 #define CAPACITY_MAX (UINT64_C(1) << 50)
 
 /* ---- Values ---- */
-
-/* Each reader takes one value and is false, with *args untouched, when it is not what was expected. */
-static bool read_check(struct wo_replay_args *args, struct wo_view value) {
-  (void)value;
-  args->is_check = true;
-  return true;
-}
-
-static bool read_sweep(struct wo_replay_args *args, struct wo_view value) {
-  (void)value;
-  args->is_sweep = true;
-  return true;
-}
-
-static bool read_no_times(struct wo_replay_args *args, struct wo_view value) {
-  (void)value;
-  args->no_times = true;
-  return true;
-}
 
 /* A bare number is bytes; the whole text must be a size. */
 static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
@@ -45,20 +19,41 @@ static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
   return true;
 }
 
-static bool read_capacity(struct wo_replay_args *args, struct wo_view value) {
-  return read_size(value, 1, &args->capacity_bytes);
+bool wo_replay_read_capacity(void *target, const struct wo_option_value *value) {
+  return read_size(value->text, 1, &((struct wo_replay_args *)target)->capacity_bytes);
 }
 
-static bool read_torch(struct wo_replay_args *args, struct wo_view value) {
-  uint16_t torch = 0;
-  if (!wo_torch_version_parse(value, &torch)) return false;
-  args->torch = torch;
+bool wo_replay_read_torch(void *target, const struct wo_option_value *value) {
+  return wo_torch_version_parse(value->text, &((struct wo_replay_args *)target)->torch);
+}
+
+/* "model", "gpu" or "gpu:N". */
+bool wo_replay_read_on(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  struct wo_view rest = value->text;
+  const struct wo_view device = wo_view_cut(&rest, ':');
+  const bool is_gpu = wo_view_is(device, "gpu");
+  const bool has_number = device.len < value->text.len;
+  uint64_t gpu = 0;
+  if (!is_gpu && (has_number || !wo_view_is(device, "model"))) return false;
+  if (has_number && (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0)) return false;
+  args->has_gpu = is_gpu;
+  args->gpu = (int)gpu;
   return true;
 }
 
+/* 0 is allowed: who knows that nothing else comes onto the card. */
+bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  const bool is_read = read_size(value->text, 0, &args->reserve_bytes);
+  args->has_reserve = args->has_reserve || is_read;
+  return is_read;
+}
+
 /* Entries are counted in 32 bits everywhere, so that a larger number is a slip. */
-static bool read_at(struct wo_replay_args *args, struct wo_view value) {
-  struct wo_view rest = value;
+static bool read_at(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  struct wo_view rest = value->text;
   uint64_t entry = 0;
   if (wo_number_u64(&rest, UINT32_MAX, &entry) != WO_OK || rest.len > 0) return false;
   args->has_at = true;
@@ -67,8 +62,9 @@ static bool read_at(struct wo_replay_args *args, struct wo_view value) {
 }
 
 /* "cuda:0" is refused: a recording knows ordinals only. */
-static bool read_device(struct wo_replay_args *args, struct wo_view value) {
-  struct wo_view rest = value;
+static bool read_device(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  struct wo_view rest = value->text;
   uint64_t device = 0;
   if (wo_number_u64(&rest, INT32_MAX, &device) != WO_OK || rest.len > 0) return false;
   args->has_device = true;
@@ -76,90 +72,65 @@ static bool read_device(struct wo_replay_args *args, struct wo_view value) {
   return true;
 }
 
-static bool read_chart(struct wo_replay_args *args, struct wo_view value) {
-  (void)value;
-  args->has_chart = true;
-  return true;
-}
-
-/* An empty name comes from an unset shell variable. */
-static bool read_plot(struct wo_replay_args *args, struct wo_view value) {
-  if (value.len == 0) return false;
-  args->plot = value;
-  return true;
-}
-
-static bool read_pair(struct wo_replay_args *args, struct wo_view value) {
-  if (value.len == 0) return false;
-  args->pair = value;
-  return true;
-}
-
-/* "model", "gpu" or "gpu:N". */
-static bool read_on(struct wo_replay_args *args, struct wo_view value) {
-  struct wo_view rest = value;
-  uint64_t gpu = 0;
-  if (wo_view_is(value, "model") || wo_view_is(value, "gpu")) {
-    args->has_gpu = wo_view_is(value, "gpu");
-    args->gpu = 0;
-    return true;
-  }
-  if (!wo_view_is(wo_view_sub(value, 0, 4), "gpu:")) return false;
-  rest = wo_view_skip(value, 4);
-  if (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0) return false;
-  args->has_gpu = true;
-  args->gpu = (int)gpu;
-  return true;
-}
-
-static bool read_touch(struct wo_replay_args *args, struct wo_view value) {
-  (void)value;
-  args->touches = true;
-  return true;
-}
-
-/* 0 is allowed: who knows that nothing else comes onto the card. */
-static bool read_reserve(struct wo_replay_args *args, struct wo_view value) {
-  if (!read_size(value, 0, &args->reserve_bytes)) return false;
-  args->has_reserve = true;
-  return true;
+/* An item of the change, under the option's name. */
+static bool read_change(void *target, const struct wo_option_value *value) {
+  struct wo_replay_args *const args = target;
+  return wo_change_add(&args->change, wo_view_of(value->option->name), value->text, value->err) == WO_OK;
 }
 
 /* ---- All options ---- */
 
-static const struct {
-  const char *name;
-  bool (*read)(struct wo_replay_args *args, struct wo_view value);
-  const char *wants;
-} rows[] = {
-    {"check", read_check, "no value"},
-    {"capacity", read_capacity, "a size, such as 79.1GiB"},
-    {"torch", read_torch, "a version of torch from 1.13 on, such as 2.6"},
-    {"sweep", read_sweep, "no value"},
-    {"at", read_at, "the number of an entry, counted from 0"},
-    {"device", read_device, "the number of a device, such as 0"},
-    {"on", read_on, "model, gpu or gpu:N"},
-    {"touch", read_touch, "no value"},
-    {"reserve", read_reserve, "a size, such as 1.5GiB"},
-    {"no-times", read_no_times, "no value"},
-    {"plot", read_plot, "the name of a file to write, such as memory.svg"},
-    {"chart", read_chart, "no value"},
-    {"pair", read_pair, "a second recording of the same program at another size"},
+static const struct wo_option options[] = {
+    WO_OPTION("check", NULL, "compare every address, segment and the final layout only",
+              WO_TO_FLAG(struct wo_replay_args, is_check)),
+    WO_OPTION("set", "KEY:VALUE,...", "other settings: expandable_segments:True; may be repeated", WO_TO_READER(read_change)),
+    WO_OPTION("sweep", NULL, "many settings, best first", WO_TO_FLAG(struct wo_replay_args, is_sweep)),
+    WO_OPTION("capacity", "SIZE",
+              "what the allocator may take of the card: 79.1GiB; without\nit: what the recording's own out-of-memory entry shows",
+              WO_TO_READER(wo_replay_read_capacity), .wants = "a size, such as 79.1GiB"),
+    WO_OPTION("scale", "AXIS=A:B,...", "other sizes: micro_batch=32:16,seq_len=512:1024", WO_TO_READER(read_change)),
+    WO_OPTION("pair", "OTHER", "a recording at another size, which tells how sizes grow", WO_TO_TEXT(struct wo_replay_args, pair),
+              .wants = "a second recording of the same program at another size"),
+    WO_OPTION("transform", "NAME[=N]",
+              "another program; may be repeated: empty-cache,\ncheckpoint, 8bit-optimizer, "
+              "offload-optimizer,\noffload-parameters, shard-optimizer, shard-gradients,\nshard, accumulate",
+              WO_TO_READER(read_change),
+              .choices =
+                  "empty-cache|checkpoint|8bit-optimizer|offload-optimizer|offload-parameters|shard-optimizer|shard-gradients|"
+                  "shard|accumulate"),
+    WO_OPTION("torch", "VERSION", "follow the rules of that version: 2.6", WO_TO_READER(wo_replay_read_torch),
+              .wants = "a version of torch from 1.13 on, such as 2.6"),
+    WO_OPTION("at", "ENTRY", "every segment and block after that entry", WO_TO_READER(read_at),
+              .wants = "the number of an entry, counted from 0"),
+    WO_OPTION("device", "N", "only that device of the recording", WO_TO_READER(read_device),
+              .wants = "the number of a device, such as 0"),
+    WO_OPTION("plot", "FILE.svg", "memory over time by class, fragmentation, segments", WO_TO_TEXT(struct wo_replay_args, plot),
+              .wants = "the name of a file to write, such as memory.svg"),
+    WO_OPTION("chart", NULL, "memory over time in the text report", WO_TO_FLAG(struct wo_replay_args, has_chart)),
+    WO_OPTION("on", "model|gpu[:N]",
+              "where it runs: on the model alone (the default), or also\non GPU N, with the driver's addresses and refusals",
+              WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
+    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_replay_args, touches)),
+    WO_OPTION("reserve", "SIZE", "what stays free on the GPU beside the capacity", WO_TO_READER(wo_replay_read_reserve),
+              .wants = "a size, such as 1.5GiB"),
+    WO_OPTION("no-times", NULL, "leave out how long it took: equal bytes on every run",
+              WO_TO_FLAG(struct wo_replay_args, no_times)),
 };
 
-enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err) {
-  assert(args != NULL);
-  if (wo_change_has_item(option.name)) return wo_change_add(&args->change, option.name, option.value, err);
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!wo_view_is(option.name, rows[i].name)) continue;
-    if (rows[i].read(args, option.value)) return WO_OK;
-    const struct wo_view shown = wo_view_sub(option.value, 0, SHOWN_MAX);
-    return wo_err_set(err, WO_E_USAGE, "--%s wants %s, not '%.*s'", rows[i].name, rows[i].wants, (int)shown.len,
-                      shown.len > 0 ? shown.ptr : "");
-  }
-  const struct wo_view shown = wo_view_sub(option.name, 0, SHOWN_MAX);
-  return wo_err_set(err, WO_E_USAGE, "replay has no option --%.*s", (int)shown.len, shown.len > 0 ? shown.ptr : "");
-}
+const struct wo_command wo_command_replay = {
+    .name = "replay",
+    .summary = "run a recording of PyTorch's memory again, as it was or changed",
+    .usage = "replay [OPTION...] TRACE...",
+    .about = "Runs what a program asked of PyTorch's memory allocator again, on an exact model\n"
+             "of it. TRACE: a snapshot of torch.cuda.memory._dump_snapshot() (any torch from\n"
+             "2.0 on, plain, gzip or HTML), a profiler trace, or whyoom's own lines; - is\n"
+             "standard input. Without options: whether the model gives what was recorded, the\n"
+             "peak, what holds the memory there, and what keeps segments from being freed.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .ending = "exit status: 0 it fits, or all is as recorded; 1 it does not fit, or is not as\n"
+              "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n",
+};
 
 /* --at looks at the recording as it is; --sweep and --set change it. --check takes --set for recordings that do not tell their
  * settings. */
@@ -181,19 +152,6 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
   if (args->has_at && (args->is_sweep || args->change.set_count > 0 || args->is_check))
     return wo_err_set(err, WO_E_USAGE, "--at shows the recorded run: give it without --check, --set and --sweep");
   return WO_OK;
-}
-
-/* Everything or nothing: *ret_args is written once all of it was understood. */
-enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_t count, struct wo_replay_args *ret_args,
-                                   struct wo_err *err) {
-  struct wo_replay_args args = {0};
-  for (size_t i = 0; i < count; i++) {
-    const enum wo_status status = wo_replay_args_apply(&args, options[i], err);
-    if (status != WO_OK) return status;
-  }
-  const enum wo_status status = wo_replay_args_check(&args, err);
-  if (status == WO_OK) *ret_args = args;
-  return status;
 }
 
 bool wo_replay_args_asks(const struct wo_replay_args *args) {

@@ -9,14 +9,7 @@
 
 #include "cuda_replay/change/change.h"
 #include "cuda_replay/whatif/whatif_gpu.h"
-#include "parsers/base/status.h"
-#include "parsers/base/view.h"
-
-/* An option as it was written: name without dashes, value empty for one that takes none. Both borrowed. */
-struct wo_replay_option {
-  struct wo_view name;
-  struct wo_view value;
-};
+#include "parsers/base/command/command.h"
 
 struct wo_replay_args {
   bool is_check;
@@ -40,16 +33,17 @@ struct wo_replay_args {
   struct wo_view plot;                 /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
-/* Reads one option into *args; views point into the option's value. WO_E_USAGE with a message that names the option and what it
- * wants; *args is then unchanged. */
-enum wo_status wo_replay_args_apply(struct wo_replay_args *args, struct wo_replay_option option, struct wo_err *err);
+/* The command with its options, which are read into a struct wo_replay_args (wo_call_apply); views point into the values. */
+extern const struct wo_command wo_command_replay;
+
+/* Readers of options that other commands have, too: the target begins with a struct wo_replay_args. */
+bool wo_replay_read_capacity(void *target, const struct wo_option_value *value);
+bool wo_replay_read_torch(void *target, const struct wo_option_value *value);
+bool wo_replay_read_on(void *target, const struct wo_option_value *value);
+bool wo_replay_read_reserve(void *target, const struct wo_option_value *value);
 
 /* Checks what only all options together show: two that exclude each other, one that lacks another. WO_E_USAGE. */
 enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err);
-
-/* Reads all options, then checks them together. WO_E_USAGE. */
-enum wo_status wo_replay_args_read(const struct wo_replay_option *options, size_t count, struct wo_replay_args *ret_args,
-                                   struct wo_err *err);
 
 /* Whether more is asked than to look at what was recorded: whether the model agrees, whether something fits, what was after an
  * entry. */

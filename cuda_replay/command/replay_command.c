@@ -2,33 +2,21 @@
 #include "cuda_replay/command/replay_command.h"
 
 #include <assert.h>
-#include <time.h>
 
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/command/replay_make.h"
 #include "cuda_replay/command/replay_plot.h"
 #include "cuda_replay/recording/open/trace_open.h"
-#include "parsers/base/clean.h"
+#include "parsers/base/command/message.h"
 
-enum { PATH_BYTES = 1024 };
-
-/* What one call works on. */
-struct call {
-  const struct wo_replay_call *wanted;
+/* One run of the command. */
+struct run {
+  const struct wo_call *call;
   struct wo_replay_args args;
-  struct wo_text *out;
-  struct wo_text *errors;
-  enum wo_replay_exit exit;
+  enum wo_exit exit;
   size_t report_count;
   size_t plot_count;
 };
-
-/* Only for telling how long it took; no result depends on it. */
-static double seconds_now(void) {
-  struct timespec now = {0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- Exit codes ---- */
 
@@ -38,17 +26,17 @@ static bool asks_more(const struct wo_replay_args *args) {
 }
 
 /* A divergence is the answer to "is it as recorded", and only a doubt about any other answer. */
-static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {
+static enum wo_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {
   switch (verdict) {
   case WO_REPLAY_REPRODUCED:
   case WO_REPLAY_FITS:
-    return WO_REPLAY_EXIT_FINE;
+    return WO_EXIT_FINE;
   case WO_REPLAY_NOT_FIT:
-    return WO_REPLAY_EXIT_FAILS;
+    return WO_EXIT_FAILURE_FOUND;
   case WO_REPLAY_STATE_ONLY:
-    return wo_replay_args_asks(args) ? WO_REPLAY_EXIT_NOT_PROVEN : WO_REPLAY_EXIT_FINE;
+    return wo_replay_args_asks(args) ? WO_EXIT_NOT_PROVEN : WO_EXIT_FINE;
   case WO_REPLAY_DIVERGED:
-    return asks_more(args) ? WO_REPLAY_EXIT_NOT_PROVEN : WO_REPLAY_EXIT_FAILS;
+    return asks_more(args) ? WO_EXIT_NOT_PROVEN : WO_EXIT_FAILURE_FOUND;
   case WO_REPLAY_NO_CAPACITY:
   case WO_REPLAY_CLOSE:
   case WO_REPLAY_APPROXIMATE:
@@ -57,80 +45,70 @@ static enum wo_replay_exit exit_of(const struct wo_replay_args *args, enum wo_re
   case WO_REPLAY_VERDICT_COUNT_:
     break;
   }
-  return WO_REPLAY_EXIT_NOT_PROVEN;
+  return WO_EXIT_NOT_PROVEN;
 }
 
 /* Of several the gravest. The numbers themselves are not in that order. */
-static void join_exit(struct call *call, enum wo_replay_exit exit) {
-  assert(exit >= WO_REPLAY_EXIT_FINE && exit <= WO_REPLAY_EXIT_NOT_PROVEN);
-  static const int gravity[] = {
-      [WO_REPLAY_EXIT_FINE] = 0, [WO_REPLAY_EXIT_NOT_PROVEN] = 1, [WO_REPLAY_EXIT_FAILS] = 2, [WO_REPLAY_EXIT_ERROR] = 3};
-  if (exit == WO_REPLAY_EXIT_FAILS && call->wanted->exit_zero) exit = WO_REPLAY_EXIT_FINE;
-  if (gravity[exit] > gravity[call->exit]) call->exit = exit;
+static void join_exit(struct run *run, enum wo_exit exit) {
+  assert(exit >= WO_EXIT_FINE && exit <= WO_EXIT_NOT_PROVEN);
+  static const int gravity[] = {[WO_EXIT_FINE] = 0, [WO_EXIT_NOT_PROVEN] = 1, [WO_EXIT_FAILURE_FOUND] = 2, [WO_EXIT_ERROR] = 3};
+  if (exit == WO_EXIT_FAILURE_FOUND && run->call->exit_zero) exit = WO_EXIT_FINE;
+  if (gravity[exit] > gravity[run->exit]) run->exit = exit;
 }
 
 /* ---- Messages ---- */
 
-/* One line on stderr, with the file where there is one. Messages quote names out of files, hence the cleaning. */
-static void fail(struct call *call, const char *path, const struct wo_err *err) {
-  char text[PATH_BYTES];
-  wo_text_add(call->errors, "whyoom: ");
-  if (path) {
-    wo_text_add_view(call->errors, wo_clean_utf8(wo_view_of(path), text, sizeof text));
-    wo_text_add(call->errors, ": ");
-  }
-  const struct wo_view message = wo_view_of(err->message[0] != '\0' ? err->message : wo_status_text(err->code));
-  wo_text_add_view(call->errors, wo_clean_utf8(message, text, sizeof text));
-  wo_text_add(call->errors, "\n");
-  join_exit(call, WO_REPLAY_EXIT_ERROR);
+/* `path` may be NULL. */
+static void fail(struct run *run, const char *path, const struct wo_err *err) {
+  wo_message_error(run->call->errors, wo_view_of(path), err);
+  join_exit(run, WO_EXIT_ERROR);
 }
 
 /* ---- One recording ---- */
 
 /* One plot is one file: further reports would overwrite it. */
-static void plot(struct call *call, const char *path, const struct wo_replay_report *report) {
+static void plot(struct run *run, const char *path, const struct wo_replay_report *report) {
   struct wo_err err = {0};
-  if (call->args.plot.len == 0) return;
-  if (call->plot_count++ > 0) {
+  if (run->args.plot.len == 0) return;
+  if (run->plot_count++ > 0) {
     wo_err_set(&err, WO_E_USAGE, "--plot shows the first report only: give one recording, and --device");
-    fail(call, path, &err);
-  } else if (!report->has_course) {
+    fail(run, path, &err);
+  } else if (!report->has_memory) {
     wo_err_set(&err, WO_E_USAGE, "--plot: nothing was replayed, so there is nothing to draw");
-    fail(call, path, &err);
-  } else if (wo_replay_plot_file(report, call->args.plot.ptr, &err) != WO_OK) {
-    fail(call, NULL, &err);
+    fail(run, path, &err);
+  } else if (wo_replay_plot_file(report, run->args.plot.ptr, &err) != WO_OK) {
+    fail(run, NULL, &err);
   }
 }
 
 /* One report; false when there is none, which has been told. */
-static bool replay_device(struct call *call, const char *path, const struct wo_recording *recording,
-                          const struct wo_trace *trace) {
+static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_replay_report report;
   struct wo_err err = {0};
-  const double begin = seconds_now();
-  const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), &call->args, &report, &err);
+  const double begin = wo_hooks_seconds_now(run->args.hooks);
+  const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), &run->args, &report, &err);
   if (status != WO_OK) {
     if (err.code == WO_OK) err.code = status;
-    fail(call, path, &err);
+    fail(run, path, &err);
     return false;
   }
-  report.has_times = !call->args.no_times;
-  report.seconds = seconds_now() - begin;
+  report.has_times = !run->args.no_times;
+  report.seconds = wo_hooks_seconds_now(run->args.hooks) - begin;
   if (report.seconds > 0) report.events_per_second = (double)report.operation_count / report.seconds;
-  if (call->report_count++ > 0 && !call->wanted->is_json) wo_text_add(call->out, "\n");
-  if (call->wanted->is_json) {
-    wo_replay_json(&report, call->out);
+  if (run->report_count++ > 0 && run->call->format != WO_OUT_JSON) wo_text_add(run->call->out, "\n");
+  if (run->call->format == WO_OUT_JSON) {
+    wo_replay_json(&report, run->call->out);
   } else {
-    wo_replay_text(&report, call->wanted->style, call->out);
+    wo_replay_text(&report, run->call->style, run->call->out);
   }
-  plot(call, path, &report);
-  join_exit(call, exit_of(&call->args, report.verdict));
+  plot(run, path, &report);
+  join_exit(run, exit_of(&run->args, report.verdict));
   wo_replay_report_done(&report);
   return true;
 }
 
 /* Which devices there are, when the one that was asked for is none of them. */
-static void fail_device(struct call *call, const char *path, const struct wo_recording *recording) {
+static void fail_device(struct run *run, const char *path, const struct wo_recording *recording) {
   struct wo_err err = {0};
   char list[160];
   size_t len = 0;
@@ -142,49 +120,55 @@ static void fail_device(struct call *call, const char *path, const struct wo_rec
                "records nothing of any device: was torch.cuda.memory._record_memory_history() called? `whyoom record -- COMMAND` "
                "does it");
   } else {
-    wo_err_set(&err, WO_E_USAGE, "records nothing of device %d; it has %s", call->args.device, list);
+    wo_err_set(&err, WO_E_USAGE, "records nothing of device %d; it has %s", run->args.device, list);
   }
-  fail(call, path, &err);
+  fail(run, path, &err);
 }
 
 /* A file that cannot be read ends nothing but its own part. */
-static void replay_path(struct call *call, const char *path) {
+static void replay_path(struct run *run, const char *path) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
   size_t count = 0;
   const enum wo_status status = wo_trace_open(path, &recording, &err);
   if (status != WO_OK) {
     if (err.code == WO_OK) err.code = status;
-    fail(call, path, &err);
+    fail(run, path, &err);
     return;
   }
   for (size_t i = 0; i < recording->traces.count; i++) {
     const struct wo_trace *const trace = &recording->traces.items[i];
-    if (call->args.has_device && trace->device != call->args.device) continue;
+    if (run->args.has_device && trace->device != run->args.device) continue;
     count++;
     /* A wish that cannot be met is told once for a file. */
-    if (!replay_device(call, path, recording, trace)) break;
+    if (!replay_device(run, path, recording, trace)) break;
   }
-  if (count == 0) fail_device(call, path, recording);
+  if (count == 0) fail_device(run, path, recording);
   wo_recording_free(recording);
 }
 
 /* Who interrupts a replay on a GPU wants no other file either. */
-static bool is_interrupted(const struct call *call) {
-  const struct wo_replay_hooks *const hooks = call->wanted->hooks;
+static bool is_interrupted(const struct run *run) {
+  const struct wo_replay_hooks *const hooks = run->args.hooks;
   return hooks && hooks->is_cancelled && *hooks->is_cancelled;
 }
 
-/* Options are read before any file is opened, so that a slip is told at once. */
-enum wo_replay_exit wo_replay_command(const struct wo_replay_call *wanted, struct wo_text *out, struct wo_text *errors) {
-  assert(wanted != NULL && out != NULL && errors != NULL);
-  struct call call = {.wanted = wanted, .out = out, .errors = errors};
+/* Options are read before any file is opened, so that a slip is told at once. A recording is too large to be waited for on a
+ * terminal, so that standard input must be asked for. */
+enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_hooks *hooks) {
+  struct run run = {.call = call};
   struct wo_err err = {0};
-  if (wo_replay_args_read(wanted->options, wanted->option_count, &call.args, &err) != WO_OK) {
-    fail(&call, NULL, &err);
-    return call.exit;
+  enum wo_status status = wo_call_apply(call, &run.args, &err);
+  if (call->word_count == 0)
+    status = wo_err_set(&err, WO_E_USAGE,
+                        "replay wants a recording: a snapshot of torch.cuda.memory._dump_snapshot(), or - for "
+                        "standard input; see whyoom help replay");
+  if (status == WO_OK) status = wo_replay_args_check(&run.args, &err);
+  if (status != WO_OK) {
+    fail(&run, NULL, &err);
+    return run.exit;
   }
-  call.args.hooks = wanted->hooks;
-  for (size_t i = 0; i < wanted->path_count && !is_interrupted(&call); i++) replay_path(&call, wanted->paths[i]);
-  return call.exit;
+  run.args.hooks = hooks;
+  for (size_t i = 0; i < call->word_count && !is_interrupted(&run); i++) replay_path(&run, call->words[i]);
+  return run.exit;
 }

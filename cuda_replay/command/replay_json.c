@@ -116,7 +116,7 @@ static void put_trace(struct writer *w, cJSON *root) {
 
 /* Null where nothing could be compared: zeros would read as a comparison that failed. */
 static void put_check(struct writer *w, cJSON *root) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   const bool has_part = w->report->has_check && check->verdict != WO_CHECK_REFUSED;
   cJSON *const object = wo_json_put_part(&w->json, root, "check", has_part);
   if (!has_part) return;
@@ -211,7 +211,7 @@ static void put_transforms(struct writer *w, cJSON *scale, const struct wo_chang
 }
 
 static void put_pair(struct writer *w, cJSON *scale) {
-  const struct wo_pair *const pair = &w->report->pair;
+  const struct wo_scale_from_two *const pair = &w->report->pair;
   cJSON *const object = wo_json_put_part(&w->json, scale, "pair", w->report->has_pair);
   if (!w->report->has_pair) return;
   wo_json_put_count(&w->json, object, "allocations", pair->count);
@@ -308,13 +308,13 @@ static void put_pins(struct writer *w, cJSON *fragmentation) {
 static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
-  const uint64_t idle = report->has_course ? use->reserved_bytes - report->attribution.total.block_bytes : 0;
+  const uint64_t idle = report->has_memory ? use->reserved_bytes - report->attribution.total.block_bytes : 0;
   cJSON *const object = wo_json_put_object(&w->json, root, "fragmentation");
   wo_json_put(&w->json, object, "at_peak_pct",
-              report->has_course ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
-  wo_json_put_maybe(&w->json, object, "idle_at_peak_bytes", report->has_course, idle);
-  wo_json_put_maybe(&w->json, object, "releasable_at_peak_bytes", report->has_course, use->releasable_bytes);
-  wo_json_put_maybe(&w->json, object, "largest_free_block_bytes", report->has_course, use->largest_free_bytes);
+              report->has_memory ? real(wo_share_pct(idle, use->reserved_bytes)) : cJSON_CreateNull());
+  wo_json_put_maybe(&w->json, object, "idle_at_peak_bytes", report->has_memory, idle);
+  wo_json_put_maybe(&w->json, object, "releasable_at_peak_bytes", report->has_memory, use->releasable_bytes);
+  wo_json_put_maybe(&w->json, object, "largest_free_block_bytes", report->has_memory, use->largest_free_bytes);
   wo_json_put(&w->json, object, "peaks_apart_pct", subject ? real(wo_replay_idle_pct(subject)) : cJSON_CreateNull());
   put_pins(w, object);
 }
@@ -329,15 +329,15 @@ static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class
 /* Rows add up: what is not listed is in other_stacks_bytes. */
 static void put_holders(struct writer *w, cJSON *root) {
   const struct wo_attribution *const attribution = &w->report->attribution;
-  cJSON *const holders = wo_json_put_part(&w->json, root, "holders", w->report->has_course);
-  if (!w->report->has_course) return;
+  cJSON *const holders = wo_json_put_part(&w->json, root, "holders", w->report->has_memory);
+  if (!w->report->has_memory) return;
   static const char *const moments[] = {[WO_MOMENT_NONE] = "peak_allocated",
                                         [WO_MOMENT_OOM] = "out_of_memory",
                                         [WO_MOMENT_PEAK] = "peak_allocated",
                                         [WO_MOMENT_STATE] = "snapshot"};
-  wo_json_put_name(&w->json, holders, "at", moments[w->report->course.moment]);
-  wo_json_put_maybe(&w->json, holders, "at_entry", w->report->course.moment_at.entry != WO_NO_ENTRY,
-                    w->report->course.moment_at.entry);
+  wo_json_put_name(&w->json, holders, "at", moments[w->report->memory.moment]);
+  wo_json_put_maybe(&w->json, holders, "at_entry", w->report->memory.moment_at.entry != WO_NO_ENTRY,
+                    w->report->memory.moment_at.entry);
   cJSON *const classes = wo_json_put_array(&w->json, holders, "classes");
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     if (attribution->classes[i].count == 0) continue;

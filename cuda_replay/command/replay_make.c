@@ -125,37 +125,35 @@ static enum wo_status prepare(struct maker *maker) {
 
 /* ---- Where the memory is ---- */
 
-/* Who holds what, and what pins segments, at the one moment that the course has a map of. */
-static enum wo_status explain_course(struct maker *maker) {
+/* Who holds what, and what pins segments, at the one moment that has a map. */
+static enum wo_status explain_memory(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  if (!report->has_course) return WO_OK;
+  if (!report->has_memory) return WO_OK;
   if (!report->pattern) report->pattern = &report->recorded_pattern;
-  enum wo_status status = wo_attribution_make(report->pattern, &report->course.map, &report->attribution);
-  if (status == WO_OK)
-    status =
-        wo_pins_find(report->pattern, &report->course.map, report->course.has_oom ? &report->course.oom : NULL, &report->pins);
+  enum wo_status status = wo_attribution_make(report->pattern, &report->memory.map, &report->attribution);
+  if (status == WO_OK) status = wo_pins_find(report->pattern, &report->memory.map, &report->pins);
   return status == WO_OK ? WO_OK : out_of_memory(maker);
 }
 
 /* ---- The state of the snapshot ---- */
 
 /* Who holds what in the segments of a recording that cannot be replayed. */
-static enum wo_status hold_up(struct maker *maker) {
+static enum wo_status report_holdings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  assert(!report->has_course && !report->has_holdings);
+  assert(!report->has_memory && !report->has_holdings);
   if (!maker->trace->has_segments) return WO_OK;
-  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->course) != WO_OK) return out_of_memory(maker);
-  report->has_holdings = report->has_course = true;
+  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->memory) != WO_OK) return out_of_memory(maker);
+  report->has_holdings = report->has_memory = true;
   report->pattern = &report->holdings.pattern;
   report->start_from = WO_START_APPROXIMATE;
-  return explain_course(maker);
+  return explain_memory(maker);
 }
 
 /* A snapshot without a history is no broken recording: it answers other questions. */
 static enum wo_status make_state(struct maker *maker, const char *lack) {
   maker->report->verdict = WO_REPLAY_STATE_ONLY;
   const enum wo_status status = keep(maker, lack, &maker->report->why);
-  return status == WO_OK ? hold_up(maker) : status;
+  return status == WO_OK ? report_holdings(maker) : status;
 }
 
 /* ---- The state after an entry ---- */
@@ -184,7 +182,7 @@ static bool is_undecided(const struct wo_replay_report *report) {
 }
 
 /* One sentence on why nothing is proven; false when nothing speaks against a proof. */
-static bool doubt(const struct maker *maker, char *buf, size_t cap) {
+static bool why_not_proven(const struct maker *maker, char *buf, size_t cap) {
   const struct wo_replay_report *const report = maker->report;
   if (maker->recording->fidelity == WO_TRACE_APPROXIMATE) {
     snprintf(buf, cap, "the recording has no addresses: lives of allocations were paired by size");
@@ -222,7 +220,7 @@ static enum wo_status conclude(struct maker *maker) {
     report->verdict = WO_REPLAY_DIVERGED;
     return WO_OK;
   }
-  if (doubt(maker, text, sizeof text)) {
+  if (why_not_proven(maker, text, sizeof text)) {
     report->verdict = WO_REPLAY_APPROXIMATE;
     return keep(maker, text, &report->why);
   }
@@ -243,7 +241,7 @@ static enum wo_status run_all(struct maker *maker) {
   const char *const lack = wo_trace_lack(maker->recording, maker->trace);
   if (lack) return make_state(maker, lack);
   enum wo_status status = prepare(maker);
-  if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return hold_up(maker);
+  if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return report_holdings(maker);
   if (status != WO_OK) return status;
   /* A file that says only what was asked has nothing to compare and no place to look at: every answer is a what-if. */
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
@@ -254,7 +252,7 @@ static enum wo_status run_all(struct maker *maker) {
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
   if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);
   if (status == WO_OK && maker->args->is_sweep) status = wo_replay_sweep_run(report, maker->err);
-  if (status == WO_OK) status = explain_course(maker);
+  if (status == WO_OK) status = explain_memory(maker);
   return status == WO_OK ? conclude(maker) : status;
 }
 

@@ -1,4 +1,4 @@
-/* The recording as it was. See replay_recorded.h. */
+/* The recording as it was. See replay_make_recorded.h. */
 #include "cuda_replay/command/replay_make_recorded.h"
 
 #include <assert.h>
@@ -70,10 +70,10 @@ static struct wo_replay_options options_of(const struct wo_replay_report *report
 
 /* The recording is compared where it has addresses. Its version of torch is then the one that agrees. */
 static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
-  const struct wo_check_options options = {.settings = &report->recorded_settings,
-                                           .torch = report->is_torch_assumed ? 0 : report->torch};
+  const struct wo_replay_check_options options = {.settings = &report->recorded_settings,
+                                                  .torch = report->is_torch_assumed ? 0 : report->torch};
   if (report->recording->fidelity != WO_TRACE_EXACT) return WO_OK;
-  const enum wo_status status = wo_check_run(report->recording, report->trace, &options, &report->check, err);
+  const enum wo_status status = wo_replay_check_run(report->recording, report->trace, &options, &report->check, err);
   if (status != WO_OK) return status;
   report->has_check = true;
   if (report->check.verdict == WO_CHECK_REFUSED) return wo_err_set(err, WO_E_RANGE, "%s", report->check.why);
@@ -81,27 +81,27 @@ static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *
   return WO_OK;
 }
 
-/* Twice through the entries: the check stops at the first difference, the course goes on to the end. */
+/* Twice through the entries: the check stops at the first difference, memory is followed to the end. */
 enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
-  assert(report->recording != NULL && report->trace != NULL && !report->has_course);
+  assert(report->recording != NULL && report->trace != NULL && !report->has_memory);
   struct fresh fresh = {.report = report};
-  const struct wo_course_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
+  const struct wo_memory_devices devices = {&fresh, make_fresh, {&fresh, on_step}};
   enum wo_status status = run_check(report, err);
   if (status != WO_OK) return status;
   const struct wo_replay_options options = options_of(report);
   /* Where the model leaves the recording its addresses end: the figures are then those of the model alone. */
   fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
-  status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+  status = wo_memory_over_time_record(&report->recorded_pattern, report->trace, &options, &devices, &report->memory, err);
   if (status != WO_OK && status != WO_E_NOMEM && !fresh.is_free) {
     fresh.is_free = true;
-    status = wo_course_record(&report->recorded_pattern, report->trace, &options, &devices, &report->course, err);
+    status = wo_memory_over_time_record(&report->recorded_pattern, report->trace, &options, &devices, &report->memory, err);
   }
   drop(&fresh);
   if (status != WO_OK) return status;
-  report->has_course = true;
+  report->has_memory = true;
   report->recorded.settings = report->recorded_settings;
-  wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->course.outcome);
-  report->operation_count += report->course.outcome.requests_run + report->course.outcome.segment_events;
+  wo_replay_case_add(&report->recorded, &report->recorded_pattern, &report->memory.outcome);
+  report->operation_count += report->memory.outcome.requests_run + report->memory.outcome.segment_events;
   report->has_recorded = true;
   return WO_OK;
 }
@@ -121,27 +121,27 @@ static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options o
                                  struct wo_segment_map *ret_map, struct wo_err *err) {
   const struct wo_replay_report *const report = fresh->report;
   struct wo_replay_outcome outcome;
-  struct wo_course course = {0};
-  struct wo_course_recorder *const recorder =
-      wo_course_recorder_new(&report->recorded_pattern, report->trace, options.start, map_at);
+  struct wo_memory_over_time memory = {0};
+  struct wo_memory_recorder *const recorder =
+      wo_memory_recorder_new(&report->recorded_pattern, report->trace, options.start, map_at);
   options.device = make_fresh(fresh);
   enum wo_status status = WO_E_NOMEM;
   if (recorder && options.device) {
-    fresh->chained = wo_course_recorder_steps(recorder);
+    fresh->chained = wo_memory_recorder_steps(recorder);
     options.on_step = (struct wo_replay_observer){fresh, on_step};
-    options.on_event = wo_course_recorder_events(recorder);
+    options.on_event = wo_memory_recorder_events(recorder);
     status = wo_replay_run(&report->recorded_pattern, &options, &outcome, err);
   }
-  const enum wo_status finish = recorder ? wo_course_recorder_finish(recorder, &course) : WO_E_NOMEM;
+  const enum wo_status finish = recorder ? wo_memory_recorder_finish(recorder, &memory) : WO_E_NOMEM;
   if (status == WO_OK) status = finish;
   drop(fresh);
   if (status == WO_OK) {
-    *ret_map = course.map;
-    course.map = (struct wo_segment_map){0};
+    *ret_map = memory.map;
+    memory.map = (struct wo_segment_map){0};
   } else if (status == WO_E_NOMEM) {
     wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   }
-  if (finish == WO_OK) wo_course_done(&course);
+  if (finish == WO_OK) wo_memory_over_time_done(&memory);
   return status;
 }
 

@@ -1,4 +1,4 @@
-/* What-ifs of a recording. See replay_whatif.h.
+/* What-ifs of a recording. See replay_make_whatif.h.
  *
  * Every run begins with an empty allocator, as the recorded cache would keep segments that the changed run never makes. What was
  * live at the start is allocated first, and the recorded requests are repeated until no pass reserves more (steady.h). */
@@ -21,9 +21,9 @@ static struct wo_whatif_options options_of(const struct wo_replay_report *report
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
                              const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes,
                              struct wo_err *err) {
-  const struct wo_repeat_options options = {
+  const struct wo_steady_pattern_options options = {
       .settings = *settings, .torch = report->torch, .is_once = report->capacity.oom_entry != UINT32_MAX};
-  return wo_repeat_pattern(pattern, &options, ret_pattern, ret_passes, err);
+  return wo_steady_pattern_make(pattern, &options, ret_pattern, ret_passes, err);
 }
 
 /* ---- Single questions ---- */
@@ -156,7 +156,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
 
 /* ---- Where the memory is ---- */
 
-/* Devices for the course of a what-if: the same one, made anew for each run. */
+/* Devices for the memory of a what-if: the same one, made anew for each run. */
 struct fresh_model {
   struct wo_whatif_options options;
   unsigned order;
@@ -172,18 +172,19 @@ static const struct wo_device *make_fresh(void *state) {
   return fresh->model ? &fresh->device : NULL;
 }
 
-/* The recorded run's course gives way: a report shows one. */
+/* The recorded run gives way: a report shows one. */
 static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) {
   struct fresh_model fresh = {.options = options_of(report, &report->settings), .order = report->whatif.worst_order};
-  const struct wo_course_devices devices = {&fresh, make_fresh, {0}};
+  const struct wo_memory_devices devices = {&fresh, make_fresh, {0}};
   const struct wo_replay_options options = {.settings = report->settings, .torch = report->torch};
-  if (report->has_course) wo_course_done(&report->course);
-  report->has_course = false;
+  if (report->has_memory) wo_memory_over_time_done(&report->memory);
+  report->has_memory = false;
   report->pattern = &report->whatif_pattern;
   assert(report->has_whatif && report->whatif_pattern.recording != NULL);
-  const enum wo_status status = wo_course_record(report->pattern, report->trace, &options, &devices, &report->course, err);
+  const enum wo_status status =
+      wo_memory_over_time_record(report->pattern, report->trace, &options, &devices, &report->memory, err);
   wo_device_model_free(fresh.model);
-  report->has_course = status == WO_OK;
+  report->has_memory = status == WO_OK;
   return status;
 }
 

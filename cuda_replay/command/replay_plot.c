@@ -10,7 +10,7 @@
 
 /* The subtitle says what was run, as a picture is passed on without its command line. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {
-  assert(report->has_course);
+  assert(report->has_memory);
   const struct wo_alloc_settings *const settings = report->has_whatif ? &report->settings : &report->recorded_settings;
   wo_text_add(subtitle, "torch %d.%d, settings ", report->torch / 100, report->torch % 100);
   const size_t before = subtitle->len;
@@ -20,7 +20,7 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
                         : report->has_holdings ? ", a state and no replay"
                                                : ", as recorded");
   return (struct wo_plot){.pattern = report->pattern,
-                          .course = &report->course,
+                          .memory = &report->memory,
                           .attribution = &report->attribution,
                           .capacity_bytes = report->capacity.bytes,
                           .title = report->path,
@@ -37,7 +37,7 @@ static enum wo_status write_file(const char *path, const struct wo_text *text, s
 }
 
 enum wo_status wo_replay_plot_file(const struct wo_replay_report *report, const char *path, struct wo_err *err) {
-  assert(report->has_course && path != NULL);
+  assert(report->has_memory && path != NULL);
   struct wo_text subtitle = {0}, svg = {0};
   const struct wo_plot plot = wo_replay_plot(report, &subtitle);
   wo_plot_svg(&plot, &svg);

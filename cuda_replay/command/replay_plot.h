@@ -1,11 +1,11 @@
-/* The plot of a report: the same course as its text speaks of. */
+/* The plot of a report: memory over time, as its text speaks of it. */
 #ifndef WO_REPLAY_PLOT_H
 #define WO_REPLAY_PLOT_H
 
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_report.h"
 
-/* What plot_svg.h and plot_term.h draw; has_course must hold. Borrows from the report; `subtitle` gets settings and version, and
+/* What plot_svg.h and plot_term.h draw; has_memory must hold. Borrows from the report; `subtitle` gets settings and version, and
  * must live as long as the plot. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle);
 

@@ -61,8 +61,8 @@ uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo
 
 void wo_replay_report_done(struct wo_replay_report *report) {
   if (report == NULL) return;
-  if (report->has_course) {
-    wo_course_done(&report->course);
+  if (report->has_memory) {
+    wo_memory_over_time_done(&report->memory);
     wo_attribution_done(&report->attribution);
     wo_pins_done(&report->pins);
   }

@@ -76,7 +76,7 @@ struct wo_replay_report {
   enum wo_replay_verdict verdict;
   struct wo_view why; /* of a refusal, an approximation, a mere state: one sentence; else empty */
   bool has_check;
-  struct wo_check check;
+  struct wo_replay_check check;
   bool has_recorded; /* the replay at the recorded settings from the recorded start */
   struct wo_replay_case recorded;
   bool has_whatif; /* at other settings or sizes, from an empty allocator; of an interval the likely sizes */
@@ -87,7 +87,7 @@ struct wo_replay_report {
   struct wo_replay_case bounds[WO_BOUND_COUNT_]; /* LIKELY is the what-if */
   struct wo_change change;
   bool has_pair;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   bool has_forecast; /* sizes changed: what its likely peak is made of, by how each allocation was found to grow */
   struct wo_forecast forecast;
   bool has_baseline; /* the recorded settings, from an empty allocator: what the what-if is to be compared with */
@@ -96,13 +96,13 @@ struct wo_replay_report {
   struct wo_replay_case warm;
 
   /* What holds the memory when a request fails, or when allocated bytes peak: of the what-if where there is one. */
-  const struct wo_alloc_pattern *pattern; /* of the run that `course` shows; NULL without one */
-  bool has_course;
-  struct wo_course course;
+  const struct wo_alloc_pattern *pattern; /* of the run that `memory` shows; NULL without one */
+  bool has_memory;
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
   struct wo_pins pins;
 
-  /* Of a recording that cannot be replayed: what its segments hold. `course` has no steps then, and the map of the snapshot. */
+  /* Of a recording that cannot be replayed: what its segments hold. `memory` has no steps then, and the map of the snapshot. */
   bool has_holdings;
   struct wo_holdings holdings;
 

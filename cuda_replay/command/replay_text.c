@@ -2,7 +2,7 @@
  *
  * The reader may be tired: the first line says what was read, the second what it comes to, and what follows is in the order in
  * which one would ask. */
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,77 +14,7 @@
 #include "parsers/base/units.h"
 
 /* Bytes of a note that are shown; entries of them without --verbose. */
-enum { NOTE_BYTES = 400, NOTES_SHOWN = 3, NAME_BYTES = 200 };
-
-/* ---- Shared ---- */
-
-/* Colours carry nothing that the words do not say. */
-void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
-  static const char *const codes[] = {[WO_REPLAY_PLAIN] = "\x1b[0m",
-                                      [WO_REPLAY_BOLD] = "\x1b[1m",
-                                      [WO_REPLAY_RED] = "\x1b[1;31m",
-                                      [WO_REPLAY_GREEN] = "\x1b[1;32m",
-                                      [WO_REPLAY_YELLOW] = "\x1b[1;33m"};
-  if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
-}
-
-void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
-  wo_text_end_line(&w->line, indent, hanging, w->style.width, w->out);
-}
-
-/* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
-void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
-  assert(column > 2);
-  struct wo_view rest = {w->line.ptr, w->line.len};
-  size_t at = 0;
-  while (rest.len > 0) {
-    const struct wo_view word = wo_view_cut(&rest, ' ');
-    const size_t columns = wo_text_columns(word);
-    const bool is_full = at > column && at + 1 + columns > w->style.width;
-    if (columns == 0) continue;
-    if (is_full) wo_text_add(w->out, "\n");
-    wo_text_repeat(w->out, ' ', is_full ? column : at == 0 ? 2 : 1);
-    wo_text_add_view(w->out, word);
-    at = (is_full || at == 0 ? column : at + 1) + columns;
-  }
-  wo_text_add(w->out, "\n");
-  if (w->line.is_failed) w->out->is_failed = true;
-  w->line.len = 0;
-}
-
-const char *wo__replay_size(uint64_t bytes, char *buf) {
-  return wo_units_bytes_text((double)bytes, buf, WO_SIZE_TEXT);
-}
-
-void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many) {
-  wo_text_add(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
-}
-
-void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out) {
-  const size_t before = out->len;
-  wo_alloc_settings_show(settings, report->torch, out);
-  if (out->len == before) wo_text_add(out, "default");
-}
-
-void wo__replay_clean(struct wo_text *out, struct wo_view raw) {
-  char text[NAME_BYTES];
-  wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
-}
-
-/* Files of compiled code are "??" or paths of a build machine: the function alone tells more. */
-void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct wo_text *out) {
-  if (index == WO_NO_FRAME) {
-    wo_text_add(out, "(no stack recorded)");
-    return;
-  }
-  assert(index < w->report->recording->frames.count);
-  const struct wo_frame *const frame = &w->report->recording->frames.items[index];
-  if (wo_frame_origin(frame) != WO_FRAME_NATIVE) {
-    wo__replay_clean(out, w->style.is_verbose ? frame->file : wo_frame_file_name(frame));
-    wo_text_add(out, ":%" PRIu32 " ", frame->line);
-  }
-  wo__replay_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
-}
+enum { NOTE_BYTES = 400, NOTES_SHOWN = 3 };
 
 /* ---- First lines ---- */
 
@@ -178,7 +108,7 @@ static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *s
 
 /* Where, in one line; what was expected stands below, with the counts. */
 static void say_diverged(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (check->diverged_at >= w->report->trace->entries.count) {
     wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
   } else {
@@ -189,13 +119,13 @@ static void say_diverged(struct wo_replay_writer *w) {
 /* The word before the colon, and its colour. */
 static const struct {
   const char *word;
-  enum wo_replay_color color;
+  enum wo_tint color;
 } heads[WO_REPLAY_VERDICT_COUNT_] = {
-    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_REPLAY_GREEN},  [WO_REPLAY_FITS] = {"fits", WO_REPLAY_GREEN},
-    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
-    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
-    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
-    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_REPLAY_YELLOW},
+    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_TINT_GOOD},    [WO_REPLAY_FITS] = {"fits", WO_TINT_GOOD},
+    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_TINT_ERROR},     [WO_REPLAY_DIVERGED] = {"not as recorded", WO_TINT_ERROR},
+    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_CLOSE] = {"not proven", WO_TINT_WARNING},
+    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_TINT_ERROR},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING},
 };
 
 /* The line that people scroll back for. */
@@ -237,7 +167,7 @@ static void write_verdict(struct wo_replay_writer *w) {
   }
   wo__replay_color(w, heads[report->verdict].color);
   wo__replay_put(w, 0, 2);
-  wo__replay_color(w, WO_REPLAY_PLAIN);
+  wo__replay_color(w, WO_TINT_PLAIN);
 }
 
 /* ---- The comparison with the recording ---- */
@@ -253,7 +183,7 @@ static void add_equal(struct wo_text *line, const char *what, uint64_t equal, ui
 
 /* Both sides in the words of the recording, then what may be behind it. */
 static void write_difference(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   const struct {
     const char *head;
     const char *text;
@@ -268,7 +198,7 @@ static void write_difference(struct wo_replay_writer *w) {
 
 /* Which versions were tried, where the file leaves it open and the rules differ. */
 static void write_versions(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (check->version_count < 2) return;
   wo_text_add(&w->line, "rules of torch");
   for (size_t i = 0; i < check->version_count; i++) {
@@ -281,7 +211,7 @@ static void write_versions(struct wo_replay_writer *w) {
 
 /* Counts say how much stands behind "as recorded": five addresses prove less than five thousand. */
 static void write_check(struct wo_replay_writer *w) {
-  const struct wo_check *const check = &w->report->check;
+  const struct wo_replay_check *const check = &w->report->check;
   if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
     wo_text_add(w->out, "  the file says what was asked and not what came of it: nothing to compare\n");
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
@@ -316,38 +246,11 @@ static void write_start(struct wo_replay_writer *w) {
 
 /* ---- The peak ---- */
 
-/* Rounded to the nearest column, and never beyond the bar. */
-static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, size_t columns, size_t *used) {
-  size_t count = (size_t)((double)bytes / (double)all * (double)columns + 0.5);
-  if (count > columns - *used) count = columns - *used;
-  wo_text_repeat(out, c, count);
-  *used += count;
-}
-
-/* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
-void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
-  const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
-  const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
-  const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
-  char text[3][WO_SIZE_TEXT];
-  size_t used = 0;
-  if (all == 0) return;
-  wo_text_add(w->out, "  [");
-  add_bar(w->out, '#', in_use, all, columns, &used);
-  add_bar(w->out, '.', reserved - in_use, all, columns, &used);
-  wo_text_repeat(w->out, ' ', columns - used);
-  wo_text_add(w->out, "]\n");
-  wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
-              wo__replay_size(reserved - in_use, text[1]), wo_share_pct(reserved - in_use, reserved));
-  if (has_capacity) wo_text_add(&w->line, "  not taken %s", wo__replay_size(all - reserved, text[2]));
-  wo__replay_put(w, 4, 4);
-}
-
 /* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
  * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
 static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  const struct wo_course_place *const at = &w->report->course.moment_at;
-  const bool is_oom = w->report->course.moment == WO_MOMENT_OOM;
+  const struct wo_memory_place *const at = &w->report->memory.moment_at;
+  const bool is_oom = w->report->memory.moment == WO_MOMENT_OOM;
   const uint64_t in_map = w->report->attribution.total.block_bytes;
   const uint64_t peak = subject->outcome.peak.allocated_bytes;
   char text[WO_SIZE_TEXT];
@@ -379,7 +282,7 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   }
   wo_text_add(&w->line, "; reserved %s at most", wo__replay_size(peak->reserved_bytes, text[2]));
   wo__replay_put(w, 2, 4);
-  if (!report->has_course) return;
+  if (!report->has_memory) return;
   write_moment(w, subject);
   wo__replay_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
@@ -415,7 +318,7 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 /* Below the numbers, as it is taller than a screen's half. */
 static void write_chart(struct wo_replay_writer *w) {
   struct wo_text subtitle = {0};
-  if (!w->report->has_chart || !w->report->has_course) return;
+  if (!w->report->has_chart || !w->report->has_memory) return;
   const struct wo_plot plot = wo_replay_plot(w->report, &subtitle);
   wo_text_add(w->out, "\n");
   wo_plot_term(&plot, w->style, w->out);

@@ -1,7 +1,7 @@
-/* What a GPU did, for people. See replay_text.h. */
+/* What a GPU did, for people. See replay_text_internal.h. */
 #include <assert.h>
 
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 #include "cuda_replay/whatif/whatif_gpu_text.h"
 
 static void write_card(struct wo_replay_writer *w) {

@@ -1,4 +1,4 @@
-/* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text.h.
+/* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text_internal.h.
  *
  * The program's own frame stands first: it is the line that one can change. */
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cuda_replay/plot/plot.h"
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 
 /* Rows without --verbose, so that the first screen holds all parts. */
 enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
@@ -210,7 +210,7 @@ static void write_pins(struct wo_replay_writer *w) {
 
 void wo__replay_text_holders(struct wo_replay_writer *w) {
   assert(w->line.len == 0);
-  if (!w->report->has_course || w->report->attribution.total.count == 0) return;
+  if (!w->report->has_memory || w->report->attribution.total.count == 0) return;
   write_classes(w);
   write_stacks(w);
   write_pins(w);

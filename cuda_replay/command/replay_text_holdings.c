@@ -1,10 +1,10 @@
-/* What a snapshot without a usable history holds. See replay_text.h.
+/* What a snapshot without a usable history holds. See replay_text_internal.h.
  *
  * Said plainly first: this is a state. Who holds it and what pins it is written by replay_text_holders.c. */
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 
 /* Rows of streams and pools without --verbose. */
 enum { PLACES_SHOWN = 8, SIZE_COLUMNS = 12 };
@@ -89,7 +89,7 @@ static void write_places(struct wo_replay_writer *w) {
 }
 
 void wo__replay_text_holdings(struct wo_replay_writer *w) {
-  assert(w->line.len == 0 && w->report->has_holdings && w->report->has_course);
+  assert(w->line.len == 0 && w->report->has_holdings && w->report->has_memory);
   write_what_it_is(w);
   write_sums(w);
   write_idle(w);

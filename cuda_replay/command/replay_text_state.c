@@ -1,8 +1,8 @@
-/* The allocator's state after an entry, segment by segment. See replay_text.h. */
+/* The allocator's state after an entry, segment by segment. See replay_text_internal.h. */
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cuda_replay/command/replay_text.h"
+#include "cuda_replay/command/replay_text_internal.h"
 
 /* Enough to see whether this is the state that one was after. */
 static void write_sums(struct wo_replay_writer *w) {

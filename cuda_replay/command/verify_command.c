@@ -7,49 +7,36 @@
 #include "cuda_replay/verify/reconstruct.h"
 #include "cuda_replay/recording/open/trace_open.h"
 #include "cuda_replay/verify/verify.h"
-#include "parsers/base/clean.h"
+#include "parsers/base/command/message.h"
 
-/* A rank's recording each, at the most; the width of the largest jobs that people look at by hand. */
-enum { RECORDINGS_MAX = 64, SUBJECTS_MAX = 256, SHOWN_BYTES = 1024 };
+/* The width of the largest jobs that people look at by hand. */
+enum { SUBJECTS_MAX = 256 };
 
-struct call {
-  const struct wo_verify_call *wanted;
-  struct wo_replay_args args; /* capacity, torch, and where it runs */
-  bool accepts_reconstructed;
-  struct wo_view traces[RECORDINGS_MAX];
-  size_t trace_count;
+/* One run of the command. */
+struct run {
+  const struct wo_call *call;
+  const struct wo_verify_args *args;
+  const struct wo_diagnosed *job;
+  const struct wo_replay_hooks *hooks;
   struct wo_scale_spec recorded_at;
-  struct wo_recording *recordings[RECORDINGS_MAX];
+  struct wo_recording *recordings[WO_VERIFY_TRACES_MAX];
   size_t recording_count;
   struct wo_verify_subject subjects[SUBJECTS_MAX];
   size_t subject_count;
   bool lacks_activations;
   struct wo_err refusal;
-  struct wo_text *out, *errors;
+  struct wo_text *out;
 };
 
-static enum wo_replay_exit fail(struct call *call, struct wo_view path, const struct wo_err *err) {
-  char text[SHOWN_BYTES];
-  wo_text_add(call->errors, "whyoom: ");
-  if (path.len > 0) {
-    wo_text_add_view(call->errors, wo_clean_utf8(path, text, sizeof text));
-    wo_text_add(call->errors, ": ");
-  }
-  wo_text_add_view(call->errors, wo_clean_utf8(wo_view_of(err->message), text, sizeof text));
-  wo_text_add(call->errors, "\n");
-  return WO_REPLAY_EXIT_ERROR;
+static enum wo_exit fail(const struct run *run, struct wo_view path, const struct wo_err *err) {
+  wo_message_error(run->call->errors, path, err);
+  return WO_EXIT_ERROR;
 }
 
 /* ---- Options ---- */
 
-/* The size of the job itself, as the log tells it; 0 when it does not. */
-static uint32_t own_size(const struct wo_job_sizes *sizes, enum wo_scale_axis_id axis) {
-  const double size = axis == WO_AXIS_MICRO_BATCH ? sizes->micro_batch : sizes->seq_len;
-  return size >= 1 && size <= 1e9 ? (uint32_t)size : 0;
-}
-
-/* "micro_batch=4": recorded at 4, and the log tells the job's own; "micro_batch=4:8" tells it. */
-static enum wo_status read_recorded_size(struct call *call, struct wo_view item, struct wo_err *err) {
+/* "micro_batch=4": recorded at 4, and the log tells the job's own (0 here); "micro_batch=4:8" tells it. */
+static enum wo_status read_recorded_size(struct wo_view item, struct wo_scale_spec *sizes, struct wo_err *err) {
   struct wo_scale_spec spec;
   char pair[128];
   struct wo_view value = item;
@@ -63,40 +50,105 @@ static enum wo_status read_recorded_size(struct call *call, struct wo_view item,
   if (status != WO_OK) return wo_err_set(err, status, "--recorded-at: %.200s", reason.message);
   for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     if (spec.axes[axis].from == 0) continue;
-    if (!has_own) spec.axes[axis].to = own_size(&call->wanted->job->sizes, axis);
-    if (spec.axes[axis].to == 0)
-      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not tell the job's own %s: give both, as %s=%u:SIZE",
-                        wo_scale_axis_name(axis), wo_scale_axis_name(axis), spec.axes[axis].from);
-    call->recorded_at.axes[axis] = spec.axes[axis];
+    if (!has_own) spec.axes[axis].to = 0;
+    sizes->axes[axis] = spec.axes[axis];
   }
   return WO_OK;
 }
 
-static enum wo_status read_recorded_at(struct call *call, struct wo_view text, struct wo_err *err) {
+static bool read_recorded_at(void *target, const struct wo_option_value *value) {
+  struct wo_verify_args *const args = target;
+  struct wo_scale_spec sizes = args->recorded_at;
+  struct wo_view rest = value->text;
   do {
-    const enum wo_status status = read_recorded_size(call, wo_view_trim(wo_view_cut(&text, ',')), err);
-    if (status != WO_OK) return status;
-  } while (text.len > 0);
+    if (read_recorded_size(wo_view_trim(wo_view_cut(&rest, ',')), &sizes, value->err) != WO_OK) return false;
+  } while (rest.len > 0);
+  args->recorded_at = sizes;
+  return true;
+}
+
+static bool read_trace(void *target, const struct wo_option_value *value) {
+  struct wo_verify_args *const args = target;
+  if (value->text.len == 0) {
+    wo_err_set(value->err, WO_E_USAGE, "--trace wants a recording");
+  } else if (args->trace_count == WO_VERIFY_TRACES_MAX) {
+    wo_err_set(value->err, WO_E_USAGE, "--trace can be given %d times at the most", WO_VERIFY_TRACES_MAX);
+  } else {
+    args->traces[args->trace_count++] = value->text;
+    return true;
+  }
+  return false;
+}
+
+static const struct wo_option options[] = {
+    WO_OPTION("trace", "TRACE",
+              "a recording, as for whyoom replay; one for each\nrank, the worst decides. Without one a pattern is\nreconstructed "
+              "from the log's figures: no proof",
+              WO_TO_READER(read_trace), .wants = "a recording"),
+    WO_OPTION("recorded-at", "SIZES",
+              "the recording is of a run with other sizes, which went\nthrough: micro_batch=2,seq_len=512",
+              WO_TO_READER(read_recorded_at), .wants = "sizes, such as micro_batch=2,seq_len=512"),
+    WO_OPTION("accept-reconstructed", NULL, "take a fix that fits the reconstructed pattern",
+              WO_TO_FLAG(struct wo_verify_args, accepts_reconstructed)),
+    WO_OPTION("capacity", "SIZE", "what PyTorch can have of the card; without it what the\nmessage or the recording shows",
+              WO_TO_READER(wo_replay_read_capacity), .wants = "a size, such as 79.1GiB"),
+    WO_OPTION("torch", "VERSION", "follow the rules of that version: 2.6", WO_TO_READER(wo_replay_read_torch),
+              .wants = "a version of torch from 1.13 on, such as 2.6"),
+    WO_OPTION("on", "model|gpu[:N]",
+              "where it runs: on the model alone (the default), or what\nfits there also on GPU N, which must confirm it",
+              WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
+    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_verify_args, replay.touches)),
+    WO_OPTION("reserve", "SIZE", "what stays free on the GPU beside the capacity", WO_TO_READER(wo_replay_read_reserve),
+              .wants = "a size, such as 1.5GiB"),
+    WO_OPTION("no-times", NULL, "leave out how long the GPU took", WO_TO_FLAG(struct wo_verify_args, replay.no_times)),
+    WO_OPTION(
+        "patch", NULL,
+        "the chosen fix as a unified diff of your own files, for\ngit apply or patch -p1; the report goes to standard error",
+        WO_TO_FLAG(struct wo_verify_args, is_patch)),
+    WO_OPTION("write", NULL, "with --patch: change the files as well", WO_TO_FLAG(struct wo_verify_args, is_write)),
+};
+
+const struct wo_command wo_command_verify = {
+    .name = "verify",
+    .summary = "diagnose a failed job and prove which of the proposed fixes fits",
+    .usage = "verify [OPTION...] LOG... [--trace TRACE...]",
+    .about = "Diagnoses a failed job and replays each proposed fix at the job's own capacity:\n"
+             "which of them fits, by what margin, at what cost. The largest micro-batch or\n"
+             "length that fits is searched; where no fix is enough alone, sets of two and\n"
+             "three are tried. Options stand for this command alone:\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .ending = "exit status: 0 a fix is proven to fit; 1 nothing that is proposed fits; 2 wrong\n"
+              "usage, some input could not be read, or the GPU could not be had; 3 not proven:\n"
+              "only reconstructed, a margin below the uncertainty, the GPU does not confirm\n"
+              "it, or the patch is not the whole fix. --exit-zero turns 1 into 0\n",
+};
+
+/* Writing files is asked for twice, so that no slip does it. */
+enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_args *ret_args, struct wo_err *err) {
+  struct wo_verify_args args = {0};
+  if (call->word_count == 0) return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
+  enum wo_status status = wo_call_apply(call, &args, err);
+  if (status == WO_OK) status = wo_replay_args_check(&args.replay, err);
+  if (status != WO_OK) return status;
+  if (args.is_write && !args.is_patch)
+    return wo_err_set(err, WO_E_USAGE, "--write changes files: give --patch with it, to see how");
+  if (args.trace_count == 0 && (args.recorded_at.axes[0].from > 0 || args.recorded_at.axes[1].from > 0))
+    return wo_err_set(err, WO_E_USAGE, "--recorded-at tells the sizes of a recording: give it with --trace");
+  *ret_args = args;
   return WO_OK;
 }
 
-/* Those that a replay has, too, are read by it. Others belong to whoever called. */
-static enum wo_status read_option(struct call *call, struct wo_replay_option option, struct wo_err *err) {
-  if (wo_view_is(option.name, "accept-reconstructed")) {
-    call->accepts_reconstructed = true;
-    return WO_OK;
-  }
-  if (wo_view_is(option.name, "trace")) {
-    if (option.value.len == 0) return wo_err_set(err, WO_E_USAGE, "--trace wants a recording");
-    if (call->trace_count == RECORDINGS_MAX)
-      return wo_err_set(err, WO_E_USAGE, "--trace can be given %d times at the most", RECORDINGS_MAX);
-    call->traces[call->trace_count++] = option.value;
-    return WO_OK;
-  }
-  if (wo_view_is(option.name, "recorded-at")) return read_recorded_at(call, option.value, err);
-  static const char *const of_replay[] = {"capacity", "torch", "on", "touch", "reserve", "no-times"};
-  for (size_t i = 0; i < sizeof of_replay / sizeof of_replay[0]; i++) {
-    if (wo_view_is(option.name, of_replay[i])) return wo_replay_args_apply(&call->args, option, err);
+/* Takes the sizes of the job itself from the log where the option does not give them. */
+static enum wo_status fill_recorded_at(struct run *run, struct wo_err *err) {
+  run->recorded_at = run->args->recorded_at;
+  for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
+    const double own = axis == WO_AXIS_MICRO_BATCH ? run->job->sizes.micro_batch : run->job->sizes.seq_len;
+    if (run->recorded_at.axes[axis].from == 0 || run->recorded_at.axes[axis].to > 0) continue;
+    if (!(own >= 1 && own <= 1e9))
+      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not tell the job's own %s: give both, as %s=%u:SIZE",
+                        wo_scale_axis_name(axis), wo_scale_axis_name(axis), run->recorded_at.axes[axis].from);
+    run->recorded_at.axes[axis].to = (uint32_t)own;
   }
   return WO_OK;
 }
@@ -104,82 +156,78 @@ static enum wo_status read_option(struct call *call, struct wo_replay_option opt
 /* ---- Subjects ---- */
 
 /* What is missing and how to get it: one line for each device, since a rank's own card may be the one that lacks it. */
-static void tell_lack(const struct call *call, struct wo_view path, const struct wo_trace *trace, const char *lack) {
-  char text[SHOWN_BYTES];
-  wo_text_add(call->errors, "whyoom: ");
-  wo_text_add_view(call->errors, wo_clean_utf8(path, text, sizeof text));
-  wo_text_add(call->errors,
-              ": device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be "
-              "replayed\n",
-              trace->device, lack);
+static void tell_lack(const struct run *run, struct wo_view path, const struct wo_trace *trace, const char *lack) {
+  wo_message(run->call->errors, path,
+             "device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be replayed",
+             trace->device, lack);
 }
 
-static enum wo_status add_subjects(struct call *call, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
+static enum wo_status add_subjects(struct run *run, struct wo_recording *recording, struct wo_view path, struct wo_err *err) {
   for (size_t i = 0; i < recording->traces.count; i++) {
     const char *const lack = wo_trace_lack(recording, &recording->traces.items[i]);
-    if (lack) tell_lack(call, path, &recording->traces.items[i], lack);
+    if (lack) tell_lack(run, path, &recording->traces.items[i], lack);
     if (lack || recording->traces.items[i].entries.count == 0) continue;
-    if (call->subject_count == SUBJECTS_MAX)
+    if (run->subject_count == SUBJECTS_MAX)
       return wo_err_set(err, WO_E_LIMIT, "more than %d devices: give the recordings of fewer ranks", SUBJECTS_MAX);
     const enum wo_status status =
-        wo_verify_subject_make(recording, &recording->traces.items[i], path, &call->wanted->job->sizes, call->args.capacity_bytes,
-                               call->args.torch, &call->subjects[call->subject_count], err);
+        wo_verify_subject_make(recording, &recording->traces.items[i], path, &run->job->sizes, run->args->replay.capacity_bytes,
+                               run->args->replay.torch, &run->subjects[run->subject_count], err);
     if (status != WO_OK) return status;
-    call->subjects[call->subject_count++].recorded_at = call->recorded_at;
+    run->subjects[run->subject_count++].recorded_at = run->recorded_at;
   }
   return WO_OK;
 }
 
 /* Every recording must be read and have a run: the one that is left out may be the rank that fails. One without a run is a
  * result, and told in the report. */
-static bool open_traces(struct call *call) {
-  for (size_t i = 0; i < call->trace_count; i++) {
+static bool open_traces(struct run *run) {
+  for (size_t i = 0; i < run->args->trace_count; i++) {
     struct wo_recording *recording = NULL;
     struct wo_err err = {0};
-    const size_t before = call->subject_count;
-    enum wo_status status = wo_trace_open(call->traces[i].ptr, &recording, &err);
-    if (status == WO_OK) call->recordings[call->recording_count++] = recording;
-    if (status == WO_OK) status = add_subjects(call, recording, call->traces[i], &err);
-    if (status == WO_OK && call->subject_count == before && recording->traces.count > 0) {
+    const size_t before = run->subject_count;
+    enum wo_status status = wo_trace_open(run->args->traces[i].ptr, &recording, &err);
+    if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+    if (status == WO_OK) status = add_subjects(run, recording, run->args->traces[i], &err);
+    if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
       wo_err_set(
-          &call->refusal, WO_E_RANGE,
+          &run->refusal, WO_E_RANGE,
           "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
           "`whyoom record -- COMMAND`");
-    } else if (status == WO_OK && call->subject_count == before) {
+    } else if (status == WO_OK && run->subject_count == before) {
       status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: `whyoom record -- COMMAND` makes a recording");
     }
     if (status == WO_OK) continue;
     if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));
-    fail(call, call->traces[i], &err);
+    fail(run, run->args->traces[i], &err);
     return false;
   }
   return true;
 }
 
 /* A refusal is a result, and told in the report. */
-static bool reconstruct(struct call *call) {
+static bool reconstruct(struct run *run) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
-  enum wo_status status = wo_reconstruct(&call->wanted->job->sizes, &recording, &call->lacks_activations, &err);
+  enum wo_status status = wo_reconstruct(&run->job->sizes, &recording, &run->lacks_activations, &err);
   if (status == WO_E_RANGE) {
-    call->refusal = err;
+    run->refusal = err;
     return true;
   }
-  if (status == WO_OK) call->recordings[call->recording_count++] = recording;
-  if (status == WO_OK) status = add_subjects(call, recording, (struct wo_view){0}, &err);
-  if (status != WO_OK) fail(call, (struct wo_view){0}, &err);
+  if (status == WO_OK) run->recordings[run->recording_count++] = recording;
+  if (status == WO_OK) status = add_subjects(run, recording, (struct wo_view){0}, &err);
+  if (status != WO_OK) fail(run, (struct wo_view){0}, &err);
   return status == WO_OK;
 }
 
 /* ---- The answer ---- */
 
-static enum wo_replay_exit exit_of(const struct call *call, enum wo_verify_verdict verdict) {
+static enum wo_exit exit_of(const struct run *run, enum wo_verify_verdict verdict) {
   switch (verdict) {
   case WO_VERIFY_PROVEN:
   case WO_VERIFY_ACCEPTED:
-    return WO_REPLAY_EXIT_FINE;
+    return WO_EXIT_FINE;
   case WO_VERIFY_NONE_FITS:
-    return call->wanted->exit_zero ? WO_REPLAY_EXIT_FINE : WO_REPLAY_EXIT_FAILS;
+    return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
   case WO_VERIFY_RECONSTRUCTED:
   case WO_VERIFY_OPEN:
   case WO_VERIFY_NOT_SHOWN:
@@ -189,7 +237,7 @@ static enum wo_replay_exit exit_of(const struct call *call, enum wo_verify_verdi
   case WO_VERIFY_VERDICT_COUNT_:
     break;
   }
-  return WO_REPLAY_EXIT_NOT_PROVEN;
+  return WO_EXIT_NOT_PROVEN;
 }
 
 static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer *answer) {
@@ -209,61 +257,56 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
   for (size_t i = 0; i < answer->choice_count; i++) answer->choices[i] = verify->chosen->choices[i];
 }
 
-static enum wo_replay_exit answer_call(struct call *call, struct wo_verify_answer *answer) {
+static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer) {
   struct wo_verify verify;
   struct wo_err err = {0};
-  const struct wo_gpu_place gpu = wo_replay_args_gpu(&call->args);
-  const struct wo_verify_request request = {.job = call->wanted->job,
-                                            .subjects = call->subjects,
-                                            .subject_count = call->refusal.message[0] == '\0' ? call->subject_count : 0,
-                                            .is_reconstructed = call->trace_count == 0,
-                                            .accepts_reconstructed = call->accepts_reconstructed,
-                                            .lacks_activations = call->lacks_activations,
-                                            .refusal = wo_view_of(call->refusal.message),
-                                            .gpu = call->args.has_gpu ? &gpu : NULL,
-                                            .has_times = !call->args.no_times};
-  if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(call, (struct wo_view){0}, &err);
-  if (call->wanted->is_json) {
-    wo_verify_json(&verify, call->out);
+  struct wo_gpu_place gpu = wo_replay_args_gpu(&run->args->replay);
+  gpu.hooks = run->hooks;
+  const struct wo_verify_request request = {.job = run->job,
+                                            .subjects = run->subjects,
+                                            .subject_count = run->refusal.message[0] == '\0' ? run->subject_count : 0,
+                                            .is_reconstructed = run->args->trace_count == 0,
+                                            .accepts_reconstructed = run->args->accepts_reconstructed,
+                                            .lacks_activations = run->lacks_activations,
+                                            .refusal = wo_view_of(run->refusal.message),
+                                            .gpu = run->args->replay.has_gpu ? &gpu : NULL,
+                                            .has_times = !run->args->replay.no_times};
+  if (wo_verify_make(&request, &verify, &err) != WO_OK) return fail(run, (struct wo_view){0}, &err);
+  if (run->call->format == WO_OUT_JSON) {
+    wo_verify_json(&verify, run->out);
   } else {
-    wo_verify_text(&verify, call->wanted->style, call->out);
+    wo_verify_text(&verify, run->call->style, run->out);
   }
   fill_proofs(&verify, answer);
-  enum wo_replay_exit code = exit_of(call, verify.verdict);
+  enum wo_exit code = exit_of(run, verify.verdict);
   /* A GPU that was asked for and could not be had is no answer, as for a replay; what the model says is reported all the same. */
-  if (verify.gpu.error.code != WO_OK) code = fail(call, (struct wo_view){0}, &verify.gpu.error);
+  if (verify.gpu.error.code != WO_OK) code = fail(run, (struct wo_view){0}, &verify.gpu.error);
   wo_verify_done(&verify);
   return code;
 }
 
-static void close_all(struct call *call) {
-  for (size_t i = 0; i < call->subject_count; i++) wo_verify_subject_done(&call->subjects[i]);
-  for (size_t i = 0; i < call->recording_count; i++) wo_recording_free(call->recordings[i]);
+static void close_all(struct run *run) {
+  for (size_t i = 0; i < run->subject_count; i++) wo_verify_subject_done(&run->subjects[i]);
+  for (size_t i = 0; i < run->recording_count; i++) wo_recording_free(run->recordings[i]);
 }
 
-enum wo_replay_exit wo_verify_command(const struct wo_verify_call *wanted, struct wo_verify_answer *answer, struct wo_text *out,
-                                      struct wo_text *errors) {
-  struct call *const call = calloc(1, sizeof *call);
-  struct wo_err err = {0};
-  assert(wanted && wanted->job && answer && out && errors);
-  enum wo_replay_exit code = WO_REPLAY_EXIT_ERROR;
-  if (!call) {
-    wo_text_add(errors, "whyoom: %s\n", wo_status_text(WO_E_NOMEM));
+enum wo_exit wo_run_verify(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_diagnosed *job,
+                           const struct wo_replay_hooks *hooks, struct wo_verify_answer *answer, struct wo_text *out) {
+  struct run *const run = calloc(1, sizeof *run);
+  struct wo_err err = {.code = WO_E_NOMEM};
+  assert(call && args && job && answer && out);
+  enum wo_exit code = WO_EXIT_ERROR;
+  if (!run) {
+    wo_message_error(call->errors, (struct wo_view){0}, &err);
     return code;
   }
-  *call = (struct call){.wanted = wanted, .out = out, .errors = errors};
-  enum wo_status status = WO_OK;
-  for (size_t i = 0; i < wanted->option_count && status == WO_OK; i++) status = read_option(call, wanted->options[i], &err);
-  if (status == WO_OK) status = wo_replay_args_check(&call->args, &err);
-  if (status == WO_OK && call->trace_count == 0 && (call->recorded_at.axes[0].from > 0 || call->recorded_at.axes[1].from > 0))
-    status = wo_err_set(&err, WO_E_USAGE, "--recorded-at tells the sizes of a recording: give it with --trace");
-  call->args.hooks = wanted->hooks;
-  if (status != WO_OK) {
-    fail(call, (struct wo_view){0}, &err);
-  } else if (!wanted->job->has_gpu_oom || (call->trace_count > 0 ? open_traces(call) : reconstruct(call))) {
-    code = answer_call(call, answer);
+  *run = (struct run){.call = call, .args = args, .job = job, .hooks = hooks, .out = out};
+  if (fill_recorded_at(run, &err) != WO_OK) {
+    fail(run, (struct wo_view){0}, &err);
+  } else if (!job->has_gpu_oom || (args->trace_count > 0 ? open_traces(run) : reconstruct(run))) {
+    code = answer_call(run, answer);
   }
-  close_all(call);
-  free(call);
+  close_all(run);
+  free(run);
   return code;
 }

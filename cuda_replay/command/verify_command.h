@@ -5,16 +5,24 @@
 #include "cuda_replay/command/replay_command.h"
 #include "parsers/base/exchange/proposal.h"
 
-struct wo_verify_call {
-  const struct wo_diagnosed *job;
-  const struct wo_replay_option *options; /* trace, accept-reconstructed, and those of a replay that stand in docs/verify.md;
-                                             others are passed over */
-  size_t option_count;
-  bool is_json;   /* one JSON object instead of the text */
-  bool exit_zero; /* 1 becomes 0 */
-  struct wo_text_style style;
-  const struct wo_replay_hooks *hooks; /* for --on gpu; NULL for none */
+/* A rank's recording each, at the most. */
+enum { WO_VERIFY_TRACES_MAX = 64 };
+
+/* The options; views are borrowed from the call. */
+struct wo_verify_args {
+  struct wo_replay_args replay;                /* capacity, torch, and where it runs: the first member, which its readers fill */
+  struct wo_view traces[WO_VERIFY_TRACES_MAX]; /* each ends with a NUL byte */
+  size_t trace_count;
+  struct wo_scale_spec recorded_at; /* `to` is 0 where the log has to tell it */
+  bool accepts_reconstructed;
+  bool is_patch; /* for the caller: print the chosen fix as a diff, */
+  bool is_write; /* and change the files */
 };
+
+extern const struct wo_command wo_command_verify;
+
+/* Reads and checks all options, before any file is opened. WO_E_USAGE. */
+enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_args *ret_args, struct wo_err *err);
 
 /* What the caller may show beside its own report. */
 struct wo_verify_answer {
@@ -23,9 +31,8 @@ struct wo_verify_answer {
   size_t choice_count; /* 0: nothing is chosen */
 };
 
-/* Values of a --trace must end with a NUL byte behind them. Exit codes: 0 a fix is proven to fit; 1 nothing that is proposed
- * fits; 2 usage or a recording that cannot be read; 3 not proven. */
-enum wo_replay_exit wo_verify_command(const struct wo_verify_call *call, struct wo_verify_answer *answer, struct wo_text *out,
-                                      struct wo_text *errors);
+/* Proves; the report goes to `out`, as JSON one object. `hooks` is for --on gpu, NULL for none. */
+enum wo_exit wo_run_verify(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_diagnosed *job,
+                           const struct wo_replay_hooks *hooks, struct wo_verify_answer *answer, struct wo_text *out);
 
 #endif

@@ -163,7 +163,6 @@ static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit)
   use->live_bytes += unit->used_bytes - unit->slack_bytes;
   use->pending_bytes += unit->pending_bytes;
   use->slack_bytes += unit->slack_bytes;
-  use->unit_count++;
   if (unit->used_bytes == 0) {
     use->releasable_bytes += size_bytes;
   } else {

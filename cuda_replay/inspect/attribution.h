@@ -36,12 +36,11 @@ struct wo_attribution_site {
 /* Where reserved bytes go: reserved = live + slack + pinned_free + releasable, live including pending. */
 struct wo_segment_use {
   uint64_t reserved_bytes;
-  uint64_t live_bytes;        /* requested bytes of blocks in use */
-  uint64_t pending_bytes;     /* of blocks in use, freed by the program and waiting for other streams (whole blocks) */
-  uint64_t slack_bytes;       /* of blocks in use: rounding, and rests too small to be split off */
-  uint64_t pinned_free_bytes; /* free, in units that a block in use keeps from being released */
-  uint64_t releasable_bytes;  /* in units without a block in use */
-  uint64_t unit_count;
+  uint64_t live_bytes;         /* requested bytes of blocks in use */
+  uint64_t pending_bytes;      /* of blocks in use, freed by the program and waiting for other streams (whole blocks) */
+  uint64_t slack_bytes;        /* of blocks in use: rounding, and rests too small to be split off */
+  uint64_t pinned_free_bytes;  /* free, in units that a block in use keeps from being released */
+  uint64_t releasable_bytes;   /* in units without a block in use */
   uint64_t largest_free_bytes; /* largest free block */
 };
 

@@ -69,7 +69,8 @@ static enum wo_status class_instances(struct wo_alloc_pattern *pattern) {
 
 /* ---- The map and its instances ---- */
 
-static bool add_instance(struct wo_alloc_pattern *pattern, const struct wo_trace_segment *segment, const struct wo_trace_block *block) {
+static bool add_instance(struct wo_alloc_pattern *pattern, const struct wo_trace_segment *segment,
+                         const struct wo_trace_block *block) {
   if (!WO_VEC_RESERVE(&pattern->instances, 1, WO_NO_INSTANCE)) return false;
   pattern->instances.items[pattern->instances.count++] =
       (struct wo_instance){.size_bytes = block->requested_bytes > 0 ? block->requested_bytes : block->size_bytes,
@@ -84,8 +85,8 @@ static bool add_instance(struct wo_alloc_pattern *pattern, const struct wo_trace
 
 /* Adds a segment with its blocks to the map, and an instance for each block in use. `blocks` has room for them. */
 static bool add_segment(const struct wo_recording *recording, const struct wo_trace *trace,
-                        const struct wo_trace_segment *segment, struct wo_allocator_block *blocks, struct wo_alloc_pattern *pattern,
-                        struct wo_segment_map *map) {
+                        const struct wo_trace_segment *segment, struct wo_allocator_block *blocks,
+                        struct wo_alloc_pattern *pattern, struct wo_segment_map *map) {
   const struct wo_allocator_segment shown = {.address = segment->address,
                                              .size_bytes = segment->size_bytes,
                                              .stream = recording->streams.items[segment->stream],
@@ -172,7 +173,6 @@ static void add_unit(struct wo_holdings *holdings, struct wo_holdings_place *pla
   use->live_bytes += unit->used_bytes - unit->slack_bytes;
   use->pending_bytes += unit->pending_bytes;
   use->slack_bytes += unit->slack_bytes;
-  use->unit_count++;
   if (unit->used_bytes > 0) {
     use->pinned_free_bytes += size_bytes - unit->used_bytes;
     return;
@@ -224,20 +224,20 @@ static bool sum_places(const struct wo_trace *trace, const struct wo_segment_map
 /* ---- Together ---- */
 
 /* The figures that plots name: the one moment is the highest of all. */
-static void fill_course(const struct wo_holdings *holdings, struct wo_course *course) {
-  for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) course->peak[i] = wo_course_no_place();
-  for (int i = 0; i < WO_CLASS_COUNT_; i++) course->class_peak[i] = wo_course_no_place();
-  course->moment_at = wo_course_no_place();
-  course->first_us = course->last_us = WO_NO_TIME;
-  course->moment = WO_MOMENT_STATE;
+static void fill_memory(const struct wo_holdings *holdings, struct wo_memory_over_time *memory) {
+  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) memory->peak[i] = wo_memory_no_place();
+  for (int i = 0; i < WO_CLASS_COUNT_; i++) memory->class_peak[i] = wo_memory_no_place();
+  memory->moment_at = wo_memory_no_place();
+  memory->first_us = memory->last_us = WO_NO_TIME;
+  memory->moment = WO_MOMENT_STATE;
   for (size_t i = 0; i < holdings->places.count; i++) {
-    course->peak[WO_COURSE_ALLOCATED].bytes += holdings->places.items[i].block_bytes;
-    course->peak[WO_COURSE_REQUESTED].bytes += holdings->places.items[i].use.live_bytes;
+    memory->peak[WO_MEMORY_ALLOCATED].bytes += holdings->places.items[i].block_bytes;
+    memory->peak[WO_MEMORY_REQUESTED].bytes += holdings->places.items[i].use.live_bytes;
   }
-  course->peak[WO_COURSE_ACTIVE].bytes = course->peak[WO_COURSE_ALLOCATED].bytes;
-  course->peak[WO_COURSE_RESERVED].bytes = course->map.reserved_bytes;
-  course->peak[WO_COURSE_UNUSED].bytes = course->map.reserved_bytes - course->peak[WO_COURSE_ALLOCATED].bytes;
-  course->moment_at.bytes = course->peak[WO_COURSE_ALLOCATED].bytes;
+  memory->peak[WO_MEMORY_ACTIVE].bytes = memory->peak[WO_MEMORY_ALLOCATED].bytes;
+  memory->peak[WO_MEMORY_RESERVED].bytes = memory->map.reserved_bytes;
+  memory->peak[WO_MEMORY_UNUSED].bytes = memory->map.reserved_bytes - memory->peak[WO_MEMORY_ALLOCATED].bytes;
+  memory->moment_at.bytes = memory->peak[WO_MEMORY_ALLOCATED].bytes;
 }
 
 static bool knows_requested(const struct wo_trace *trace) {
@@ -261,25 +261,25 @@ static void note_oom(const struct wo_trace *trace, struct wo_holdings *holdings)
 }
 
 enum wo_status wo_holdings_make(const struct wo_recording *recording, const struct wo_trace *trace,
-                                struct wo_holdings *ret_holdings, struct wo_course *ret_course) {
-  assert(recording && trace && trace->has_segments && ret_holdings && ret_course);
+                                struct wo_holdings *ret_holdings, struct wo_memory_over_time *ret_memory) {
+  assert(recording && trace && trace->has_segments && ret_holdings && ret_memory);
   struct wo_holdings holdings = {.pattern = {.recording = recording}};
-  struct wo_course course = {0};
-  const bool is_whole = fill_map(recording, trace, &holdings.pattern, &course.map) &&
-                        class_instances(&holdings.pattern) == WO_OK && sum_places(trace, &course.map, &holdings);
+  struct wo_memory_over_time memory = {0};
+  const bool is_whole = fill_map(recording, trace, &holdings.pattern, &memory.map) &&
+                        class_instances(&holdings.pattern) == WO_OK && sum_places(trace, &memory.map, &holdings);
   if (is_whole) {
-    holdings.segment_count = course.map.segments.count;
+    holdings.segment_count = memory.map.segments.count;
     holdings.block_count = holdings.pattern.instances.count;
     holdings.knows_requested = knows_requested(trace);
     note_oom(trace, &holdings);
-    fill_course(&holdings, &course);
+    fill_memory(&holdings, &memory);
   } else {
     wo_holdings_done(&holdings);
-    wo_course_done(&course);
-    course = (struct wo_course){0};
+    wo_memory_over_time_done(&memory);
+    memory = (struct wo_memory_over_time){0};
   }
   *ret_holdings = holdings;
-  *ret_course = course;
+  *ret_memory = memory;
   return is_whole ? WO_OK : WO_E_NOMEM;
 }
 

@@ -41,11 +41,12 @@ struct wo_holdings {
   } places;
 };
 
-/* Makes the holdings of a trace that has segments, and a course without steps that holds their segment map (WO_MOMENT_STATE), so
- * that attribution, pins and plots can read it. Classes are judged by stacks alone: a block without one, or one that only its
- * life would tell, stays unknown. WO_E_NOMEM: both are empty. Released with wo_holdings_done and wo_course_done. */
+/* Makes the holdings of a trace that has segments, and memory over time without steps that holds their segment map
+ * (WO_MOMENT_STATE), so that attribution, pins and plots can read it. Classes are judged by stacks alone: a block without one, or
+ * one that only its life would tell, stays unknown. WO_E_NOMEM: both are empty. Released with wo_holdings_done and
+ * wo_memory_over_time_done. */
 enum wo_status wo_holdings_make(const struct wo_recording *recording, const struct wo_trace *trace,
-                                struct wo_holdings *ret_holdings, struct wo_course *ret_course);
+                                struct wo_holdings *ret_holdings, struct wo_memory_over_time *ret_memory);
 
 /* Releases what it owns; NULL and {0} allowed. */
 void wo_holdings_done(struct wo_holdings *holdings);

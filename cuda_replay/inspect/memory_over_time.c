@@ -1,85 +1,18 @@
-/* The course of a replay: the runs that make it, and its bins. */
+/* The runs that make memory over time. */
 #include "cuda_replay/inspect/memory_over_time.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
-/* ---- Bins ---- */
-
-/* The first of two times, as far as it is known. */
-static int64_t known_time(int64_t first_us, int64_t second_us) {
-  return first_us != WO_NO_TIME ? first_us : second_us;
-}
-
-/* Lowest and highest values of two bins are each for themselves; classes move together, from the moment that was higher. Of
- * equal moments the earlier one stays, so that the order in which bins are joined does not matter. */
-void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b) {
-  if (b->high_bytes[WO_COURSE_ALLOCATED] > a->high_bytes[WO_COURSE_ALLOCATED]) {
-    memcpy(a->top_class_bytes, b->top_class_bytes, sizeof a->top_class_bytes);
-  }
-  memcpy(a->last_class_bytes, b->last_class_bytes, sizeof a->last_class_bytes);
-  for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
-    if (b->low_bytes[i] < a->low_bytes[i]) a->low_bytes[i] = b->low_bytes[i];
-    if (b->high_bytes[i] > a->high_bytes[i]) a->high_bytes[i] = b->high_bytes[i];
-    a->last_bytes[i] = b->last_bytes[i];
-  }
-  if (b->low_fragmentation < a->low_fragmentation) a->low_fragmentation = b->low_fragmentation;
-  if (b->high_fragmentation > a->high_fragmentation) a->high_fragmentation = b->high_fragmentation;
-  a->last_fragmentation = b->last_fragmentation;
-  a->first_us = known_time(a->first_us, b->first_us);
-  a->last_us = known_time(b->last_us, a->last_us);
-  a->count += b->count;
-  a->oom_count += b->oom_count;
-}
-
-/* Whole bins only: a column that began inside of a bin would show a height that belongs to its neighbour. */
-size_t wo_course_columns(const struct wo_course *course, size_t count, struct wo_course_bin *columns) {
-  assert(count > 0);
-  const size_t bins_per_column = (course->bin_count + count - 1) / count;
-  size_t made = 0;
-  for (size_t i = 0; i < course->bin_count; i++) {
-    if (i % bins_per_column == 0) {
-      columns[made++] = course->bins[i];
-    } else {
-      wo_course_bin_join(&columns[made - 1], &course->bins[i]);
-    }
-  }
-  assert(made <= count);
-  return made;
-}
-
-struct wo_course_place wo_course_no_place(void) {
-  return (struct wo_course_place){.request = WO_NO_REQUEST, .entry = WO_NO_ENTRY, .time_us = WO_NO_TIME};
-}
-
-void wo_course_done(struct wo_course *course) {
-  if (!course) return;
-  wo_segment_map_done(&course->map);
-  free(course->bins);
-  *course = (struct wo_course){0};
-}
-
-/* ---- Runs ---- */
-
-/* The observers of the recorder, the device and the caller, called one after the other. */
-struct all {
-  struct wo_replay_observer step[3];
-  struct wo_allocator_observer event[2];
+/* The observers of the recorder and of the device. */
+struct both {
+  struct wo_replay_observer recorder, device;
 };
 
-/* The recorder comes first: what others do in their step cannot change what it saw. */
-static void on_all_steps(void *state, size_t request, const struct wo_allocator *allocator) {
-  const struct all *const all = state;
-  for (int i = 0; i < 3; i++) {
-    if (all->step[i].on_step) all->step[i].on_step(all->step[i].state, request, allocator);
-  }
-}
-
-static void on_all_events(void *state, const struct wo_allocator_event *event) {
-  const struct all *const all = state;
-  for (int i = 0; i < 2; i++) {
-    if (all->event[i].on_event) all->event[i].on_event(all->event[i].state, event);
-  }
+/* The recorder comes first: what the device does in its step cannot change what it saw. */
+static void on_both_steps(void *state, size_t request, const struct wo_allocator *allocator) {
+  const struct both *const both = state;
+  both->recorder.on_step(both->recorder.state, request, allocator);
+  if (both->device.on_step) both->device.on_step(both->device.state, request, allocator);
 }
 
 /* What the runs share. */
@@ -87,93 +20,88 @@ struct recording_run {
   const struct wo_alloc_pattern *pattern;
   const struct wo_trace *trace;
   const struct wo_replay_options *options;
-  const struct wo_course_devices *devices;
+  const struct wo_memory_devices *devices;
 };
 
 /* One run with a recorder. */
 static enum wo_status run(const struct recording_run *run, const struct wo_alloc_pattern *pattern, uint32_t map_at,
-                          struct wo_course *ret_course, struct wo_err *err) {
+                          struct wo_memory_over_time *ret_memory, struct wo_err *err) {
   struct wo_replay_options options = *run->options;
-  struct wo_course course = {0};
+  struct wo_memory_over_time memory = {0};
   struct wo_replay_outcome outcome = {0};
   options.device = run->devices->fresh(run->devices->state);
-  struct wo_course_recorder *const recorder = wo_course_recorder_new(pattern, run->trace, options.start, map_at);
+  struct wo_memory_recorder *const recorder = wo_memory_recorder_new(pattern, run->trace, options.start, map_at);
   if (!options.device || !recorder) {
-    if (recorder) (void)wo_course_recorder_finish(recorder, &course);
-    wo_course_done(&course);
+    if (recorder) (void)wo_memory_recorder_finish(recorder, &memory);
+    wo_memory_over_time_done(&memory);
     return wo_err_set(err, WO_E_NOMEM, "out of memory for the course of the replay");
   }
-  struct all all = {.step = {wo_course_recorder_steps(recorder), run->devices->on_step, options.on_step},
-                    .event = {wo_course_recorder_events(recorder), options.on_event}};
-  options.on_step = (struct wo_replay_observer){.state = &all, .on_step = on_all_steps};
-  options.on_event = (struct wo_allocator_observer){.state = &all, .on_event = on_all_events};
+  struct both both = {wo_memory_recorder_steps(recorder), run->devices->on_step};
+  options.on_step = (struct wo_replay_observer){&both, on_both_steps};
+  options.on_event = wo_memory_recorder_events(recorder);
   const enum wo_status status = wo_replay_run(pattern, &options, &outcome, err);
-  const enum wo_status finished = wo_course_recorder_finish(recorder, &course);
+  const enum wo_status finished = wo_memory_recorder_finish(recorder, &memory);
   if (status != WO_OK) {
-    wo_course_done(&course);
+    wo_memory_over_time_done(&memory);
     return status;
   }
   if (finished != WO_OK) return wo_err_set(err, finished, "out of memory for the course of the replay");
-  course.outcome = outcome;
-  *ret_course = course;
+  memory.outcome = outcome;
+  *ret_memory = memory;
   return WO_OK;
 }
 
-/* Runs again up to `at`, quietly, and moves the segment map over. */
-static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_course *course, struct wo_err *err) {
-  struct wo_course again = {0};
-  struct wo_replay_options options = *first->options;
-  struct recording_run second = *first;
+/* Runs again up to `at`, and moves the segment map over. */
+static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_memory_over_time *memory,
+                               struct wo_err *err) {
+  struct wo_memory_over_time again = {0};
   struct wo_alloc_pattern part = *first->pattern; /* shares its arrays */
   assert(at == WO_MAP_AT_START || at < part.requests.count);
   part.requests.count = at == WO_MAP_AT_START ? 0 : (size_t)at + 1;
-  options.on_event = (struct wo_allocator_observer){0};
-  options.on_step = (struct wo_replay_observer){0};
-  second.options = &options;
-  const enum wo_status status = run(&second, &part, at, &again, err);
+  const enum wo_status status = run(first, &part, at, &again, err);
   if (status != WO_OK) return status;
-  course->map = again.map;
+  memory->map = again.map;
   again.map = (struct wo_segment_map){0};
-  wo_course_done(&again);
+  wo_memory_over_time_done(&again);
   return WO_OK;
 }
 
 /* Chooses what the map shows; returns after which request it is to be taken. */
-static uint32_t choose_moment(struct wo_course *course, bool has_start) {
-  if (course->outcome.has_oom && course->outcome.oom_at == WO_NO_REQUEST) {
+static uint32_t choose_moment(struct wo_memory_over_time *memory, bool has_start) {
+  if (memory->outcome.has_oom && memory->outcome.oom_at == WO_NO_REQUEST) {
     /* What was alive at the start did not fit: no request stands for it. */
-    course->has_oom = true;
-    course->oom = course->outcome.oom;
-    course->oom_count = course->outcome.oom_count;
-    course->oom_kept = 1;
-    course->ooms[0] = wo_course_no_place();
+    memory->has_oom = true;
+    memory->oom = memory->outcome.oom;
+    memory->oom_count = memory->outcome.oom_count;
+    memory->oom_kept = 1;
+    memory->ooms[0] = wo_memory_no_place();
   }
-  const struct wo_course_place peak = course->peak[WO_COURSE_ALLOCATED];
-  course->moment_at = course->has_oom ? course->ooms[0] : peak;
-  course->moment = course->has_oom ? WO_MOMENT_OOM : peak.bytes > 0 ? WO_MOMENT_PEAK : WO_MOMENT_NONE;
-  if (course->moment_at.request != WO_NO_REQUEST) return course->moment_at.request;
+  const struct wo_memory_place peak = memory->peak[WO_MEMORY_ALLOCATED];
+  memory->moment_at = memory->has_oom ? memory->ooms[0] : peak;
+  memory->moment = memory->has_oom ? WO_MOMENT_OOM : peak.bytes > 0 ? WO_MOMENT_PEAK : WO_MOMENT_NONE;
+  if (memory->moment_at.request != WO_NO_REQUEST) return memory->moment_at.request;
   if (has_start) return WO_MAP_AT_START;
   /* Without a start the first state that anybody sees is the one after the first request. */
-  if (course->request_count == 0) course->moment = WO_MOMENT_NONE;
+  if (memory->request_count == 0) memory->moment = WO_MOMENT_NONE;
   return 0;
 }
 
 /* The moment that the map shows is known only when the run is over. Copying every new peak on the way would cost the square of
  * the blocks in a program that fills memory slowly; running twice costs twice. */
-enum wo_status wo_course_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
-                                const struct wo_replay_options *options, const struct wo_course_devices *devices,
-                                struct wo_course *ret_course, struct wo_err *err) {
+enum wo_status wo_memory_over_time_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+                                          const struct wo_replay_options *options, const struct wo_memory_devices *devices,
+                                          struct wo_memory_over_time *ret_memory, struct wo_err *err) {
   assert(pattern->recording != NULL && devices->fresh != NULL);
   const struct recording_run first = {pattern, trace, options, devices};
-  struct wo_course course = {0};
-  enum wo_status status = run(&first, pattern, WO_NO_REQUEST, &course, err);
+  struct wo_memory_over_time memory = {0};
+  enum wo_status status = run(&first, pattern, WO_NO_REQUEST, &memory, err);
   if (status != WO_OK) return status;
-  const uint32_t at = choose_moment(&course, options->start != NULL);
-  if (course.moment != WO_MOMENT_NONE) status = take_map(&first, at, &course, err);
+  const uint32_t at = choose_moment(&memory, options->start != NULL);
+  if (memory.moment != WO_MOMENT_NONE) status = take_map(&first, at, &memory, err);
   if (status != WO_OK) {
-    wo_course_done(&course);
+    wo_memory_over_time_done(&memory);
     return status;
   }
-  *ret_course = course;
+  *ret_memory = memory;
   return WO_OK;
 }

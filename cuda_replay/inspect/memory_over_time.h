@@ -1,8 +1,8 @@
-/* The course of a replay: memory over the requests, in bounded memory however long the run is, and the segments at its peak.
+/* Memory over time of a replay: over its requests, in bounded memory however long the run is, and the segments at its peak.
  *
  * A recorder looks at every step of a run (replay.h) and sums steps up in bins; when all bins are in use, neighbours are joined
- * and the width doubles, so that the result depends on the steps alone. wo_course_record does all that is needed: one run for the
- * course, a second one up to the moment of the peak for the segment map. */
+ * and the width doubles, so that the result depends on the steps alone. wo_memory_over_time_record does all that is needed: one
+ * run for the memory over time, a second one up to the moment of the peak for the segment map. */
 #ifndef WO_MEMORY_OVER_TIME_H
 #define WO_MEMORY_OVER_TIME_H
 
@@ -14,27 +14,27 @@
 #include "cuda_replay/inspect/segment_map.h"
 
 /* Bins at most; at least half of it are in use from then on. OOMs whose place is kept. */
-enum { WO_COURSE_BINS_MAX = 2048, WO_COURSE_OOMS_MAX = 64 };
+enum { WO_MEMORY_BINS_MAX = 2048, WO_MEMORY_OOMS_MAX = 64 };
 
 /* What is followed. Bytes, as torch.cuda.memory_stats counts them; UNUSED is reserved - allocated. */
-enum wo_course_series {
-  WO_COURSE_RESERVED,
-  WO_COURSE_ALLOCATED,
-  WO_COURSE_ACTIVE,
-  WO_COURSE_REQUESTED,
-  WO_COURSE_UNUSED,
-  WO_COURSE_SERIES_COUNT_
+enum wo_memory_series {
+  WO_MEMORY_RESERVED,
+  WO_MEMORY_ALLOCATED,
+  WO_MEMORY_ACTIVE,
+  WO_MEMORY_REQUESTED,
+  WO_MEMORY_UNUSED,
+  WO_MEMORY_SERIES_COUNT_
 };
 
 /* Requests [first, first + count) summed up: the lowest, highest and last value of each series, each for itself. */
-struct wo_course_bin {
+struct wo_memory_bin {
   uint32_t first;
   uint32_t count;
   int64_t first_us; /* time of the first request of which one is known / of the last; WO_NO_TIME */
   int64_t last_us;
-  uint64_t low_bytes[WO_COURSE_SERIES_COUNT_];
-  uint64_t high_bytes[WO_COURSE_SERIES_COUNT_];
-  uint64_t last_bytes[WO_COURSE_SERIES_COUNT_];
+  uint64_t low_bytes[WO_MEMORY_SERIES_COUNT_];
+  uint64_t high_bytes[WO_MEMORY_SERIES_COUNT_];
+  uint64_t last_bytes[WO_MEMORY_SERIES_COUNT_];
   double low_fragmentation; /* (reserved - allocated) / reserved, 0 .. 1; 0 without memory */
   double high_fragmentation;
   double last_fragmentation;
@@ -46,7 +46,7 @@ struct wo_course_bin {
 };
 
 /* A value and where it was first reached. */
-struct wo_course_place {
+struct wo_memory_place {
   uint64_t bytes;
   uint32_t request; /* WO_NO_REQUEST: before the first one; with bytes 0: never above 0 */
   uint32_t entry;   /* of the trace, or WO_NO_ENTRY */
@@ -54,25 +54,25 @@ struct wo_course_place {
 };
 
 /* Which moment the segment map shows: the first request that failed, else the peak of allocated bytes. STATE: that of the
- * snapshot itself, in a course without steps (holdings.h). */
-enum wo_course_moment { WO_MOMENT_NONE, WO_MOMENT_OOM, WO_MOMENT_PEAK, WO_MOMENT_STATE };
+ * snapshot itself, in memory over time without steps (holdings.h). */
+enum wo_memory_moment { WO_MOMENT_NONE, WO_MOMENT_OOM, WO_MOMENT_PEAK, WO_MOMENT_STATE };
 
-struct wo_course {
-  struct wo_course_bin *bins; /* without gaps, each bin_requests long, the last one perhaps shorter */
+struct wo_memory_over_time {
+  struct wo_memory_bin *bins; /* without gaps, each bin_requests long, the last one perhaps shorter */
   size_t bin_count;
   uint32_t bin_requests;  /* a power of two */
   uint32_t request_count; /* steps seen */
   int64_t first_us;       /* times of the first and last request that has one, or WO_NO_TIME */
   int64_t last_us;
-  struct wo_course_place peak[WO_COURSE_SERIES_COUNT_];
-  struct wo_course_place class_peak[WO_CLASS_COUNT_];
+  struct wo_memory_place peak[WO_MEMORY_SERIES_COUNT_];
+  struct wo_memory_place class_peak[WO_CLASS_COUNT_];
   bool has_oom;
   struct wo_allocator_oom oom;                     /* of the first */
-  struct wo_course_place ooms[WO_COURSE_OOMS_MAX]; /* bytes = allocated right after */
+  struct wo_memory_place ooms[WO_MEMORY_OOMS_MAX]; /* bytes = allocated right after */
   uint32_t oom_kept;                               /* places in ooms */
   uint64_t oom_count;                              /* all, also those whose place is not kept */
-  enum wo_course_moment moment;
-  struct wo_course_place moment_at; /* bytes = allocated */
+  enum wo_memory_moment moment;
+  struct wo_memory_place moment_at; /* bytes = allocated */
   struct wo_segment_map map;        /* at the moment; empty with WO_MOMENT_NONE */
   struct wo_replay_outcome outcome; /* of the run */
 };
@@ -81,52 +81,52 @@ struct wo_course {
 
 /* fresh gives a device in its first state; the one given before is not used any more. NULL when memory is out. on_step is called
  * in both runs, for devices that must know where the run is ({0} for none). */
-struct wo_course_devices {
+struct wo_memory_devices {
   void *state;
   const struct wo_device *(*fresh)(void *state);
   struct wo_replay_observer on_step;
 };
 
-/* Runs the pattern (options->device is not used; observers in options are called during the first run) and records its course
- * and the segment map. trace: for times and entries; NULL = not known. Statuses of wo_replay_run; *ret_course is released with
- * wo_course_done after WO_OK only. */
-enum wo_status wo_course_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
-                                const struct wo_replay_options *options, const struct wo_course_devices *devices,
-                                struct wo_course *ret_course, struct wo_err *err);
+/* Runs the pattern (options->device and the observers in options are not used) and records its memory
+ * over time and the segment map. trace: for times and entries; NULL = not known. Statuses of wo_replay_run; *ret_memory is
+ * released with wo_memory_over_time_done after WO_OK only. */
+enum wo_status wo_memory_over_time_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+                                          const struct wo_replay_options *options, const struct wo_memory_devices *devices,
+                                          struct wo_memory_over_time *ret_memory, struct wo_err *err);
 
 /* Releases what it owns; NULL allowed. */
-void wo_course_done(struct wo_course *course);
+void wo_memory_over_time_done(struct wo_memory_over_time *memory);
 
 /* ---- The recorder by itself, for runs that are made elsewhere ---- */
 
-struct wo_course_recorder;
+struct wo_memory_recorder;
 
 /* For map_at below: the state before the first request; needs a start. */
 #define WO_MAP_AT_START (WO_NO_REQUEST - 1)
 
 /* A recorder for one run of the pattern from `start` (as in wo_replay_options; NULL allowed). map_at: after which request the
  * segment map is taken; WO_NO_REQUEST = none. All is borrowed. NULL when memory is out. */
-struct wo_course_recorder *wo_course_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+struct wo_memory_recorder *wo_memory_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                                   const struct wo_start *start, uint32_t map_at);
 
 /* What it hangs into the run. Both are needed. */
-struct wo_replay_observer wo_course_recorder_steps(struct wo_course_recorder *recorder);
-struct wo_allocator_observer wo_course_recorder_events(struct wo_course_recorder *recorder);
+struct wo_replay_observer wo_memory_recorder_steps(struct wo_memory_recorder *recorder);
+struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder *recorder);
 
-/* Ends the recording: hands the course over (outcome is empty) and frees the recorder. WO_E_NOMEM when memory was out on the
- * way; nothing is handed over then. */
-enum wo_status wo_course_recorder_finish(struct wo_course_recorder *recorder, struct wo_course *ret_course);
+/* Ends the recording: hands the result over (outcome is empty) and frees the recorder. WO_E_NOMEM when memory was out on
+ * the way; nothing is handed over then. */
+enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory);
 
 /* ---- Looking ---- */
 
 /* A place that is none: 0 bytes, nothing known. */
-struct wo_course_place wo_course_no_place(void);
+struct wo_memory_place wo_memory_no_place(void);
 
 /* Joins b, which follows a, into a. */
-void wo_course_bin_join(struct wo_course_bin *a, const struct wo_course_bin *b);
+void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b);
 
-/* The course in at most `count` columns of about equal width in requests: fills columns and returns their number (0 for an empty
- * course). Every bin is in one column. */
-size_t wo_course_columns(const struct wo_course *course, size_t count, struct wo_course_bin *columns);
+/* Memory over time in at most `count` columns of about equal width in requests: fills columns and returns their number (0 for an
+ * pattern). Every bin is in one column. */
+size_t wo_memory_columns(const struct wo_memory_over_time *memory, size_t count, struct wo_memory_bin *columns);
 
 #endif

@@ -1,4 +1,4 @@
-/* The recorder of a course: sums the steps of one run up in bins, and names the blocks of the segment map.
+/* The recorder of memory over time: sums the steps of one run up in bins, and names the blocks of the segment map.
  *
  * A step tells totals only. What a request changed belongs to the class of its allocation, so classes add up to the allocated
  * bytes without a size being kept for each allocation. Where an allocation lies is told by the allocator's events; it is kept for
@@ -9,12 +9,12 @@
 #include "cuda_replay/inspect/memory_over_time.h"
 #include "parsers/base/vec.h"
 
-struct wo_course_recorder {
+struct wo_memory_recorder {
   const struct wo_alloc_pattern *pattern;
   const struct wo_trace *trace;
   const struct wo_start *start;
   uint32_t map_at;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   bool has_begun;
   bool is_failed;
   bool has_address; /* the step's allocation succeeded, at this address */
@@ -34,22 +34,22 @@ struct sample {
   uint32_t request;
   uint32_t entry;
   int64_t time_us;
-  uint64_t bytes[WO_COURSE_SERIES_COUNT_];
-  uint64_t high_bytes[WO_COURSE_SERIES_COUNT_]; /* during the step: above bytes where a request was served and given back */
+  uint64_t bytes[WO_MEMORY_SERIES_COUNT_];
+  uint64_t high_bytes[WO_MEMORY_SERIES_COUNT_]; /* during the step: above bytes where a request was served and given back */
   enum wo_alloc_class class_;                   /* whose bytes rose to the highest */
 };
 
 /* ---- Classes ---- */
 
 /* Classes come from whoever classified the pattern; what is out of range counts as unknown. */
-static enum wo_alloc_class class_of(const struct wo_course_recorder *recorder, uint32_t instance) {
+static enum wo_alloc_class class_of(const struct wo_memory_recorder *recorder, uint32_t instance) {
   if (instance >= recorder->pattern->instances.count) return WO_CLASS_UNKNOWN;
   const unsigned class_ = recorder->pattern->instances.items[instance].class_;
   return class_ < WO_CLASS_COUNT_ ? (enum wo_alloc_class)class_ : WO_CLASS_UNKNOWN;
 }
 
 /* Takes bytes from a class, and what it lacks from the unknown ones and then from any: the sum is what must hold. */
-static void take_from_class(struct wo_course_recorder *recorder, enum wo_alloc_class class_, uint64_t bytes) {
+static void take_from_class(struct wo_memory_recorder *recorder, enum wo_alloc_class class_, uint64_t bytes) {
   uint64_t *const own = &recorder->class_bytes[class_];
   const uint64_t taken = bytes < *own ? bytes : *own;
   *own -= taken;
@@ -63,7 +63,7 @@ static void take_from_class(struct wo_course_recorder *recorder, enum wo_alloc_c
 }
 
 /* Brings the sum of classes to what is allocated now; the difference belongs to class_. */
-static void follow_classes(struct wo_course_recorder *recorder, enum wo_alloc_class class_, uint64_t allocated_bytes) {
+static void follow_classes(struct wo_memory_recorder *recorder, enum wo_alloc_class class_, uint64_t allocated_bytes) {
   const uint64_t before = recorder->allocated_bytes;
   if (allocated_bytes >= before) {
     recorder->class_bytes[class_] += allocated_bytes - before;
@@ -74,7 +74,7 @@ static void follow_classes(struct wo_course_recorder *recorder, enum wo_alloc_cl
 }
 
 /* Counts a map's allocated blocks by class, from nothing. */
-static void count_classes(struct wo_course_recorder *recorder, const struct wo_segment_map *map) {
+static void count_classes(struct wo_memory_recorder *recorder, const struct wo_segment_map *map) {
   for (size_t i = 0; i < map->blocks.count; i++) {
     const struct wo_map_block *const block = &map->blocks.items[i];
     if (block->state != WO_BLOCK_ALLOCATED) continue;
@@ -86,103 +86,103 @@ static void count_classes(struct wo_course_recorder *recorder, const struct wo_s
 /* ---- Bins ---- */
 
 /* Requests that a transform added have no entry, and so no time. */
-static int64_t time_of(const struct wo_course_recorder *recorder, uint32_t entry) {
+static int64_t time_of(const struct wo_memory_recorder *recorder, uint32_t entry) {
   if (!recorder->trace || entry >= recorder->trace->entries.count) return WO_NO_TIME;
   return recorder->trace->entries.items[entry].time_us;
 }
 
 /* The part of what is reserved that no allocation has. Nothing reserved is not fragmented. */
 static double fragmentation(const struct sample *sample) {
-  const uint64_t reserved = sample->bytes[WO_COURSE_RESERVED];
-  return reserved == 0 ? 0.0 : (double)sample->bytes[WO_COURSE_UNUSED] / (double)reserved;
+  const uint64_t reserved = sample->bytes[WO_MEMORY_RESERVED];
+  return reserved == 0 ? 0.0 : (double)sample->bytes[WO_MEMORY_UNUSED] / (double)reserved;
 }
 
 /* A bin of one step. What the step reached and gave back again belongs to the class that asked for it. */
-static struct wo_course_bin bin_of(const struct wo_course_recorder *recorder, const struct sample *sample) {
-  struct wo_course_bin bin = {.count = 1, .first_us = sample->time_us, .last_us = sample->time_us};
-  for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
+static struct wo_memory_bin bin_of(const struct wo_memory_recorder *recorder, const struct sample *sample) {
+  struct wo_memory_bin bin = {.count = 1, .first_us = sample->time_us, .last_us = sample->time_us};
+  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
     bin.low_bytes[i] = bin.last_bytes[i] = sample->bytes[i];
     bin.high_bytes[i] = sample->high_bytes[i];
   }
   for (int i = 0; i < WO_CLASS_COUNT_; i++) bin.top_class_bytes[i] = bin.last_class_bytes[i] = recorder->class_bytes[i];
-  bin.top_class_bytes[sample->class_] += sample->high_bytes[WO_COURSE_ALLOCATED] - sample->bytes[WO_COURSE_ALLOCATED];
+  bin.top_class_bytes[sample->class_] += sample->high_bytes[WO_MEMORY_ALLOCATED] - sample->bytes[WO_MEMORY_ALLOCATED];
   bin.low_fragmentation = bin.high_fragmentation = bin.last_fragmentation = fragmentation(sample);
   return bin;
 }
 
 /* Joins neighbours, so that half of the bins are free again. */
-static void widen(struct wo_course *course) {
-  const size_t count = course->bin_count;
-  assert(course->bin_requests <= UINT32_MAX / 2);
+static void widen(struct wo_memory_over_time *memory) {
+  const size_t count = memory->bin_count;
+  assert(memory->bin_requests <= UINT32_MAX / 2);
   for (size_t i = 0; i < count; i += 2) {
-    if (i + 1 < count) wo_course_bin_join(&course->bins[i], &course->bins[i + 1]);
-    course->bins[i / 2] = course->bins[i];
+    if (i + 1 < count) wo_memory_bin_join(&memory->bins[i], &memory->bins[i + 1]);
+    memory->bins[i / 2] = memory->bins[i];
   }
-  course->bin_count = (count + 1) / 2;
-  course->bin_requests *= 2;
+  memory->bin_count = (count + 1) / 2;
+  memory->bin_requests *= 2;
 }
 
 /* Adds a step to the bin that its index falls into. A run may leave requests out: they count as their neighbours. */
-static void add_to_bins(struct wo_course_recorder *recorder, const struct sample *sample) {
-  struct wo_course *const course = &recorder->course;
-  while (sample->request / course->bin_requests >= WO_COURSE_BINS_MAX) widen(course);
-  const size_t slot = sample->request / course->bin_requests;
-  struct wo_course_bin bin = bin_of(recorder, sample);
-  while (course->bin_count <= slot) {
-    const uint32_t first = (uint32_t)course->bin_count * course->bin_requests;
-    struct wo_course_bin *const fresh = &course->bins[course->bin_count++];
-    if (fresh > course->bins) fresh[-1].count = course->bin_requests;
+static void add_to_bins(struct wo_memory_recorder *recorder, const struct sample *sample) {
+  struct wo_memory_over_time *const memory = &recorder->memory;
+  while (sample->request / memory->bin_requests >= WO_MEMORY_BINS_MAX) widen(memory);
+  const size_t slot = sample->request / memory->bin_requests;
+  struct wo_memory_bin bin = bin_of(recorder, sample);
+  while (memory->bin_count <= slot) {
+    const uint32_t first = (uint32_t)memory->bin_count * memory->bin_requests;
+    struct wo_memory_bin *const fresh = &memory->bins[memory->bin_count++];
+    if (fresh > memory->bins) fresh[-1].count = memory->bin_requests;
     *fresh = bin;
     fresh->first = first;
-    fresh->count = course->bin_requests;
+    fresh->count = memory->bin_requests;
   }
-  assert(slot + 1 == course->bin_count); /* requests come in their order */
-  struct wo_course_bin *const last = &course->bins[slot];
+  assert(slot + 1 == memory->bin_count); /* requests come in their order */
+  struct wo_memory_bin *const last = &memory->bins[slot];
   bin.count = 0;
-  wo_course_bin_join(last, &bin);
+  wo_memory_bin_join(last, &bin);
   last->count = sample->request + 1 - last->first;
-  course->request_count = sample->request + 1;
+  memory->request_count = sample->request + 1;
 }
 
 /* ---- Peaks ---- */
 
 /* The place of a value: everything that people could look it up by. */
-static struct wo_course_place place_of(const struct sample *sample, uint64_t bytes) {
-  return (struct wo_course_place){.bytes = bytes, .request = sample->request, .entry = sample->entry, .time_us = sample->time_us};
+static struct wo_memory_place place_of(const struct sample *sample, uint64_t bytes) {
+  return (struct wo_memory_place){.bytes = bytes, .request = sample->request, .entry = sample->entry, .time_us = sample->time_us};
 }
 
 /* Strictly greater: the first of equal moments is the one that is told, as in wo_replay_outcome. */
-static void follow_peaks(struct wo_course_recorder *recorder, const struct sample *sample) {
-  struct wo_course *const course = &recorder->course;
-  for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) {
-    if (sample->high_bytes[i] > course->peak[i].bytes) course->peak[i] = place_of(sample, sample->high_bytes[i]);
+static void follow_peaks(struct wo_memory_recorder *recorder, const struct sample *sample) {
+  struct wo_memory_over_time *const memory = &recorder->memory;
+  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
+    if (sample->high_bytes[i] > memory->peak[i].bytes) memory->peak[i] = place_of(sample, sample->high_bytes[i]);
   }
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     uint64_t bytes = recorder->class_bytes[i];
-    if (i == (int)sample->class_) bytes += sample->high_bytes[WO_COURSE_ALLOCATED] - sample->bytes[WO_COURSE_ALLOCATED];
-    if (bytes > course->class_peak[i].bytes) course->class_peak[i] = place_of(sample, bytes);
+    if (i == (int)sample->class_) bytes += sample->high_bytes[WO_MEMORY_ALLOCATED] - sample->bytes[WO_MEMORY_ALLOCATED];
+    if (bytes > memory->class_peak[i].bytes) memory->class_peak[i] = place_of(sample, bytes);
   }
 }
 
 /* torch counts failures; the last one is all that the allocator remembers of them, and the first one is what people ask about.
  * */
-static void follow_ooms(struct wo_course_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator) {
-  struct wo_course *const course = &recorder->course;
+static void follow_ooms(struct wo_memory_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator) {
+  struct wo_memory_over_time *const memory = &recorder->memory;
   const uint64_t count = wo_allocator_stats(allocator)->num_ooms;
-  if (count <= course->oom_count) return;
-  if (!course->has_oom) course->oom = *wo_allocator_last_oom(allocator);
-  if (course->oom_count < WO_COURSE_OOMS_MAX) {
-    course->ooms[course->oom_kept++] = place_of(sample, sample->bytes[WO_COURSE_ALLOCATED]);
+  if (count <= memory->oom_count) return;
+  if (!memory->has_oom) memory->oom = *wo_allocator_last_oom(allocator);
+  if (memory->oom_count < WO_MEMORY_OOMS_MAX) {
+    memory->ooms[memory->oom_kept++] = place_of(sample, sample->bytes[WO_MEMORY_ALLOCATED]);
   }
-  course->has_oom = true;
-  course->bins[course->bin_count - 1].oom_count += count - course->oom_count;
-  course->oom_count = count;
+  memory->has_oom = true;
+  memory->bins[memory->bin_count - 1].oom_count += count - memory->oom_count;
+  memory->oom_count = count;
 }
 
 /* ---- Steps ---- */
 
 /* Remembers where an instance lies. Memory that is out ends the recording, not the run. */
-static void add_place(struct wo_course_recorder *recorder, uint32_t instance, uint64_t address) {
+static void add_place(struct wo_memory_recorder *recorder, uint32_t instance, uint64_t address) {
   if (!WO_VEC_RESERVE(&recorder->places, 1, UINT32_MAX)) {
     recorder->is_failed = true;
     return;
@@ -191,14 +191,14 @@ static void add_place(struct wo_course_recorder *recorder, uint32_t instance, ui
 }
 
 /* One bit for each instance, so that a long run keeps nothing for what comes and goes. */
-static bool is_alive_at_map(const struct wo_course_recorder *recorder, uint32_t instance) {
+static bool is_alive_at_map(const struct wo_memory_recorder *recorder, uint32_t instance) {
   return recorder->is_alive && instance < recorder->pattern->instances.count &&
          (recorder->is_alive[instance / 64] >> (instance % 64) & 1) != 0;
 }
 
 /* Before the first request every allocation is one of the live set, in the pattern's order, and one that fails counts, too. */
 static void on_event(void *state, const struct wo_allocator_event *event) {
-  struct wo_course_recorder *const recorder = state;
+  struct wo_memory_recorder *const recorder = state;
   const bool is_alloc = event->action == WO_ACTION_ALLOC;
   if (!is_alloc && event->action != WO_ACTION_OOM) return;
   recorder->has_address = is_alloc;
@@ -209,7 +209,7 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
 }
 
 /* The classes after the first request: counted once, block by block. */
-static void begin(struct wo_course_recorder *recorder, const struct wo_allocator *allocator) {
+static void begin(struct wo_memory_recorder *recorder, const struct wo_allocator *allocator) {
   struct wo_segment_map map = {0};
   recorder->has_begun = true;
   if (wo_segment_map_take(allocator, &map) != WO_OK) {
@@ -225,7 +225,7 @@ static void begin(struct wo_course_recorder *recorder, const struct wo_allocator
 
 /* Keeps of the places those that the map needs: all were needed to begin. The map's sort has put them out of order, which does
  * not matter as nothing was freed and allocated again yet. */
-static void keep_places_alive(struct wo_course_recorder *recorder) {
+static void keep_places_alive(struct wo_memory_recorder *recorder) {
   size_t kept = 0;
   for (size_t i = 0; i < recorder->places.count; i++) {
     if (!is_alive_at_map(recorder, recorder->places.items[i].instance)) continue;
@@ -235,43 +235,43 @@ static void keep_places_alive(struct wo_course_recorder *recorder) {
 }
 
 /* Follows one of torch's statistics. Its highest value rises in a step only when that step reached it. */
-static void follow_stat(const struct wo_course_recorder *recorder, struct sample *sample, enum wo_course_series series,
+static void follow_stat(const struct wo_memory_recorder *recorder, struct sample *sample, enum wo_memory_series series,
                         const struct wo_stat *stat) {
   assert(stat->current >= 0 && stat->peak >= stat->current);
   sample->bytes[series] = sample->high_bytes[series] = (uint64_t)stat->current;
-  if ((uint64_t)stat->peak > recorder->course.peak[series].bytes) sample->high_bytes[series] = (uint64_t)stat->peak;
+  if ((uint64_t)stat->peak > recorder->memory.peak[series].bytes) sample->high_bytes[series] = (uint64_t)stat->peak;
 }
 
 /* Reads all series off the statistics, which torch keeps up to date in every call. */
-static struct sample sample_of(const struct wo_course_recorder *recorder, size_t request, const struct wo_allocator *allocator) {
+static struct sample sample_of(const struct wo_memory_recorder *recorder, size_t request, const struct wo_allocator *allocator) {
   const struct wo_allocator_stats *const stats = wo_allocator_stats(allocator);
   const struct wo_request *const asked = &recorder->pattern->requests.items[request];
   const bool has_instance = asked->kind <= WO_REQUEST_COMPLETE;
   struct sample sample = {.request = (uint32_t)request, .entry = asked->entry, .time_us = time_of(recorder, asked->entry)};
   sample.class_ = has_instance ? class_of(recorder, asked->subject) : WO_CLASS_UNKNOWN;
-  follow_stat(recorder, &sample, WO_COURSE_RESERVED, &stats->reserved_bytes[WO_STAT_ALL]);
-  follow_stat(recorder, &sample, WO_COURSE_ALLOCATED, &stats->allocated_bytes[WO_STAT_ALL]);
-  follow_stat(recorder, &sample, WO_COURSE_ACTIVE, &stats->active_bytes[WO_STAT_ALL]);
-  follow_stat(recorder, &sample, WO_COURSE_REQUESTED, &stats->requested_bytes[WO_STAT_ALL]);
-  assert(sample.bytes[WO_COURSE_ALLOCATED] <= sample.bytes[WO_COURSE_RESERVED]);
-  const uint64_t unused = sample.bytes[WO_COURSE_RESERVED] - sample.bytes[WO_COURSE_ALLOCATED];
-  sample.bytes[WO_COURSE_UNUSED] = sample.high_bytes[WO_COURSE_UNUSED] = unused;
+  follow_stat(recorder, &sample, WO_MEMORY_RESERVED, &stats->reserved_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_MEMORY_ALLOCATED, &stats->allocated_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_MEMORY_ACTIVE, &stats->active_bytes[WO_STAT_ALL]);
+  follow_stat(recorder, &sample, WO_MEMORY_REQUESTED, &stats->requested_bytes[WO_STAT_ALL]);
+  assert(sample.bytes[WO_MEMORY_ALLOCATED] <= sample.bytes[WO_MEMORY_RESERVED]);
+  const uint64_t unused = sample.bytes[WO_MEMORY_RESERVED] - sample.bytes[WO_MEMORY_ALLOCATED];
+  sample.bytes[WO_MEMORY_UNUSED] = sample.high_bytes[WO_MEMORY_UNUSED] = unused;
   return sample;
 }
 
 /* Times need not rise in a file that somebody made up: the first and the last known one are kept, no order is relied on. */
-static void add_sample(struct wo_course_recorder *recorder, const struct sample *sample) {
+static void add_sample(struct wo_memory_recorder *recorder, const struct sample *sample) {
   add_to_bins(recorder, sample);
   follow_peaks(recorder, sample);
   if (sample->time_us == WO_NO_TIME) return;
-  if (recorder->course.first_us == WO_NO_TIME) recorder->course.first_us = sample->time_us;
-  recorder->course.last_us = sample->time_us;
+  if (recorder->memory.first_us == WO_NO_TIME) recorder->memory.first_us = sample->time_us;
+  recorder->memory.last_us = sample->time_us;
 }
 
 /* Where the allocation lies must be known before the map is taken, and classes before the step is summed up: hence the order.
  * */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
-  struct wo_course_recorder *const recorder = state;
+  struct wo_memory_recorder *const recorder = state;
   if (recorder->is_failed || request >= recorder->pattern->requests.count) return;
   const struct wo_request *const asked = &recorder->pattern->requests.items[request];
   const struct sample sample = sample_of(recorder, request, allocator);
@@ -285,13 +285,13 @@ static void on_step(void *state, size_t request, const struct wo_allocator *allo
     begin(recorder, allocator);
     keep_places_alive(recorder);
   }
-  follow_classes(recorder, sample.class_, sample.bytes[WO_COURSE_ALLOCATED]);
+  follow_classes(recorder, sample.class_, sample.bytes[WO_MEMORY_ALLOCATED]);
   add_sample(recorder, &sample);
   follow_ooms(recorder, &sample, allocator);
-  if (request != recorder->map_at || recorder->course.map.segments.count > 0) return;
-  if (wo_segment_map_take(allocator, &recorder->course.map) != WO_OK) recorder->is_failed = true;
-  recorder->course.map.request = (uint32_t)request;
-  wo_segment_map_name(&recorder->course.map, recorder->places.items, recorder->places.count);
+  if (request != recorder->map_at || recorder->memory.map.segments.count > 0) return;
+  if (wo_segment_map_take(allocator, &recorder->memory.map) != WO_OK) recorder->is_failed = true;
+  recorder->memory.map.request = (uint32_t)request;
+  wo_segment_map_name(&recorder->memory.map, recorder->places.items, recorder->places.count);
 }
 
 /* ---- The start ---- */
@@ -316,7 +316,7 @@ static bool map_of_start(const struct wo_start *start, size_t start_count, struc
 }
 
 /* The state before the first request, as a sample of its own: it may be the peak, and without requests it is all there is. */
-static void add_start(struct wo_course_recorder *recorder) {
+static void add_start(struct wo_memory_recorder *recorder) {
   struct wo_segment_map map = {0};
   if (!map_of_start(recorder->start, recorder->pattern->start_count, &map)) {
     recorder->is_failed = true;
@@ -326,20 +326,20 @@ static void add_start(struct wo_course_recorder *recorder) {
   for (size_t i = 0; i < map.blocks.count; i++) {
     const struct wo_map_block *const block = &map.blocks.items[i];
     if (block->state == WO_BLOCK_FREE) continue;
-    sample.bytes[WO_COURSE_ACTIVE] += block->size_bytes;
-    if (block->state == WO_BLOCK_ALLOCATED) sample.bytes[WO_COURSE_REQUESTED] += block->requested_bytes;
+    sample.bytes[WO_MEMORY_ACTIVE] += block->size_bytes;
+    if (block->state == WO_BLOCK_ALLOCATED) sample.bytes[WO_MEMORY_REQUESTED] += block->requested_bytes;
     if (block->instance != WO_NO_INSTANCE) add_place(recorder, block->instance, block->address);
   }
   count_classes(recorder, &map);
-  sample.bytes[WO_COURSE_RESERVED] = map.reserved_bytes;
-  sample.bytes[WO_COURSE_ALLOCATED] = recorder->allocated_bytes;
-  sample.bytes[WO_COURSE_UNUSED] = map.reserved_bytes - recorder->allocated_bytes;
+  sample.bytes[WO_MEMORY_RESERVED] = map.reserved_bytes;
+  sample.bytes[WO_MEMORY_ALLOCATED] = recorder->allocated_bytes;
+  sample.bytes[WO_MEMORY_UNUSED] = map.reserved_bytes - recorder->allocated_bytes;
   memcpy(sample.high_bytes, sample.bytes, sizeof sample.high_bytes);
   add_to_bins(recorder, &sample);
   sample.request = WO_NO_REQUEST;
   follow_peaks(recorder, &sample);
   if (recorder->map_at == WO_MAP_AT_START) {
-    recorder->course.map = map;
+    recorder->memory.map = map;
     return;
   }
   wo_segment_map_done(&map);
@@ -348,7 +348,7 @@ static void add_start(struct wo_course_recorder *recorder) {
 /* ---- Making and finishing ---- */
 
 /* Marks the instances that are in use after request map_at. */
-static bool mark_alive(struct wo_course_recorder *recorder) {
+static bool mark_alive(struct wo_memory_recorder *recorder) {
   const struct wo_alloc_pattern *const pattern = recorder->pattern;
   recorder->is_alive = calloc(pattern->instances.count / 64 + 1, sizeof *recorder->is_alive);
   if (!recorder->is_alive) return false;
@@ -365,49 +365,49 @@ static bool mark_alive(struct wo_course_recorder *recorder) {
   return true;
 }
 
-static void recorder_free(struct wo_course_recorder *recorder) {
+static void recorder_free(struct wo_memory_recorder *recorder) {
   WO_VEC_DONE(&recorder->places);
   free(recorder->is_alive);
-  wo_course_done(&recorder->course);
+  wo_memory_over_time_done(&recorder->memory);
   free(recorder);
 }
 
 /* All that can be too large for the memory is asked for here, but for the places of blocks. */
-struct wo_course_recorder *wo_course_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
+struct wo_memory_recorder *wo_memory_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                                   const struct wo_start *start, uint32_t map_at) {
-  struct wo_course_recorder *const recorder = calloc(1, sizeof *recorder);
+  struct wo_memory_recorder *const recorder = calloc(1, sizeof *recorder);
   if (!recorder) return NULL;
   recorder->pattern = pattern;
   recorder->trace = trace;
   recorder->start = start;
   recorder->map_at = map_at;
-  recorder->course.bin_requests = 1;
-  recorder->course.first_us = recorder->course.last_us = WO_NO_TIME;
-  recorder->course.bins = calloc(WO_COURSE_BINS_MAX, sizeof *recorder->course.bins);
-  for (int i = 0; i < WO_COURSE_SERIES_COUNT_; i++) recorder->course.peak[i] = wo_course_no_place();
-  for (int i = 0; i < WO_CLASS_COUNT_; i++) recorder->course.class_peak[i] = wo_course_no_place();
-  recorder->is_failed = !recorder->course.bins || (map_at < WO_MAP_AT_START && !mark_alive(recorder));
+  recorder->memory.bin_requests = 1;
+  recorder->memory.first_us = recorder->memory.last_us = WO_NO_TIME;
+  recorder->memory.bins = calloc(WO_MEMORY_BINS_MAX, sizeof *recorder->memory.bins);
+  for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) recorder->memory.peak[i] = wo_memory_no_place();
+  for (int i = 0; i < WO_CLASS_COUNT_; i++) recorder->memory.class_peak[i] = wo_memory_no_place();
+  recorder->is_failed = !recorder->memory.bins || (map_at < WO_MAP_AT_START && !mark_alive(recorder));
   if (start && !recorder->is_failed) add_start(recorder);
   if (!recorder->is_failed) return recorder;
   recorder_free(recorder);
   return NULL;
 }
 
-struct wo_replay_observer wo_course_recorder_steps(struct wo_course_recorder *recorder) {
+struct wo_replay_observer wo_memory_recorder_steps(struct wo_memory_recorder *recorder) {
   return (struct wo_replay_observer){.state = recorder, .on_step = on_step};
 }
 
-struct wo_allocator_observer wo_course_recorder_events(struct wo_course_recorder *recorder) {
+struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder *recorder) {
   return (struct wo_allocator_observer){.state = recorder, .on_event = on_event};
 }
 
-/* The course moves out as it is: its bins and its map change their owner, nothing is copied. */
-enum wo_status wo_course_recorder_finish(struct wo_course_recorder *recorder, struct wo_course *ret_course) {
+/* Memory over time moves out as it is: its bins and its map change their owner, nothing is copied. */
+enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory) {
   const bool is_failed = recorder->is_failed;
-  assert(is_failed || recorder->course.bin_count <= WO_COURSE_BINS_MAX);
+  assert(is_failed || recorder->memory.bin_count <= WO_MEMORY_BINS_MAX);
   if (!is_failed) {
-    *ret_course = recorder->course;
-    recorder->course = (struct wo_course){0};
+    *ret_memory = recorder->memory;
+    recorder->memory = (struct wo_memory_over_time){0};
   }
   recorder_free(recorder);
   return is_failed ? WO_E_NOMEM : WO_OK;

@@ -7,9 +7,6 @@
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
-/* Requests up to this size are served from the small pool (kSmallSize of c10/cuda/CUDACachingAllocator.cpp). */
-#define SMALL_REQUEST_BYTES (UINT64_C(1) << 20)
-
 /* What finding works with. */
 struct finding {
   const struct wo_alloc_pattern *pattern;
@@ -21,7 +18,6 @@ struct finding {
 
 /* ---- Holders ---- */
 
-/* Age counts from the first request for what was there before: how long before is not recorded. */
 static struct wo_pin_holder holder_of(const struct finding *finding, const struct wo_map_block *block) {
   struct wo_pin_holder holder = {
       .address = block->address,
@@ -32,7 +28,6 @@ static struct wo_pin_holder holder_of(const struct finding *finding, const struc
       .sites = {WO_NO_FRAME, WO_NO_FRAME},
       .is_pending = block->state == WO_BLOCK_PENDING,
       .born_at = WO_NO_REQUEST,
-      .dies_at = WO_NO_REQUEST,
   };
   if (block->instance >= finding->pattern->instances.count) return holder;
   const struct wo_instance *const instance = &finding->pattern->instances.items[block->instance];
@@ -40,10 +35,6 @@ static struct wo_pin_holder holder_of(const struct finding *finding, const struc
   holder.sites = wo_stack_sites(finding->pattern->recording, finding->known, instance->stack);
   holder.class_ = instance->class_ < WO_CLASS_COUNT_ ? (enum wo_alloc_class)instance->class_ : WO_CLASS_UNKNOWN;
   holder.born_at = instance->birth;
-  holder.dies_at = instance->death;
-  const uint64_t from = instance->birth == WO_NO_REQUEST ? 0 : instance->birth;
-  const uint64_t now = finding->map->request == WO_NO_REQUEST ? 0 : finding->map->request;
-  holder.age_requests = now > from ? now - from : 0;
   return holder;
 }
 
@@ -108,44 +99,11 @@ static int compare_pins(const void *left, const void *right) {
 
 /* ---- Contiguity ---- */
 
-/* Whether the segment is in the pool and stream that serve the request at which the map was taken. */
-static bool serves(const struct finding *finding, const struct wo_map_segment *segment, uint64_t request_bytes) {
-  const struct wo_alloc_pattern *const pattern = finding->pattern;
-  if (segment->is_small != (request_bytes <= SMALL_REQUEST_BYTES)) return false;
-  if (finding->map->request >= pattern->requests.count) return true;
-  const struct wo_request *const request = &pattern->requests.items[finding->map->request];
-  if (request->stream >= pattern->recording->streams.count || request->pool >= pattern->recording->pools.count) return true;
-  const struct wo_pool_id pool = pattern->recording->pools.items[request->pool];
-  return segment->stream == pattern->recording->streams.items[request->stream] && segment->pool.first == pool.first &&
-         segment->pool.second == pool.second;
-}
-
-/* Free memory of another pool, stream or graph is of no use to the request that failed, though it counts as free. */
-static struct wo_contiguity contiguity_of(const struct finding *finding, const struct wo_allocator_oom *oom) {
-  struct wo_contiguity found = {.has_request = oom != NULL, .request_bytes = oom ? oom->rounded_bytes : 0};
-  for (size_t i = 0; i < finding->map->segments.count; i++) {
-    const struct wo_map_segment *const segment = &finding->map->segments.items[i];
-    const bool is_usable = serves(finding, segment, found.request_bytes);
-    for (uint32_t k = 0; k < segment->block_count; k++) {
-      const struct wo_map_block *const block = &finding->map->blocks.items[segment->first_block + k];
-      if (block->state != WO_BLOCK_FREE) continue;
-      found.free_bytes += block->size_bytes;
-      if (block->size_bytes > found.largest_free_bytes) found.largest_free_bytes = block->size_bytes;
-      if (!is_usable || !oom) continue;
-      found.usable_free_bytes += block->size_bytes;
-      if (block->size_bytes > found.usable_largest_free_bytes) found.usable_largest_free_bytes = block->size_bytes;
-    }
-  }
-  found.is_fragmentation = oom && found.usable_free_bytes >= found.request_bytes;
-  return found;
-}
-
 /* ---- Together ---- */
 
 /* One pass over the units, by rising address: a block that reaches into the next page is met twice in a row and counted once.
  * */
-enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map,
-                            const struct wo_allocator_oom *oom, struct wo_pins *ret_pins) {
+enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map, struct wo_pins *ret_pins) {
   struct wo_pins pins = {0};
   struct finding finding = {.pattern = pattern, .map = map};
   struct wo_map_walk walk = {0};
@@ -157,11 +115,7 @@ enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct
   }
   free(finding.known);
   if (pins.pins.count > 0) qsort(pins.pins.items, pins.pins.count, sizeof *pins.pins.items, compare_pins);
-  if (is_whole) {
-    pins.contiguity = contiguity_of(&finding, oom);
-  } else {
-    wo_pins_done(&pins);
-  }
+  if (!is_whole) wo_pins_done(&pins);
   *ret_pins = pins;
   return is_whole ? WO_OK : WO_E_NOMEM;
 }

@@ -27,9 +27,7 @@ struct wo_pin_holder {
   struct wo_stack_sites sites;
   enum wo_alloc_class class_;
   bool is_pending;
-  uint32_t born_at;      /* request, or WO_NO_REQUEST: before the first one */
-  uint32_t dies_at;      /* request, or WO_NO_REQUEST: lives to the end */
-  uint64_t age_requests; /* requests from birth (or the first request) to the moment of the map */
+  uint32_t born_at; /* request, or WO_NO_REQUEST: before the first one */
 };
 
 /* A pinned unit. */
@@ -44,17 +42,6 @@ struct wo_pin {
   struct wo_pin_holder holder;
 };
 
-/* Whether the free memory would have been enough, had it been in one piece. */
-struct wo_contiguity {
-  bool has_request;                   /* a request failed */
-  uint64_t request_bytes;             /* rounded bytes that it needed */
-  uint64_t largest_free_bytes;        /* the largest free block of the whole map */
-  uint64_t usable_largest_free_bytes; /* in the pool and stream that would have served it */
-  uint64_t free_bytes;                /* all free blocks of the map */
-  uint64_t usable_free_bytes;         /* those in the pool and stream that would have served it */
-  bool is_fragmentation;              /* usable_free_bytes >= request_bytes: it failed for want of one piece */
-};
-
 struct wo_pins {
   struct {
     struct wo_pin *items; /* most free bytes first, then by address */
@@ -63,12 +50,10 @@ struct wo_pins {
   uint64_t free_bytes;   /* together */
   uint64_t held_bytes;   /* together: parts of blocks inside pinned units */
   uint64_t holder_count; /* blocks together, each once */
-  struct wo_contiguity contiguity;
 };
 
-/* Finds the pins of a map; oom: of the request that failed at that moment, NULL = none. WO_E_NOMEM: *ret is empty. */
-enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map,
-                            const struct wo_allocator_oom *oom, struct wo_pins *ret_pins);
+/* Finds the pins of a map. WO_E_NOMEM: *ret is empty. */
+enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map, struct wo_pins *ret_pins);
 
 /* Appends one sentence without a full stop: "12 blocks of together 3.10 MiB keep 4.20 GiB from being released"; nothing without
  * pins. */

@@ -242,8 +242,8 @@ struct reading {
 /* Reads the run at entry `index`, with the turns that the readings take. */
 static enum wo_status read_run(struct wo__maker *maker, size_t index, struct reading *ret_reading) {
   bool is_sure = true;
-  const enum wo__alone alone = wo__release_alone(&maker->release);
-  ret_reading->is_retry = wo__release_is_retry(&maker->release, index, &is_sure);
+  const enum wo__alone alone = wo__release_cause_alone(&maker->release);
+  ret_reading->is_retry = wo__release_cause_is_retry(&maker->release, index, &is_sure);
   ret_reading->has_waited = alone != WO__ALONE_OFTEN;
   struct wo__readings *const readings = maker->readings;
   const bool is_waiting_sure = alone == WO__ALONE_NEVER || !maker->has_deferred || !ret_reading->is_retry;
@@ -372,7 +372,7 @@ static enum wo_status make_entries(struct wo__maker *maker) {
       maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
       maker->is_retry = false;
     }
-    wo__release_step(&maker->release, entry);
+    wo__release_cause_step(&maker->release, entry);
   }
   return release_completions(maker);
 }
@@ -391,15 +391,15 @@ static void look_for_completions(struct wo__maker *maker) {
   }
 }
 
-enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
-                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
+enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace,
+                                      struct wo__readings *readings, struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   *ret_pattern = (struct wo_alloc_pattern){.recording = recording};
   struct wo__maker maker = {.recording = recording,
                             .trace = trace,
                             .pattern = ret_pattern,
                             .err = err,
                             .readings = readings,
-                            .release = wo__release_begin(recording, trace)};
+                            .release = wo__release_cause_begin(recording, trace)};
   look_for_completions(&maker);
   enum wo_status status = wo__private_pools_find(&maker.pools, trace);
   if (status == WO_OK) status = make_entries(&maker);
@@ -414,8 +414,8 @@ enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, cons
   return status;
 }
 
-enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_alloc_pattern *ret_pattern,
-                               struct wo_err *err) {
+enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace,
+                                     struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   return wo__alloc_pattern_read(recording, trace, NULL, ret_pattern, err);
 }
 

@@ -70,6 +70,20 @@ struct wo_instance {
   uint32_t pool : 15;
 };
 
+/* Whether a request's subject is an instance. */
+static inline bool wo_request_has_instance(const struct wo_request *request) {
+  switch ((enum wo_request_kind)request->kind) {
+  case WO_REQUEST_ALLOC:
+  case WO_REQUEST_FREE:
+  case WO_REQUEST_DEFER:
+  case WO_REQUEST_COMPLETE:
+  case WO_REQUEST_RECORD_STREAM:
+    return true;
+  default:
+    return false;
+  }
+}
+
 struct wo_alloc_pattern {
   const struct wo_recording *recording; /* borrowed: names of stacks, streams, pools */
   struct {
@@ -84,13 +98,13 @@ struct wo_alloc_pattern {
 };
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of
- * segment_free and segment_unmap that the retry of an allocation does not explain: release.h). Blocks that are pending at the
- * start get a DEFER with entry WO_NO_ENTRY before everything else. Where events of pending blocks completed because an allocation
- * was retried, their COMPLETE stands behind it: the retry itself completes them. What is freed without an allocation was alive at
- * the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while live);
- * WO_E_NOMEM. Whatever is returned, *ret_pattern can be given to wo_alloc_pattern_done. */
-enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_alloc_pattern *ret_pattern,
-                               struct wo_err *err);
+ * segment_free and segment_unmap that the retry of an allocation does not explain: release_cause.h). Blocks that are pending at
+ * the start get a DEFER with entry WO_NO_ENTRY before everything else. Where events of pending blocks completed because an
+ * allocation was retried, their COMPLETE stands behind it: the retry itself completes them. What is freed without an allocation
+ * was alive at the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while
+ * live); WO_E_NOMEM. Whatever is returned, *ret_pattern can be given to wo_alloc_pattern_done. */
+enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace,
+                                     struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
 
 /* Releases what the pattern owns; NULL allowed. */
 void wo_alloc_pattern_done(struct wo_alloc_pattern *pattern);

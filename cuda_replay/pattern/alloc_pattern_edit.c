@@ -36,7 +36,8 @@ bool wo_alloc_pattern_add_start(struct wo_alloc_pattern *pattern, struct wo_inst
   return true;
 }
 
-bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance) {
+bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
+                                uint32_t *ret_instance) {
   if (!WO_VEC_RESERVE(&pattern->instances, 1, INDEX_MAX) || !WO_VEC_RESERVE(&pattern->requests, 1, INDEX_MAX)) return false;
   uint32_t index = (uint32_t)pattern->instances.count++;
   instance.birth = (uint32_t)pattern->requests.count;
@@ -60,7 +61,8 @@ bool wo_alloc_pattern_add_request(struct wo_alloc_pattern *pattern, struct wo_re
   return true;
 }
 
-bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance) {
+bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
+                                  uint32_t *ret_instance) {
   if (!wo_alloc_pattern_add_alloc(pattern, instance, entry, ret_instance)) return false;
   pattern->instances.items[*ret_instance].death = pattern->instances.items[*ret_instance].birth;
   return true;
@@ -138,7 +140,8 @@ static struct survivor_group *survivors_of(const struct survivors *survivors, ui
 }
 
 /* Takes the place of what dies at request `death`. Deaths come in order, so whatever is born stays so. */
-static uint32_t take_survivor(const struct wo_alloc_pattern *pattern, struct survivors *survivors, uint64_t size_bytes, size_t death) {
+static uint32_t take_survivor(const struct wo_alloc_pattern *pattern, struct survivors *survivors, uint64_t size_bytes,
+                              size_t death) {
   struct survivor_group *group = survivors_of(survivors, size_bytes);
   if (group == NULL) return WO_NO_SUCCESSOR;
   assert(group->next <= group->end && group->end <= survivors->count);
@@ -176,19 +179,6 @@ bool wo_alloc_pattern_successors(const struct wo_alloc_pattern *pattern, uint32_
   }
   *ret_successors = successors;
   return true;
-}
-
-bool wo_request_has_instance(const struct wo_request *request) {
-  switch ((enum wo_request_kind)request->kind) {
-  case WO_REQUEST_ALLOC:
-  case WO_REQUEST_FREE:
-  case WO_REQUEST_DEFER:
-  case WO_REQUEST_COMPLETE:
-  case WO_REQUEST_RECORD_STREAM:
-    return true;
-  default:
-    return false;
-  }
 }
 
 /* Whether birth and death name requests that name the instance back. */

@@ -16,10 +16,12 @@ bool wo_alloc_pattern_copy(const struct wo_alloc_pattern *pattern, struct wo_all
 bool wo_alloc_pattern_add_start(struct wo_alloc_pattern *pattern, struct wo_instance instance);
 
 /* Appends an allocation and its instance (birth is set, death is open); *ret_instance is the new index. */
-bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance);
+bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
+                                uint32_t *ret_instance);
 
 /* The same for one that was refused when it was recorded: it dies with its own request. */
-bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry, uint32_t *ret_instance);
+bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
+                                  uint32_t *ret_instance);
 
 /* Appends a request that refers to `subject` as its kind says; a FREE or DEFER sets the death of its instance. */
 bool wo_alloc_pattern_add_request(struct wo_alloc_pattern *pattern, struct wo_request request);
@@ -34,9 +36,6 @@ bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instan
  * else the first born after (gradients, freed before backward). WO_NO_SUCCESSOR for those that do not die or have none. Each
  * survivor takes one place. *ret_successors is released with free; false when memory is out. */
 bool wo_alloc_pattern_successors(const struct wo_alloc_pattern *pattern, uint32_t **ret_successors);
-
-/* Whether a request's subject is an instance. */
-bool wo_request_has_instance(const struct wo_request *request);
 
 /* Whether a pattern is whole: births and deaths name requests that name them back, nobody dies before birth. For asserts and
  * tests. */

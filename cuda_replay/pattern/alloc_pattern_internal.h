@@ -1,4 +1,4 @@
-/* A pattern while it is made. Private to pattern.c and pattern_order.c. */
+/* A pattern while it is made. Private to alloc_pattern.c and alloc_pattern_order.c. */
 #ifndef WO_ALLOC_PATTERN_INTERNAL_H
 #define WO_ALLOC_PATTERN_INTERNAL_H
 
@@ -8,7 +8,7 @@
 
 #include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/pattern/alloc_pattern.h"
-#include "cuda_replay/pattern/private_pools.h"
+#include "cuda_replay/pattern/private_pools_internal.h"
 #include "cuda_replay/pattern/release_cause.h"
 #include "parsers/base/limits.h"
 
@@ -42,7 +42,7 @@ struct wo__maker {
   } held;
   struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
   size_t turns;                  /* of the readings, that were passed */
-  struct wo__release release;
+  struct wo__release_cause release;
   struct wo__private_pools pools;
   bool has_completed;  /* the recording tells when frees complete */
   bool has_deferred;   /* some complete later than they were requested */

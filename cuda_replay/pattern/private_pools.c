@@ -1,5 +1,5 @@
 /* What an entry says comes first, then a capture on its stream, then the segment that holds its address. */
-#include "cuda_replay/pattern/private_pools.h"
+#include "cuda_replay/pattern/private_pools_internal.h"
 
 #include <assert.h>
 
@@ -61,7 +61,7 @@ enum { CAPTURES_MAX = 64 };
 enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream) {
   if (pools->captures.count >= CAPTURES_MAX) return WO_OK;
   if (!WO_VEC_RESERVE(&pools->captures, 1, CAPTURES_MAX)) return WO_E_NOMEM;
-  pools->captures.items[pools->captures.count++] = (struct wo__capture){pool, stream};
+  pools->captures.items[pools->captures.count++] = (struct wo__pool_capture){pool, stream};
   return WO_OK;
 }
 

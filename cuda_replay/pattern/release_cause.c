@@ -42,18 +42,18 @@ static uint64_t reserved_at_start(const struct wo_trace *trace) {
   return trace->has_segments ? bytes : 0;
 }
 
-void wo__release_step(struct wo__release *release, const struct wo_trace_entry *entry) {
+void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
   if (is_growth(entry)) release->reserved_bytes += entry->size_bytes;
   if (is_release(entry)) release->reserved_bytes -= entry->size_bytes;
 }
 
-struct wo__release wo__release_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
-  struct wo__release release = {.recording = recording, .trace = trace, .reserved_bytes = reserved_at_start(trace)};
+struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
+  struct wo__release_cause release = {.recording = recording, .trace = trace, .reserved_bytes = reserved_at_start(trace)};
   const uint64_t start_bytes = release.reserved_bytes;
   uint64_t capacity = 0;
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    wo__release_step(&release, entry);
+    wo__release_cause_step(&release, entry);
     if (is_instruction(entry)) release.has_instructions = true;
     /* An oom entry's address is what the device had free. */
     if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
@@ -86,7 +86,7 @@ static bool has_grown_before(const struct wo_trace *trace, size_t first) {
   return false;
 }
 
-bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure) {
+bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure) {
   const struct wo_trace *const trace = release->trace;
   const struct wo_trace_entry *const begin = &trace->entries.items[first];
   assert(is_release(begin));
@@ -110,7 +110,7 @@ bool wo__release_is_retry(const struct wo__release *release, size_t first, bool 
   return release->reserved_bytes >= release->capacity_bytes || grown_bytes > release->capacity_bytes - release->reserved_bytes;
 }
 
-enum wo__alone wo__release_alone(const struct wo__release *release) {
+enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release) {
   const struct wo_alloc_settings *const settings = &release->recording->settings;
   if (settings->garbage_collection_threshold > 0) return WO__ALONE_OFTEN;
   return settings->max_split_bytes != WO_SPLIT_UNLIMITED ? WO__ALONE_SELDOM : WO__ALONE_NEVER;

@@ -1,5 +1,4 @@
-/* Why segments were released: the program emptied the cache, or an allocation that found no room tried again. Private to
- * pattern.c.
+/* Why segments were released: the program emptied the cache, or an allocation that found no room tried again.
  *
  * A recording shows the released segments and not the reason. Both leave the same state when everything unused is released and
  * the next allocation needs new memory; they differ when the same program runs on a larger card. */
@@ -13,28 +12,28 @@
 #include "cuda_replay/recording/trace.h"
 
 /* What stays the same for all runs of a trace, and the memory in use at the place of the walk. */
-struct wo__release {
+struct wo__release_cause {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
   bool has_instructions;   /* the trace tells each empty_cache() itself */
-  uint64_t reserved_bytes; /* before the entry that wo__release_step is called with next */
+  uint64_t reserved_bytes; /* before the entry that wo__release_cause_step is called with next */
   uint64_t capacity_bytes; /* what reserved_bytes cannot exceed, as far as known; UINT64_MAX: not known */
 };
 
 /* Looks over the trace once. */
-struct wo__release wo__release_begin(const struct wo_recording *recording, const struct wo_trace *trace);
+struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace);
 
 /* Counts an entry in reserved_bytes. */
-void wo__release_step(struct wo__release *release, const struct wo_trace_entry *entry);
+void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry);
 
 /* Whether the run of released segments that begins at entry `first` belongs to the request that follows it. *ret_is_sure: whether
  * the recording shows it; else it is what fits best. */
-bool wo__release_is_retry(const struct wo__release *release, size_t first, bool *ret_is_sure);
+bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure);
 
 /* Whether a request can release memory without waiting for all streams: never, seldom (oversize blocks with max_split_size) or
  * often (garbage collection). */
 enum wo__alone { WO__ALONE_NEVER, WO__ALONE_SELDOM, WO__ALONE_OFTEN };
-enum wo__alone wo__release_alone(const struct wo__release *release);
+enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release);
 
 /* How runs are read whose reason the recording does not show. */
 struct wo__readings {
@@ -50,8 +49,8 @@ struct wo__readings {
 
 struct wo_alloc_pattern;
 
-/* wo_alloc_pattern_make with given readings (pattern.c). */
-enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace, struct wo__readings *readings,
-                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
+/* wo_alloc_pattern_make with given readings (alloc_pattern.c). */
+enum wo_status wo__alloc_pattern_read(const struct wo_recording *recording, const struct wo_trace *trace,
+                                      struct wo__readings *readings, struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
 
 #endif

@@ -37,14 +37,14 @@ const char *wo_plot_class_label(enum wo_alloc_class class_, bool is_only) {
   return is_only && class_ == WO_CLASS_UNKNOWN ? "allocated" : class_labels[class_];
 }
 
-bool wo_plot_has_class(const struct wo_course *course, enum wo_alloc_class class_) {
-  return course->class_peak[class_].bytes > 0;
+bool wo_plot_has_class(const struct wo_memory_over_time *memory, enum wo_alloc_class class_) {
+  return memory->class_peak[class_].bytes > 0;
 }
 
 /* Without any known class, plots have one colour and call it by what it is. */
-bool wo_plot_has_classes(const struct wo_course *course) {
+bool wo_plot_has_classes(const struct wo_memory_over_time *memory) {
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
-    if (i != WO_CLASS_UNKNOWN && wo_plot_has_class(course, (enum wo_alloc_class)i)) return true;
+    if (i != WO_CLASS_UNKNOWN && wo_plot_has_class(memory, (enum wo_alloc_class)i)) return true;
   }
   return false;
 }
@@ -158,15 +158,15 @@ bool wo_plot_has_capacity(const struct wo_plot *plot) {
   return plot->capacity_bytes > 0 && plot->capacity_bytes < UINT64_MAX;
 }
 
-/* A capacity of many times the peak would press the course into the lowest rows. */
+/* A capacity of many times the peak would press the chart into the lowest rows. */
 bool wo_plot_shows_capacity(const struct wo_plot *plot) {
-  const double reserved = (double)plot->course->peak[WO_COURSE_RESERVED].bytes;
+  const double reserved = (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes;
   return wo_plot_has_capacity(plot) && (double)plot->capacity_bytes <= 2.5 * reserved;
 }
 
 /* Reserved bytes bound allocated ones, so no other series can be higher. */
 double wo_plot_most_bytes(const struct wo_plot *plot) {
-  const double reserved = (double)plot->course->peak[WO_COURSE_RESERVED].bytes;
+  const double reserved = (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes;
   const double capacity = wo_plot_shows_capacity(plot) ? (double)plot->capacity_bytes : 0;
   return capacity > reserved ? capacity : reserved;
 }

@@ -1,5 +1,5 @@
 /* What plots show: one value for all of them (plot_svg.h, plot_term.h), and the choices that they share: order and names of
- * classes, round axes, the height of the chart. Everything is borrowed from whoever made the course. Pure; any thread. */
+ * classes, round axes, the height of the chart. Everything is borrowed. Pure; any thread. */
 #ifndef WO_PLOT_H
 #define WO_PLOT_H
 
@@ -11,8 +11,8 @@
 #include "parsers/base/text.h"
 
 struct wo_plot {
-  const struct wo_alloc_pattern *pattern;         /* names of stacks, classes */
-  const struct wo_course *course;           /* its map may be empty */
+  const struct wo_alloc_pattern *pattern;   /* names of stacks, classes */
+  const struct wo_memory_over_time *memory; /* its map may be empty */
   const struct wo_attribution *attribution; /* of that map; NULL = not shown */
   uint64_t capacity_bytes;                  /* what the allocator may take; 0 or UINT64_MAX = not known, no line */
   struct wo_view title;                     /* any bytes; empty = a plain one */
@@ -25,9 +25,9 @@ const enum wo_alloc_class *wo_plot_class_order(void);
 /* What a class is called in a legend ("optimizer state"). Memory of unknown class is "allocated" when is_only, else "other". */
 const char *wo_plot_class_label(enum wo_alloc_class class_, bool is_only);
 
-/* Whether any moment of the course has bytes of that class / has bytes of a known class. */
-bool wo_plot_has_class(const struct wo_course *course, enum wo_alloc_class class_);
-bool wo_plot_has_classes(const struct wo_course *course);
+/* Whether any moment has bytes of that class / has bytes of a known class. */
+bool wo_plot_has_class(const struct wo_memory_over_time *memory, enum wo_alloc_class class_);
+bool wo_plot_has_classes(const struct wo_memory_over_time *memory);
 
 /* The map's segments in the order in which they are drawn: large pool first, then by size, largest first. count of them; the
  * caller frees. NULL when memory is out (never for an empty map: that gives one unused element). */

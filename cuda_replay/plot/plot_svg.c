@@ -7,9 +7,6 @@
 #include "cuda_replay/plot/plot_svg_internal.h"
 #include "parsers/base/units.h"
 
-/* Longest title and subtitle, in characters. */
-enum { TITLE_CHARS = 90, SUBTITLE_CHARS = 150 };
-
 /* ---- Styles ---- */
 
 /* A class of shapes, its property, and its value on light and on dark ground. Classes of memory are c0, c1, ... by enum order. */
@@ -73,40 +70,6 @@ static void add_style(struct wo_text *out) {
 
 /* ---- Head ---- */
 
-/* Both counts: requests are what the axis shows, entries what other tools and --at name. */
-char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t cap) {
-  char request[32];
-  char entry[32];
-  const struct wo_plot_axis count = wo_plot_axis_count(1, 1);
-  if (place->request == WO_NO_REQUEST) {
-    snprintf(buf, cap, "the start");
-    return buf;
-  }
-  wo_plot_axis_label(&count, place->request, request, sizeof request);
-  if (place->entry == WO_NO_ENTRY) {
-    snprintf(buf, cap, "request %s", request);
-  } else {
-    snprintf(buf, cap, "request %s, entry %s", request, wo_plot_axis_label(&count, place->entry, entry, sizeof entry));
-  }
-  return buf;
-}
-
-/* The heading says what is seen, the grey text behind it how to read it. */
-void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
-  page->y += 34;
-  wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");
-  wo_svg_number(page->out, page->y);
-  wo_text_add(page->out, "\">");
-  wo_svg_escape(page->out, heading, TITLE_CHARS);
-  if (more.len > 0) {
-    wo_text_add(page->out, "<tspan class=\"m\" font-weight=\"400\" dx=\"10\">");
-    wo_svg_escape(page->out, more, SUBTITLE_CHARS);
-    wo_text_add(page->out, "</tspan>");
-  }
-  wo_text_add(page->out, "</text>\n");
-  page->y += 12;
-}
-
 /* A document without a title would be read out by its file name. */
 static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
@@ -115,14 +78,14 @@ static struct wo_view title_of(const struct wo_plot *plot) {
 /* "peak allocated 22.55 GiB at request 2,747; ...": also what a screen reader is told. */
 static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
   static const struct {
-    enum wo_course_series series;
+    enum wo_memory_series series;
     const char *name;
-  } shown[] = {{WO_COURSE_ALLOCATED, "allocated"}, {WO_COURSE_RESERVED, "reserved"}};
-  const bool is_state = plot->course->moment == WO_MOMENT_STATE;
+  } shown[] = {{WO_MEMORY_ALLOCATED, "allocated"}, {WO_MEMORY_RESERVED, "reserved"}};
+  const bool is_state = plot->memory->moment == WO_MOMENT_STATE;
   char bytes[32];
   char place[80];
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-    const struct wo_course_place *const peak = &plot->course->peak[shown[i].series];
+    const struct wo_memory_place *const peak = &plot->memory->peak[shown[i].series];
     wo_units_bytes_text((double)peak->bytes, bytes, sizeof bytes);
     wo_text_add(out, "%s%s%s %s", i > 0 ? "; " : "", is_state ? "" : "peak ", shown[i].name, bytes);
     if (!is_state) wo_text_add(out, " at %s", wo__svg_place_text(peak, place, sizeof place));
@@ -136,25 +99,25 @@ static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
 static void add_failure(const struct wo_plot *plot, struct wo_text *out) {
   char bytes[32];
   char place[80];
-  if (!plot->course->has_oom) return;
-  wo_units_bytes_text((double)plot->course->oom.requested_bytes, bytes, sizeof bytes);
-  wo__svg_place_text(&plot->course->ooms[0], place, sizeof place);
+  if (!plot->memory->has_oom) return;
+  wo_units_bytes_text((double)plot->memory->oom.requested_bytes, bytes, sizeof bytes);
+  wo__svg_place_text(&plot->memory->ooms[0], place, sizeof place);
   wo_text_add(out, "out of memory at %s: %s asked for", place, bytes);
 }
 
 static void add_head_line(struct wo_svg_page *page, const char *classes, const struct wo_text *text) {
   if (text->len == 0) return;
   page->y += 20;
-  wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, SUBTITLE_CHARS);
+  wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, WO_SVG_SUBTITLE_CHARS);
 }
 
 /* A failure is what people open the plot for: it has its own line. */
 static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
-  wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), TITLE_CHARS);
+  wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), WO_SVG_TITLE_CHARS);
   if (page->plot->subtitle.len > 0) {
     page->y += 20;
-    wo_svg_text(page->out, 16, page->y, "m", page->plot->subtitle, SUBTITLE_CHARS);
+    wo_svg_text(page->out, 16, page->y, "m", page->plot->subtitle, WO_SVG_SUBTITLE_CHARS);
   }
   add_head_line(page, "", figures);
   add_head_line(page, "b badfill", failure);
@@ -178,8 +141,8 @@ static void add_swatch(struct wo_svg_page *page, double *x, const char *classes,
 /* From the top of the stack downwards, as the areas lie. The highest value of each class is a figure that the chart cannot
  * give. */
 static void add_legend(struct wo_svg_page *page) {
-  const struct wo_course *const course = page->plot->course;
-  const bool is_only = !wo_plot_has_classes(course);
+  const struct wo_memory_over_time *const memory = page->plot->memory;
+  const bool is_only = !wo_plot_has_classes(memory);
   char text[96];
   char bytes[32];
   char classes[8];
@@ -187,13 +150,13 @@ static void add_legend(struct wo_svg_page *page) {
   page->y += 18;
   for (int i = WO_CLASS_COUNT_ - 1; i >= 0; i--) {
     const enum wo_alloc_class class_ = wo_plot_class_order()[i];
-    if (!wo_plot_has_class(course, class_)) continue;
-    wo_units_bytes_text((double)course->class_peak[class_].bytes, bytes, sizeof bytes);
+    if (!wo_plot_has_class(memory, class_)) continue;
+    wo_units_bytes_text((double)memory->class_peak[class_].bytes, bytes, sizeof bytes);
     snprintf(text, sizeof text, "%s, up to %s", wo_plot_class_label(class_, is_only), bytes);
     snprintf(classes, sizeof classes, "c%d", (int)class_);
     add_swatch(page, &x, classes, wo_view_of(text));
   }
-  wo_units_bytes_text((double)course->peak[WO_COURSE_UNUSED].bytes, bytes, sizeof bytes);
+  wo_units_bytes_text((double)memory->peak[WO_MEMORY_UNUSED].bytes, bytes, sizeof bytes);
   snprintf(text, sizeof text, "reserved, not allocated, up to %s", bytes);
   add_swatch(page, &x, "unused", wo_view_of(text));
 }
@@ -208,7 +171,7 @@ static void add_opening(const struct wo_svg_page *page, const struct wo_text *fi
               "style=\"max-width:100%%;height:auto\" "
               "aria-labelledby=\"title desc\">\n<title id=\"title\">",
               WO_SVG_WIDTH, page->y, WO_SVG_WIDTH, page->y);
-  wo_svg_escape(out, title_of(page->plot), TITLE_CHARS);
+  wo_svg_escape(out, title_of(page->plot), WO_SVG_TITLE_CHARS);
   wo_text_add(out, "</title>\n<desc id=\"desc\">");
   wo_text_add_view(out, (struct wo_view){figures->ptr, figures->len});
   if (failure->len > 0) wo_text_add(out, "; ");
@@ -226,11 +189,11 @@ void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out) {
   struct wo_text figures = {0};
   struct wo_text failure = {0};
   struct wo_svg_page page = {.plot = plot, .out = &body};
-  assert(plot->course != NULL && plot->pattern != NULL);
+  assert(plot->memory != NULL && plot->pattern != NULL);
   add_figures(plot, &figures);
   add_failure(plot, &failure);
   add_head(&page, &figures, &failure);
-  if (plot->course->bin_count > 0) {
+  if (plot->memory->bin_count > 0) {
     add_legend(&page);
     wo__svg_time_panels(&page);
   }

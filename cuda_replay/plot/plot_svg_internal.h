@@ -8,6 +8,9 @@
 /* Pixels. Charts and the map lie between left and right. */
 enum { WO_SVG_WIDTH = 1120, WO_SVG_LEFT = 64, WO_SVG_RIGHT = 1096 };
 
+/* Longest title and subtitle, in characters. */
+enum { WO_SVG_TITLE_CHARS = 90, WO_SVG_SUBTITLE_CHARS = 150 };
+
 struct wo_svg_page {
   const struct wo_plot *plot;
   struct wo_text *out;
@@ -27,6 +30,6 @@ void wo__svg_map_panel(struct wo_svg_page *page);
 void wo__svg_sites_panel(struct wo_svg_page *page);
 
 /* "request 12,345 (entry 20,001)", or "the start". Returns buf. */
-char *wo__svg_place_text(const struct wo_course_place *place, char *buf, size_t cap);
+char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t cap);
 
 #endif

@@ -374,17 +374,17 @@ static void add_paths(struct drawing *drawing) {
 
 /* Says at which moment this was, and how much a row is. */
 static void add_heading(struct wo_svg_page *page, const struct packing *packing) {
-  const struct wo_course *const course = page->plot->course;
+  const struct wo_memory_over_time *const memory = page->plot->memory;
   char place[80];
   char heading[128];
   char reserved[32];
   char row[32];
   char more[160];
-  const bool is_state = course->moment == WO_MOMENT_STATE;
-  wo__svg_place_text(&course->moment_at, place, sizeof place);
+  const bool is_state = memory->moment == WO_MOMENT_STATE;
+  wo__svg_place_text(&memory->moment_at, place, sizeof place);
   snprintf(heading, sizeof heading, "Segments %s %s",
            is_state                          ? "when the snapshot was taken"
-           : course->moment == WO_MOMENT_OOM ? "when memory ran out, at"
+           : memory->moment == WO_MOMENT_OOM ? "when memory ran out, at"
                                              : "at the peak,",
            is_state ? "" : place);
   wo_units_bytes_text((double)packing->map->reserved_bytes, reserved, sizeof reserved);
@@ -418,7 +418,7 @@ static void add_use(struct wo_svg_page *page) {
 
 /* An allocator without memory has no map: the panel is left out. */
 void wo__svg_map_panel(struct wo_svg_page *page) {
-  struct packing packing = {.map = &page->plot->course->map};
+  struct packing packing = {.map = &page->plot->memory->map};
   if (packing.map->segments.count == 0) return;
   struct drawing *const drawing = calloc(1, sizeof *drawing);
   if (drawing && pack(&packing)) {

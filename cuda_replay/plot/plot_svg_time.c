@@ -9,10 +9,10 @@
  * iterations at most. */
 enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64, HEADING_HEIGHT = 60, MARKS_MAX = 50 };
 
-/* The course as it is drawn: columns, where they begin (one more for the end), and heights to draw one line with. */
+/* Memory over time as it is drawn: columns, where they begin (one more for the end), and heights to draw one line with. */
 struct chart {
   struct wo_svg_page *page;
-  struct wo_course_bin columns[COLUMNS_MAX];
+  struct wo_memory_bin columns[COLUMNS_MAX];
   double x[COLUMNS_MAX + 1];
   double y[COLUMNS_MAX];
   double more_y[COLUMNS_MAX];
@@ -24,13 +24,13 @@ struct chart {
 
 /* Requests are spread evenly: bursts of small ones are as visible as a long wait. */
 static double x_of(const struct chart *chart, double request) {
-  const double all = chart->page->plot->course->request_count;
+  const double all = chart->page->plot->memory->request_count;
   assert(all > 0);
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
 /* Where a place is drawn; what happened before the first request stands at the left edge. */
-static double x_of_place(const struct chart *chart, const struct wo_course_place *place) {
+static double x_of_place(const struct chart *chart, const struct wo_memory_place *place) {
   return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
@@ -78,7 +78,7 @@ static void add_classes(struct chart *chart) {
   const enum wo_alloc_class *const order = wo_plot_class_order();
   char classes[8];
   for (int top = WO_CLASS_COUNT_ - 1; top >= 0; top--) {
-    if (!wo_plot_has_class(chart->page->plot->course, order[top])) continue;
+    if (!wo_plot_has_class(chart->page->plot->memory, order[top])) continue;
     for (size_t i = 0; i < chart->count; i++) {
       double sum = 0;
       for (int k = 0; k <= top; k++) sum += (double)chart->columns[i].top_class_bytes[order[k]];
@@ -91,7 +91,7 @@ static void add_classes(struct chart *chart) {
 
 /* Whether the peak stands in the left half: labels of lines then stand in the right one. */
 static bool is_peak_left(const struct chart *chart) {
-  const struct wo_course_place *const peak = &chart->page->plot->course->peak[WO_COURSE_ALLOCATED];
+  const struct wo_memory_place *const peak = &chart->page->plot->memory->peak[WO_MEMORY_ALLOCATED];
   return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
 }
 
@@ -143,7 +143,7 @@ static size_t add_optimizer_steps(struct chart *chart) {
   size_t count = 0;
   int64_t before_us = WO_NO_TIME; /* the last time before the column */
   for (size_t i = 0; i < chart->count; i++) {
-    const struct wo_course_bin *const column = &chart->columns[i];
+    const struct wo_memory_bin *const column = &chart->columns[i];
     if (column->last_us == WO_NO_TIME) continue;
     const bool goes_on = before_us != WO_NO_TIME && before_us <= column->first_us;
     const int64_t from_us = goes_on ? before_us : column->first_us - (column->first_us > INT64_MIN);
@@ -159,12 +159,12 @@ static size_t add_optimizer_steps(struct chart *chart) {
 
 /* A flag and a line at the first failure; ticks above the columns in which others follow. */
 static void add_ooms(struct chart *chart) {
-  const struct wo_course *const course = chart->page->plot->course;
+  const struct wo_memory_over_time *const memory = chart->page->plot->memory;
   char bytes[32];
   char text[160];
   char more[48] = "";
-  if (course->oom_kept == 0) return;
-  const double x = x_of_place(chart, &course->ooms[0]);
+  if (memory->oom_kept == 0) return;
+  const double x = x_of_place(chart, &memory->ooms[0]);
   for (size_t i = 0; i < chart->count; i++) {
     if (chart->columns[i].oom_count == 0) continue;
     wo_svg_line(chart->page->out, chart->x[i + 1], chart->top - 5, chart->x[i + 1], chart->top, "bad");
@@ -175,8 +175,8 @@ static void add_ooms(struct chart *chart) {
   wo_text_add(chart->page->out, ",");
   wo_svg_number(chart->page->out, chart->top - 12);
   wo_text_add(chart->page->out, "h12l-6,9z\"/>\n");
-  wo_units_bytes_text((double)course->oom.requested_bytes, bytes, sizeof bytes);
-  if (course->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(course->oom_count - 1));
+  wo_units_bytes_text((double)memory->oom.requested_bytes, bytes, sizeof bytes);
+  if (memory->oom_count > 1) snprintf(more, sizeof more, ", then %llu more", (unsigned long long)(memory->oom_count - 1));
   snprintf(text, sizeof text, "out of memory: %s asked for%s", bytes, more);
   add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
@@ -184,7 +184,7 @@ static void add_ooms(struct chart *chart) {
 /* Where a label stands clear of the lines of reserved bytes and of the capacity. */
 static double clear_y(const struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
-  const double reserved_y = y_of(chart, (double)plot->course->peak[WO_COURSE_RESERVED].bytes);
+  const double reserved_y = y_of(chart, (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes);
   const double capacity_y = y_of(chart, (double)plot->capacity_bytes);
   const bool is_close = wo_plot_shows_capacity(plot) && capacity_y <= reserved_y && capacity_y > reserved_y - 20;
   return (is_close ? capacity_y : reserved_y) - 6;
@@ -192,10 +192,10 @@ static double clear_y(const struct chart *chart) {
 
 /* The highest point of the areas, with a leader up to its label. */
 static void add_peak(struct chart *chart) {
-  const struct wo_course_place *const peak = &chart->page->plot->course->peak[WO_COURSE_ALLOCATED];
+  const struct wo_memory_place *const peak = &chart->page->plot->memory->peak[WO_MEMORY_ALLOCATED];
   char bytes[32];
   char text[64];
-  if (peak->bytes == 0 || chart->page->plot->course->has_oom) return;
+  if (peak->bytes == 0 || chart->page->plot->memory->has_oom) return;
   const double x = x_of_place(chart, peak);
   const double y = y_of(chart, (double)peak->bytes);
   const double label_y = clear_y(chart);
@@ -218,11 +218,11 @@ static void add_memory(struct chart *chart) {
   chart->top = page->y;
   chart->bottom = page->y + CHART_HEIGHT;
   chart->most = axis.top;
-  for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_COURSE_RESERVED]);
+  for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_MEMORY_RESERVED]);
   add_area(chart, "unused");
   add_classes(chart);
   add_byte_grid(chart, &axis);
-  for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_COURSE_RESERVED]);
+  for (size_t i = 0; i < chart->count; i++) chart->y[i] = y_of(chart, (double)chart->columns[i].high_bytes[WO_MEMORY_RESERVED]);
   add_steps(chart, "reserved");
   const bool has_marks = add_optimizer_steps(chart) > 0;
   add_capacity(chart);
@@ -271,7 +271,7 @@ static void add_fragmentation(struct chart *chart) {
 /* The last number is moved inwards rather than cut at the edge. */
 static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
-  const double all = page->plot->course->request_count;
+  const double all = page->plot->memory->request_count;
   const struct wo_plot_axis axis = wo_plot_axis_count(all, 10);
   char label[32];
   wo_svg_line(page->out, WO_SVG_LEFT, page->y, WO_SVG_RIGHT, page->y, "axis");
@@ -289,7 +289,7 @@ static void add_request_axis(struct chart *chart) {
 static bool do_times_rise(const struct chart *chart) {
   int64_t before_us = INT64_MIN;
   for (size_t i = 0; i < chart->count; i++) {
-    const struct wo_course_bin *const column = &chart->columns[i];
+    const struct wo_memory_bin *const column = &chart->columns[i];
     if (column->last_us == WO_NO_TIME) continue;
     if (column->first_us < before_us || column->last_us < column->first_us) return false;
     before_us = column->last_us;
@@ -300,12 +300,12 @@ static bool do_times_rise(const struct chart *chart) {
 /* Times do not run evenly over requests: ticks stand where a time was reached. */
 static void add_time_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
-  const struct wo_course *const course = page->plot->course;
+  const struct wo_memory_over_time *const memory = page->plot->memory;
   char label[32];
   char text[48];
   double free_x = WO_SVG_LEFT + 30;
-  if (course->first_us == WO_NO_TIME || course->last_us <= course->first_us || !do_times_rise(chart)) return;
-  const double all_us = (double)course->last_us - (double)course->first_us;
+  if (memory->first_us == WO_NO_TIME || memory->last_us <= memory->first_us || !do_times_rise(chart)) return;
+  const double all_us = (double)memory->last_us - (double)memory->first_us;
   const struct wo_plot_axis axis = wo_plot_axis_us(all_us, 12);
   double next_us = axis.step;
   page->y += 18;
@@ -313,7 +313,7 @@ static void add_time_axis(struct chart *chart) {
   wo_svg_text(page->out, WO_SVG_LEFT, page->y, "s m", WO_VIEW("0"), 20);
   for (size_t i = 0; i < chart->count && next_us <= all_us; i++) {
     if (chart->columns[i].last_us == WO_NO_TIME) continue;
-    const double at_us = (double)chart->columns[i].last_us - (double)course->first_us;
+    const double at_us = (double)chart->columns[i].last_us - (double)memory->first_us;
     const double reached_us = at_us < all_us ? at_us : all_us;
     if (reached_us < next_us) continue;
     while (next_us + axis.step <= reached_us) next_us += axis.step; /* several in one column: the last of them */
@@ -336,10 +336,10 @@ void wo__svg_time_panels(struct wo_svg_page *page) {
     return;
   }
   chart->page = page;
-  chart->count = wo_course_columns(page->plot->course, COLUMNS_MAX, chart->columns);
+  chart->count = wo_memory_columns(page->plot->memory, COLUMNS_MAX, chart->columns);
   assert(chart->count > 0);
   for (size_t i = 0; i < chart->count; i++) chart->x[i] = x_of(chart, chart->columns[i].first);
-  chart->x[chart->count] = x_of(chart, page->plot->course->request_count);
+  chart->x[chart->count] = x_of(chart, page->plot->memory->request_count);
   add_memory(chart);
   add_fragmentation(chart);
   add_request_axis(chart);

@@ -52,7 +52,7 @@ struct term {
   struct wo_text_style style;
   size_t gutter; /* columns of the numbers at the left, with a blank and the axis */
   size_t width;  /* columns of the chart, without those */
-  struct wo_course_bin columns[WIDTH_MAX];
+  struct wo_memory_bin columns[WIDTH_MAX];
   size_t column_count;
   struct wo_plot_axis axis;
   const char *colour; /* that is on, "" for none */
@@ -102,19 +102,19 @@ static void put_gutter(struct term *term, const char *label) {
 
 /* ---- The chart ---- */
 
-/* A course of few requests has fewer columns than the chart: each then takes several characters. */
-static const struct wo_course_bin *column_at(const struct term *term, size_t x) {
+/* A run of few requests has fewer columns than the chart: each then takes several characters. */
+static const struct wo_memory_bin *column_at(const struct term *term, size_t x) {
   assert(x < term->width && term->column_count > 0);
   return &term->columns[x * term->column_count / term->width];
 }
 
 /* What line `row` (from above) shows at x. Values of a line lie between low and high. */
 static void put_cell(struct term *term, size_t x, int row) {
-  const struct wo_course_bin *const column = column_at(term, x);
+  const struct wo_memory_bin *const column = column_at(term, x);
   const double line_bytes = term->axis.top / ROWS;
   const double low = line_bytes * (ROWS - 1 - row);
-  const double allocated = ((double)column->high_bytes[WO_COURSE_ALLOCATED] - low) / line_bytes;
-  const double reserved = ((double)column->high_bytes[WO_COURSE_RESERVED] - low) / line_bytes;
+  const double allocated = ((double)column->high_bytes[WO_MEMORY_ALLOCATED] - low) / line_bytes;
+  const double reserved = ((double)column->high_bytes[WO_MEMORY_RESERVED] - low) / line_bytes;
   const double capacity = ((double)term->plot->capacity_bytes - low) / line_bytes;
   const bool is_capacity = wo_plot_shows_capacity(term->plot) && capacity > 0 && capacity <= 1;
   const bool is_first = x == 0 || column_at(term, x - 1) != column; /* of the characters that show the column */
@@ -169,7 +169,7 @@ static void add_rows(struct term *term) {
 
 /* The axis, and how many requests lie along it. */
 static void add_base(struct term *term) {
-  const uint32_t count = term->plot->course->request_count;
+  const uint32_t count = term->plot->memory->request_count;
   const struct wo_plot_axis numbers = wo_plot_axis_count(count, 1);
   char text[64];
   char number[32];
@@ -229,9 +229,9 @@ static void add_marked(struct term *term, size_t *used, enum mark mark, const ch
 static void add_legend(struct term *term) {
   const struct wo_plot *const plot = term->plot;
   size_t used = 0;
-  add_marked(term, &used, MARK_ALLOCATED, "allocated", (double)plot->course->peak[WO_COURSE_ALLOCATED].bytes);
-  add_marked(term, &used, MARK_RESERVED, "reserved", (double)plot->course->peak[WO_COURSE_RESERVED].bytes);
-  if (plot->course->has_oom) add_marked(term, &used, MARK_OOM, "failed:", (double)plot->course->oom.requested_bytes);
+  add_marked(term, &used, MARK_ALLOCATED, "allocated", (double)plot->memory->peak[WO_MEMORY_ALLOCATED].bytes);
+  add_marked(term, &used, MARK_RESERVED, "reserved", (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes);
+  if (plot->memory->has_oom) add_marked(term, &used, MARK_OOM, "failed:", (double)plot->memory->oom.requested_bytes);
   if (wo_plot_has_capacity(plot)) {
     const bool is_shown = wo_plot_shows_capacity(plot);
     add_marked(term, &used, is_shown ? MARK_CAPACITY : MARK_NONE, "capacity", (double)plot->capacity_bytes);
@@ -272,7 +272,7 @@ static enum mark mark_of(double used) {
 static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   size_t used = 0;
   char text[96];
-  const enum wo_course_moment moment = term->plot->course->moment;
+  const enum wo_memory_moment moment = term->plot->memory->moment;
   snprintf(text, sizeof text, "%zu segment%s %s", map->segments.count, map->segments.count == 1 ? "" : "s",
            moment == WO_MOMENT_OOM     ? "at the failure"
            : moment == WO_MOMENT_STATE ? "in the snapshot"
@@ -288,7 +288,7 @@ static void add_map_words(struct term *term, const struct wo_segment_map *map) {
 
 /* Segments end to end over two lines, in the order of the picture. */
 static void add_map(struct term *term) {
-  const struct wo_segment_map *const map = &term->plot->course->map;
+  const struct wo_segment_map *const map = &term->plot->memory->map;
   double cells[MAP_ROWS * WIDTH_MAX] = {0};
   if (map->segments.count == 0 || map->reserved_bytes == 0) return;
   uint32_t *const order = wo_plot_segment_order(map);
@@ -311,8 +311,8 @@ static void add_map(struct term *term) {
 /* Widths outside of what reads well are brought inside; a terminal that lies about its width gets a chart that wraps. */
 void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out) {
   const size_t width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
-  const bool has_steps = plot->course->bin_count > 0;
-  if (!has_steps && plot->course->map.segments.count == 0) return;
+  const bool has_steps = plot->memory->bin_count > 0;
+  if (!has_steps && plot->memory->map.segments.count == 0) return;
   struct term *const term = calloc(1, sizeof *term);
   if (!term) {
     out->is_failed = true;
@@ -326,7 +326,7 @@ void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct
   term->gutter = gutter_of(term);
   assert(term->gutter < width);
   term->width = width - term->gutter;
-  term->column_count = wo_course_columns(plot->course, term->width, term->columns);
+  term->column_count = wo_memory_columns(plot->memory, term->width, term->columns);
   if (has_steps) {
     add_legend(term);
     add_rows(term);

@@ -11,7 +11,6 @@
 
 #include "cuda_replay/record/record_text.h"
 #include "parsers/base/limits.h"
-#include "parsers/base/number.h"
 
 #define OUTPUT_DEFAULT "whyoom-traces"
 #define FOLDER_NAME ".whyoom-record" /* record_sitecustomize.py takes it out of sys.path by this name */
@@ -22,50 +21,53 @@ struct wo_record_settings wo_record_defaults(void) {
   return (struct wo_record_settings){.output = NULL, .entries = WO_RECORD_ENTRIES_DEFAULT};
 }
 
-/* The place of a word in a list of `count`; `count` when it is not there. */
-static size_t find_word(struct wo_view word, const char *const *words, size_t count) {
-  size_t i = 0;
-  while (i < count && !wo_view_is(word, words[i])) i++;
-  return i;
+#define STACKS "python|all"
+#define AT_EXIT "always|oom|never"
+
+static bool read_no_stacks(void *target, const struct wo_option_value *value) {
+  (void)value;
+  ((struct wo_record_settings *)target)->stacks = WO_RECORD_STACKS_NONE;
+  return true;
 }
 
-static const char *const stacks_names[] = {
-    [WO_RECORD_STACKS_PYTHON] = "python", [WO_RECORD_STACKS_ALL] = "all", [WO_RECORD_STACKS_NONE] = "none"};
-static const char *const at_exit_names[] = {
-    [WO_RECORD_EXIT_ALWAYS] = "always", [WO_RECORD_EXIT_OOM] = "oom", [WO_RECORD_EXIT_NEVER] = "never"};
+/* --output and --verbose are read as those of all commands, and mean something of their own here. */
+static const struct wo_option options[] = {
+    WO_OPTION("output", "DIR", "where snapshots go (./whyoom-traces)", .letter = 'o', .kind = WO_OPTION_TEXT),
+    WO_OPTION("entries", "N", "entries kept for each card (100000: 15 to 30 MB a file)", .kind = WO_OPTION_NUMBER,
+              .at = offsetof(struct wo_record_settings, entries), .least = 1, .most = (double)WO_LIMIT_TRACE_ENTRIES),
+    WO_OPTION("stacks", STACKS, "with Python's stacks (default), or C++ frames as well",
+              WO_TO_CHOICE(struct wo_record_settings, stacks, STACKS)),
+    WO_OPTION("no-stacks", NULL, "without stacks: smaller, but nothing says who held memory", WO_TO_READER(read_no_stacks)),
+    WO_OPTION("at-exit", "WHEN", "always (default), oom (where memory ran out), never",
+              WO_TO_CHOICE(struct wo_record_settings, at_exit, AT_EXIT),
+              .about = "whether a process leaves a snapshot at its exit"),
+    WO_OPTION("verbose", NULL, "tell on standard error what is recorded and written", .letter = 'v', .kind = WO_OPTION_FLAG),
+};
 
-static enum wo_status read_entries(struct wo_record_settings *settings, struct wo_view value, struct wo_err *err) {
-  struct wo_view rest = value;
-  uint64_t entries = 0;
-  if (wo_number_u64(&rest, WO_LIMIT_TRACE_ENTRIES, &entries) != WO_OK || rest.len > 0 || entries == 0)
-    return wo_err_set(err, WO_E_USAGE, "--entries wants a number from 1 to %zu, not '%.*s'", WO_LIMIT_TRACE_ENTRIES,
-                      (int)(value.len < 80 ? value.len : 80), value.ptr);
-  settings->entries = (size_t)entries;
-  return WO_OK;
-}
+const struct wo_command wo_command_record = {
+    .name = "record",
+    .summary = "run a command so that its processes leave memory snapshots",
+    .usage = "record [OPTION...] [--] COMMAND [ARGUMENT...]",
+    .synopsis = "record [OPTION...] [--] COMMAND...",
+    .about = "Runs the command with the recording of PyTorch's allocator switched on in every\n"
+             "Python process that uses CUDA, and becomes it: exit status, signals and output\n"
+             "are the command's own. Each process leaves snapshots for `whyoom replay`: at\n"
+             "an out-of-memory error, at its exit and at SIGUSR1, named by job and rank.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .ending = "exit status: that of the command; 2 wrong usage; 126 the command cannot be run,\n"
+              "127 it was not found. Where snapshots cannot be written, one line says so and\n"
+              "the command runs without\n",
+    .becomes_program = true,
+};
 
-enum wo_status wo_record_option(struct wo_record_settings *settings, struct wo_view name, struct wo_view value,
-                                struct wo_err *err) {
-  assert(settings != NULL && name.ptr != NULL);
-  const int shown = (int)(value.len < 80 ? value.len : 80);
-  if (wo_view_is(name, "entries")) return read_entries(settings, value, err);
-  if (wo_view_is(name, "no-stacks")) {
-    settings->stacks = WO_RECORD_STACKS_NONE;
-    return WO_OK;
-  }
-  if (wo_view_is(name, "stacks")) {
-    const size_t choice = find_word(value, stacks_names, WO_RECORD_STACKS_NONE);
-    if (choice == WO_RECORD_STACKS_NONE)
-      return wo_err_set(err, WO_E_USAGE, "--stacks wants python or all, not '%.*s'", shown, value.ptr);
-    settings->stacks = (enum wo_record_stacks)choice;
-    return WO_OK;
-  }
-  assert(wo_view_is(name, "at-exit"));
-  const size_t choice = find_word(value, at_exit_names, WO_RECORD_EXIT_NEVER + 1);
-  if (choice > WO_RECORD_EXIT_NEVER)
-    return wo_err_set(err, WO_E_USAGE, "--at-exit wants always, oom or never, not '%.*s'", shown, value.ptr);
-  settings->at_exit = (enum wo_record_at_exit)choice;
-  return WO_OK;
+enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_record_settings *ret_settings, struct wo_err *err) {
+  *ret_settings = wo_record_defaults();
+  ret_settings->output = call->output.ptr;
+  ret_settings->is_verbose = call->is_verbose;
+  if (call->word_count == 0)
+    return wo_err_set(err, WO_E_USAGE, "record wants a command to run: whyoom record -- python train.py; see whyoom help record");
+  return wo_call_apply(call, ret_settings, err);
 }
 
 /* ---- Folders and the file ---- */
@@ -190,6 +192,11 @@ static void add_python_path(struct wo_text *path, const char *folder) {
   }
 }
 
+static const char *const stacks_names[] = {
+    [WO_RECORD_STACKS_PYTHON] = "python", [WO_RECORD_STACKS_ALL] = "all", [WO_RECORD_STACKS_NONE] = "none"};
+static const char *const at_exit_names[] = {
+    [WO_RECORD_EXIT_ALWAYS] = "always", [WO_RECORD_EXIT_OOM] = "oom", [WO_RECORD_EXIT_NEVER] = "never"};
+
 /* PYTHONPATH is set last: without it the others mean nothing. */
 static enum wo_status set_environment(const struct wo_record_settings *settings, const char *output, const char *folder,
                                       struct wo_err *err) {
@@ -273,10 +280,10 @@ void wo_record_notes(char *const *command, struct wo_text *notes) {
   }
 }
 
-int wo_record_become(char *const *command, struct wo_err *err) {
+enum wo_exit wo_record_become(char *const *command, struct wo_err *err) {
   assert(command != NULL && command[0] != NULL);
   execvp(command[0], command);
   const int why = errno;
   wo_err_set(err, WO_E_IO, "%s: %s", command[0], strerror(why));
-  return why == ENOENT ? 127 : 126;
+  return why == ENOENT ? WO_EXIT_NOT_FOUND : WO_EXIT_CANNOT_RUN;
 }

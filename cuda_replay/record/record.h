@@ -10,9 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "parsers/base/status.h"
-#include "parsers/base/text.h"
-#include "parsers/base/view.h"
+#include "parsers/base/command/command.h"
 
 /* Entries that torch keeps for each card when nothing else is asked for. Snapshots take 160 to 250 bytes for an entry with its
  * stack (pickles of torch 2.1 to 2.11): 15 to 30 MB. */
@@ -36,10 +34,10 @@ struct wo_record_settings {
 /* Settings when no option is given. */
 struct wo_record_settings wo_record_defaults(void);
 
-/* Applies one option: name without dashes ("entries", "stacks", "no-stacks", "at-exit"); value empty for one that takes none.
- * WO_E_USAGE with what was expected, *settings unchanged. */
-enum wo_status wo_record_option(struct wo_record_settings *settings, struct wo_view name, struct wo_view value,
-                                struct wo_err *err);
+extern const struct wo_command wo_command_record;
+
+/* The settings of a call. WO_E_USAGE with what was expected. */
+enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_record_settings *ret_settings, struct wo_err *err);
 
 /* Makes the folders, writes sitecustomize.py and sets the environment of this process: PYTHONPATH and WHYOOM_RECORD_*.
  *
@@ -53,8 +51,8 @@ enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct w
  */
 void wo_record_notes(char *const *command, struct wo_text *notes);
 
-/* Becomes the command (NULL-terminated, at least one word), found in PATH. Returns only where that fails: the exit status that
- * env(1) gives, 127 for a command that was not found and 126 for one that cannot be run, with a message in *err. */
-int wo_record_become(char *const *command, struct wo_err *err);
+/* Becomes the command (NULL-terminated, at least one word), found in PATH. Returns only where that fails: WO_EXIT_NOT_FOUND or
+ * WO_EXIT_CANNOT_RUN, with a message in *err. */
+enum wo_exit wo_record_become(char *const *command, struct wo_err *err);
 
 #endif

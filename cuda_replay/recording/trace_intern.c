@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
@@ -95,10 +95,10 @@ static void index_done(struct wo_hash_index *index) {
 }
 
 void wo_intern_init(struct wo_intern *intern, struct wo_recording *recording) {
-  struct timespec now = {0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t secret = 0;
+  if (getentropy(&secret, sizeof secret) != 0) secret = 0; /* where memory lies is a secret, too */
   *intern = (struct wo_intern){.recording = recording};
-  intern->seed = fold((uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)recording, MIX_B) | 1;
+  intern->seed = fold(secret ^ (uint64_t)(uintptr_t)recording, MIX_B) | 1;
 }
 
 void wo_intern_done(struct wo_intern *intern) {

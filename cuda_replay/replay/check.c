@@ -7,7 +7,7 @@
 
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/pattern/release_cause.h"
-#include "cuda_replay/replay/start_search.h"
+#include "cuda_replay/replay/start_search_internal.h"
 #include "cuda_replay/replay/start.h"
 #include "cuda_replay/recording/torch_rules.h"
 #include "parsers/base/vec.h"
@@ -16,7 +16,7 @@
 /* The first version that records. */
 #define TORCH_RECORDS 200
 
-/* How often the reading of unsure releases is turned (release.h). */
+/* How often the reading of unsure releases is turned (release_cause.h). */
 enum { TURNS_MAX = 32 };
 
 /* The first with expandable segments. */
@@ -25,8 +25,8 @@ enum { TURNS_MAX = 32 };
 struct checker {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
-  const struct wo_check_options *options;
-  struct wo_check *check;
+  const struct wo_replay_check_options *options;
+  struct wo_replay_check *check;
   struct wo_err *err;
   struct wo_alloc_settings settings;
   struct wo_alloc_pattern pattern;
@@ -37,9 +37,9 @@ struct checker {
 
 /* ---- Words ---- */
 
-static void add_why(struct wo_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_why(struct wo_replay_check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void add_why(struct wo_check *check, const char *format, ...) {
+static void add_why(struct wo_replay_check *check, const char *format, ...) {
   const size_t used = strlen(check->why);
   va_list args;
   va_start(args, format);
@@ -66,7 +66,7 @@ static bool is_cut(const struct checker *checker) {
 /* ---- What can be checked ---- */
 
 static void count_entries(struct checker *checker) {
-  struct wo_check *const check = checker->check;
+  struct wo_replay_check *const check = checker->check;
   for (size_t i = 0; i < checker->trace->entries.count; i++) {
     switch ((enum wo_action)checker->trace->entries.items[i].action) {
     case WO_ACTION_ALLOC:
@@ -137,7 +137,7 @@ static struct wo_alloc_settings used_settings(const struct checker *checker) {
   return settings;
 }
 
-static void add_version(struct wo_check *check, uint16_t torch) {
+static void add_version(struct wo_replay_check *check, uint16_t torch) {
   size_t at = check->version_count;
   for (size_t i = 0; i < check->version_count; i++) {
     if (check->versions_tried[i] == torch) return;
@@ -164,7 +164,6 @@ static void choose_versions(struct checker *checker) {
   if (to == 0 || to < from) to = WO_TORCH_NEWEST > from ? WO_TORCH_NEWEST : from;
   if (from != to && !can_versions_differ(checker)) {
     const bool has_default = from <= WO_TORCH_DEFAULT && WO_TORCH_DEFAULT <= to;
-    checker->check->versions_cannot_differ = true;
     add_version(checker->check, has_default ? WO_TORCH_DEFAULT : from);
     return;
   }
@@ -177,24 +176,9 @@ static void choose_versions(struct checker *checker) {
 
 /* ---- Verdict ---- */
 
-static void describe_start(const struct checker *checker) {
-  struct wo_check *const check = checker->check;
-  check->start_segments = checker->start.segments.count;
-  for (size_t i = 0; i < checker->start.segments.count; i++) {
-    check->start_reserved_bytes += checker->start.segments.items[i].size_bytes;
-  }
-  for (size_t i = 0; i < checker->start.blocks.count; i++) {
-    const struct wo_allocator_block *const block = &checker->start.blocks.items[i];
-    if (block->state != WO_BLOCK_FREE) check->start_live_blocks++;
-    if (block->state == WO_BLOCK_ALLOCATED) check->start_allocated_bytes += block->size_bytes;
-  }
-  check->open_blocks = checker->start.ambiguous_count;
-  check->strangers = checker->start.strangers.count;
-}
-
 /* What may have led to a divergence, as far as the recording shows it. */
 static void explain(const struct checker *checker) {
-  struct wo_check *const check = checker->check;
+  struct wo_replay_check *const check = checker->check;
   const struct wo_alloc_settings *const settings = &checker->settings;
   const struct wo_recording *const recording = checker->recording;
   const bool has_pools = recording->pools.count > 1;
@@ -230,14 +214,13 @@ static void explain(const struct checker *checker) {
   }
 }
 
-static void take_trial(const struct checker *checker, const struct wo__trial *trial, uint16_t torch) {
-  struct wo_check *const check = checker->check;
+static void take_trial(const struct checker *checker, const struct wo__start_trial *trial, uint16_t torch) {
+  struct wo_replay_check *const check = checker->check;
   check->verdict = trial->is_equal ? WO_CHECK_EQUAL : WO_CHECK_DIVERGED;
   check->torch = torch;
   check->addresses_equal = trial->addresses_equal;
   check->segment_events_equal = trial->segment_events_equal;
   check->refusals_equal = trial->refusals_equal;
-  check->refusals_with_room = trial->refusals_with_room;
   check->final_layout_equal = trial->is_equal;
   check->entries_compared = trial->cursor;
   check->diverged_at = trial->cursor;
@@ -247,15 +230,15 @@ static void take_trial(const struct checker *checker, const struct wo__trial *tr
   snprintf(check->got, sizeof check->got, "%s", trial->is_equal ? "" : trial->got);
 }
 
-static enum wo_status run_once(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
-  const struct wo__trial_input input = {.recording = checker->recording,
-                                        .trace = checker->trace,
-                                        .pattern = &checker->pattern,
-                                        .start = &checker->start,
-                                        .settings = checker->settings,
-                                        .torch = torch};
+static enum wo_status run_once(struct checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
+  const struct wo__start_trial_input input = {.recording = checker->recording,
+                                              .trace = checker->trace,
+                                              .pattern = &checker->pattern,
+                                              .start = &checker->start,
+                                              .settings = checker->settings,
+                                              .torch = torch};
   size_t runs = 0;
-  const enum wo_status status = wo__settle_run(&input, &checker->start, ret_trial, &runs, checker->err);
+  const enum wo_status status = wo__start_search(&input, &checker->start, ret_trial, &runs, checker->err);
   checker->check->layouts_tried += runs;
   return status;
 }
@@ -281,10 +264,10 @@ static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
 }
 
 /* Runs one version; as long as it comes farther by that, releases whose reason is not sure are read the other way. */
-static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__trial *ret_trial) {
+static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
   enum wo_status status = run_once(checker, torch, ret_trial);
   while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
-    struct wo__trial trial;
+    struct wo__start_trial trial;
     status = make_pattern(checker);
     if (status == WO_OK) status = run_once(checker, torch, &trial);
     if (status != WO_OK) return status;
@@ -301,12 +284,12 @@ static enum wo_status run_version(struct checker *checker, uint16_t torch, struc
 
 /* Runs all versions; the newest that agrees is told, else the one that came farthest. */
 static enum wo_status run_versions(struct checker *checker) {
-  struct wo_check *const check = checker->check;
-  struct wo__trial best = {0};
+  struct wo_replay_check *const check = checker->check;
+  struct wo__start_trial best = {0};
   uint16_t best_torch = 0;
   for (size_t i = check->version_count; i > 0; i--) {
     const uint16_t torch = check->versions_tried[i - 1];
-    struct wo__trial trial;
+    struct wo__start_trial trial;
     const enum wo_status status = run_version(checker, torch, &trial);
     if (status == WO_E_USAGE) continue; /* this version cannot run with the settings or the start */
     if (status != WO_OK) return status;
@@ -341,7 +324,8 @@ static enum wo_status check_trace(struct checker *checker) {
   if (status != WO_OK) return contradiction(checker, status);
   status = make_pattern(checker);
   if (status != WO_OK) return contradiction(checker, status);
-  describe_start(checker);
+  checker->check->open_blocks = checker->start.ambiguous_count;
+  checker->check->strangers = checker->start.strangers.count;
   choose_versions(checker);
   return run_versions(checker);
 }
@@ -377,7 +361,7 @@ static void done(struct checker *checker) {
 /* Checks what follows the first `skipped` entries; takes that result when it comes farther. */
 static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
   struct wo_trace rest = *whole->trace;
-  struct wo_check check = {0};
+  struct wo_replay_check check = {0};
   struct checker checker = {.recording = whole->recording, .trace = &rest, .options = whole->options, .check = &check};
   rest.entries.items += skipped;
   rest.entries.count -= skipped;
@@ -387,7 +371,6 @@ static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
   if (check.allocations == 0) return WO_OK;
   const enum wo_status status = check_trace(&checker);
   done(&checker);
-  check.entries_skipped = skipped;
   check.diverged_at += skipped;
   check.entries_compared += skipped;
   const bool is_better = check.verdict == WO_CHECK_EQUAL || check.diverged_at > whole->check->diverged_at;
@@ -395,9 +378,10 @@ static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
   return status;
 }
 
-enum wo_status wo_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
-                            const struct wo_check_options *options, struct wo_check *ret_check, struct wo_err *err) {
-  *ret_check = (struct wo_check){0};
+enum wo_status wo_replay_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
+                                   const struct wo_replay_check_options *options, struct wo_replay_check *ret_check,
+                                   struct wo_err *err) {
+  *ret_check = (struct wo_replay_check){0};
   struct wo_err own = {0};
   struct checker checker = {
       .recording = recording, .trace = trace, .options = options, .check = ret_check, .err = err ? err : &own};

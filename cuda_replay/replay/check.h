@@ -24,12 +24,12 @@ enum wo_check_verdict {
 };
 
 /* Zero is a good default. */
-struct wo_check_options {
+struct wo_replay_check_options {
   const struct wo_alloc_settings *settings; /* NULL: as recorded */
   uint16_t torch;                           /* 0: as recorded; where that is open, every version whose rules differ */
 };
 
-struct wo_check {
+struct wo_replay_check {
   enum wo_check_verdict verdict;
   uint64_t entries_compared; /* up to the divergence, or all */
   uint64_t allocations;      /* in the trace */
@@ -38,7 +38,6 @@ struct wo_check {
   uint64_t segment_events_equal;
   uint64_t refusals; /* `oom` entries in the trace */
   uint64_t refusals_equal;
-  uint64_t refusals_with_room; /* of these: more was free than asked for, so that a memory fraction or another limit refused */
   bool final_layout_equal;
   size_t diverged_at; /* the entry; the number of entries when only the final layout differs */
   char expected[WO_CHECK_TEXT_BYTES];
@@ -48,18 +47,16 @@ struct wo_check {
   uint16_t versions_tried[WO_CHECK_VERSIONS_MAX]; /* by rising version; each stands for those up to the next, too */
   bool versions_agree[WO_CHECK_VERSIONS_MAX];
   size_t version_count;
-  bool versions_cannot_differ; /* nothing in the trace depends on the version: one run speaks for all */
   /* The start: what was there, and what had to be found out. */
-  uint64_t start_segments, start_live_blocks, start_reserved_bytes, start_allocated_bytes;
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
-  size_t open_blocks;     /* whose size at the start looking ahead did not settle */
-  size_t layouts_tried;   /* runs that it took, of all versions */
-  size_t entries_skipped; /* at the front: the rest of a call that began before the recording, which cannot be replayed */
-  size_t strangers;       /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
+  size_t open_blocks;   /* whose size at the start looking ahead did not settle */
+  size_t layouts_tried; /* runs that it took, of all versions */
+  size_t strangers;     /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
 };
 
 /* Checks a trace. WO_OK whatever the verdict; WO_E_NOMEM. */
-enum wo_status wo_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
-                            const struct wo_check_options *options, struct wo_check *ret_check, struct wo_err *err);
+enum wo_status wo_replay_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
+                                   const struct wo_replay_check_options *options, struct wo_replay_check *ret_check,
+                                   struct wo_err *err);
 
 #endif

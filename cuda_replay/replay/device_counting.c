@@ -1,5 +1,5 @@
 /* The counting device: every call goes on to the device behind it; what succeeds is counted. */
-#include "cuda_replay/replay/device_counting.h"
+#include "cuda_replay/replay/device_counting_internal.h"
 
 #include <assert.h>
 

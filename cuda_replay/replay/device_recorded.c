@@ -5,15 +5,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/expandable_ranges.h"
+#include "cuda_replay/replay/expandable_ranges_internal.h"
 
 struct wo_device_recorded {
   const struct wo_trace *trace;
   size_t cursor; /* the next entry to look at */
   size_t limit;  /* the last entry that can be part of the request under way */
   uint64_t total_bytes;
-  bool has_refused;
-  uint64_t asked_bytes, free_bytes;
   char message[200];
 };
 
@@ -35,14 +33,10 @@ static enum wo_status fail(struct wo_device_recorded *device, const char *what, 
 }
 
 /* Whether the recorded device had no room: its next event is a release, which follows a failure, or the failed request itself. */
-static bool is_refusal(struct wo_device_recorded *device, uint64_t size_bytes) {
+static bool is_refusal(struct wo_device_recorded *device) {
   const struct wo_trace_entry *const next = peek(device);
   if (!next || device->cursor > device->limit) return false;
-  if (next->action == WO_ACTION_SEGMENT_ALLOC || next->action == WO_ACTION_SEGMENT_MAP) return false;
-  device->has_refused = true;
-  device->asked_bytes = size_bytes;
-  device->free_bytes = next->action == WO_ACTION_OOM ? next->address : UINT64_MAX;
-  return true;
+  return next->action != WO_ACTION_SEGMENT_ALLOC && next->action != WO_ACTION_SEGMENT_MAP;
 }
 
 /* Takes the next event when it is `action`. */
@@ -57,7 +51,7 @@ static const struct wo_trace_entry *take(struct wo_device_recorded *device, enum
 
 static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_recorded *const device = state;
-  if (is_refusal(device, size_bytes)) return WO_E_LIMIT;
+  if (is_refusal(device)) return WO_E_LIMIT;
   const bool is_here = peek(device) != NULL && device->cursor <= device->limit;
   const struct wo_trace_entry *const entry = is_here ? take(device, WO_ACTION_SEGMENT_ALLOC) : NULL;
   if (!entry || entry->address == 0) return fail(device, "segment_alloc", size_bytes);
@@ -82,7 +76,7 @@ static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_
 /* A range begins where memory is mapped first. One whose first mapping fails is not needed yet: the next request reserves it. */
 static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_recorded *const device = state;
-  if (is_refusal(device, size_bytes)) return WO_E_LIMIT;
+  if (is_refusal(device)) return WO_E_LIMIT;
   const struct wo_trace_entry *const next = peek(device);
   const bool is_here = next && device->cursor <= device->limit && next->action == WO_ACTION_SEGMENT_MAP && next->address != 0;
   if (!is_here) return fail(device, "segment_map in a new range", size_bytes);
@@ -101,7 +95,7 @@ static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, ui
   struct wo_device_recorded *const device = state;
   (void)address;
   (void)handle_bytes;
-  if (is_refusal(device, size_bytes)) return WO_E_LIMIT;
+  if (is_refusal(device)) return WO_E_LIMIT;
   const bool is_here = peek(device) != NULL && device->cursor <= device->limit;
   if (is_here && take(device, WO_ACTION_SEGMENT_MAP)) return WO_OK;
   return fail(device, "segment_map", size_bytes);
@@ -152,18 +146,10 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
 void wo_device_recorded_seek(struct wo_device_recorded *device, size_t entry) {
   assert(device->cursor <= device->trace->entries.count);
   device->limit = entry;
-  device->has_refused = false;
   for (const struct wo_trace_entry *next = peek(device); next && next->action == WO_ACTION_OOM; next = peek(device)) {
     if (device->cursor >= entry) break;
     device->cursor++;
   }
-}
-
-bool wo_device_recorded_refusal(const struct wo_device_recorded *device, uint64_t *ret_asked_bytes, uint64_t *ret_free_bytes) {
-  if (!device->has_refused) return false;
-  *ret_asked_bytes = device->asked_bytes;
-  *ret_free_bytes = device->free_bytes;
-  return true;
 }
 
 struct wo_device_recorded *wo_device_recorded_free(struct wo_device_recorded *device) {

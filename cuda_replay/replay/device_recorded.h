@@ -23,10 +23,6 @@ struct wo_device_recorded *wo_device_recorded_new(const struct wo_recording *rec
  * itself by its releases those behind it up to the next request. Without this call everything is allowed in its order. */
 void wo_device_recorded_seek(struct wo_device_recorded *device, size_t entry);
 
-/* What the device answered with WO_E_LIMIT last: bytes asked for, and what the recording says was free then (UINT64_MAX:
- * unknown). False when it never did. */
-bool wo_device_recorded_refusal(const struct wo_device_recorded *device, uint64_t *ret_asked_bytes, uint64_t *ret_free_bytes);
-
 /* Frees; NULL allowed; returns NULL. */
 struct wo_device_recorded *wo_device_recorded_free(struct wo_device_recorded *device);
 

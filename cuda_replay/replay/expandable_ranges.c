@@ -1,5 +1,5 @@
 /* Ranges lie side by side in the address space: the least distance between the beginnings of two of them bounds their size. */
-#include "cuda_replay/replay/expandable_ranges.h"
+#include "cuda_replay/replay/expandable_ranges_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

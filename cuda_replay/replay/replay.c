@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/device_counting.h"
+#include "cuda_replay/replay/device_counting_internal.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -161,7 +161,6 @@ static void note_peaks(struct run *run, uint32_t request) {
   const uint64_t allocated = (uint64_t)run->stats->allocated_bytes[WO_STAT_ALL].peak;
   if (reserved > peak->reserved_bytes) {
     peak->reserved_bytes = reserved;
-    peak->reserved_at = request;
   }
   if (allocated > peak->allocated_bytes) {
     peak->allocated_bytes = allocated;

@@ -1,7 +1,7 @@
 /* Replay: a pattern through the allocator model on a device; what came of it.
  *
  * wo_replay_run is the one loop that everything uses: a check of a recording, a what-if, a sweep. It fills an outcome; a recorder
- * of the course (replay_course.h) can look at every step. Pure; a run uses one thread. */
+ * of memory over time (memory_over_time.h) can look at every step. Pure; a run uses one thread. */
 #ifndef WO_REPLAY_H
 #define WO_REPLAY_H
 

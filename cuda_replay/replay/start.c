@@ -1,4 +1,4 @@
-/* The start state: what the backwards pass (undo.h) found, laid out as blocks without gaps.
+/* The start state: what the backwards pass (start_backwards_internal.h) found, laid out as blocks without gaps.
  *
  * Three steps: every segment is filled with its live blocks and free blocks between them; block sizes that the pass cannot know
  * are looked for in the entries that follow; mapped runs are told their range. */
@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/expandable_ranges.h"
-#include "cuda_replay/replay/start_backwards.h"
+#include "cuda_replay/replay/expandable_ranges_internal.h"
+#include "cuda_replay/replay/start_backwards_internal.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -20,7 +20,7 @@
 #define SLACK_MAX_BYTES MIB
 
 struct layout {
-  const struct wo__undo *undo;
+  const struct wo__backwards *pass;
   const struct wo_alloc_settings *settings;
   struct wo_start *start;
   struct wo_err *err;
@@ -47,8 +47,8 @@ static enum wo_status add_open(struct wo_start *start, uint64_t address, uint64_
 
 /* The size of a live block that has `room` bytes up to the next live block or the segment's end. *ret_max is above it when the
  * size stays open. */
-static uint64_t block_bytes(const struct layout *layout, const struct wo__undo_segment *segment,
-                            const struct wo__undo_block *block, uint64_t room, uint64_t *ret_max) {
+static uint64_t block_bytes(const struct layout *layout, const struct wo__backwards_segment *segment,
+                            const struct wo__backwards_block *block, uint64_t room, uint64_t *ret_max) {
   const uint64_t known = block->block_bytes > 0 ? block->block_bytes : wo_alloc_round(layout->settings, block->requested_bytes);
   *ret_max = known;
   if (block->block_bytes > 0 || known >= room) return known;
@@ -65,8 +65,8 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__undo_s
 }
 
 /* Adds a live block and returns where it ends in *at. */
-static enum wo_status place_block(const struct layout *layout, const struct wo__undo_segment *segment,
-                                  const struct wo__undo_block *block, uint64_t next, uint64_t *at) {
+static enum wo_status place_block(const struct layout *layout, const struct wo__backwards_segment *segment,
+                                  const struct wo__backwards_block *block, uint64_t next, uint64_t *at) {
   uint64_t max = 0;
   const uint64_t size = block_bytes(layout, segment, block, next - block->address, &max);
   if (size > next - block->address) {
@@ -95,14 +95,14 @@ static enum wo_status add_gap(struct wo_start *start, uint64_t from, uint64_t to
   return add_block(start, (struct wo_allocator_block){.size_bytes = to - from, .state = WO_BLOCK_FREE}, WO_NO_STACK);
 }
 
-static enum wo_status fill_segment(const struct layout *layout, const struct wo__undo_segment *segment) {
+static enum wo_status fill_segment(const struct layout *layout, const struct wo__backwards_segment *segment) {
   const uint64_t end = segment->address + segment->size_bytes;
   uint64_t at = segment->address;
   struct wo_address_item item;
-  bool has_block = wo_address_map_above(&layout->undo->block_at, at, &item) && item.address < end;
+  bool has_block = wo_address_map_above(&layout->pass->block_at, at, &item) && item.address < end;
   while (has_block) {
-    const struct wo__undo_block *const block = &layout->undo->blocks.items[item.value];
-    has_block = wo_address_map_above(&layout->undo->block_at, block->address + 1, &item) && item.address < end;
+    const struct wo__backwards_block *const block = &layout->pass->blocks.items[item.value];
+    has_block = wo_address_map_above(&layout->pass->block_at, block->address + 1, &item) && item.address < end;
     enum wo_status status = add_gap(layout->start, at, block->address);
     if (status == WO_OK) status = place_block(layout, segment, block, has_block ? item.address : end, &at);
     if (status != WO_OK) return status;
@@ -110,9 +110,9 @@ static enum wo_status fill_segment(const struct layout *layout, const struct wo_
   return add_gap(layout->start, at, end);
 }
 
-static enum wo_status add_segment(const struct layout *layout, const struct wo__undo_segment *segment) {
+static enum wo_status add_segment(const struct layout *layout, const struct wo__backwards_segment *segment) {
   struct wo_start *const start = layout->start;
-  const struct wo_recording *const recording = layout->undo->recording;
+  const struct wo_recording *const recording = layout->pass->recording;
   if (!WO_VEC_RESERVE(&start->segments, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   if (!WO_VEC_RESERVE(&start->block_counts, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   start->segments.items[start->segments.count++] = (struct wo_allocator_segment){
@@ -130,8 +130,8 @@ static enum wo_status add_segment(const struct layout *layout, const struct wo__
 static enum wo_status lay_out(const struct layout *layout) {
   struct wo_address_item item = {0};
   enum wo_status status = WO_OK;
-  for (uint64_t at = 0; status == WO_OK && wo_address_map_above(&layout->undo->segment_at, at, &item); at = item.address + 1) {
-    status = add_segment(layout, &layout->undo->segments.items[item.value]);
+  for (uint64_t at = 0; status == WO_OK && wo_address_map_above(&layout->pass->segment_at, at, &item); at = item.address + 1) {
+    status = add_segment(layout, &layout->pass->segments.items[item.value]);
   }
   return status;
 }
@@ -387,12 +387,12 @@ static int compare_addresses(const void *a, const void *b) {
 }
 
 /* Hands the strangers over to the start, sorted. */
-static void move_strangers(struct wo__undo *undo, struct wo_start *start) {
-  start->strangers.items = undo->strangers.items;
-  start->strangers.count = undo->strangers.count;
-  start->strangers.capacity = undo->strangers.capacity;
-  undo->strangers.items = NULL;
-  undo->strangers.count = undo->strangers.capacity = 0;
+static void move_strangers(struct wo__backwards *pass, struct wo_start *start) {
+  start->strangers.items = pass->strangers.items;
+  start->strangers.count = pass->strangers.count;
+  start->strangers.capacity = pass->strangers.capacity;
+  pass->strangers.items = NULL;
+  pass->strangers.count = pass->strangers.capacity = 0;
   if (start->strangers.count > 0) {
     qsort(start->strangers.items, start->strangers.count, sizeof *start->strangers.items, compare_addresses);
   }
@@ -404,17 +404,17 @@ enum wo_status wo_start_rebuild(const struct wo_recording *recording, const stru
   (void)torch; /* no version lays blocks out differently */
   *ret_start = (struct wo_start){0};
   if (!trace->has_segments) return expect_empty(trace, err);
-  struct wo__undo undo;
-  enum wo_status status = wo__undo_run(&undo, recording, trace, err);
+  struct wo__backwards pass;
+  enum wo_status status = wo__backwards_run(&pass, recording, trace, err);
   if (status == WO_OK) {
-    const struct layout layout = {&undo, settings, ret_start, err};
+    const struct layout layout = {&pass, settings, ret_start, err};
     status = lay_out(&layout);
     if (status == WO_OK) status = look_ahead(ret_start, trace);
     if (status == WO_OK) status = settle_ranges(ret_start, recording, trace, settings);
     if (status == WO_E_NOMEM) wo_err_set(err, status, "out of memory while the start of the trace is laid out");
-    move_strangers(&undo, ret_start);
+    move_strangers(&pass, ret_start);
   }
-  wo__undo_done(&undo);
+  wo__backwards_done(&pass);
   return status;
 }
 

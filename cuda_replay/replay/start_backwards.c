@@ -1,7 +1,7 @@
 /* The backwards pass: each entry is taken back, the newest first. What an entry needs to be true is checked when it is taken
  * back; what fails is told with the entry that shows it. Blocks of the snapshot that only an unrecorded call can explain are put
  * aside (strangers), a few of them. */
-#include "cuda_replay/replay/start_backwards.h"
+#include "cuda_replay/replay/start_backwards_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -25,82 +25,82 @@
    : WO_VEC_RESERVE(records, 1, WO_LIMIT_TRACE_ENTRIES) ? (*(ret_slot) = (uint32_t)(records)->count++, true)                     \
                                                         : false)
 
-static enum wo_status add_block(struct wo__undo *undo, struct wo__undo_block block) {
+static enum wo_status add_block(struct wo__backwards *pass, struct wo__backwards_block block) {
   uint32_t slot = 0;
-  if (!TAKE_SLOT(&undo->blocks, &undo->free_blocks, &slot)) return WO_E_NOMEM;
-  assert(undo->blocks.items && slot < undo->blocks.count);
-  undo->blocks.items[slot] = block;
-  return wo_address_map_put(&undo->block_at, block.address, slot);
+  if (!TAKE_SLOT(&pass->blocks, &pass->free_blocks, &slot)) return WO_E_NOMEM;
+  assert(pass->blocks.items && slot < pass->blocks.count);
+  pass->blocks.items[slot] = block;
+  return wo_address_map_put(&pass->block_at, block.address, slot);
 }
 
-static enum wo_status remove_block(struct wo__undo *undo, uint64_t address) {
+static enum wo_status remove_block(struct wo__backwards *pass, uint64_t address) {
   uint32_t slot = 0;
-  const bool was_there = wo_address_map_remove(&undo->block_at, address, &slot);
+  const bool was_there = wo_address_map_remove(&pass->block_at, address, &slot);
   assert(was_there);
   (void)was_there;
-  if (!WO_VEC_RESERVE(&undo->free_blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  undo->free_blocks.items[undo->free_blocks.count++] = slot;
+  if (!WO_VEC_RESERVE(&pass->free_blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  pass->free_blocks.items[pass->free_blocks.count++] = slot;
   return WO_OK;
 }
 
-static struct wo__undo_block *find_block(const struct wo__undo *undo, uint64_t address) {
+static struct wo__backwards_block *find_block(const struct wo__backwards *pass, uint64_t address) {
   uint32_t slot = 0;
-  return wo_address_map_find(&undo->block_at, address, &slot) ? &undo->blocks.items[slot] : NULL;
+  return wo_address_map_find(&pass->block_at, address, &slot) ? &pass->blocks.items[slot] : NULL;
 }
 
-static uint64_t known_bytes(const struct wo__undo_block *block) {
+static uint64_t known_bytes(const struct wo__backwards_block *block) {
   return block->block_bytes > 0 ? block->block_bytes : block->requested_bytes;
 }
 
 /* The lowest live block that reaches into [address, address + size), or NULL. */
-static struct wo__undo_block *block_in(const struct wo__undo *undo, uint64_t address, uint64_t size_bytes) {
+static struct wo__backwards_block *block_in(const struct wo__backwards *pass, uint64_t address, uint64_t size_bytes) {
   struct wo_address_item item;
-  if (wo_address_map_below(&undo->block_at, address, &item)) {
-    assert(item.value < undo->blocks.count && undo->blocks.items);
-    struct wo__undo_block *const block = &undo->blocks.items[item.value];
+  if (wo_address_map_below(&pass->block_at, address, &item)) {
+    assert(item.value < pass->blocks.count && pass->blocks.items);
+    struct wo__backwards_block *const block = &pass->blocks.items[item.value];
     if (address - block->address < known_bytes(block)) return block;
   }
-  if (!wo_address_map_above(&undo->block_at, address, &item) || item.address - address >= size_bytes) return NULL;
-  return &undo->blocks.items[item.value];
+  if (!wo_address_map_above(&pass->block_at, address, &item) || item.address - address >= size_bytes) return NULL;
+  return &pass->blocks.items[item.value];
 }
 
-static enum wo_status add_segment(struct wo__undo *undo, struct wo__undo_segment segment) {
+static enum wo_status add_segment(struct wo__backwards *pass, struct wo__backwards_segment segment) {
   uint32_t slot = 0;
-  if (!TAKE_SLOT(&undo->segments, &undo->free_segments, &slot)) return WO_E_NOMEM;
-  assert(undo->segments.items && slot < undo->segments.count);
-  undo->segments.items[slot] = segment;
-  return wo_address_map_put(&undo->segment_at, segment.address, slot);
+  if (!TAKE_SLOT(&pass->segments, &pass->free_segments, &slot)) return WO_E_NOMEM;
+  assert(pass->segments.items && slot < pass->segments.count);
+  pass->segments.items[slot] = segment;
+  return wo_address_map_put(&pass->segment_at, segment.address, slot);
 }
 
-static enum wo_status remove_segment(struct wo__undo *undo, uint64_t address) {
+static enum wo_status remove_segment(struct wo__backwards *pass, uint64_t address) {
   uint32_t slot = 0;
-  const bool was_there = wo_address_map_remove(&undo->segment_at, address, &slot);
+  const bool was_there = wo_address_map_remove(&pass->segment_at, address, &slot);
   assert(was_there);
   (void)was_there;
-  if (!WO_VEC_RESERVE(&undo->free_segments, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
-  undo->free_segments.items[undo->free_segments.count++] = slot;
+  if (!WO_VEC_RESERVE(&pass->free_segments, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  pass->free_segments.items[pass->free_segments.count++] = slot;
   return WO_OK;
 }
 
 /* The segment that holds all of [address, address + size), or NULL. */
-static struct wo__undo_segment *segment_of(const struct wo__undo *undo, uint64_t address, uint64_t size_bytes) {
+static struct wo__backwards_segment *segment_of(const struct wo__backwards *pass, uint64_t address, uint64_t size_bytes) {
   struct wo_address_item item;
-  if (!wo_address_map_below(&undo->segment_at, address, &item)) return NULL;
-  struct wo__undo_segment *const segment = &undo->segments.items[item.value];
+  if (!wo_address_map_below(&pass->segment_at, address, &item)) return NULL;
+  struct wo__backwards_segment *const segment = &pass->segments.items[item.value];
   const uint64_t at = address - segment->address;
   return at < segment->size_bytes && size_bytes <= segment->size_bytes - at ? segment : NULL;
 }
 
 /* Whether a segment reaches into [address, address + size). */
-static bool is_taken(const struct wo__undo *undo, uint64_t address, uint64_t size_bytes) {
+static bool is_taken(const struct wo__backwards *pass, uint64_t address, uint64_t size_bytes) {
   struct wo_address_item item;
-  if (segment_of(undo, address, 1)) return true;
-  return wo_address_map_above(&undo->segment_at, address, &item) && item.address - address < size_bytes;
+  if (segment_of(pass, address, 1)) return true;
+  return wo_address_map_above(&pass->segment_at, address, &item) && item.address - address < size_bytes;
 }
 
 /* ---- Contradictions ---- */
 
-#define CONTRADICTION(undo, err, index, ...) contradiction(index, wo_err_set(err, WO_E_RANGE, __VA_ARGS__), err)
+#define CONTRADICTION(pass, err, index, ...) contradiction(index, wo_err_set(err, WO_E_RANGE, __VA_ARGS__), err)
 
 static enum wo_status contradiction(size_t index, enum wo_status status, struct wo_err *err) {
   wo_err_place(err, NULL, 0, 0, index);
@@ -108,9 +108,10 @@ static enum wo_status contradiction(size_t index, enum wo_status status, struct 
 }
 
 /* Whether a later entry than `index` uses [address, address + size); *ret_entry is the first that does. */
-static bool is_used_later(const struct wo__undo *undo, size_t index, uint64_t address, uint64_t size_bytes, size_t *ret_entry) {
-  for (size_t i = index + 1; i < undo->trace->entries.count; i++) {
-    const struct wo_trace_entry *const entry = &undo->trace->entries.items[i];
+static bool is_used_later(const struct wo__backwards *pass, size_t index, uint64_t address, uint64_t size_bytes,
+                          size_t *ret_entry) {
+  for (size_t i = index + 1; i < pass->trace->entries.count; i++) {
+    const struct wo_trace_entry *const entry = &pass->trace->entries.items[i];
     if (!wo_action_has_range(entry->action)) continue;
     const bool is_apart =
         entry->address < address ? address - entry->address >= entry->size_bytes : entry->address - address >= size_bytes;
@@ -122,46 +123,46 @@ static bool is_used_later(const struct wo__undo *undo, size_t index, uint64_t ad
 }
 
 /* Puts an address aside as one that the trace does not explain. */
-static enum wo_status add_stranger(struct wo__undo *undo, size_t index, uint64_t address, struct wo_err *err) {
-  if (undo->strangers.count >= WO_START_STRANGERS_MAX) {
-    return CONTRADICTION(undo, err, index,
+static enum wo_status add_stranger(struct wo__backwards *pass, size_t index, uint64_t address, struct wo_err *err) {
+  if (pass->strangers.count >= WO_START_STRANGERS_MAX) {
+    return CONTRADICTION(pass, err, index,
                          "entry %zu and more than %d others do not agree with the segments at the end (here: the block at "
                          "0x%" PRIx64 "): entries are missing (a ring that dropped them, skip_actions), or the file was changed",
                          index, (int)WO_START_STRANGERS_MAX, address);
   }
-  if (!WO_VEC_RESERVE(&undo->strangers, 1, WO_START_STRANGERS_MAX)) return WO_E_NOMEM;
-  undo->strangers.items[undo->strangers.count++] = address;
+  if (!WO_VEC_RESERVE(&pass->strangers, 1, WO_START_STRANGERS_MAX)) return WO_E_NOMEM;
+  pass->strangers.items[pass->strangers.count++] = address;
   return WO_OK;
 }
 
 /* A block that entry `index` allocates or begins to free is not there afterwards: fine when nothing touches its place any more,
  * as another thread may have freed it while the snapshot was taken. */
-static enum wo_status expect_untouched(struct wo__undo *undo, size_t index, const char *what, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
+static enum wo_status expect_untouched(struct wo__backwards *pass, size_t index, const char *what, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   size_t later = 0;
-  if (!is_used_later(undo, index, entry->address, entry->size_bytes, &later)) {
-    return add_stranger(undo, index, entry->address, err);
+  if (!is_used_later(pass, index, entry->address, entry->size_bytes, &later)) {
+    return add_stranger(pass, index, entry->address, err);
   }
-  const enum wo_action action = undo->trace->entries.items[later].action;
-  return CONTRADICTION(undo, err, later,
+  const enum wo_action action = pass->trace->entries.items[later].action;
+  return CONTRADICTION(pass, err, later,
                        "entry %zu (%s) uses 0x%" PRIx64 " although the block that entry %zu %s lives there: its free is missing "
                        "(skip_actions, or a changed file)",
-                       later, wo_action_name(action), undo->trace->entries.items[later].address, index, what);
+                       later, wo_action_name(action), pass->trace->entries.items[later].address, index, what);
 }
 
 /* Makes [address, address + size) free of live blocks: those that only the snapshot knows are put aside, others contradict. */
-static enum wo_status clear(struct wo__undo *undo, size_t index, uint64_t address, uint64_t size_bytes, struct wo_err *err) {
-  struct wo__undo_block *block = block_in(undo, address, size_bytes);
-  for (; block; block = block_in(undo, address, size_bytes)) {
+static enum wo_status clear(struct wo__backwards *pass, size_t index, uint64_t address, uint64_t size_bytes, struct wo_err *err) {
+  struct wo__backwards_block *block = block_in(pass, address, size_bytes);
+  for (; block; block = block_in(pass, address, size_bytes)) {
     const uint64_t found = block->address;
     if (block->entry != NO_ENTRY) {
-      return CONTRADICTION(undo, err, index,
+      return CONTRADICTION(pass, err, index,
                            "entry %zu (%s at 0x%" PRIx64 ") overlaps the block at 0x%" PRIx64
                            " that entry %u frees later: an entry between them is missing or doubled",
-                           index, wo_action_name(undo->trace->entries.items[index].action), address, found, block->entry);
+                           index, wo_action_name(pass->trace->entries.items[index].action), address, found, block->entry);
     }
-    enum wo_status status = remove_block(undo, found);
-    if (status == WO_OK) status = add_stranger(undo, index, found, err);
+    enum wo_status status = remove_block(pass, found);
+    if (status == WO_OK) status = add_stranger(pass, index, found, err);
     if (status != WO_OK) return status;
   }
   return WO_OK;
@@ -176,11 +177,11 @@ struct kinds {
 
 /* What a request tells about the segment it lies in: small requests are served by the small pool. Only mapped runs that the
  * snapshot does not show need it. */
-static enum wo_status expect_segment(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  struct wo__undo_segment *const segment = segment_of(undo, entry->address, entry->size_bytes);
+static enum wo_status expect_segment(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  struct wo__backwards_segment *const segment = segment_of(pass, entry->address, entry->size_bytes);
   if (!segment) {
-    return CONTRADICTION(undo, err, index,
+    return CONTRADICTION(pass, err, index,
                          "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64
                          ") lies in no segment: segment events are missing (skip_actions, or a changed file)",
                          index, wo_action_name(entry->action), entry->size_bytes, entry->address);
@@ -192,124 +193,124 @@ static enum wo_status expect_segment(struct wo__undo *undo, size_t index, struct
   return WO_OK;
 }
 
-static enum wo_status undo_alloc(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  enum wo_status status = expect_segment(undo, index, err);
+static enum wo_status undo_alloc(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  enum wo_status status = expect_segment(pass, index, err);
   if (status != WO_OK) return status;
-  const struct wo__undo_block *const block = find_block(undo, entry->address);
+  const struct wo__backwards_block *const block = find_block(pass, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending && block->entry != NO_ENTRY && kinds.has_requested) {
-    return CONTRADICTION(undo, err, block->entry,
+    return CONTRADICTION(pass, err, block->entry,
                          "entry %u completes the free of the block that entry %zu allocates at 0x%" PRIx64
                          ", and no entry between them requests it",
                          block->entry, index, entry->address);
   }
-  if (is_same) return remove_block(undo, entry->address);
+  if (is_same) return remove_block(pass, entry->address);
   if (block && block->entry != NO_ENTRY) {
-    return CONTRADICTION(undo, err, index,
+    return CONTRADICTION(pass, err, index,
                          "entry %zu allocates %" PRIu64 " bytes at 0x%" PRIx64 ", but entry %u frees %" PRIu64 " bytes there",
                          index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  status = clear(undo, index, entry->address, entry->size_bytes, err);
-  return status == WO_OK ? expect_untouched(undo, index, "allocates", err) : status;
+  status = clear(pass, index, entry->address, entry->size_bytes, err);
+  return status == WO_OK ? expect_untouched(pass, index, "allocates", err) : status;
 }
 
-static enum wo_status undo_completed(struct wo__undo *undo, size_t index, bool is_pending, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  enum wo_status status = expect_segment(undo, index, err);
-  if (status == WO_OK) status = clear(undo, index, entry->address, entry->size_bytes, err);
+static enum wo_status undo_completed(struct wo__backwards *pass, size_t index, bool is_pending, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  enum wo_status status = expect_segment(pass, index, err);
+  if (status == WO_OK) status = clear(pass, index, entry->address, entry->size_bytes, err);
   if (status != WO_OK) return status;
-  return add_block(undo, (struct wo__undo_block){.address = entry->address,
-                                                 .requested_bytes = entry->size_bytes,
-                                                 .stack = WO_NO_STACK,
-                                                 .entry = (uint32_t)index,
-                                                 .is_pending = is_pending});
+  return add_block(pass, (struct wo__backwards_block){.address = entry->address,
+                                                      .requested_bytes = entry->size_bytes,
+                                                      .stack = WO_NO_STACK,
+                                                      .entry = (uint32_t)index,
+                                                      .is_pending = is_pending});
 }
 
-static enum wo_status undo_requested(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  if (!kinds.has_completed) return undo_completed(undo, index, false, err);
-  struct wo__undo_block *const block = find_block(undo, entry->address);
+static enum wo_status undo_requested(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  if (!kinds.has_completed) return undo_completed(pass, index, false, err);
+  struct wo__backwards_block *const block = find_block(pass, entry->address);
   const bool is_same = block && (block->requested_bytes == entry->size_bytes || block->requested_bytes == 0);
   if (is_same && block->is_pending) {
     block->is_pending = false;
     return WO_OK;
   }
   if (block && block->entry != NO_ENTRY) {
-    return CONTRADICTION(undo, err, index,
+    return CONTRADICTION(pass, err, index,
                          "entry %zu frees %" PRIu64 " bytes at 0x%" PRIx64 ", and entry %u frees %" PRIu64
                          " bytes there without an allocation between them",
                          index, entry->size_bytes, entry->address, block->entry, block->requested_bytes);
   }
-  enum wo_status status = clear(undo, index, entry->address, entry->size_bytes, err);
-  if (status == WO_OK) status = expect_untouched(undo, index, "frees", err);
-  return status == WO_OK ? undo_completed(undo, index, false, err) : status;
+  enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
+  if (status == WO_OK) status = expect_untouched(pass, index, "frees", err);
+  return status == WO_OK ? undo_completed(pass, index, false, err) : status;
 }
 
-static enum wo_status undo_segment_alloc(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  const struct wo__undo_segment *const segment = segment_of(undo, entry->address, entry->size_bytes);
+static enum wo_status undo_segment_alloc(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  const struct wo__backwards_segment *const segment = segment_of(pass, entry->address, entry->size_bytes);
   if (!segment || segment->address != entry->address || segment->size_bytes != entry->size_bytes || segment->is_expandable) {
-    return CONTRADICTION(undo, err, index,
+    return CONTRADICTION(pass, err, index,
                          "entry %zu allocates a segment of %" PRIu64 " bytes at 0x%" PRIx64
                          " that is not there later: its segment_free is missing, or a size was changed",
                          index, entry->size_bytes, entry->address);
   }
-  const enum wo_status status = clear(undo, index, entry->address, entry->size_bytes, err);
-  return status == WO_OK ? remove_segment(undo, entry->address) : status;
+  const enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
+  return status == WO_OK ? remove_segment(pass, entry->address) : status;
 }
 
-static enum wo_status expect_room(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  if (!is_taken(undo, entry->address, entry->size_bytes)) return WO_OK;
-  return CONTRADICTION(undo, err, index,
+static enum wo_status expect_room(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  if (!is_taken(pass, entry->address, entry->size_bytes)) return WO_OK;
+  return CONTRADICTION(pass, err, index,
                        "entry %zu (%s of %" PRIu64 " bytes at 0x%" PRIx64
                        ") overlaps a segment that is still there afterwards: an entry is missing or doubled",
                        index, wo_action_name(entry->action), entry->size_bytes, entry->address);
 }
 
-static enum wo_status undo_segment_free(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  const enum wo_status status = expect_room(undo, index, err);
+static enum wo_status undo_segment_free(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  const enum wo_status status = expect_room(pass, index, err);
   if (status != WO_OK) return status;
-  return add_segment(undo, (struct wo__undo_segment){.address = entry->address,
-                                                     .size_bytes = entry->size_bytes,
-                                                     .stream = entry->stream,
-                                                     .pool = entry->pool,
-                                                     .is_small = entry->size_bytes == SMALL_SEGMENT_BYTES,
-                                                     .is_size_known = true});
+  return add_segment(pass, (struct wo__backwards_segment){.address = entry->address,
+                                                          .size_bytes = entry->size_bytes,
+                                                          .stream = entry->stream,
+                                                          .pool = entry->pool,
+                                                          .is_small = entry->size_bytes == SMALL_SEGMENT_BYTES,
+                                                          .is_size_known = true});
 }
 
 /* Takes a mapped range out of its run; what stays of the run on either side goes on as runs. */
-static enum wo_status undo_map(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  const struct wo__undo_segment *const found = segment_of(undo, entry->address, entry->size_bytes);
+static enum wo_status undo_map(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  const struct wo__backwards_segment *const found = segment_of(pass, entry->address, entry->size_bytes);
   if (!found || !found->is_expandable) {
-    return CONTRADICTION(undo, err, index,
+    return CONTRADICTION(pass, err, index,
                          "entry %zu maps %" PRIu64 " bytes at 0x%" PRIx64
                          " that are not mapped later: a segment_unmap is missing, or a size was changed",
                          index, entry->size_bytes, entry->address);
   }
-  enum wo_status status = clear(undo, index, entry->address, entry->size_bytes, err);
+  enum wo_status status = clear(pass, index, entry->address, entry->size_bytes, err);
   if (status != WO_OK) return status;
-  const struct wo__undo_segment run = *found;
-  struct wo__undo_segment left = run, right = run;
+  const struct wo__backwards_segment run = *found;
+  struct wo__backwards_segment left = run, right = run;
   left.size_bytes = entry->address - run.address;
   right.address = entry->address + entry->size_bytes;
   right.size_bytes = run.size_bytes - left.size_bytes - entry->size_bytes;
-  status = remove_segment(undo, run.address);
-  if (status == WO_OK && left.size_bytes > 0) status = add_segment(undo, left);
-  if (status == WO_OK && right.size_bytes > 0) status = add_segment(undo, right);
+  status = remove_segment(pass, run.address);
+  if (status == WO_OK && left.size_bytes > 0) status = add_segment(pass, left);
+  if (status == WO_OK && right.size_bytes > 0) status = add_segment(pass, right);
   return status;
 }
 
 /* Whether `run` and the mapped `other` are parts of one range: runs of different streams or pools never touch. */
-static bool belong_together(const struct wo__undo_segment *run, const struct wo__undo_segment *other) {
+static bool belong_together(const struct wo__backwards_segment *run, const struct wo__backwards_segment *other) {
   if (!other || !other->is_expandable || other->stream != run->stream) return false;
   return !run->is_size_known || !other->is_size_known || (other->is_small == run->is_small && other->pool == run->pool);
 }
 
-static void join(struct wo__undo_segment *run, const struct wo__undo_segment *other) {
+static void join(struct wo__backwards_segment *run, const struct wo__backwards_segment *other) {
   if (other->address < run->address) run->address = other->address;
   run->size_bytes += other->size_bytes;
   if (run->is_size_known && !other->is_size_known) return;
@@ -319,78 +320,79 @@ static void join(struct wo__undo_segment *run, const struct wo__undo_segment *ot
 }
 
 /* A range that is mapped again joins the runs on both sides. Its pool is that of its neighbours; without any, its size speaks. */
-static enum wo_status undo_unmap(struct wo__undo *undo, size_t index, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
-  enum wo_status status = expect_room(undo, index, err);
+static enum wo_status undo_unmap(struct wo__backwards *pass, size_t index, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
+  enum wo_status status = expect_room(pass, index, err);
   if (status != WO_OK) return status;
-  struct wo__undo_segment run = {.address = entry->address,
-                                 .size_bytes = entry->size_bytes,
-                                 .stream = entry->stream,
-                                 .pool = entry->pool,
-                                 .is_small = entry->size_bytes % LARGE_SEGMENT_BYTES != 0,
-                                 .is_expandable = true};
-  const struct wo__undo_segment *const left = entry->address > 0 ? segment_of(undo, entry->address - 1, 1) : NULL;
+  struct wo__backwards_segment run = {.address = entry->address,
+                                      .size_bytes = entry->size_bytes,
+                                      .stream = entry->stream,
+                                      .pool = entry->pool,
+                                      .is_small = entry->size_bytes % LARGE_SEGMENT_BYTES != 0,
+                                      .is_expandable = true};
+  const struct wo__backwards_segment *const left = entry->address > 0 ? segment_of(pass, entry->address - 1, 1) : NULL;
   if (belong_together(&run, left)) {
     join(&run, left);
-    status = remove_segment(undo, run.address);
+    status = remove_segment(pass, run.address);
     if (status != WO_OK) return status;
   }
-  const struct wo__undo_segment *const right = segment_of(undo, entry->address + entry->size_bytes, 1);
+  const struct wo__backwards_segment *const right = segment_of(pass, entry->address + entry->size_bytes, 1);
   if (belong_together(&run, right)) {
     join(&run, right);
-    status = remove_segment(undo, entry->address + entry->size_bytes);
+    status = remove_segment(pass, entry->address + entry->size_bytes);
     if (status != WO_OK) return status;
   }
-  return add_segment(undo, run);
+  return add_segment(pass, run);
 }
 
 /* ---- The pass ---- */
 
-static enum wo_status undo_entry(struct wo__undo *undo, size_t index, struct kinds kinds, struct wo_err *err) {
-  const struct wo_trace_entry *const entry = &undo->trace->entries.items[index];
+static enum wo_status undo_entry(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
+  const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   uint64_t end = 0;
-  if (wo_action_has_range(entry->action) && (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
-                                      __builtin_add_overflow(entry->address, entry->size_bytes, &end))) {
-    return CONTRADICTION(undo, err, index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,
+  if (wo_action_has_range(entry->action) &&
+      (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
+       __builtin_add_overflow(entry->address, entry->size_bytes, &end))) {
+    return CONTRADICTION(pass, err, index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,
                          index, wo_action_name(entry->action), entry->size_bytes, entry->address);
   }
   switch ((enum wo_action)entry->action) {
   case WO_ACTION_ALLOC:
-    return undo_alloc(undo, index, kinds, err);
+    return undo_alloc(pass, index, kinds, err);
   case WO_ACTION_FREE_REQUESTED:
-    return undo_requested(undo, index, kinds, err);
+    return undo_requested(pass, index, kinds, err);
   case WO_ACTION_FREE_COMPLETED:
-    return undo_completed(undo, index, true, err);
+    return undo_completed(pass, index, true, err);
   case WO_ACTION_SEGMENT_ALLOC:
-    return undo_segment_alloc(undo, index, err);
+    return undo_segment_alloc(pass, index, err);
   case WO_ACTION_SEGMENT_FREE:
-    return undo_segment_free(undo, index, err);
+    return undo_segment_free(pass, index, err);
   case WO_ACTION_SEGMENT_MAP:
-    return undo_map(undo, index, err);
+    return undo_map(pass, index, err);
   case WO_ACTION_SEGMENT_UNMAP:
-    return undo_unmap(undo, index, err);
+    return undo_unmap(pass, index, err);
   default:
     return WO_OK;
   }
 }
 
-static enum wo_status load_segment(struct wo__undo *undo, const struct wo_trace_segment *segment) {
-  enum wo_status status = add_segment(undo, (struct wo__undo_segment){.address = segment->address,
-                                                                      .size_bytes = segment->size_bytes,
-                                                                      .stream = segment->stream,
-                                                                      .pool = segment->pool,
-                                                                      .is_small = segment->is_small,
-                                                                      .is_expandable = segment->is_expandable,
-                                                                      .is_size_known = true});
+static enum wo_status load_segment(struct wo__backwards *pass, const struct wo_trace_segment *segment) {
+  enum wo_status status = add_segment(pass, (struct wo__backwards_segment){.address = segment->address,
+                                                                           .size_bytes = segment->size_bytes,
+                                                                           .stream = segment->stream,
+                                                                           .pool = segment->pool,
+                                                                           .is_small = segment->is_small,
+                                                                           .is_expandable = segment->is_expandable,
+                                                                           .is_size_known = true});
   for (uint32_t i = 0; i < segment->block_count && status == WO_OK; i++) {
-    const struct wo_trace_block *const block = &undo->trace->blocks.items[segment->first_block + i];
+    const struct wo_trace_block *const block = &pass->trace->blocks.items[segment->first_block + i];
     if (block->state == WO_BLOCK_FREE) continue;
-    status = add_block(undo, (struct wo__undo_block){.address = block->address,
-                                                     .requested_bytes = block->requested_bytes,
-                                                     .block_bytes = block->size_bytes,
-                                                     .stack = block->stack,
-                                                     .entry = NO_ENTRY,
-                                                     .is_pending = block->state == WO_BLOCK_PENDING});
+    status = add_block(pass, (struct wo__backwards_block){.address = block->address,
+                                                          .requested_bytes = block->requested_bytes,
+                                                          .block_bytes = block->size_bytes,
+                                                          .stack = block->stack,
+                                                          .entry = NO_ENTRY,
+                                                          .is_pending = block->state == WO_BLOCK_PENDING});
   }
   return status;
 }
@@ -402,22 +404,22 @@ static bool has_action(const struct wo_trace *trace, enum wo_action action) {
   return false;
 }
 
-enum wo_status wo__undo_run(struct wo__undo *undo, const struct wo_recording *recording, const struct wo_trace *trace,
-                            struct wo_err *err) {
-  *undo = (struct wo__undo){.recording = recording, .trace = trace};
+enum wo_status wo__backwards_run(struct wo__backwards *pass, const struct wo_recording *recording, const struct wo_trace *trace,
+                                 struct wo_err *err) {
+  *pass = (struct wo__backwards){.recording = recording, .trace = trace};
   enum wo_status status = WO_OK;
-  for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(undo, &trace->segments.items[i]);
+  for (size_t i = 0; i < trace->segments.count && status == WO_OK; i++) status = load_segment(pass, &trace->segments.items[i]);
   const struct kinds kinds = {has_action(trace, WO_ACTION_FREE_REQUESTED), has_action(trace, WO_ACTION_FREE_COMPLETED)};
-  for (size_t i = trace->entries.count; i > 0 && status == WO_OK; i--) status = undo_entry(undo, i - 1, kinds, err);
+  for (size_t i = trace->entries.count; i > 0 && status == WO_OK; i--) status = undo_entry(pass, i - 1, kinds, err);
   return status == WO_E_NOMEM ? wo_err_set(err, WO_E_NOMEM, "out of memory while the start of the trace is rebuilt") : status;
 }
 
-void wo__undo_done(struct wo__undo *undo) {
-  WO_VEC_DONE(&undo->blocks);
-  WO_VEC_DONE(&undo->segments);
-  WO_VEC_DONE(&undo->free_blocks);
-  WO_VEC_DONE(&undo->free_segments);
-  wo_address_map_done(&undo->block_at);
-  wo_address_map_done(&undo->segment_at);
-  WO_VEC_DONE(&undo->strangers);
+void wo__backwards_done(struct wo__backwards *pass) {
+  WO_VEC_DONE(&pass->blocks);
+  WO_VEC_DONE(&pass->segments);
+  WO_VEC_DONE(&pass->free_blocks);
+  WO_VEC_DONE(&pass->free_segments);
+  wo_address_map_done(&pass->block_at);
+  wo_address_map_done(&pass->segment_at);
+  WO_VEC_DONE(&pass->strangers);
 }

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/start_trial.h"
+#include "cuda_replay/replay/start_trial_internal.h"
 
 struct compare {
-  const struct wo__trial_input *input;
+  const struct wo__start_trial_input *input;
   size_t segment; /* the next of the snapshot */
   size_t block;   /* the next of the snapshot; used with strangers only */
   bool is_equal;
@@ -66,7 +66,7 @@ static bool compare_blocks(struct compare *compare, const struct wo_trace_segmen
 static bool compare_segment(void *state, const struct wo_allocator_segment *segment, const struct wo_allocator_block *blocks,
                             const wo_block_id *ids, size_t count) {
   struct compare *const compare = state;
-  const struct wo__trial_input *const input = compare->input;
+  const struct wo__start_trial_input *const input = compare->input;
   (void)ids;
   const bool is_last = compare->segment >= input->trace->segments.count;
   const struct wo_trace_segment *const recorded = is_last ? NULL : &input->trace->segments.items[compare->segment++];
@@ -124,8 +124,8 @@ static bool compare_live(void *state, const struct wo_allocator_segment *segment
   return true;
 }
 
-enum wo_status wo__compare_layout(const struct wo__trial_input *input, const struct wo_allocator *allocator, bool *ret_equal,
-                                  char *expected, char *got) {
+enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
+                                        bool *ret_equal, char *expected, char *got) {
   assert(input->start && input->trace->has_segments);
   struct compare compare = {.input = input, .is_equal = true, .expected = expected, .got = got};
   const bool has_strangers = input->start->strangers.count > 0;

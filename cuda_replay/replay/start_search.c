@@ -1,6 +1,6 @@
 /* A search in depth over ranges of sizes. Each divergence splits the range of one block in two: sizes that leave too little
  * behind the block for the request, and sizes that leave so much that the recorded choice fits better. */
-#include "cuda_replay/replay/start_search.h"
+#include "cuda_replay/replay/start_search_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct size_range {
 };
 
 struct settle {
-  const struct wo__trial_input *input;
+  const struct wo__start_trial_input *input;
   struct wo_start *start;
   size_t open_count;
   struct size_range *ranges; /* of the run under way; then the choices that were put off, open_count each */
@@ -45,7 +45,7 @@ static struct size_range *find_range(const struct settle *settle, uint64_t addre
 /* Puts the present ranges off with one of them changed. */
 static void put_off(struct settle *settle, const struct size_range *range, struct size_range changed) {
   assert(changed.min_bytes <= changed.now_bytes && changed.now_bytes <= changed.max_bytes);
-  if (settle->waiting >= WO_SETTLE_RUNS_MAX) return;
+  if (settle->waiting >= WO_START_SEARCH_RUNS_MAX) return;
   struct size_range *const copy = waiting_ranges(settle, settle->waiting++);
   memcpy(copy, settle->ranges, settle->open_count * sizeof *copy);
   copy[range - settle->ranges] = changed;
@@ -74,27 +74,27 @@ static bool next_choice(struct settle *settle) {
   return true;
 }
 
-static enum wo_status search(struct settle *settle, struct wo__trial *best, size_t *runs, struct wo_err *err) {
+static enum wo_status search(struct settle *settle, struct wo__start_trial *best, size_t *runs, struct wo_err *err) {
   do {
-    struct wo__trial trial;
+    struct wo__start_trial trial;
     apply(settle);
-    const enum wo_status status = wo__trial_run(settle->input, &trial, err);
+    const enum wo_status status = wo__start_trial_run(settle->input, &trial, err);
     if (status != WO_OK) return status;
     const bool is_best = (*runs)++ == 0 || trial.is_equal || trial.cursor > best->cursor;
     if (is_best) *best = trial;
     if (trial.is_equal) return WO_OK;
     branch(settle, &trial.misplaced);
-  } while (*runs < WO_SETTLE_RUNS_MAX && next_choice(settle));
+  } while (*runs < WO_START_SEARCH_RUNS_MAX && next_choice(settle));
   return WO_OK;
 }
 
-enum wo_status wo__settle_run(const struct wo__trial_input *input, struct wo_start *start, struct wo__trial *ret_trial,
-                              size_t *ret_runs, struct wo_err *err) {
+enum wo_status wo__start_search(const struct wo__start_trial_input *input, struct wo_start *start,
+                                struct wo__start_trial *ret_trial, size_t *ret_runs, struct wo_err *err) {
   assert(input->start == start);
   struct settle settle = {.input = input, .start = start, .open_count = start->open.count};
   *ret_runs = 0;
   if (settle.open_count > OPEN_MAX) settle.open_count = 0;
-  settle.ranges = calloc((WO_SETTLE_RUNS_MAX + 1) * (settle.open_count + 1), sizeof *settle.ranges);
+  settle.ranges = calloc((WO_START_SEARCH_RUNS_MAX + 1) * (settle.open_count + 1), sizeof *settle.ranges);
   if (!settle.ranges) return wo_err_set(err, WO_E_NOMEM, "out of memory while the recording is checked");
   for (size_t i = 0; i < settle.open_count; i++) {
     const struct wo_start_open *const open = &start->open.items[i];

@@ -1,5 +1,5 @@
 /* A run: the replay loop on the recorded device, its events compared with the entries in order. */
-#include "cuda_replay/replay/start_trial.h"
+#include "cuda_replay/replay/start_trial_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 
 #include "cuda_replay/replay/replay.h"
 
-struct course {
-  const struct wo__trial_input *input;
-  struct wo__trial *trial;
+struct memory {
+  const struct wo__start_trial_input *input;
+  struct wo__start_trial *trial;
   struct wo_device_recorded *device;
   uint32_t request; /* under way */
   uint64_t placed_address, placed_bytes;
@@ -27,10 +27,10 @@ static bool is_compared(enum wo_action action) {
 }
 
 /* The next entry that the model has to bring about, or NULL. */
-static const struct wo_trace_entry *expected_entry(struct course *course) {
-  const struct wo_trace *const trace = course->input->trace;
-  for (; course->trial->cursor < trace->entries.count; course->trial->cursor++) {
-    const struct wo_trace_entry *const entry = &trace->entries.items[course->trial->cursor];
+static const struct wo_trace_entry *expected_entry(struct memory *memory) {
+  const struct wo_trace *const trace = memory->input->trace;
+  for (; memory->trial->cursor < trace->entries.count; memory->trial->cursor++) {
+    const struct wo_trace_entry *const entry = &trace->entries.items[memory->trial->cursor];
     if (is_compared((enum wo_action)entry->action)) return entry;
   }
   return NULL;
@@ -44,55 +44,47 @@ static void tell(char *text, enum wo_action action, uint64_t address, uint64_t s
   }
 }
 
-static void tell_expected(struct course *course) {
-  const struct wo_trace_entry *const entry = expected_entry(course);
+static void tell_expected(struct memory *memory) {
+  const struct wo_trace_entry *const entry = expected_entry(memory);
   if (entry) {
-    tell(course->trial->expected, (enum wo_action)entry->action, entry->address, entry->size_bytes);
+    tell(memory->trial->expected, (enum wo_action)entry->action, entry->address, entry->size_bytes);
   } else {
-    TELL(course->trial->expected, "nothing more");
+    TELL(memory->trial->expected, "nothing more");
   }
 }
 
 /* ---- Observers ---- */
 
-/* Whether the device refused although it had as much free as it was asked for. */
-static bool had_room(const struct course *course) {
-  uint64_t asked_bytes = 0, free_bytes = 0;
-  const bool was_refused = wo_device_recorded_refusal(course->device, &asked_bytes, &free_bytes);
-  return was_refused && free_bytes != UINT64_MAX && asked_bytes <= free_bytes;
-}
-
-static void count_equal(const struct course *course, enum wo_action action) {
-  struct wo__trial *const trial = course->trial;
+static void count_equal(const struct memory *memory, enum wo_action action) {
+  struct wo__start_trial *const trial = memory->trial;
   if (action == WO_ACTION_ALLOC) {
     trial->addresses_equal++;
   } else if (action == WO_ACTION_OOM) {
     trial->refusals_equal++;
-    trial->refusals_with_room += had_room(course);
   } else {
     trial->segment_events_equal++;
   }
 }
 
 static void on_event(void *state, const struct wo_allocator_event *event) {
-  struct course *const course = state;
-  if (course->is_over || !is_compared(event->action)) return;
-  const struct wo_trace_entry *const entry = expected_entry(course);
+  struct memory *const memory = state;
+  if (memory->is_over || !is_compared(event->action)) return;
+  const struct wo_trace_entry *const entry = expected_entry(memory);
   const bool is_oom = event->action == WO_ACTION_OOM;
   const bool is_equal = entry && entry->action == event->action && entry->size_bytes == event->size_bytes &&
                         (is_oom || entry->address == event->address) &&
-                        course->input->recording->streams.items[entry->stream] == event->stream;
+                        memory->input->recording->streams.items[entry->stream] == event->stream;
   if (is_equal) {
-    count_equal(course, event->action);
-    course->trial->cursor++;
+    count_equal(memory, event->action);
+    memory->trial->cursor++;
     return;
   }
-  course->is_over = true;
-  tell_expected(course);
-  tell(course->trial->got, event->action, event->address, event->size_bytes);
-  course->has_placed = event->action == WO_ACTION_ALLOC;
-  course->placed_address = event->address;
-  course->placed_bytes = event->size_bytes;
+  memory->is_over = true;
+  tell_expected(memory);
+  tell(memory->trial->got, event->action, event->address, event->size_bytes);
+  memory->has_placed = event->action == WO_ACTION_ALLOC;
+  memory->placed_address = event->address;
+  memory->placed_bytes = event->size_bytes;
 }
 
 /* The free blocks that the model took and that the recording took, found in the state right after the model's choice. */
@@ -114,90 +106,90 @@ static bool look_for_choice(void *state, const struct wo_allocator_segment *segm
   return true;
 }
 
-static void find_misplaced(struct course *course, const struct wo_allocator *allocator) {
-  struct wo__misplaced *const misplaced = &course->trial->misplaced;
-  const struct wo_trace_entry *const entry = expected_entry(course);
-  struct choice choice = {.placed = course->placed_address, .recorded_bytes = UINT64_MAX};
+static void find_misplaced(struct memory *memory, const struct wo_allocator *allocator) {
+  struct wo__misplaced *const misplaced = &memory->trial->misplaced;
+  const struct wo_trace_entry *const entry = expected_entry(memory);
+  struct choice choice = {.placed = memory->placed_address, .recorded_bytes = UINT64_MAX};
   if (entry && entry->action == WO_ACTION_ALLOC) choice.recorded = entry->address;
-  course->status = wo_allocator_walk(allocator, look_for_choice, &choice);
+  memory->status = wo_allocator_walk(allocator, look_for_choice, &choice);
   *misplaced = (struct wo__misplaced){
       .is_known = choice.placed_bytes > 0,
       .address = choice.placed,
       .free_bytes = choice.placed_bytes,
-      .rounded_bytes = wo_alloc_round(&course->input->settings, course->placed_bytes),
+      .rounded_bytes = wo_alloc_round(&memory->input->settings, memory->placed_bytes),
       .recorded_bytes = choice.recorded_bytes,
       .is_lower = choice.placed < choice.recorded,
   };
 }
 
-static void finish(struct course *course, const struct wo_allocator *allocator) {
-  struct wo__trial *const trial = course->trial;
-  const struct wo_trace_entry *const left = expected_entry(course);
+static void finish(struct memory *memory, const struct wo_allocator *allocator) {
+  struct wo__start_trial *const trial = memory->trial;
+  const struct wo_trace_entry *const left = expected_entry(memory);
   if (left) {
-    tell_expected(course);
+    tell_expected(memory);
     TELL(trial->got, "nothing");
     return;
   }
-  course->status = wo__compare_layout(course->input, allocator, &trial->is_equal, trial->expected, trial->got);
-  trial->is_final = !trial->is_equal;
+  memory->status = wo__start_compare_layout(memory->input, allocator, &trial->is_equal, trial->expected, trial->got);
 }
 
 /* Before a request the device is told how far the entries go that can be part of it. */
-static void seek(struct course *course, uint32_t request) {
-  const struct wo_request *const next = &course->input->pattern->requests.items[request];
+static void seek(struct memory *memory, uint32_t request) {
+  const struct wo_request *const next = &memory->input->pattern->requests.items[request];
   const bool uses_device = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE;
-  if (uses_device && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(course->device, next->entry);
+  if (uses_device && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(memory->device, next->entry);
 }
 
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
-  struct course *const course = state;
-  if (course->is_over) {
-    if (course->has_placed) find_misplaced(course, allocator);
+  struct memory *const memory = state;
+  if (memory->is_over) {
+    if (memory->has_placed) find_misplaced(memory, allocator);
     return;
   }
-  course->request = (uint32_t)request + 1;
-  if (course->request < course->input->pattern->requests.count) {
-    seek(course, course->request);
+  memory->request = (uint32_t)request + 1;
+  if (memory->request < memory->input->pattern->requests.count) {
+    seek(memory, memory->request);
   } else {
-    course->is_over = true;
-    finish(course, allocator);
+    memory->is_over = true;
+    finish(memory, allocator);
   }
 }
 
 /* ---- The run ---- */
 
 /* The run ended in the middle of a request: the device had nothing to give, or torch itself would have stopped. */
-static void tell_failure(struct course *course, const struct wo_err *err) {
-  if (course->is_over) return;
-  course->is_over = true;
-  tell_expected(course);
-  TELL(course->trial->got, "%.*s", WO_CHECK_TEXT_BYTES - 1, err->message);
+static void tell_failure(struct memory *memory, const struct wo_err *err) {
+  if (memory->is_over) return;
+  memory->is_over = true;
+  tell_expected(memory);
+  TELL(memory->trial->got, "%.*s", WO_CHECK_TEXT_BYTES - 1, err->message);
 }
 
-enum wo_status wo__trial_run(const struct wo__trial_input *input, struct wo__trial *ret_trial, struct wo_err *err) {
+enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, struct wo__start_trial *ret_trial,
+                                   struct wo_err *err) {
   assert(input->pattern->requests.count > 0);
-  *ret_trial = (struct wo__trial){0};
+  *ret_trial = (struct wo__start_trial){0};
   struct wo_device device;
-  struct course course = {.input = input, .trial = ret_trial};
-  course.device = wo_device_recorded_new(input->recording, input->trace, input->start, &device);
-  if (!course.device) return wo_err_set(err, WO_E_NOMEM, "out of memory while the recording is checked");
+  struct memory memory = {.input = input, .trial = ret_trial};
+  memory.device = wo_device_recorded_new(input->recording, input->trace, input->start, &device);
+  if (!memory.device) return wo_err_set(err, WO_E_NOMEM, "out of memory while the recording is checked");
   const struct wo_replay_options options = {.settings = input->settings,
                                             .torch = input->torch,
                                             .device = &device,
                                             .start = input->start,
-                                            .on_event = {&course, on_event},
-                                            .on_step = {&course, on_step},
-                                            .stop = &course.is_over};
+                                            .on_event = {&memory, on_event},
+                                            .on_step = {&memory, on_step},
+                                            .stop = &memory.is_over};
   struct wo_replay_outcome outcome;
-  seek(&course, 0);
+  seek(&memory, 0);
   enum wo_status status = wo_replay_run(input->pattern, &options, &outcome, err);
   ret_trial->peak_reserved_bytes = outcome.peak.reserved_bytes;
   ret_trial->peak_allocated_bytes = outcome.peak.allocated_bytes;
-  wo_device_recorded_free(course.device);
-  if (status == WO_OK) status = course.status;
+  wo_device_recorded_free(memory.device);
+  if (status == WO_OK) status = memory.status;
   if (status == WO_E_NOMEM || status == WO_OK) return status;
   const bool is_before = outcome.requests_run == 0 && status == WO_E_USAGE;
   if (is_before) return status;
-  tell_failure(&course, err);
+  tell_failure(&memory, err);
   return WO_OK;
 }

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/verify/verify.h"
@@ -16,13 +15,6 @@ struct confirmer {
   struct wo_replay_gpu looked; /* the card and the libraries; each run begins with a copy */
   struct wo_err reason;        /* of a failure */
 };
-
-/* Only for telling how long it took; no result depends on it. */
-static double seconds_now(void) {
-  struct timespec now = {0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- The card ---- */
 
@@ -103,7 +95,7 @@ static enum wo_status run(struct confirmer *confirmer, const struct wo_verify_ro
 /* ---- What to make of them ---- */
 
 /* "GPU 0 gives another result: ...", cut to the room of a reason. */
-static void doubt(struct wo_verify_result *result, int ordinal, struct wo_view what) {
+static void take_back(struct wo_verify_result *result, int ordinal, struct wo_view what) {
   result->is_on_gpu = true;
   result->fit = WO_VERIFY_UNSURE;
   snprintf(result->why, sizeof result->why, "not confirmed on GPU %d: %.*s", ordinal, (int)(what.len < 170 ? what.len : 170),
@@ -119,13 +111,13 @@ static enum wo_status confirm_failure(struct confirmer *confirmer, bool *ret_is_
     const enum wo_status status = run(confirmer, NULL, i, &ran);
     if (status != WO_OK) return status;
     if (!ran->agrees) {
-      doubt(&verify->baseline, verify->gpu.ordinal, ran->difference);
+      take_back(&verify->baseline, verify->gpu.ordinal, ran->difference);
       return WO_OK;
     }
     *ret_is_shown = ran->failed_requests > 0;
   }
   verify->baseline.is_on_gpu = true;
-  if (!*ret_is_shown) doubt(&verify->baseline, verify->gpu.ordinal, WO_VIEW("it fits there as it is"));
+  if (!*ret_is_shown) take_back(&verify->baseline, verify->gpu.ordinal, WO_VIEW("it fits there as it is"));
   return WO_OK;
 }
 
@@ -137,8 +129,8 @@ static enum wo_status confirm_row(struct confirmer *confirmer, struct wo_verify_
     if (status != WO_OK) return status;
     row->result.is_on_gpu = true;
     if (ran->agrees && ran->failed_requests == 0) continue;
-    doubt(&row->result, confirmer->verify->gpu.ordinal,
-          ran->agrees ? WO_VIEW("a request fails at the addresses that its driver gives") : ran->difference);
+    take_back(&row->result, confirmer->verify->gpu.ordinal,
+              ran->agrees ? WO_VIEW("a request fails at the addresses that its driver gives") : ran->difference);
     return WO_OK;
   }
   return WO_OK;
@@ -196,7 +188,7 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   const struct wo_gpu_place *const asked = verify->asked.gpu;
   struct confirmer confirmer = {.verify = verify};
   struct wo_verify_gpu *const gpu = &verify->gpu;
-  const double begin = seconds_now();
+  const double begin = wo_hooks_seconds_now(asked->hooks);
   *gpu = (struct wo_verify_gpu){
       .is_asked = true, .ordinal = asked->ordinal, .touches = asked->touches, .has_seconds = verify->asked.has_times};
   if (asked->hooks && asked->hooks->visible_devices) gpu->visible_devices = wo_view_of(asked->hooks->visible_devices);
@@ -204,7 +196,7 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   gpu->model_row = verify->chosen;
   const enum wo_status status = confirm(&confirmer);
   wo_replay_gpu_done(&confirmer.looked);
-  gpu->seconds = seconds_now() - begin;
+  gpu->seconds = wo_hooks_seconds_now(asked->hooks) - begin;
   if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
   settle(verify, status, &confirmer.reason);
   return WO_OK;

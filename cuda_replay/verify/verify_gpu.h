@@ -2,7 +2,7 @@
  *
  * The model searches, since that is fast; the card confirms. On it runs the high end, at what PyTorch can be sure to have of the
  * job's own card, which a hard limit stands in for: first the job as it was, which must fail there, then the row that is chosen,
- * which must not. The driver's own addresses decide, and the model of that card must make the same calls (replay_gpu.h). Where a
+ * which must not. The driver's own addresses decide, and the model of that card must make the same calls (whatif_gpu.h). Where a
  * row is not confirmed the next cheapest one that the model lets fit is run. One thread. */
 #ifndef WO_VERIFY_GPU_H
 #define WO_VERIFY_GPU_H

@@ -43,7 +43,7 @@ static void put_row(struct writer *w, cJSON *array, const struct wo_verify_row *
   put_result(w, object, &row->result);
 }
 
-static void put_completion(struct writer *w, cJSON *subject, const struct wo_continuation *completed) {
+static void put_completion(struct writer *w, cJSON *subject, const struct wo_step_completion *completed) {
   cJSON *const object = wo_json_put_part(&w->json, subject, "completed", completed->is_made);
   if (!completed->is_made) return;
   wo_json_put_count(&w->json, object, "allocations", completed->added_count);

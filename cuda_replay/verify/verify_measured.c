@@ -47,8 +47,8 @@ static void judge(const struct wo_verify_subject *subject, struct wo_verify_resu
            subject->sizes->measured.micro_batch);
 }
 
-void wo_verify_heed_measured(const struct wo_verify_subject *subject, const struct wo_change *change,
-                             struct wo_verify_result *result) {
+void wo_verify_apply_measured(const struct wo_verify_subject *subject, const struct wo_change *change,
+                              struct wo_verify_result *result) {
   assert(subject && result);
   const struct wo_job_sizes *const sizes = subject->sizes;
   if (!sizes || sizes->measured.micro_batch < 1 || subject->capacity_bytes == 0 || result->fit == WO_VERIFY_UNTRIED) return;

@@ -11,7 +11,7 @@
  * happens without a measured run, to what could not be tried, and to a change of more than micro-batch and length, since the run
  * was made without it. At no more work than was measured the measured peak decides; above it, the result needs at least what
  * wo_measured_run_predict says. */
-void wo_verify_heed_measured(const struct wo_verify_subject *subject, const struct wo_change *change,
-                             struct wo_verify_result *result);
+void wo_verify_apply_measured(const struct wo_verify_subject *subject, const struct wo_change *change,
+                              struct wo_verify_result *result);
 
 #endif

@@ -167,7 +167,7 @@ static void add_table(struct writer *w) {
 
 /* What became of the step that failed: it is made up of itself and the one before it, or it is not known. */
 static void add_completion(const struct wo_verify_subject *subject, struct wo_text *line) {
-  const struct wo_continuation *const completed = &subject->completed;
+  const struct wo_step_completion *const completed = &subject->completed;
   if (completed->is_made) {
     wo_text_add(line, "; the step that failed is completed from the whole step before it (%zu allocations of %zu",
                 completed->added_count, completed->whole_count);
@@ -229,7 +229,7 @@ static void add_subjects(struct writer *w) {
     add_recorded_at(subject, &w->line);
     add_measured(subject->sizes, &w->line);
     if (!asked->is_reconstructed) add_completion(subject, &w->line);
-    if (subject->doubt[0] != '\0') wo_text_add(&w->line, "; no proof: %s", subject->doubt);
+    if (subject->why_not_proven[0] != '\0') wo_text_add(&w->line, "; no proof: %s", subject->why_not_proven);
     end_line(w, 0);
   }
 }

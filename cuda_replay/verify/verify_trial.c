@@ -35,7 +35,7 @@ static bool take_capacity(struct wo_verify_subject *subject, double bytes) {
 }
 
 /* A memory fraction caps what PyTorch reserves, whatever the card has left. */
-static void heed_limit(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
+static void apply_memory_limit(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
   const double limit = sizes->allowed_bytes;
   if (!(limit >= 1 && limit < (double)subject->capacity_bytes)) return;
   subject->capacity_bytes = (uint64_t)limit;
@@ -65,7 +65,7 @@ static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subj
 
 static void find_capacity(struct wo_verify_subject *subject, const struct wo_job_sizes *sizes, uint64_t stated_bytes) {
   if (stated_bytes == 0 && read_message(sizes, subject)) {
-    heed_limit(sizes, subject);
+    apply_memory_limit(sizes, subject);
     return;
   }
   const struct wo_capacity found = wo_capacity_find(subject->recording, subject->trace, stated_bytes);
@@ -89,7 +89,7 @@ static void find_capacity(struct wo_verify_subject *subject, const struct wo_job
 /* Whether the log shows that no step can be larger than the one that failed here: its refused request is that of the recording.
  */
 static bool is_largest_step(const struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
-  const struct wo_continuation *const completed = &subject->completed;
+  const struct wo_step_completion *const completed = &subject->completed;
   if (!completed->is_made || !completed->varies || !sizes->is_full_length || !(sizes->tried_bytes > 0)) return false;
   const uint32_t refused = subject->pattern.requests.items[completed->refused].subject;
   const double ratio = (double)subject->pattern.instances.items[refused].size_bytes / sizes->tried_bytes;
@@ -97,34 +97,35 @@ static bool is_largest_step(const struct wo_verify_subject *subject, const struc
 }
 
 /* What the step that failed would have needed says nothing of a longer one behind it. */
-static void doubt_length(struct wo_verify_subject *subject) {
-  if (subject->doubt[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
-    snprintf(subject->doubt, sizeof subject->doubt,
+static void note_other_lengths(struct wo_verify_subject *subject) {
+  if (subject->why_not_proven[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
              "it holds for the step that failed; steps differ in size, and a larger one may come: record the largest");
 }
 
 /* A model that does not reproduce the recording proves nothing about a changed one. */
-static enum wo_status find_doubt(struct wo_verify_subject *subject, struct wo_err *err) {
+static enum wo_status find_why_not_proven(struct wo_verify_subject *subject, struct wo_err *err) {
   const struct wo_recording *const recording = subject->recording;
   if (recording->fidelity != WO_TRACE_EXACT) {
-    snprintf(subject->doubt, sizeof subject->doubt,
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
              "the recording has no requested sizes or no addresses; a memory snapshot has");
     return WO_OK;
   }
   if (recording->is_truncated) {
-    snprintf(subject->doubt, sizeof subject->doubt, "the file of the recording is cut: what comes behind its end is not known");
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
+             "the file of the recording is cut: what comes behind its end is not known");
     return WO_OK;
   }
   if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
-  struct wo_check check;
-  const struct wo_check_options options = {.settings = NULL}; /* as recorded */
-  const enum wo_status status = wo_check_run(recording, subject->trace, &options, &check, err);
+  struct wo_replay_check check;
+  const struct wo_replay_check_options options = {.settings = NULL}; /* as recorded */
+  const enum wo_status status = wo_replay_check_run(recording, subject->trace, &options, &check, err);
   if (status == WO_E_NOMEM) return status;
   if (status == WO_OK && check.verdict == WO_CHECK_REFUSED)
-    snprintf(subject->doubt, sizeof subject->doubt,
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
              "the recording contradicts itself or lacks entries, so no model can follow it: `whyoom replay` tells where");
   else if (status != WO_OK || check.verdict == WO_CHECK_DIVERGED)
-    snprintf(subject->doubt, sizeof subject->doubt, "the model does not reproduce the recording");
+    snprintf(subject->why_not_proven, sizeof subject->why_not_proven, "the model does not reproduce the recording");
   return WO_OK;
 }
 
@@ -140,7 +141,8 @@ static bool is_ended_by_oom(const struct wo_trace *trace) {
 /* The rest of a step that failed, from the recording itself. */
 static enum wo_status complete(struct wo_verify_subject *subject) {
   if (subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
-  const enum wo_status status = wo_continuation_make(&subject->pattern, &subject->classes, subject->trace, &subject->completed);
+  const enum wo_status status =
+      wo_step_completion_make(&subject->pattern, &subject->classes, subject->trace, &subject->completed);
   subject->is_open = status == WO_OK && subject->completed.refused != WO_NO_REQUEST && !subject->completed.is_made;
   return status;
 }
@@ -160,8 +162,8 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
     status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
-  if (status == WO_OK) status = find_doubt(&subject, err);
-  if (status == WO_OK) doubt_length(&subject);
+  if (status == WO_OK) status = find_why_not_proven(&subject, err);
+  if (status == WO_OK) note_other_lengths(&subject);
   if (status != WO_OK) {
     wo_verify_subject_done(&subject);
     return status;
@@ -174,7 +176,7 @@ void wo_verify_subject_done(struct wo_verify_subject *subject) {
   if (!subject) return;
   wo_alloc_pattern_done(&subject->pattern);
   wo_classes_done(&subject->classes);
-  wo_continuation_done(&subject->completed);
+  wo_step_completion_done(&subject->completed);
 }
 
 /* ---- Runs ---- */
@@ -210,14 +212,14 @@ static bool has_low(const struct part *part) {
 /* One end of the interval as a pattern in its steady state; released with wo_alloc_pattern_done. */
 static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, struct wo_alloc_pattern *ret_pattern,
                                struct wo_err *err) {
-  const struct wo_repeat_options repeat = {
+  const struct wo_steady_pattern_options repeat = {
       .settings = trial->settings, .torch = trial->subject->torch, .is_once = trial->part->is_once};
-  if (!trial->is_changed) return wo_repeat_pattern(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
+  if (!trial->is_changed) return wo_steady_pattern_make(trial->part->patterns[bound], &repeat, ret_pattern, NULL, err);
   const enum wo_bound from = has_low(trial->part) ? bound : WO_BOUND_HIGH;
   struct wo_alloc_pattern changed;
   enum wo_status status = wo_change_apply(trial->change, &trial->bases[from], bound, &changed, err);
   if (status != WO_OK) return status;
-  status = wo_repeat_pattern(&changed, &repeat, ret_pattern, NULL, err);
+  status = wo_steady_pattern_make(&changed, &repeat, ret_pattern, NULL, err);
   wo_alloc_pattern_done(&changed);
   return status;
 }
@@ -334,11 +336,11 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_a
 }
 
 /* What fits, but on a recording that is no witness, or that ends before the step does. */
-static void doubt(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
+static void heed_why_not_proven(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
   char spare[32];
-  if (subject->doubt[0] != '\0') {
+  if (subject->why_not_proven[0] != '\0') {
     result->fit = WO_VERIFY_UNSURE;
-    snprintf(result->why, sizeof result->why, "%s", subject->doubt);
+    snprintf(result->why, sizeof result->why, "%s", subject->why_not_proven);
   } else if (subject->is_open) {
     result->fit = WO_VERIFY_UNSURE;
     result->gets_past = true;
@@ -364,7 +366,7 @@ static enum wo_status judge(const struct trial *trial, const struct wo_alloc_pat
   result->reserved_lo_bytes =
       ends.low.reserved_lo_bytes < ends.sure.reserved_hi_bytes ? ends.low.reserved_lo_bytes : ends.sure.reserved_hi_bytes;
   result->margin_bytes = (int64_t)subject->capacity_bytes - (int64_t)result->reserved_hi_bytes;
-  doubt(subject, result);
+  heed_why_not_proven(subject, result);
   return WO_OK;
 }
 
@@ -434,7 +436,7 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
 
 /* The completed step where there is one; what is recorded as well, where it goes on behind the refused request. */
 static size_t list_parts(const struct wo_verify_subject *subject, struct part parts[2]) {
-  const struct wo_continuation *const completed = &subject->completed;
+  const struct wo_step_completion *const completed = &subject->completed;
   size_t count = 0;
   if (completed->is_made) {
     const bool is_two = completed->is_interval;
@@ -484,16 +486,12 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
     else
       wo_verify_result_join(&result, &one);
   }
-  wo_verify_heed_measured(subject, change, &result);
+  wo_verify_apply_measured(subject, change, &result);
   *ret_result = result;
   return WO_OK;
 }
 
 /* ---- For other places ---- */
-
-uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
-  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
-}
 
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {

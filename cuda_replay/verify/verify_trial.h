@@ -26,14 +26,14 @@ struct wo_verify_subject {
   struct wo_scale_spec recorded_at;     /* sizes of the recorded run -> those of the failed job, where they differ; else {0} */
   const struct wo_job_sizes *sizes;     /* borrowed; what the pattern was reconstructed from. NULL: it was recorded */
   uint16_t torch;
-  uint64_t capacity_bytes;          /* what PyTorch can have of the card; 0 = not known */
-  uint64_t uncertainty_bytes;       /* how much less it can be in another run */
-  const char *capacity_from;        /* in words */
-  bool is_largest_step;             /* steps differ in size, and the one that failed is as large as any can be */
-  bool ends_at_oom;                 /* the recording's last failure is its end: what the step does then is not in it */
-  struct wo_continuation completed; /* owned: the step that failed with what it would have done then, where that can be told */
-  bool is_open;    /* nothing tells it: what gets past the refused request is not shown to get through the step */
-  char doubt[160]; /* why a replay of it is no proof; empty: nothing speaks against one */
+  uint64_t capacity_bytes;             /* what PyTorch can have of the card; 0 = not known */
+  uint64_t uncertainty_bytes;          /* how much less it can be in another run */
+  const char *capacity_from;           /* in words */
+  bool is_largest_step;                /* steps differ in size, and the one that failed is as large as any can be */
+  bool ends_at_oom;                    /* the recording's last failure is its end: what the step does then is not in it */
+  struct wo_step_completion completed; /* owned: the step that failed with what it would have done then, where that can be told */
+  bool is_open;             /* nothing tells it: what gets past the refused request is not shown to get through the step */
+  char why_not_proven[160]; /* why a replay of it is no proof; empty: nothing speaks against one */
 };
 
 enum wo_verify_fit {
@@ -57,12 +57,12 @@ struct wo_verify_result {
   bool is_on_gpu;       /* a GPU had the last word (verify_gpu.h); else the model */
 };
 
-/* Prepares a subject. A step that was refused a request is completed (continuation.h), unless the pattern is a reconstructed one,
- * whose end is made up anyway. A program that caught the failure is tried both ways: as recorded, and with that step completed.
- * The capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else what the recording's
- * own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the recording contradicts itself,
- * WO_E_NOMEM. `sizes` stays borrowed by a subject of a reconstructed pattern. Released with wo_verify_subject_done after WO_OK
- * only. */
+/* Prepares a subject. A step that was refused a request is completed (step_completion.h), unless the pattern is a reconstructed
+ * one, whose end is made up anyway. A program that caught the failure is tried both ways: as recorded, and with that step
+ * completed. The capacity is --capacity (stated_bytes, 0 = none), else what the log's message leaves to PyTorch, else what the
+ * recording's own failure shows, else the card that the file names. torch: 0 = as recorded. WO_E_RANGE when the recording
+ * contradicts itself, WO_E_NOMEM. `sizes` stays borrowed by a subject of a reconstructed pattern. Released with
+ * wo_verify_subject_done after WO_OK only. */
 enum wo_status wo_verify_subject_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                                       const struct wo_job_sizes *sizes, uint64_t stated_bytes, uint16_t torch,
                                       struct wo_verify_subject *ret_subject, struct wo_err *err);
@@ -89,7 +89,9 @@ enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, 
 void wo_verify_high_end_done(struct wo_verify_high_end *end);
 
 /* What PyTorch can be sure to have of the subject's card: the capacity less its uncertainty; 0: not known, or nothing. */
-uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject);
+static inline uint64_t wo_verify_sure_bytes(const struct wo_verify_subject *subject) {
+  return subject->capacity_bytes > subject->uncertainty_bytes ? subject->capacity_bytes - subject->uncertainty_bytes : 0;
+}
 
 /* Takes over `other` where it is worse news: what does not fit on one rank does not fit. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other);

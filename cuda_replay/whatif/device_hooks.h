@@ -1,4 +1,4 @@
-/* What a replay on a GPU needs from the program around it: files that only it may name, signals, somebody to tell how far it is.
+/* What a replay needs from the program around it: files that only it may name, signals, a clock, somebody to tell how far it is.
  *
  * The library neither reads the environment nor prints nor handles signals; main.c does and hands this down. */
 #ifndef WO_DEVICE_HOOKS_H
@@ -29,6 +29,12 @@ struct wo_replay_hooks {
   void (*guard)(void *state, bool is_on);
   const volatile sig_atomic_t *is_cancelled;                                /* not 0: give everything back and end; NULL: never */
   void (*on_progress)(void *state, const struct wo_gpu_progress *progress); /* after every request; NULL for none */
+  double (*seconds_now)(void); /* a clock that runs evenly, to report how long a replay took; NULL: not reported */
 };
+
+/* Seconds of that clock, 0 without one. Only for reporting how long it took; no result depends on it. `hooks` may be NULL. */
+static inline double wo_hooks_seconds_now(const struct wo_replay_hooks *hooks) {
+  return hooks && hooks->seconds_now ? hooks->seconds_now() : 0;
+}
 
 #endif

@@ -1,25 +1,23 @@
-/* The forecast: a scaled pattern run to its steady state at each end of the interval, and what its peak is made of.
+/* The forecast: a scaled pattern run to its steady state at the likely sizes, and what its peak is made of.
  *
- * Ties scale.h, steady.h and classify.h together for a command line. Pure; one thread at a time. */
+ * Ties scale.h and steady.h together for a command line. Pure; one thread at a time. */
 #ifndef WO_FORECAST_H
 #define WO_FORECAST_H
 
 #include <stdint.h>
 
-#include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/change/scale.h"
+#include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/whatif/steady.h"
 
 struct wo_forecast {
-  struct wo_steady bounds[WO_BOUND_COUNT_];
-  /* Requested bytes that are alive at the likely peak of allocated bytes, in the last pass. */
-  uint64_t class_bytes[WO_CLASS_COUNT_];
+  struct wo_steady likely;
+  /* Requested bytes that are alive at the peak of allocated bytes, in the last pass. */
   uint64_t reason_bytes[WO_SCALE_REASON_COUNT_];
   uint64_t unsure_bytes; /* of those whose low and high exponents differ */
 };
 
-/* Scales `pattern` and runs it. Low and high are run only where they differ from the likely one. Statuses as wo_scale_apply and
- * wo_steady_run. */
+/* Scales `pattern` and runs it. Statuses as wo_scale_apply and wo_steady_run. */
 enum wo_status wo_forecast_run(const struct wo_alloc_pattern *pattern, const struct wo_exponents *exponents,
                                const struct wo_scale_spec *spec, const struct wo_steady_options *options,
                                struct wo_forecast *ret_forecast, struct wo_err *err);

@@ -122,7 +122,6 @@ enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned
 struct watch {
   const struct wo_passes *passes;
   struct wo_steady *steady;
-  struct wo_replay_observer next;
   unsigned pass;
   uint64_t oom_count;
 };
@@ -151,25 +150,18 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
   }
   if (stats->num_ooms > watch->oom_count) pass->has_oom = true;
   watch->oom_count = stats->num_ooms;
-  if (watch->next.on_step != NULL) watch->next.on_step(watch->next.state, request, allocator);
 }
 
 /* A run needs a device of its own: the last try's segments must not be there any more. */
 static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const struct wo_passes *passes,
-                                 const struct wo_steady_options *options, bool is_watched, struct wo_steady *steady,
-                                 struct wo_err *err) {
+                                 const struct wo_steady_options *options, struct wo_steady *steady, struct wo_err *err) {
   struct wo_device device;
   struct wo_device_model *model = wo_device_model_new(&options->device, &device);
   if (model == NULL) return wo_err_set(err, WO_E_NOMEM, "no memory for the model of the device");
   *steady = (struct wo_steady){.count = passes->count};
   struct watch watch = {.passes = passes, .steady = steady};
-  if (is_watched) watch.next = options->on_step;
-  struct wo_replay_options replay = {.settings = options->settings,
-                                     .torch = options->torch,
-                                     .device = &device,
-                                     .on_step = {&watch, watch_step},
-                                     .stops_at_oom = options->stops_at_oom};
-  if (is_watched) replay.on_event = options->on_event;
+  struct wo_replay_options replay = {
+      .settings = options->settings, .torch = options->torch, .device = &device, .on_step = {&watch, watch_step}};
   enum wo_status status = wo_replay_run(unrolled, &replay, &steady->outcome, err);
   wo_device_model_free(model);
   return status;
@@ -191,32 +183,25 @@ const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady) {
 
 /* One try with a number of passes. */
 static enum wo_status try_passes(const struct wo_alloc_pattern *pattern, unsigned count, const struct wo_steady_options *options,
-                                 bool is_watched, struct wo_steady *steady, struct wo_err *err) {
+                                 struct wo_steady *steady, struct wo_err *err) {
   struct wo_alloc_pattern unrolled;
   struct wo_passes passes;
   enum wo_status status = wo_steady_unroll(pattern, count, &unrolled, &passes, NULL);
   if (status == WO_E_LIMIT) return wo_err_set(err, status, "the recording is too long to be repeated %u times", count);
   if (status != WO_OK) return wo_err_set(err, status, "no memory for the repeated recording");
-  status = run_passes(&unrolled, &passes, options, is_watched, steady, err);
+  status = run_passes(&unrolled, &passes, options, steady, err);
   wo_alloc_pattern_done(&unrolled);
   return status;
 }
 
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err) {
-  bool has_observer = options->on_event.on_event != NULL || options->on_step.on_step != NULL;
   bool is_program = pattern->start_count == 0;
   unsigned count = is_program ? 1 : 2;
   for (;; count *= 2) {
-    enum wo_status status = try_passes(pattern, count, options, false, ret_steady, err);
+    enum wo_status status = try_passes(pattern, count, options, ret_steady, err);
     if (status != WO_OK) return status;
     ret_steady->is_stable = is_program || is_stable(ret_steady);
-    bool stopped = options->stops_at_oom && ret_steady->outcome.has_oom;
-    if (ret_steady->is_stable || stopped || count >= WO_STEADY_PASSES_MAX) break;
+    if (ret_steady->is_stable || count >= WO_STEADY_PASSES_MAX) return WO_OK;
   }
-  if (!has_observer) return WO_OK;
-  bool was_stable = ret_steady->is_stable;
-  enum wo_status status = try_passes(pattern, count, options, true, ret_steady, err);
-  ret_steady->is_stable = was_stable;
-  return status;
 }

@@ -55,10 +55,6 @@ struct wo_steady_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
   struct wo_device_model_options device;
-  struct wo_allocator_observer
-      on_event; /* {0} for none; both see the run that counts only, in requests of the unrolled pattern */
-  struct wo_replay_observer on_step;
-  bool stops_at_oom;
 };
 
 /* Runs the pattern until a pass reserves nothing more, or WO_STEADY_PASSES_MAX passes. Statuses as wo_replay_run. */

@@ -1,4 +1,4 @@
-/* Counts the passes that a pattern needs on a card without end, and unrolls them. See repeat.h. */
+/* Counts the passes that a pattern needs on a card without end, and unrolls them. See steady_pattern.h. */
 #include "cuda_replay/whatif/steady_pattern.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
 /* Passes until the reserved bytes settle. */
-static enum wo_status count_passes(const struct wo_alloc_pattern *pattern, const struct wo_repeat_options *options,
+static enum wo_status count_passes(const struct wo_alloc_pattern *pattern, const struct wo_steady_pattern_options *options,
                                    unsigned *ret_passes, struct wo_err *err) {
   *ret_passes = 1;
   if (pattern->start_count == 0 || options->is_once) return WO_OK;
@@ -23,8 +23,8 @@ static enum wo_status count_passes(const struct wo_alloc_pattern *pattern, const
   return status;
 }
 
-enum wo_status wo_repeat_pattern(const struct wo_alloc_pattern *pattern, const struct wo_repeat_options *options,
-                                 struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
+enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_pattern_options *options,
+                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err) {
   struct wo_passes passes;
   unsigned count = 1;
   enum wo_status status = count_passes(pattern, options, &count, err);

@@ -11,15 +11,15 @@
 #include "cuda_replay/recording/settings.h"
 #include "parsers/base/status.h"
 
-struct wo_repeat_options {
+struct wo_steady_pattern_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
   bool is_once; /* the recording ends with a failure */
 };
 
-/* Makes a pattern of its own, released with wo_alloc_pattern_done; *ret_passes (NULL allowed) is how often it was repeated. WO_E_RANGE:
- * too long to be repeated; WO_E_NOMEM; others as wo_steady_run. */
-enum wo_status wo_repeat_pattern(const struct wo_alloc_pattern *pattern, const struct wo_repeat_options *options,
-                                 struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err);
+/* Makes a pattern of its own, released with wo_alloc_pattern_done; *ret_passes (NULL allowed) is how often it was repeated.
+ * WO_E_RANGE: too long to be repeated; WO_E_NOMEM; others as wo_steady_run. */
+enum wo_status wo_steady_pattern_make(const struct wo_alloc_pattern *pattern, const struct wo_steady_pattern_options *options,
+                                      struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes, struct wo_err *err);
 
 #endif

@@ -44,9 +44,10 @@ enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struc
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err);
 
 /* Adds an outcome to a case ({.settings} at first): keeps the worst, widens the range. */
-void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern, const struct wo_replay_outcome *outcome);
+void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern,
+                        const struct wo_replay_outcome *outcome);
 
-/* A device as in the first of those runs (ascending addresses), for the course of a what-if: the state is released with
+/* A device as in the first of those runs (ascending addresses), for the memory of a what-if: the state is released with
  * wo_device_model_free. NULL when memory is out. */
 struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options, unsigned order, struct wo_device *ret_device);
 

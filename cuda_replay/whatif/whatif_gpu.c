@@ -1,4 +1,4 @@
-/* A replay on a GPU, and on a model of it. See replay_gpu.h. */
+/* A replay on a GPU, and on a model of it. See whatif_gpu.h. */
 #include "cuda_replay/whatif/whatif_gpu.h"
 
 #include <assert.h>

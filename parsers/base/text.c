@@ -209,6 +209,31 @@ struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns) {
   return line;
 }
 
+/* Breaks at blanks only: an id or a path that is longer than the line keeps its length and can be copied. */
+void wo_text_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_t width) {
+  size_t column = 0;
+  assert(width > indent);
+  while (text.len > 0) {
+    const struct wo_view word = wo_view_cut(&text, ' ');
+    if (word.len == 0) continue;
+    const size_t columns = wo_text_columns(word);
+    if (column > 0 && column + 1 + columns > width) {
+      wo_text_add(out, "\n");
+      column = 0;
+    }
+    if (column == 0) {
+      wo_text_repeat(out, ' ', indent);
+      column = indent;
+    } else {
+      wo_text_add(out, " ");
+      column++;
+    }
+    wo_text_add_view(out, word);
+    column += columns;
+  }
+  wo_text_add(out, "\n");
+}
+
 void wo_text_flow(struct wo_text *out, struct wo_view text, size_t indent, size_t hanging, size_t width) {
   assert(indent + 2 <= width && hanging + 2 <= width);
   for (size_t margin = indent; text.len > 0; margin = hanging) {

@@ -44,6 +44,9 @@ size_t wo_text_char(struct wo_view view, size_t *ret_columns);
  * slash, if possible). Blanks at the break are dropped. `columns` must be at least 2. */
 struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns);
 
+/* Adds a line for each part of text that fits width, every one indented; breaks at blanks only. */
+void wo_text_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_t width);
+
 /* Writes text wrapped to `width` columns, each line ended: the first behind `indent` blanks, further ones behind `hanging`; both
  * leave room for two columns. Nothing for an empty text. */
 void wo_text_flow(struct wo_text *out, struct wo_view text, size_t indent, size_t hanging, size_t width);

@@ -240,22 +240,25 @@ static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **re
   return true;
 }
 
-/* The reader of each pattern, and how its lines are treated. Most patterns name the reader of the one before. False without
- * memory. */
+/* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by the
+ * same text. False without memory. */
 static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats) {
   const size_t total = wo_pattern_count(scan->set);
+  struct wo_view name = {0};
+  const struct wo_format *reader = NULL;
   scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
   scan->readers = calloc(total ? total : 1, sizeof *scan->readers);
   if (!scan->ways || !scan->readers) return false;
   for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
-    const struct wo_format *const last = i > 0 ? scan->readers[i - 1] : NULL;
     if (pattern->reader.len == 0) {
       if (pattern->kind == WO_KIND_MEMORY_USE) scan->ways[i] = WO_SCAN_WAY_FLOOD;
       continue;
     }
-    scan->readers[i] = last && wo_view_is(pattern->reader, last->name) ? last : wo_format_find(formats, pattern->reader);
-    if (scan->readers[i] && scan->readers[i]->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
+    if (pattern->reader.ptr != name.ptr || pattern->reader.len != name.len) reader = wo_format_find(formats, pattern->reader);
+    name = pattern->reader;
+    scan->readers[i] = reader;
+    if (reader && reader->short_way) scan->ways[i] = WO_SCAN_WAY_SHORT;
   }
   return true;
 }

@@ -3,6 +3,7 @@
  * Only what holds whatever the facts are is complained of: constants, and conditions that contradict each other as they are
  * written. A rule that is merely unlikely is not the lint's business. */
 #include "rules/check/rule_check_internal.h"
+#include "rules/language/event_fact.h"
 
 /* The kinds of memory failures in a condition. */
 struct kinds {
@@ -22,9 +23,7 @@ static bool is_yielded(const struct wo_pack *pack, enum wo_kind kind) {
 
 static void complain_unknown_kind(const struct wo_lint_rule *rule, struct wo_view name) {
   struct wo_nearest nearest = {.want = name};
-  for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
-    wo_nearest_offer(&nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
-  }
+  wo_event_kinds_offer(&nearest);
   char hint[WO_NEAREST_BYTES];
   wo__lint_complain(rule, WO_E_UNKNOWN, "there is no kind '%.*s'%s", WO_SHOWN(name),
                     wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));

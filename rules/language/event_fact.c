@@ -33,6 +33,12 @@ void wo_event_function_offer(struct wo_nearest *nearest) {
   for (size_t i = 0; i < COUNT_OF(functions); i++) wo_nearest_offer(nearest, wo_view_of(functions[i].name));
 }
 
+void wo_event_kinds_offer(struct wo_nearest *nearest) {
+  for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
+    wo_nearest_offer(nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
+  }
+}
+
 /* Offers all words that a function takes. */
 static void offer_words(const struct wo_event_function *function, struct wo_nearest *nearest) {
   if (function->fn == WO_EVENT_DURING) {
@@ -40,9 +46,7 @@ static void offer_words(const struct wo_event_function *function, struct wo_near
   } else if (function->fn == WO_EVENT_SLOPE) {
     for (size_t i = 0; i < COUNT_OF(figures); i++) wo_nearest_offer(nearest, wo_view_of(figures[i]));
   } else {
-    for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
-      wo_nearest_offer(nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
-    }
+    wo_event_kinds_offer(nearest);
   }
 }
 

@@ -26,6 +26,9 @@ const struct wo_event_function *wo_event_function_find(struct wo_view name);
 /* Offers the names of all functions. */
 void wo_event_function_offer(struct wo_nearest *nearest);
 
+/* Offers the names of all kinds of evidence. */
+void wo_event_kinds_offer(struct wo_nearest *nearest);
+
 /* Whether the function takes this word / the closest word that it takes, or an empty view. */
 bool wo_event_word_is_known(const struct wo_event_function *function, struct wo_view word);
 struct wo_view wo_event_word_nearest(const struct wo_event_function *function, struct wo_view word);

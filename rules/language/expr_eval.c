@@ -34,8 +34,7 @@ static struct wo_value quantity(enum wo_unit unit, double lo, double mid, double
   return wo_value_number(unit, (struct wo_interval){.lo = lo, .mid = mid, .hi = hi});
 }
 
-/* By hand, as everything below that <math.h> has a function for: macros such as isfinite need no
- * library at link time, functions do. */
+/* Without the care for NaN that fmin() takes: none comes here. */
 static double min2(double a, double b) {
   return a < b ? a : b;
 }
@@ -99,35 +98,6 @@ static struct wo_value eval_min_max(const struct wo_node *node, const struct wo_
 
 /* ---- functions of one number ------------------------------------------------------------------------------------------ */
 
-/* Doubles from here on are whole, and would not fit the cast below. */
-#define WHOLE_FROM 4503599627370496.0
-
-/* Done by hand, so that the layer needs no mathematics library. The cast cuts towards zero, which
- * is one too high for negative fractions. */
-static double floor_of(double x) {
-  if (x >= WHOLE_FROM || x <= -WHOLE_FROM) return x;
-  const double cut = (double)(int64_t)x;
-  return cut > x ? cut - 1 : cut;
-}
-
-/* May give -0.0, which equals zero everywhere; templates print it without its sign. */
-static double ceil_of(double x) {
-  return -floor_of(-x);
-}
-
-/* Half away from zero, as C's round(): "2.5 samples" become 3, and -2.5 become -3. */
-static double round_of(double x) {
-  return x < 0 ? ceil_of(x - 0.5) : floor_of(x + 0.5);
-}
-
-static double abs_of(double x) {
-  return x < 0 ? -x : x;
-}
-
-static double negative_of(double x) {
-  return -x;
-}
-
 /* The largest power of two that is at most x >= 1. Ends within the exponents of a double. */
 static double power_of_two_at_most(double x) {
   assert(x >= 1 && isfinite(x));
@@ -152,13 +122,13 @@ static struct wo_value eval_one_number(const struct wo_node *node, const struct 
   const struct wo_interval n = x.number;
   switch (node->op) {
   case WO_OP_FLOOR:
-    return map_rising(x, floor_of);
+    return map_rising(x, floor);
   case WO_OP_CEIL:
-    return map_rising(x, ceil_of);
-  case WO_OP_ROUND:
-    return map_rising(x, round_of);
+    return map_rising(x, ceil);
+  case WO_OP_ROUND: /* half away from zero: "2.5 samples" become 3, and -2.5 become -3 */
+    return map_rising(x, round);
   case WO_OP_NEGATE:
-    return with_evidence(quantity(x.unit, negative_of(n.hi), negative_of(n.mid), negative_of(n.lo)), x, x);
+    return with_evidence(quantity(x.unit, -n.hi, -n.mid, -n.lo), x, x);
   case WO_OP_NOMINAL:
     return with_evidence(wo_value_exact(x.unit, n.mid), x, x);
   case WO_OP_POWER_OF_TWO_AT_MOST:
@@ -167,9 +137,9 @@ static struct wo_value eval_one_number(const struct wo_node *node, const struct 
     break;
   }
   assert(node->op == WO_OP_ABS);
-  const double far = max2(abs_of(n.lo), abs_of(n.hi));
-  const double near = n.lo <= 0 && n.hi >= 0 ? 0 : min2(abs_of(n.lo), abs_of(n.hi));
-  return with_evidence(quantity(x.unit, near, abs_of(n.mid), far), x, x);
+  const double far = max2(fabs(n.lo), fabs(n.hi));
+  const double near = n.lo <= 0 && n.hi >= 0 ? 0 : min2(fabs(n.lo), fabs(n.hi));
+  return with_evidence(quantity(x.unit, near, fabs(n.mid), far), x, x);
 }
 
 /* The largest divisor of n that is at most `limit`, and 1 when there is none such. Looks at pairs
@@ -193,7 +163,7 @@ static struct wo_value eval_divisor(const struct wo_node *node, const struct wo_
   const struct wo_value n = eval_arg(node, 0, facts);
   const struct wo_value limit = eval_arg(node, 1, facts);
   if (!n.is_known || !limit.is_known) return wo_value_unknown(node->unit);
-  const bool is_whole = n.number.lo == n.number.hi && floor_of(n.number.lo) == n.number.lo;
+  const bool is_whole = n.number.lo == n.number.hi && floor(n.number.lo) == n.number.lo;
   if (!is_whole || n.number.lo < 1 || n.number.lo > WO_LIMIT_EXPR_DIVIDEND) return wo_value_unknown(node->unit);
   const uint64_t whole = (uint64_t)n.number.lo;
   const struct wo_interval l = limit.number;
@@ -455,50 +425,13 @@ static struct wo_value eval_rows_truth(const struct wo_node *node, const struct 
 
 typedef struct wo_value (*eval_fn)(const struct wo_node *node, const struct wo_facts_source *facts);
 
-/* Designated by op, so that the order of the enumeration does not matter; a missing one would be
- * NULL in the middle, which the tests of each function notice. */
 static const eval_fn handlers[] = {
-    [WO_OP_CONSTANT] = eval_constant,
-    [WO_OP_FACT] = eval_fact,
-    [WO_OP_DEFINITION] = eval_definition,
-    [WO_OP_NOT] = eval_not,
-    [WO_OP_AND] = eval_and_or,
-    [WO_OP_OR] = eval_and_or,
-    [WO_OP_EQUAL] = eval_comparison,
-    [WO_OP_UNEQUAL] = eval_comparison,
-    [WO_OP_LESS] = eval_comparison,
-    [WO_OP_LESS_EQUAL] = eval_comparison,
-    [WO_OP_GREATER] = eval_comparison,
-    [WO_OP_GREATER_EQUAL] = eval_comparison,
-    [WO_OP_ADD] = eval_arithmetic,
-    [WO_OP_SUBTRACT] = eval_arithmetic,
-    [WO_OP_MULTIPLY] = eval_arithmetic,
-    [WO_OP_DIVIDE] = eval_arithmetic,
-    [WO_OP_NEGATE] = eval_one_number,
-    [WO_OP_KNOWN] = eval_known,
-    [WO_OP_UNKNOWN] = eval_known,
-    [WO_OP_MIN] = eval_min_max,
-    [WO_OP_MAX] = eval_min_max,
-    [WO_OP_FLOOR] = eval_one_number,
-    [WO_OP_CEIL] = eval_one_number,
-    [WO_OP_ROUND] = eval_one_number,
-    [WO_OP_ABS] = eval_one_number,
-    [WO_OP_IF] = eval_if,
-    [WO_OP_OTHERWISE] = eval_otherwise,
-    [WO_OP_HAS] = eval_has,
-    [WO_OP_ONE_OF] = eval_one_of,
-    [WO_OP_NOMINAL] = eval_one_number,
-    [WO_OP_DIVISOR_AT_MOST] = eval_divisor,
-    [WO_OP_POWER_OF_TWO_AT_MOST] = eval_one_number,
-    [WO_OP_ROWS_MIN] = eval_rows_bounds,
-    [WO_OP_ROWS_MAX] = eval_rows_bounds,
-    [WO_OP_ROWS_SUM] = eval_rows_sum,
-    [WO_OP_ROWS_SPREAD] = eval_rows_bounds,
-    [WO_OP_ROWS_COUNT] = eval_rows_truth,
-    [WO_OP_ROWS_ANY] = eval_rows_truth,
-    [WO_OP_ROWS_ALL] = eval_rows_truth,
+#define WO_OP(code, eval) [code] = eval,
+#define WO_OP_FUNCTION(code, eval, name, shape, least, most) [code] = eval,
+#include "rules/language/ops.def"
+#undef WO_OP
+#undef WO_OP_FUNCTION
 };
-_Static_assert(sizeof handlers / sizeof handlers[0] == WO_OP_COUNT_, "one handler per op");
 
 struct wo_value wo__expr_eval_node(const struct wo_node *node, const struct wo_facts_source *facts) {
   assert(node->op < WO_OP_COUNT_);

@@ -10,50 +10,11 @@
 #include "rules/language/expr.h"
 
 enum wo_op {
-  WO_OP_CONSTANT,   /* of the node's unit: `number` (BOOL: 0 or 1) or `text` */
-  WO_OP_FACT,       /* `text` is its name */
-  WO_OP_DEFINITION, /* `definition` */
-  /* From here on every op has arguments. Truth first: Kleene's logic, in the order of binding. */
-  WO_OP_NOT,
-  WO_OP_AND,
-  WO_OP_OR,
-  /* Comparisons, which the evaluator brings down to equality and "less". */
-  WO_OP_EQUAL,
-  WO_OP_UNEQUAL,
-  WO_OP_LESS,
-  WO_OP_LESS_EQUAL,
-  WO_OP_GREATER,
-  WO_OP_GREATER_EQUAL,
-  /* Arithmetic over intervals; which units may meet is settled by the parser. */
-  WO_OP_ADD,
-  WO_OP_SUBTRACT,
-  WO_OP_MULTIPLY,
-  WO_OP_DIVIDE,
-  WO_OP_NEGATE,
-  /* Functions, named as rule files write them. */
-  WO_OP_KNOWN,
-  WO_OP_UNKNOWN,
-  WO_OP_MIN,
-  WO_OP_MAX,
-  WO_OP_FLOOR,
-  WO_OP_CEIL,
-  WO_OP_ROUND,
-  WO_OP_ABS,
-  WO_OP_IF,
-  WO_OP_OTHERWISE,
-  WO_OP_HAS,
-  WO_OP_ONE_OF,
-  WO_OP_NOMINAL,
-  WO_OP_DIVISOR_AT_MOST,
-  WO_OP_POWER_OF_TWO_AT_MOST,
-  /* Aggregates: one argument, evaluated for each row of a table. */
-  WO_OP_ROWS_MIN,
-  WO_OP_ROWS_MAX,
-  WO_OP_ROWS_SUM,
-  WO_OP_ROWS_SPREAD,
-  WO_OP_ROWS_COUNT,
-  WO_OP_ROWS_ANY,
-  WO_OP_ROWS_ALL,
+#define WO_OP(code, eval) code,
+#define WO_OP_FUNCTION(code, eval, name, shape, least, most) code,
+#include "rules/language/ops.def"
+#undef WO_OP
+#undef WO_OP_FUNCTION
   WO_OP_COUNT_
 };
 

@@ -10,7 +10,7 @@
 
 #include "parsers/base/units.h"
 #include "rules/language/event_fact.h"
-#include "rules/language/expr_functions.h"
+#include "rules/language/expr_internal.h"
 #include "rules/language/nearest.h"
 
 /* One parse. `at` is the next byte of `text` that is not taken yet, `depth` the number of primaries
@@ -160,6 +160,43 @@ static const struct wo_node *new_binary(struct parser *p, size_t at, enum wo_op 
 
 /* ---- functions -------------------------------------------------------------------------------------------------------- */
 
+/* How a function's arguments are checked and what it gives. "same" keeps `if(x, 512MiB, 3)` from
+ * having a value that is bytes on some days and a number on others. */
+enum shape {
+  SHAPE_ANY_TO_BOOL,     /* any one value */
+  SHAPE_SAME_QUANTITIES, /* quantities of one unit, which is the result's */
+  SHAPE_CHOICE,          /* condition, then two values of one unit */
+  SHAPE_SAME,            /* values of one unit, any */
+  SHAPE_TEXTS_TO_BOOL,   /* texts */
+  SHAPE_NUMBERS,         /* numbers */
+  SHAPE_TRUTH,           /* a condition */
+  SHAPE_TRUTH_TO_NUMBER  /* a condition, of which the rows are counted */
+};
+
+struct function {
+  const char *name;
+  enum wo_op op;
+  enum shape shape;
+  size_t least; /* arguments */
+  size_t most;
+};
+
+static const struct function functions[] = {
+#define WO_OP(code, eval)
+#define WO_OP_FUNCTION(code, eval, name, shape, least, most) {name, code, shape, least, most},
+#include "rules/language/ops.def"
+#undef WO_OP
+#undef WO_OP_FUNCTION
+};
+enum { FUNCTION_COUNT = sizeof functions / sizeof functions[0] };
+
+static const struct function *find_function(struct wo_view name) {
+  for (size_t i = 0; i < FUNCTION_COUNT; i++) {
+    if (wo_view_is(name, functions[i].name)) return &functions[i];
+  }
+  return NULL;
+}
+
 /* Whether all operands have the unit; complains about the first that has not, at the place where
  * that operand starts: in `min(oom.tried, 3)` the caret goes to the 3. */
 static bool all_are(struct parser *p, const struct operand *operands, size_t count, enum wo_unit unit) {
@@ -174,7 +211,7 @@ static bool all_are(struct parser *p, const struct operand *operands, size_t cou
 /* The unit of the function's value over these arguments, or WO_UNIT_NONE after a complaint. No
  * function gives a value of that unit, so it can stand for failure. The return behind the switch is
  * for compilers: every shape has its case. */
-static enum wo_unit check_call(struct parser *p, const struct wo_function *function, const struct operand *args, size_t count) {
+static enum wo_unit check_call(struct parser *p, const struct function *function, const struct operand *args, size_t count) {
   assert(count >= 1 && args[0].node != NULL);
   const enum wo_unit first = args[0].node->unit;
   switch (function->shape) {
@@ -215,7 +252,7 @@ static const struct wo_node *read_operand(struct parser *p, struct operand *ret,
  * every function takes some. `args` has room for what the function takes at most, and the surplus
  * argument is refused before it is read. Too many are blamed on the argument that is one too many,
  * too few on the call as a whole. */
-static size_t read_arguments(struct parser *p, size_t start, const struct wo_function *function, struct operand *args) {
+static size_t read_arguments(struct parser *p, size_t start, const struct function *function, struct operand *args) {
   size_t count = 0;
   do {
     if (count == function->most) {
@@ -238,7 +275,7 @@ static size_t read_arguments(struct parser *p, size_t start, const struct wo_fun
 }
 
 /* min() and max() of one value go over the rows when that is a column; of several, they compare within a row. */
-static enum wo_op op_of_call(const struct wo_function *function, const struct operand *args, size_t count) {
+static enum wo_op op_of_call(const struct function *function, const struct operand *args, size_t count) {
   const bool has_rows = count == 1 && args[0].node->rows != WO_ROWS_NONE;
   if (has_rows && function->op == WO_OP_MIN) return WO_OP_ROWS_MIN;
   if (has_rows && function->op == WO_OP_MAX) return WO_OP_ROWS_MAX;
@@ -247,7 +284,7 @@ static enum wo_op op_of_call(const struct wo_function *function, const struct op
 
 /* An aggregate needs a column to go over. One within another is refused, as its cost would be the square of the rows; what is
  * meant can be said by spread(), or by a comparison of two aggregates. */
-static bool check_aggregate(struct parser *p, const struct wo_function *function, const struct operand *arg) {
+static bool check_aggregate(struct parser *p, const struct function *function, const struct operand *arg) {
   if (arg->node->has_aggregate) {
     fail(p, arg->start, WO_E_SYNTAX, "an aggregate inside %s(): compare two aggregates instead", function->name);
   } else if (arg->node->rows == WO_ROWS_NONE) {
@@ -259,7 +296,7 @@ static bool check_aggregate(struct parser *p, const struct wo_function *function
 /* Names the closest function that exists. */
 static void *fail_unknown_function(struct parser *p, size_t start, struct wo_view name) {
   struct wo_nearest nearest = {.want = name};
-  wo__function_offer(&nearest);
+  for (size_t i = 0; i < FUNCTION_COUNT; i++) wo_nearest_offer(&nearest, wo_view_of(functions[i].name));
   wo_event_function_offer(&nearest);
   char hint[WO_NEAREST_BYTES];
   return fail(p, start, WO_E_UNKNOWN, "unknown function '%.*s'%s", (int)name.len, name.ptr,
@@ -299,7 +336,7 @@ static const struct wo_node *read_event_call(struct parser *p, size_t start, con
 static const struct wo_node *read_call(struct parser *p, size_t start, struct wo_view name) {
   const struct wo_event_function *const event_function = wo_event_function_find(name);
   if (event_function != NULL) return read_event_call(p, start, event_function);
-  const struct wo_function *const function = wo__function_find(name);
+  const struct function *const function = find_function(name);
   if (function == NULL) return fail_unknown_function(p, start, name);
   struct operand args[WO_LIMIT_EXPR_ARGS];
   const size_t loose_at = p->row_at;
@@ -506,16 +543,32 @@ static enum wo_unit check_product(struct parser *p, enum wo_op op, struct operan
   return WO_UNIT_NONE;
 }
 
-/* product = unary { ("*" | "/") unary }, from left to right. */
-static const struct wo_node *read_product(struct parser *p) {
+/* The unit of a sum or difference. Both sides have the same one, and unlike in a product the left side decides: a wrong unit is
+ * blamed on the right one, unless the left could not be added to anything. */
+static enum wo_unit check_sum(struct parser *p, enum wo_op op, struct operand a, struct operand b) {
+  (void)op;
+  const enum wo_unit unit = a.node->unit;
+  if (!is_quantity(unit)) fail_type(p, a.start, "a quantity", unit);
+  return p->status == WO_OK && all_are(p, &b, 1, unit) ? unit : WO_UNIT_NONE;
+}
+
+/* One of two operators of one binding, from left to right. */
+struct chain {
+  char signs[2];
+  enum wo_op ops[2];
+  const struct wo_node *(*read)(struct parser *);
+  enum wo_unit (*check)(struct parser *p, enum wo_op op, struct operand a, struct operand b);
+};
+
+static inline const struct wo_node *read_chain(struct parser *p, const struct chain *chain) {
   struct operand a;
-  if (read_operand(p, &a, read_unary) == NULL) return NULL;
-  for (char c = peek(p); c == '*' || c == '/'; c = peek(p)) {
+  if (read_operand(p, &a, chain->read) == NULL) return NULL;
+  for (char c = peek(p); c == chain->signs[0] || c == chain->signs[1]; c = peek(p)) {
     const size_t at = p->at++;
-    const enum wo_op op = c == '*' ? WO_OP_MULTIPLY : WO_OP_DIVIDE;
+    const enum wo_op op = chain->ops[c == chain->signs[1]];
     struct operand b;
-    if (read_operand(p, &b, read_unary) == NULL) return NULL;
-    const enum wo_unit unit = check_product(p, op, a, b);
+    if (read_operand(p, &b, chain->read) == NULL) return NULL;
+    const enum wo_unit unit = chain->check(p, op, a, b);
     if (unit == WO_UNIT_NONE) return NULL;
     a.node = new_binary(p, at, op, unit, a, b);
     if (a.node == NULL) return NULL;
@@ -523,23 +576,16 @@ static const struct wo_node *read_product(struct parser *p) {
   return a.node;
 }
 
-/* sum = product { ("+" | "-") product }. Both sides have the same unit, which is that of the
- * result. Unlike in a product, the left side decides: a wrong unit is blamed on the right one,
- * unless the left could not be added to anything. */
+/* product = unary { ("*" | "/") unary }. */
+static const struct wo_node *read_product(struct parser *p) {
+  static const struct chain product = {{'*', '/'}, {WO_OP_MULTIPLY, WO_OP_DIVIDE}, read_unary, check_product};
+  return read_chain(p, &product);
+}
+
+/* sum = product { ("+" | "-") product }. */
 static const struct wo_node *read_sum(struct parser *p) {
-  struct operand a;
-  if (read_operand(p, &a, read_product) == NULL) return NULL;
-  for (char c = peek(p); c == '+' || c == '-'; c = peek(p)) {
-    const size_t at = p->at++;
-    struct operand b;
-    if (read_operand(p, &b, read_product) == NULL) return NULL;
-    const enum wo_unit unit = a.node->unit;
-    if (!is_quantity(unit)) return fail_type(p, a.start, "a quantity", unit);
-    if (!all_are(p, &b, 1, unit)) return NULL;
-    a.node = new_binary(p, at, c == '+' ? WO_OP_ADD : WO_OP_SUBTRACT, unit, a, b);
-    if (a.node == NULL) return NULL;
-  }
-  return a.node;
+  static const struct chain sum = {{'+', '-'}, {WO_OP_ADD, WO_OP_SUBTRACT}, read_product, check_sum};
+  return read_chain(p, &sum);
 }
 
 /* Longer spellings first, or "<=" would be read as "<" and then fail at "=". */

@@ -114,14 +114,6 @@ static cJSON *shorten(cJSON *root) {
   return array;
 }
 
-/* The line of a place, from 1; NULL, when cJSON names none, gives the first. As "file:line:
- * message", an error in a pack is found by the editors that find a compiler's. */
-static size_t line_of(const char *text, const char *at) {
-  size_t line = 1;
-  for (const char *c = text; at != NULL && c < at; c++) line += *c == '\n';
-  return line;
-}
-
 /* ---- trees out -------------------------------------------------------------------------------------------------------- */
 
 static void write_nodes(FILE *out, const struct wo_tree *nodes, size_t count) {
@@ -149,17 +141,12 @@ static void write_tree(const struct embed *embed, const struct wo_tree *tree, si
 /* ---- one file --------------------------------------------------------------------------------------------------------- */
 
 /* Writes the short form of a file. Blanks its comments in place, so the full form has to be written
- * before. A file that is no JSON ends the build, with its line. */
+ * before. That it is JSON is known: it was loaded. */
 static bool write_short(struct embed *embed, const struct wo_rule_file *file) {
   char *const text = (char *)(uintptr_t)file->data;
   wo_rule_blank_comments(text, file->size);
-  const char *end = NULL;
-  cJSON *const root = cJSON_ParseWithLengthOpts(text, file->size + 1, &end, true);
-  if (root == NULL) {
-    fprintf(stderr, "%s:%zu: malformed JSON\n", file->name, line_of(text, end));
-    return false;
-  }
-  cJSON *const array = shorten(root);
+  cJSON *const root = cJSON_Parse(text);
+  cJSON *const array = root == NULL ? NULL : shorten(root);
   size_t nodes = 0;
   size_t text_bytes = 0;
   struct wo_tree *const tree = array == NULL ? NULL : wo_tree_of(array, &nodes, &text_bytes);
@@ -260,24 +247,24 @@ static void write_tables_of(FILE *out, const struct wo_prefilter_tables *tables)
   fprintf(out, "    .place_count = %zu,\n    .slot_count = %zu,\n};\n", tables->place_count, tables->slot_count);
 }
 
-/* Loads what was embedded, as the program will, and writes the prefilter's tables for its patterns. So a mistake in a pack that a
- * load finds ends the build, too. */
-static bool write_prefilter(const struct embed *embed) {
+/* Loads the packs as the program will, so that a mistake in one ends the build with its place: as "file:line:column: message" it
+ * is found by the editors that find a compiler's. */
+static struct wo_pack *load_packs(const struct embed *embed, size_t count) {
   struct wo_pack *pack = NULL;
   struct wo_err err = {0};
-  if (wo_pack_load(embed->files, embed->count, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) != WO_OK) {
-    fprintf(stderr, "%s:%" PRIu64 ":%" PRIu32 ": %s\n", err.file, err.line, err.column, err.message);
-    return false;
-  }
+  if (wo_pack_load(embed->files, count, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) == WO_OK) return pack;
+  fprintf(stderr, "%s:%" PRIu64 ":%" PRIu32 ": %s\n", err.file, err.line, err.column, err.message);
+  return NULL;
+}
+
+/* Writes the prefilter's tables for the patterns of the packs. */
+static bool write_prefilter(const struct embed *embed, const struct wo_pack *pack) {
   struct wo_pattern_set *set = NULL;
-  const bool is_made = wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) == WO_OK;
-  if (is_made) {
-    const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
-    write_tables_of(embed->out, &tables);
-  }
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) != WO_OK) return complain("prefilter", "out of memory");
+  const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
+  write_tables_of(embed->out, &tables);
   wo_pattern_set_free(set);
-  wo_pack_free(pack);
-  return is_made || complain("prefilter", "out of memory");
+  return true;
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
@@ -309,12 +296,14 @@ int main(int argc, char **argv) {
   fprintf(out, "/* Written by rules/load/embed.c from the rule packs. */\n#include \"rules/load/embedded.h\"\n#include "
                "\"rules/files/tree.h\"\n\n");
   struct wo_rule_files read = {0};
-  bool is_done = read_packs(embed, argv[1], &read) && embed_files(embed, read.count) && write_prefilter(embed);
+  struct wo_pack *const pack = read_packs(embed, argv[1], &read) ? load_packs(embed, read.count) : NULL;
+  bool is_done = pack != NULL && embed_files(embed, read.count) && write_prefilter(embed, pack);
   write_tables(embed);
   is_done = ferror(out) == 0 && is_done;
   is_done = fclose(out) == 0 && is_done;
   /* A half-written file must not look finished to the next build. */
   if (!is_done) remove(argv[2]);
+  wo_pack_free(pack);
   wo_rule_files_done(&read);
   free(embed);
   return is_done ? 0 : 1;

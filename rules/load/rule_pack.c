@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "rules/language/event_fact.h"
 #include "rules/load/pack_internal.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------------ */
@@ -115,9 +116,7 @@ static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena
   } else if (wo_view_starts(name, "def.")) {
     wo__pack_offer(pack, WO_SORT_DEFINE, &nearest);
   } else {
-    for (int kind = WO_KIND_UNKNOWN + 1; kind < WO_KIND_COUNT_; kind++) {
-      wo_nearest_offer(&nearest, wo_view_of(wo_kind_name((enum wo_kind)kind)));
-    }
+    wo_event_kinds_offer(&nearest);
   }
   const struct wo_view best = wo_nearest_best(&nearest);
   if (best.len == 0) return best;

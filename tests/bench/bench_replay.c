@@ -72,7 +72,8 @@ static bool run(const struct wo_alloc_pattern *pattern, const struct wo_recordin
   return is_done;
 }
 
-static void time_replay(const struct wo_alloc_pattern *pattern, const struct wo_recording *recording, size_t entries, size_t rounds) {
+static void time_replay(const struct wo_alloc_pattern *pattern, const struct wo_recording *recording, size_t entries,
+                        size_t rounds) {
   double took_s[ROUNDS_MAX];
   for (size_t i = 0; i < rounds; i++) {
     if (!run(pattern, recording, &took_s[i])) return;
@@ -87,7 +88,7 @@ static void time_replay(const struct wo_alloc_pattern *pattern, const struct wo_
 static void time_rest(const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_start start;
   struct wo_alloc_pattern pattern;
-  struct wo_check check;
+  struct wo_replay_check check;
   struct wo_err err;
   const double entries = 1e-6 * (double)trace->entries.count;
   const double begin_s = now_s();
@@ -95,7 +96,7 @@ static void time_rest(const struct wo_recording *recording, const struct wo_trac
   const double start_s = now_s();
   wo_alloc_pattern_make(recording, trace, &pattern, &err);
   const double pattern_s = now_s();
-  wo_check_run(recording, trace, &(struct wo_check_options){0}, &check, &err);
+  wo_replay_check_run(recording, trace, &(struct wo_replay_check_options){0}, &check, &err);
   const double check_s = now_s();
   printf("million_entries_per_s start %.1f pattern %.1f check %.1f\n", entries / (start_s - begin_s),
          entries / (pattern_s - start_s), entries / (check_s - pattern_s));

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Holds the manual and the guides against the program and the tree: every option of a help text stands in the section of
-# docs/whyoom.1 for that command and the other way round, the program knows each of them, and every file that a guide names exists.
+# the manual for that command and the other way round, the program knows each of them, and every file that a guide names exists.
 #
-# usage: check_docs.sh SOURCE_DIR WHYOOM
+# usage: check_docs.sh SOURCE_DIR WHYOOM MANUAL
 set -eu
 
 source=$1
 program=$2
+manual=$3
 failures=0
 complain() { echo "docs: $*"; failures=$((failures + 1)); }
 work=$(mktemp -d)
@@ -17,7 +18,7 @@ options_of() { tr -cs 'A-Za-z0-9_-' '\n' | grep -xE -e '--[a-z0-9][a-z0-9-]*|-[a
 
 # section NAME: that section of the manual, without markup.
 section() {
-  awk -v want=".SH $1" '/^\.SH /{inside = ($0 == want)} inside' "$source/docs/whyoom.1" | sed -e 's/\\-/-/g' -e 's/\\f[A-Z]//g'
+  awk -v want=".SH $1" '/^\.SH /{inside = ($0 == want)} inside' "$manual" | sed -e 's/\\-/-/g' -e 's/\\f[A-Z]//g'
 }
 
 # compare COMMAND SECTION: COMMAND is empty for the diagnosis. Both texts may also speak of an option that all commands share. The

@@ -29,7 +29,7 @@ OTHER_WORDS = (
     ("rules/check/rule_check.c", "fragmentation unclear", "families"),
     ("rules/load/rule_read_model.c", "head_dim", "a key of a model"),
     ("rules/load/model_shape.c", "logits", "a part of a model"),
-    ("analyzer/budget/budget.h", "attention checkpointing dtype offload-optimizer offload-parameters optimizer", "options of `whyoom budget`"),
+    ("analyzer/budget/budget_args.c", "attention checkpointing dtype offload-optimizer offload-parameters optimizer", "options of `whyoom budget`"),
     ("analyzer/budget/", "logits optimizer", "rows of a budget"),
     ("analyzer/files/grouping.c", "seff", "a word in the names of files"),
     ("analyzer/report/", "micro_batch grad_accum seq_len global_batch free", "keys of the JSON report, parts of the card"),

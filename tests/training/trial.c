@@ -47,7 +47,7 @@ static uint64_t find_least(const struct wo_verify_subject *subject, const struct
   struct wo_verify_subject asked = *subject;
   uint64_t fails = most_bytes / 2, runs = most_bytes;
   asked.uncertainty_bytes = 0;
-  asked.doubt[0] = '\0';
+  asked.why_not_proven[0] = '\0';
   asked.is_open = false;
   while (runs - fails > STEP_BYTES) {
     asked.capacity_bytes = fails + (runs - fails) / 2;
@@ -61,10 +61,10 @@ static uint64_t find_least(const struct wo_verify_subject *subject, const struct
 }
 
 static void answer(const struct wo_verify_subject *subject, const char *line) {
-  const struct wo_view text = wo_view_of(line);
+  const struct wo_proposed_change proposed = wo_proposed_change_read(wo_view_of(line)), *const all[] = {&proposed};
   struct wo_change change;
   struct wo_err err = {0};
-  if (wo_verify_read_change(&text, 1, &change, &err) != WO_OK) die(err.message);
+  if (wo_verify_join_changes(all, 1, &change, &err) != WO_OK) die(err.message);
   const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);
   printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line,
          fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes);
@@ -92,8 +92,8 @@ int main(int argc, char **argv) {
   subject.uncertainty_bytes = read_number(argv[3]);
   printf("{\"completed\": %s, \"open\": %s, \"not_completed\": \"%s\", \"doubt\": \"%s\", \"added\": %zu, \"of\": %zu, "
          "\"ratio\": %g}\n",
-         subject.completed.is_made ? "true" : "false", subject.is_open ? "true" : "false", subject.completed.why, subject.doubt,
-         subject.completed.added_count, subject.completed.whole_count, subject.completed.ratio);
+         subject.completed.is_made ? "true" : "false", subject.is_open ? "true" : "false", subject.completed.why,
+         subject.why_not_proven, subject.completed.added_count, subject.completed.whole_count, subject.completed.ratio);
   while (fgets(line, sizeof line, stdin)) {
     line[strcspn(line, "\n")] = '\0';
     answer(&subject, line);

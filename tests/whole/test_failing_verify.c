@@ -28,27 +28,30 @@ static long next_failure(long n) {
 static void read_plan(const char *const *paths, struct wo_verify_plan *plan) {
   static char texts[4][1024];
   static char *words[4];
-  struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words};
   struct wo_text errors = {0};
-  for (; paths[cli.word_count]; cli.word_count++) {
-    snprintf(texts[cli.word_count], sizeof texts[0], "%s", paths[cli.word_count]);
-    words[cli.word_count] = texts[cli.word_count];
+  struct wo_call call = {.words = words, .errors = &errors};
+  for (; paths[call.word_count]; call.word_count++) {
+    snprintf(texts[call.word_count], sizeof texts[0], "%s", paths[call.word_count]);
+    words[call.word_count] = texts[call.word_count];
   }
-  assert_true(wo_verify_plan_read(&cli, plan, &errors));
+  assert_true(wo_verify_plan_read(&call, plan));
   wo_text_done(&errors);
 }
 
 /* ---- The command ---- */
 
 struct outcome {
-  enum wo_replay_exit code;
+  enum wo_exit code;
   struct wo_text out, errors;
   struct wo_verify_answer answer;
 };
 
-static struct outcome run(const struct wo_verify_call *call, struct wo_proof *proofs) {
+static struct outcome run(const struct wo_call *call, const struct wo_verify_args *args, const struct wo_diagnosed *job,
+                          struct wo_proof *proofs) {
   struct outcome outcome = {.answer = {.proofs = proofs}};
-  outcome.code = wo_verify_command(call, &outcome.answer, &outcome.out, &outcome.errors);
+  struct wo_call reported = *call;
+  reported.errors = &outcome.errors;
+  outcome.code = wo_run_verify(&reported, args, job, NULL, &outcome.answer, &outcome.out);
   return outcome;
 }
 
@@ -60,24 +63,23 @@ static void drop(struct outcome *outcome) {
 /* Either the whole answer, or an error with a reason, or a text that knows that it is not whole. */
 static void check(const struct outcome *outcome, const struct outcome *whole, long n) {
   const bool is_broken = outcome->out.is_failed || outcome->errors.is_failed;
-  const bool is_told = outcome->code == WO_REPLAY_EXIT_ERROR && (outcome->errors.len > 0 || is_broken);
+  const bool is_told = outcome->code == WO_EXIT_ERROR && (outcome->errors.len > 0 || is_broken);
   const bool is_whole = outcome->code == whole->code && outcome->out.len == whole->out.len &&
                         memcmp(outcome->out.ptr, whole->out.ptr, whole->out.len) == 0;
   if (!is_broken && !is_told && !is_whole) fail_msg("allocation %ld: code %d", n, (int)outcome->code);
 }
 
-static void fail_each(const char *const *paths, const struct wo_replay_option *options, size_t option_count, bool is_json) {
+static void fail_each(const char *const *paths, const struct wo_verify_args *args, bool is_json) {
   struct wo_proof proofs[PROOFS];
   struct wo_verify_plan plan;
   bool is_through = false;
   read_plan(paths, &plan);
-  const struct wo_verify_call call = {
-      .job = &plan.diagnosed, .options = options, .option_count = option_count, .is_json = is_json, .style = {.width = 80}};
-  struct outcome whole = run(&call, proofs);
+  const struct wo_call call = {.format = is_json ? WO_OUT_JSON : WO_OUT_TEXT, .style = {.width = 80}};
+  struct outcome whole = run(&call, args, &plan.diagnosed, proofs);
   assert_true(whole.out.len > 0 && !whole.out.is_failed);
   for (long n = 1; !is_through && n < ALLOCATIONS_MOST; n = next_failure(n)) {
     wo_fail_alloc_at(n);
-    struct outcome outcome = run(&call, proofs);
+    struct outcome outcome = run(&call, args, &plan.diagnosed, proofs);
     wo_fail_alloc_off();
     is_through = !wo_fail_alloc_hit();
     check(&outcome, &whole, n);
@@ -91,16 +93,16 @@ static void fail_each(const char *const *paths, const struct wo_replay_option *o
 static void test_recorded(void **state) {
   (void)state;
   static const char *const paths[] = {LORA "slurm-90817.err", LORA "slurm-90817.out", LORA "run_lora.sh", NULL};
-  const struct wo_replay_option options[] = {{WO_VIEW("trace"), WO_VIEW(LORA "trace-90817.jsonl")}};
-  fail_each(paths, options, 1, false);
+  const struct wo_verify_args args = {.traces = {WO_VIEW(LORA "trace-90817.jsonl")}, .trace_count = 1};
+  fail_each(paths, &args, false);
 }
 
 static void test_reconstructed(void **state) {
   (void)state;
   static const char *const paths[] = {PRETRAIN "slurm-218391.err", PRETRAIN "slurm-218391.out", PRETRAIN "pretrain_512m.yaml",
                                       NULL};
-  const struct wo_replay_option options[] = {{WO_VIEW("accept-reconstructed"), WO_VIEW("")}};
-  fail_each(paths, options, 1, true);
+  const struct wo_verify_args args = {.accepts_reconstructed = true};
+  fail_each(paths, &args, true);
 }
 
 /* ---- The patch ---- */

@@ -60,10 +60,10 @@ static bool run_gets(struct wo_pickle *pickle) {
   const char *at = pickle->source->at;
   if (pickle->source->end - at < OP_BYTES_MAX) return false;
   const char *const end = pickle->source->end - OP_BYTES_MAX;
-  const struct wo_value *const memo = pickle->memo.items;
+  const struct wo_pickle_value *const memo = pickle->memo.items;
   const size_t memo_count = pickle->memo.count;
-  struct wo_value *out = pickle->stack.items + pickle->stack.count;
-  const struct wo_value *const out_end = pickle->stack.items + pickle->stack.capacity;
+  struct wo_pickle_value *out = pickle->stack.items + pickle->stack.count;
+  const struct wo_pickle_value *const out_end = pickle->stack.items + pickle->stack.capacity;
   while (at <= end && out < out_end) {
     const bool is_long = *at == OP_LONG_BINGET;
     if (!is_long && *at != OP_BINGET) break;

@@ -24,19 +24,20 @@ struct wo_pickle_builder {
 
   /* Sets pairs (key, value, key, value, ...) of a NEW_DICT or DICT, which may become another value. is_whole: these are all
    * pairs, as SETITEMS and DICT have it. */
-  enum wo_status (*set)(void *context, struct wo_value *dict, const struct wo_value *pairs, size_t pair_count, bool is_whole);
+  enum wo_status (*set)(void *context, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs, size_t pair_count,
+                        bool is_whole);
 
   /* Appends to a NEW_LIST or LIST. */
-  enum wo_status (*append)(void *context, struct wo_value *list, const struct wo_value *items, size_t count);
+  enum wo_status (*append)(void *context, struct wo_pickle_value *list, const struct wo_pickle_value *items, size_t count);
 
   /* What another reference to an open DICT or LIST gets: a value that is not open. */
-  enum wo_status (*share)(void *context, struct wo_value open, struct wo_value *ret_value);
+  enum wo_status (*share)(void *context, struct wo_pickle_value open, struct wo_pickle_value *ret_value);
 
   /* Nothing refers to a value any more, but for the memo. */
-  void (*drop)(void *context, struct wo_value value);
+  void (*drop)(void *context, struct wo_pickle_value value);
 
   /* The memo slot that an open DICT or LIST stands in: slot + 1, or 0 when it stands in none yet. */
-  uint32_t *(*next_slot)(void *context, struct wo_value open);
+  uint32_t *(*next_slot)(void *context, struct wo_pickle_value open);
 };
 
 /* Why the reading ended. */
@@ -59,7 +60,7 @@ struct wo_pickle {
   bool is_cut;
   bool is_refused;
   struct {
-    struct wo_value *items;
+    struct wo_pickle_value *items;
     size_t count, capacity;
   } stack;
   struct {
@@ -67,7 +68,7 @@ struct wo_pickle {
     size_t count, capacity;
   } marks;
   struct {
-    struct wo_value *items;
+    struct wo_pickle_value *items;
     size_t count, capacity;
   } memo;
   struct {
@@ -97,14 +98,14 @@ void wo_pickle_done(struct wo_pickle *pickle);
 enum wo_status wo_pickle_close_all(struct wo_pickle *pickle);
 
 /* A container became `now`: so does its memo slot (slot + 1, or 0), if it still holds `was`. */
-void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_value was, struct wo_value now);
+void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_pickle_value was, struct wo_pickle_value now);
 
 /* For builders: fills pickle->err with a message that ends in the instruction's name and offset, and returns status. */
 enum wo_status wo_pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message);
 
 /* The number behind a value, or false when it is none, negative or too large. */
-bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64_t *ret_number);
-bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_value value, int64_t *ret_number);
-bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_value value, double *ret_number);
+bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value, uint64_t *ret_number);
+bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_pickle_value value, int64_t *ret_number);
+bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_pickle_value value, double *ret_number);
 
 #endif

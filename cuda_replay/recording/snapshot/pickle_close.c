@@ -5,17 +5,17 @@
  * values, and counts only when it is the outermost value. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 
-static bool is_dict(struct wo_value value) {
+static bool is_dict(struct wo_pickle_value value) {
   return wo_value_kind(value) == WO_VALUE_NEW_DICT || wo_value_kind(value) == WO_VALUE_DICT;
 }
 
-static bool is_list(struct wo_value value) {
+static bool is_list(struct wo_pickle_value value) {
   return wo_value_kind(value) == WO_VALUE_NEW_LIST || wo_value_kind(value) == WO_VALUE_LIST;
 }
 
 /* Where the members of a container end and what is on its way into the last member begins. */
-static size_t end_of_members(const struct wo_pickle *pickle, struct wo_value container, size_t start) {
-  const struct wo_value *const items = pickle->stack.items;
+static size_t end_of_members(const struct wo_pickle *pickle, struct wo_pickle_value container, size_t start) {
+  const struct wo_pickle_value *const items = pickle->stack.items;
   size_t at = start;
   if (is_dict(container)) {
     while (at + 2 <= pickle->stack.count && wo_value_kind(items[at]) == WO_VALUE_TEXT) at += 2;
@@ -41,7 +41,7 @@ static enum wo_status fold(struct wo_pickle *pickle, size_t start, size_t end) {
 }
 
 /* The place on the stack is kept: further marks may stand above it. */
-static void forget(struct wo_pickle *pickle, struct wo_value *value) {
+static void forget(struct wo_pickle *pickle, struct wo_pickle_value *value) {
   pickle->builder.drop(pickle->builder.context, *value);
   *value = wo_value(WO_VALUE_OPAQUE, 0);
 }
@@ -49,7 +49,7 @@ static void forget(struct wo_pickle *pickle, struct wo_value *value) {
 /* Gives the values from `start` on to the container below them. */
 static enum wo_status close_at(struct wo_pickle *pickle, size_t start) {
   assert(start > 0 && start <= pickle->stack.count);
-  struct wo_value *const container = &pickle->stack.items[start - 1];
+  struct wo_pickle_value *const container = &pickle->stack.items[start - 1];
   size_t cut = start;
   while (cut < pickle->stack.count && !is_dict(pickle->stack.items[cut])) cut++;
   wo__pickle_drop_from(pickle, cut);

@@ -4,10 +4,10 @@
 
 /* Pairs for anything else but an open dict were meant for a dict that was complete already, which writers do not do: they are
  * thrown away, and cost nothing. The same holds for members of lists. */
-enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_value *dict, size_t start, bool is_whole) {
+enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_pickle_value *dict, size_t start, bool is_whole) {
   const size_t count = pickle->stack.count - start;
   if (count % 2 != 0) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: a key has no value");
-  const struct wo_value *const pairs = pickle->stack.items + start;
+  const struct wo_pickle_value *const pairs = pickle->stack.items + start;
   const enum wo_value_kind kind = wo_value_kind(*dict);
   if (kind == WO_VALUE_NEW_DICT || kind == WO_VALUE_DICT) {
     const enum wo_status status = pickle->builder.set(pickle->builder.context, dict, pairs, count / 2, is_whole);
@@ -19,7 +19,7 @@ enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_value *dict, s
   return WO_OK;
 }
 
-enum wo_status wo__pickle_append(struct wo_pickle *pickle, struct wo_value *list, size_t start) {
+enum wo_status wo__pickle_append(struct wo_pickle *pickle, struct wo_pickle_value *list, size_t start) {
   const enum wo_value_kind kind = wo_value_kind(*list);
   if (kind == WO_VALUE_NEW_LIST || kind == WO_VALUE_LIST) {
     const enum wo_status status =
@@ -39,7 +39,7 @@ enum wo_status wo__op_setitem(struct wo_pickle *pickle, uint64_t argument) {
 }
 
 /* The container below the last mark, which is removed. */
-static bool take_container(struct wo_pickle *pickle, size_t *ret_start, struct wo_value **ret_container) {
+static bool take_container(struct wo_pickle *pickle, size_t *ret_start, struct wo_pickle_value **ret_container) {
   if (!wo__pickle_take_mark(pickle, ret_start)) return false;
   if (!wo__pickle_has_values(pickle, pickle->stack.count - *ret_start + 1)) return false;
   *ret_container = &pickle->stack.items[*ret_start - 1];
@@ -49,7 +49,7 @@ static bool take_container(struct wo_pickle *pickle, size_t *ret_start, struct w
 enum wo_status wo__op_setitems(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   size_t start = 0;
-  struct wo_value *dict = NULL;
+  struct wo_pickle_value *dict = NULL;
   return take_container(pickle, &start, &dict) ? wo__pickle_set(pickle, dict, start, true) : wo__pickle_underflow(pickle);
 }
 
@@ -62,7 +62,7 @@ enum wo_status wo__op_append(struct wo_pickle *pickle, uint64_t argument) {
 enum wo_status wo__op_appends(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   size_t start = 0;
-  struct wo_value *list = NULL;
+  struct wo_pickle_value *list = NULL;
   return take_container(pickle, &start, &list) ? wo__pickle_append(pickle, list, start) : wo__pickle_underflow(pickle);
 }
 
@@ -70,7 +70,7 @@ enum wo_status wo__op_appends(struct wo_pickle *pickle, uint64_t argument) {
 enum wo_status wo__op_dict(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   size_t start = 0;
-  struct wo_value dict = wo_value(WO_VALUE_NEW_DICT, 0);
+  struct wo_pickle_value dict = wo_value(WO_VALUE_NEW_DICT, 0);
   if (!wo__pickle_take_mark(pickle, &start)) return wo__pickle_underflow(pickle);
   const bool is_whole = pickle->stack.count > start;
   const enum wo_status status = is_whole ? wo__pickle_set(pickle, &dict, start, true) : WO_OK;
@@ -80,7 +80,7 @@ enum wo_status wo__op_dict(struct wo_pickle *pickle, uint64_t argument) {
 enum wo_status wo__op_list(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   size_t start = 0;
-  struct wo_value list = wo_value(WO_VALUE_NEW_LIST, 0);
+  struct wo_pickle_value list = wo_value(WO_VALUE_NEW_LIST, 0);
   if (!wo__pickle_take_mark(pickle, &start)) return wo__pickle_underflow(pickle);
   const enum wo_status status = pickle->stack.count > start ? wo__pickle_append(pickle, &list, start) : WO_OK;
   return status == WO_OK ? wo__pickle_push(pickle, list) : status;
@@ -88,9 +88,9 @@ enum wo_status wo__op_list(struct wo_pickle *pickle, uint64_t argument) {
 
 /* Of tuples only the pair of small numbers has a meaning: a pool's name. */
 static enum wo_status make_tuple(struct wo_pickle *pickle, size_t start) {
-  struct wo_value tuple = wo_value(WO_VALUE_OPAQUE, 0);
+  struct wo_pickle_value tuple = wo_value(WO_VALUE_OPAQUE, 0);
   if (pickle->stack.count - start == 2) {
-    const struct wo_value *const items = pickle->stack.items + start;
+    const struct wo_pickle_value *const items = pickle->stack.items + start;
     uint64_t first = 0;
     uint64_t second = 0;
     const bool is_pair = wo_pickle_u64(pickle, items[0], &first) && wo_pickle_u64(pickle, items[1], &second);

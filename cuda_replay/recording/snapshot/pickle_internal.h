@@ -30,9 +30,9 @@ enum wo_status wo__pickle_cut(struct wo_pickle *pickle);
 /* ---- Stack ---- */
 
 /* wo__pickle_push where there is no room yet. */
-enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_value value);
+enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_pickle_value value);
 
-static inline enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo_value value) {
+static inline enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo_pickle_value value) {
   if (pickle->stack.count == pickle->stack.capacity) return wo__pickle_push_slowly(pickle, value);
   pickle->stack.items[pickle->stack.count++] = value;
   return WO_OK;
@@ -49,7 +49,7 @@ static inline bool wo__pickle_has_values(const struct wo_pickle *pickle, size_t 
 }
 
 /* The value that lies `depth` below the top, which must be there. */
-static inline struct wo_value *wo__pickle_top(struct wo_pickle *pickle, size_t depth) {
+static inline struct wo_pickle_value *wo__pickle_top(struct wo_pickle *pickle, size_t depth) {
   assert(depth < pickle->stack.count);
   return &pickle->stack.items[pickle->stack.count - 1 - depth];
 }
@@ -61,8 +61,8 @@ bool wo__pickle_take_mark(struct wo_pickle *pickle, size_t *ret_start);
 void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start);
 
 /* Gives the values from `start` on to a container, as pairs or as members. What is no container takes nothing. */
-enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_value *dict, size_t start, bool is_whole);
-enum wo_status wo__pickle_append(struct wo_pickle *pickle, struct wo_value *list, size_t start);
+enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_pickle_value *dict, size_t start, bool is_whole);
+enum wo_status wo__pickle_append(struct wo_pickle *pickle, struct wo_pickle_value *list, size_t start);
 
 /* ---- Bytes ---- */
 

@@ -47,8 +47,8 @@ enum wo_status wo__op_refuse_lines(struct wo_pickle *pickle, uint64_t argument) 
 /* Protocol 4 takes both names from the stack, where anything may lie. */
 enum wo_status wo__op_refuse_stack(struct wo_pickle *pickle, uint64_t argument) {
   if (!wo__pickle_has_values(pickle, 2)) return wo__pickle_underflow(pickle);
-  const struct wo_value module = *wo__pickle_top(pickle, 1);
-  const struct wo_value name = *wo__pickle_top(pickle, 0);
+  const struct wo_pickle_value module = *wo__pickle_top(pickle, 1);
+  const struct wo_pickle_value name = *wo__pickle_top(pickle, 0);
   if (wo_value_kind(module) != WO_VALUE_TEXT || wo_value_kind(name) != WO_VALUE_TEXT) return wo__op_refuse(pickle, argument);
   const struct wo_view *const texts = pickle->intern->texts.items;
   return refuse_name(pickle, texts[wo_value_index(module)], texts[wo_value_index(name)]);

@@ -18,7 +18,7 @@ enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle
   return wo__pickle_push(pickle, wo_value(WO_VALUE_NUMBER, pickle->numbers.count - 1));
 }
 
-bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_value value, int64_t *ret_number) {
+bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_pickle_value value, int64_t *ret_number) {
   if (wo_value_kind(value) == WO_VALUE_INT) {
     *ret_number = wo_value_get_int(value);
     return true;
@@ -30,7 +30,7 @@ bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_value value, int64_
 }
 
 /* Naturals above INT64_MAX are kept apart, so that a negative number can never pass for a large one. */
-bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64_t *ret_number) {
+bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value, uint64_t *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
     *ret_number = (uint64_t)number;
@@ -43,7 +43,7 @@ bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_value value, uint64
 }
 
 /* An integer will do for a float: Python writes 1 as such. */
-bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_value value, double *ret_number) {
+bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_pickle_value value, double *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
     *ret_number = (double)number;

@@ -10,7 +10,7 @@
 
 /* Doubling makes the cost of a push constant on average; the cap is told apart from memory that is out, as the first is the
  * file's fault. */
-enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_value value) {
+enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_pickle_value value) {
   if (!WO_VEC_RESERVE(&pickle->stack, 1, WO_LIMIT_PICKLE_STACK)) {
     if (pickle->stack.count < WO_LIMIT_PICKLE_STACK) return WO_E_NOMEM;
     return wo_pickle_fail(pickle, WO_E_LIMIT, "holds too many values that belong nowhere");
@@ -66,7 +66,7 @@ enum wo_status wo__op_pop_mark(struct wo_pickle *pickle, uint64_t argument) {
 }
 
 /* What a further reference to a value is. Only open containers are not simply copied: two values must never own one draft. */
-static enum wo_status share(struct wo_pickle *pickle, struct wo_value value, struct wo_value *ret_value) {
+static enum wo_status share(struct wo_pickle *pickle, struct wo_pickle_value value, struct wo_pickle_value *ret_value) {
   const enum wo_value_kind kind = wo_value_kind(value);
   *ret_value = value;
   if (!wo_value_is_open(value)) return WO_OK;
@@ -81,7 +81,7 @@ static enum wo_status share(struct wo_pickle *pickle, struct wo_value value, str
 enum wo_status wo__op_dup(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
-  struct wo_value value = {0};
+  struct wo_pickle_value value = {0};
   const enum wo_status status = share(pickle, *wo__pickle_top(pickle, 0), &value);
   return status == WO_OK ? wo__pickle_push(pickle, value) : status;
 }
@@ -89,16 +89,16 @@ enum wo_status wo__op_dup(struct wo_pickle *pickle, uint64_t argument) {
 /* ---- Memo ---- */
 
 /* A slot that was overwritten since is left alone. */
-void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_value was, struct wo_value now) {
+void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_pickle_value was, struct wo_pickle_value now) {
   if (next_slot == 0 || next_slot > pickle->memo.count) return;
-  struct wo_value *const slot = &pickle->memo.items[next_slot - 1];
+  struct wo_pickle_value *const slot = &pickle->memo.items[next_slot - 1];
   if (wo_value_is_same(*slot, was)) *slot = now;
 }
 
 static enum wo_status get_slot(struct wo_pickle *pickle, uint64_t slot) {
   if (slot >= pickle->memo.count || wo_value_kind(pickle->memo.items[slot]) == WO_VALUE_UNSET)
     return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: refers to something that was not stored");
-  struct wo_value value = {0};
+  struct wo_pickle_value value = {0};
   const enum wo_status status = share(pickle, pickle->memo.items[slot], &value);
   return status == WO_OK ? wo__pickle_push(pickle, value) : status;
 }
@@ -127,9 +127,9 @@ static enum wo_status put_slot(struct wo_pickle *pickle, uint64_t slot) {
   if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
   const enum wo_status status = grow_memo(pickle, slot);
   if (status != WO_OK) return status;
-  struct wo_value *const value = wo__pickle_top(pickle, 0);
+  struct wo_pickle_value *const value = wo__pickle_top(pickle, 0);
   const enum wo_value_kind kind = wo_value_kind(*value);
-  struct wo_value stored = *value;
+  struct wo_pickle_value stored = *value;
   if (kind == WO_VALUE_NEW_DICT || kind == WO_VALUE_NEW_LIST) {
     if (wo_value_payload(*value) == 0) *value = stored = wo_value(kind, slot + 1);
   } else if (wo_value_is_open(*value)) {

@@ -42,25 +42,25 @@ enum { WO_VALUE_KIND_BITS = 5, WO_VALUE_PAIR_BITS = 29 };
 #define WO_VALUE_INT_MAX (((int64_t)1 << 58) - 1)
 #define WO_VALUE_INT_MIN (-((int64_t)1 << 58))
 
-struct wo_value {
+struct wo_pickle_value {
   uint64_t bits;
 };
 
-static inline struct wo_value wo_value(enum wo_value_kind kind, uint64_t payload) {
+static inline struct wo_pickle_value wo_value(enum wo_value_kind kind, uint64_t payload) {
   assert(payload >> (64 - WO_VALUE_KIND_BITS) == 0);
-  return (struct wo_value){payload << WO_VALUE_KIND_BITS | (uint64_t)kind};
+  return (struct wo_pickle_value){payload << WO_VALUE_KIND_BITS | (uint64_t)kind};
 }
 
-static inline enum wo_value_kind wo_value_kind(struct wo_value value) {
+static inline enum wo_value_kind wo_value_kind(struct wo_pickle_value value) {
   return (enum wo_value_kind)(value.bits & ((1 << WO_VALUE_KIND_BITS) - 1));
 }
 
-static inline uint64_t wo_value_payload(struct wo_value value) {
+static inline uint64_t wo_value_payload(struct wo_pickle_value value) {
   return value.bits >> WO_VALUE_KIND_BITS;
 }
 
 /* As an index: payloads that are one fit. */
-static inline uint32_t wo_value_index(struct wo_value value) {
+static inline uint32_t wo_value_index(struct wo_pickle_value value) {
   assert(wo_value_payload(value) <= UINT32_MAX);
   return (uint32_t)wo_value_payload(value);
 }
@@ -69,22 +69,22 @@ static inline bool wo_value_fits(int64_t number) {
   return number >= WO_VALUE_INT_MIN && number <= WO_VALUE_INT_MAX;
 }
 
-static inline struct wo_value wo_value_int(int64_t number) {
+static inline struct wo_pickle_value wo_value_int(int64_t number) {
   assert(wo_value_fits(number));
-  return (struct wo_value){(uint64_t)number << WO_VALUE_KIND_BITS | WO_VALUE_INT};
+  return (struct wo_pickle_value){(uint64_t)number << WO_VALUE_KIND_BITS | WO_VALUE_INT};
 }
 
 /* Division rounds towards zero and is exact here: the kind's bits are taken away first. */
-static inline int64_t wo_value_get_int(struct wo_value value) {
+static inline int64_t wo_value_get_int(struct wo_pickle_value value) {
   assert(wo_value_kind(value) == WO_VALUE_INT);
   return (int64_t)(value.bits - WO_VALUE_INT) / (1 << WO_VALUE_KIND_BITS);
 }
 
-static inline bool wo_value_is_same(struct wo_value a, struct wo_value b) {
+static inline bool wo_value_is_same(struct wo_pickle_value a, struct wo_pickle_value b) {
   return a.bits == b.bits;
 }
 
-static inline bool wo_value_is_open(struct wo_value value) {
+static inline bool wo_value_is_open(struct wo_pickle_value value) {
   return wo_value_kind(value) <= WO_VALUE_LIST;
 }
 

@@ -19,7 +19,7 @@ bool wo_snapshot_sniff(struct wo_view front) {
 /* Besides the whole, torch.cuda.memory_snapshot() is known, which is only the list of segments. */
 static enum wo_status find_whole(struct wo_snapshot *snapshot) {
   if (snapshot->pickle.stack.count == 0 || snapshot->is_found) return WO_OK;
-  struct wo_value *const value = &snapshot->pickle.stack.items[0];
+  struct wo_pickle_value *const value = &snapshot->pickle.stack.items[0];
   const enum wo_status status = wo__snapshot_settle(snapshot, value);
   if (status != WO_OK || snapshot->is_found) return status;
   const struct wo_record_range segments = wo__snapshot_take_list(snapshot, *value, WO_VALUE_SEGMENT);

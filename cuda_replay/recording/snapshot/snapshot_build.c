@@ -20,13 +20,13 @@ static void free_dict(struct wo_snapshot *snapshot, uint32_t index) {
 }
 
 /* Pointers to drafts hold only until the next one is made. */
-static struct wo_list_draft *list_of(const struct wo_snapshot *snapshot, struct wo_value value) {
+static struct wo_list_draft *list_of(const struct wo_snapshot *snapshot, struct wo_pickle_value value) {
   assert(wo_value_kind(value) == WO_VALUE_LIST && wo_value_index(value) < snapshot->lists.count);
   assert(!snapshot->lists.items[wo_value_index(value)].is_free);
   return &snapshot->lists.items[wo_value_index(value)];
 }
 
-static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct wo_value value) {
+static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct wo_pickle_value value) {
   assert(wo_value_kind(value) == WO_VALUE_DICT && wo_value_index(value) < snapshot->dicts.count);
   assert(!snapshot->dicts.items[wo_value_index(value)].is_free);
   return &snapshot->dicts.items[wo_value_index(value)];
@@ -38,11 +38,11 @@ static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) 
 }
 
 /* Makes a draft of a NEW_LIST. */
-static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *list, enum wo_value_kind kind) {
+static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_pickle_value *list, enum wo_value_kind kind) {
   if (snapshot->lists.count == snapshot->lists.capacity && !WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN))
     return too_many_open(snapshot, snapshot->lists.count);
   const uint32_t next_slot = wo_value_index(*list);
-  const struct wo_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
+  const struct wo_pickle_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
   snapshot->lists.items[snapshot->lists.count++] = (struct wo_list_draft){.next_slot = next_slot, .kind = kind};
   wo_pickle_patch_memo(&snapshot->pickle, next_slot, *list, opened);
   *list = opened;
@@ -50,11 +50,11 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_value *l
 }
 
 /* Makes a draft of a NEW_DICT. */
-static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *dict) {
+static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_pickle_value *dict) {
   if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
     return too_many_open(snapshot, snapshot->dicts.count);
   const uint32_t next_slot = wo_value_index(*dict);
-  const struct wo_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
+  const struct wo_pickle_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
   struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
   draft->mask = draft->list_mask = 0; /* the fields are left as they are: there are many */
   draft->next_slot = next_slot;
@@ -65,13 +65,13 @@ static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_value *d
 }
 
 /* Gives a draft back; what else refers to it becomes `now`. */
-static void close_list(struct wo_snapshot *snapshot, struct wo_value list, struct wo_value now) {
+static void close_list(struct wo_snapshot *snapshot, struct wo_pickle_value list, struct wo_pickle_value now) {
   wo_pickle_patch_memo(&snapshot->pickle, list_of(snapshot, list)->next_slot, list, now);
   free_list(snapshot, wo_value_index(list));
 }
 
 /* Lists that no record took die with the dict that they stand in. */
-static void close_dict(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value now) {
+static void close_dict(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value now) {
   struct wo_dict_draft *const draft = dict_of(snapshot, dict);
   for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
     close_list(snapshot, draft->fields[__builtin_ctzll(left)], wo_value(WO_VALUE_OPAQUE, 0));
@@ -80,13 +80,13 @@ static void close_dict(struct wo_snapshot *snapshot, struct wo_value dict, struc
   free_dict(snapshot, wo_value_index(dict));
 }
 
-static void drop(void *context, struct wo_value value) {
+static void drop(void *context, struct wo_pickle_value value) {
   struct wo_snapshot *const snapshot = context;
   if (wo_value_kind(value) == WO_VALUE_LIST) close_list(snapshot, value, wo_value(WO_VALUE_OPAQUE, 0));
   if (wo_value_kind(value) == WO_VALUE_DICT) close_dict(snapshot, value, wo_value(WO_VALUE_OPAQUE, 0));
 }
 
-static uint32_t *next_slot(void *context, struct wo_value open) {
+static uint32_t *next_slot(void *context, struct wo_pickle_value open) {
   struct wo_snapshot *const snapshot = context;
   const bool is_list = wo_value_kind(open) == WO_VALUE_LIST;
   return is_list ? &list_of(snapshot, open)->next_slot : &dict_of(snapshot, open)->next_slot;
@@ -95,7 +95,7 @@ static uint32_t *next_slot(void *context, struct wo_value open) {
 /* ---- Completing ---- */
 
 /* The stack that a list of frames is. The list can be attached, and thereby completed, after it was shared. */
-static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_draft *draft, struct wo_value *ret_stack) {
+static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_draft *draft, struct wo_pickle_value *ret_stack) {
   if (draft->next_stack == 0) {
     uint32_t stack = 0;
     const enum wo_status status = wo_intern_stack(&snapshot->intern, draft->range.first, draft->range.count, &stack);
@@ -108,7 +108,7 @@ static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_d
 
 /* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Everything else
  * that is open refers to itself. */
-static enum wo_status share(void *context, struct wo_value open, struct wo_value *ret_value) {
+static enum wo_status share(void *context, struct wo_pickle_value open, struct wo_pickle_value *ret_value) {
   struct wo_snapshot *const snapshot = context;
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
   if (wo_value_kind(open) != WO_VALUE_LIST) return WO_OK;
@@ -116,8 +116,8 @@ static enum wo_status share(void *context, struct wo_value open, struct wo_value
   return draft->kind == WO_VALUE_FRAME ? seal_frames(snapshot, draft, ret_value) : WO_OK;
 }
 
-enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_value *value) {
-  struct wo_value now = {0};
+enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_pickle_value *value) {
+  struct wo_pickle_value now = {0};
   enum wo_status status = WO_OK;
   if (wo_value_kind(*value) == WO_VALUE_DICT) {
     status = wo__snapshot_record(snapshot, dict_of(snapshot, *value), &now);
@@ -132,7 +132,8 @@ enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_value
   return status;
 }
 
-struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_value value, enum wo_value_kind kind) {
+struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_pickle_value value,
+                                              enum wo_value_kind kind) {
   if (wo_value_kind(value) != WO_VALUE_LIST || list_of(snapshot, value)->kind != kind) return (struct wo_record_range){0};
   return list_of(snapshot, value)->range;
 }
@@ -140,7 +141,8 @@ struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, stru
 /* ---- Filling dicts ---- */
 
 /* Keys without a meaning here are of no interest, and their values are thrown away. */
-static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value dict, struct wo_value key, struct wo_value value) {
+static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value key,
+                                struct wo_pickle_value value) {
   const enum wo_status status = wo__snapshot_settle(snapshot, &value);
   if (status != WO_OK) return status;
   if (wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
@@ -158,12 +160,13 @@ static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_value di
 }
 
 /* Most fields are numbers and texts, which need nothing else. */
-static enum wo_status set(void *context, struct wo_value *dict, const struct wo_value *pairs, size_t pair_count, bool is_whole) {
+static enum wo_status set(void *context, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs, size_t pair_count,
+                          bool is_whole) {
   struct wo_snapshot *const snapshot = context;
   enum wo_status status = wo_value_kind(*dict) == WO_VALUE_NEW_DICT ? open_dict(snapshot, dict) : WO_OK;
   for (size_t i = 0; i < pair_count && status == WO_OK; i++) {
-    const struct wo_value key = pairs[2 * i];
-    const struct wo_value value = pairs[2 * i + 1];
+    const struct wo_pickle_value key = pairs[2 * i];
+    const struct wo_pickle_value value = pairs[2 * i + 1];
     if (wo_value_is_open(value) || wo_value_kind(key) != WO_VALUE_TEXT || wo_value_index(key) >= WO_KEY_COUNT_) {
       status = set_field(snapshot, *dict, key, value);
       continue;
@@ -193,8 +196,8 @@ static bool extend(struct wo_list_draft *draft, uint32_t index) {
 }
 
 /* Frames make most of a file: they come in runs, and go to the end of the recording's array at once. */
-static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_value *list, const struct wo_value *frames,
-                                    size_t count) {
+static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_pickle_value *list,
+                                    const struct wo_pickle_value *frames, size_t count) {
   struct wo_recording *const recording = snapshot->recording;
   enum wo_status status = wo_value_kind(*list) == WO_VALUE_NEW_LIST ? open_list(snapshot, list, WO_VALUE_FRAME) : WO_OK;
   if (status != WO_OK) return status;
@@ -218,7 +221,7 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_valu
 }
 
 /* The range of a list within a list, as a record. */
-static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_value inner, uint32_t *ret_index) {
+static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_pickle_value inner, uint32_t *ret_index) {
   if (!WO_VEC_RESERVE(&snapshot->traces, 1, UINT32_MAX)) return WO_E_NOMEM;
   *ret_index = (uint32_t)snapshot->traces.count;
   snapshot->traces.items[snapshot->traces.count++] = wo__snapshot_take_list(snapshot, inner, WO_VALUE_ENTRY);
@@ -233,7 +236,7 @@ static bool is_record(enum wo_value_kind kind) {
 }
 
 /* What is no record has no meaning in a list. */
-static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_value *list, struct wo_value item) {
+static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_pickle_value *list, struct wo_pickle_value item) {
   enum wo_status status = wo__snapshot_settle(snapshot, &item);
   if (status != WO_OK) return status;
   enum wo_value_kind kind = wo_value_kind(item);
@@ -253,7 +256,7 @@ static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_value *
   return WO_OK;
 }
 
-static enum wo_status append(void *context, struct wo_value *list, const struct wo_value *items, size_t count) {
+static enum wo_status append(void *context, struct wo_pickle_value *list, const struct wo_pickle_value *items, size_t count) {
   struct wo_snapshot *const snapshot = context;
   enum wo_status status = WO_OK;
   for (size_t i = 0; i < count && status == WO_OK;) {

@@ -42,7 +42,7 @@ struct wo_dict_draft {
   uint64_t list_mask; /* of fields that are open lists */
   uint32_t next_slot; /* of the memo */
   bool is_free;
-  struct wo_value fields[WO_KEY_COUNT_];
+  struct wo_pickle_value fields[WO_KEY_COUNT_];
 };
 
 /* A list of records of one kind (FRAME, ENTRY, ..., and LIST for the list of traces). */
@@ -120,15 +120,16 @@ struct wo_snapshot {
 struct wo_pickle_builder wo__snapshot_builder(struct wo_snapshot *snapshot);
 
 /* Completes what may still be open: a dict becomes its record, a list of frames a stack. Other values stay. */
-enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_value *value);
+enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_pickle_value *value);
 
 /* The range of a list of records of a kind, which is used up. Empty when the value is none. */
-struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_value value, enum wo_value_kind kind);
+struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_pickle_value value,
+                                              enum wo_value_kind kind);
 
 /* ---- snapshot_records.c: what a dict is ---- */
 
 /* The record that a dict is. Adds it to its store. WO_E_NOMEM, WO_E_LIMIT. */
-enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_value *ret_value);
+enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_pickle_value *ret_value);
 
 /* Interns the words. WO_E_NOMEM. */
 enum wo_status wo__snapshot_learn_words(struct wo_snapshot *snapshot);
@@ -138,7 +139,7 @@ enum wo_status wo__snapshot_learn_words(struct wo_snapshot *snapshot);
 void wo__snapshot_skip(struct wo_snapshot *snapshot, const char *what);
 
 /* Field of a draft; UNSET when it is not there. */
-static inline struct wo_value wo__draft_field(const struct wo_dict_draft *draft, enum wo_word key) {
+static inline struct wo_pickle_value wo__draft_field(const struct wo_dict_draft *draft, enum wo_word key) {
   assert((unsigned)key < WO_KEY_COUNT_);
   return (draft->mask >> key & 1) != 0 ? draft->fields[key] : wo_value(WO_VALUE_UNSET, 0);
 }

@@ -49,7 +49,7 @@ enum wo_status wo__snapshot_learn_words(struct wo_snapshot *snapshot) {
   return status;
 }
 
-static bool is_word(struct wo_value value, enum wo_word word) {
+static bool is_word(struct wo_pickle_value value, enum wo_word word) {
   return wo_value_is_same(value, wo_value(WO_VALUE_TEXT, word));
 }
 
@@ -64,13 +64,13 @@ static bool get_u64(const struct wo_snapshot *snapshot, const struct wo_dict_dra
 }
 
 static uint32_t stack_of(const struct wo_dict_draft *draft) {
-  const struct wo_value frames = wo__draft_field(draft, WO_KEY_FRAMES);
+  const struct wo_pickle_value frames = wo__draft_field(draft, WO_KEY_FRAMES);
   return wo_value_kind(frames) == WO_VALUE_STACK ? wo_value_index(frames) : WO_NO_STACK;
 }
 
 /* Streams are raw pointers; one that does not fit into a number is as good as any other. */
 static enum wo_status get_stream(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, uint32_t *ret_stream) {
-  const struct wo_value value = wo__draft_field(draft, WO_KEY_STREAM);
+  const struct wo_pickle_value value = wo__draft_field(draft, WO_KEY_STREAM);
   uint64_t raw = 0;
   int64_t number = 0;
   if (wo_pickle_i64(&snapshot->pickle, value, &number)) {
@@ -84,7 +84,7 @@ static enum wo_status get_stream(struct wo_snapshot *snapshot, const struct wo_d
 /* A pool's name that is no pair of small numbers is that of no pool. */
 static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, enum wo_word key,
                                uint32_t *ret_pool) {
-  const struct wo_value value = wo__draft_field(draft, key);
+  const struct wo_pickle_value value = wo__draft_field(draft, key);
   *ret_pool = WO_POOL_DEFAULT;
   if (wo_value_kind(value) != WO_VALUE_PAIR) return WO_OK;
   const uint64_t pair = wo_value_payload(value);
@@ -95,14 +95,15 @@ static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dic
 /* ---- Frames and stacks ---- */
 
 /* Frames of C++ may lack a name or a file; torch itself writes "??" for the file. */
-static enum wo_status text_of(struct wo_snapshot *snapshot, struct wo_value value, uint32_t *ret_text) {
+static enum wo_status text_of(struct wo_snapshot *snapshot, struct wo_pickle_value value, uint32_t *ret_text) {
   if (wo_value_kind(value) != WO_VALUE_TEXT) return wo_intern_text(&snapshot->intern, WO_VIEW("??"), ret_text);
   *ret_text = wo_value_index(value);
   return WO_OK;
 }
 
 /* Frames with the same content become one, whether the file shares them or not. */
-static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                 struct wo_pickle_value *ret_value) {
   uint32_t function = 0;
   uint32_t file = 0;
   uint32_t frame = 0;
@@ -119,7 +120,7 @@ static enum wo_status make_frame(struct wo_snapshot *snapshot, const struct wo_d
 /* ---- Entries ---- */
 
 /* One note for all unknown actions: a newer torch would give thousands. */
-static enum wo_action action_of(struct wo_snapshot *snapshot, struct wo_value value) {
+static enum wo_action action_of(struct wo_snapshot *snapshot, struct wo_pickle_value value) {
   const uint32_t text = wo_value_kind(value) == WO_VALUE_TEXT ? wo_value_index(value) : 0;
   if (text >= WO_WORD_COUNT_ && text - WO_WORD_COUNT_ < snapshot->action_count) return snapshot->actions[text - WO_WORD_COUNT_];
   if (snapshot->unknown_action_count++ == 0) {
@@ -144,7 +145,8 @@ static const char *entry_flaw(const struct wo_snapshot *snapshot, const struct w
 }
 
 /* WO_E_LIMIT of streams and pools costs only the entry; of entries, the rest of the file. */
-static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                 struct wo_pickle_value *ret_value) {
   struct wo_trace_entry entry = {.time_us = WO_NO_TIME, .stack = stack_of(draft)};
   entry.action = action_of(snapshot, wo__draft_field(draft, WO_KEY_ACTION)) & 31;
   const char *flaw = entry_flaw(snapshot, draft, &entry);
@@ -176,7 +178,8 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
 /* ---- Blocks and segments ---- */
 
 /* An earlier life of a block. */
-static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                   struct wo_pickle_value *ret_value) {
   struct wo_history_record history = {.stack = stack_of(draft)};
   if (!get_u64(snapshot, draft, WO_KEY_REAL_SIZE, &history.real_bytes)) history.real_bytes = 0;
   if (!WO_VEC_RESERVE(&snapshot->histories, 1, UINT32_MAX)) return WO_E_NOMEM;
@@ -186,7 +189,7 @@ static enum wo_status make_history(struct wo_snapshot *snapshot, const struct wo
 }
 
 /* False for a state that torch does not have. */
-static bool state_of(struct wo_value value, enum wo_block_state *ret_state) {
+static bool state_of(struct wo_pickle_value value, enum wo_block_state *ret_state) {
   if (is_word(value, WO_WORD_ALLOCATED)) {
     *ret_state = WO_BLOCK_ALLOCATED;
   } else if (is_word(value, WO_WORD_PENDING) || is_word(value, WO_WORD_AWAITING)) {
@@ -199,7 +202,8 @@ static bool state_of(struct wo_value value, enum wo_block_state *ret_state) {
 }
 
 /* A block that is no good has no size, by which its segment is recognised as no good. */
-static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                 struct wo_pickle_value *ret_value) {
   struct wo_trace_block block = {.address = WO_BLOCK_ADDRESS_OPEN, .stack = stack_of(draft)};
   bool is_good = state_of(wo__draft_field(draft, WO_KEY_STATE), &block.state);
   is_good = get_u64(snapshot, draft, WO_KEY_SIZE, &block.size_bytes) && is_good;
@@ -228,7 +232,8 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
 }
 
 /* What is wrong with a segment is told when the list of segments is known: by its place in it. */
-static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                   struct wo_pickle_value *ret_value) {
   struct wo_segment_record record = {.segment.stack = stack_of(draft), .index = (uint32_t)snapshot->segments.count};
   struct wo_trace_segment *const segment = &record.segment;
   if (!wo_pickle_i64(&snapshot->pickle, wo__draft_field(draft, WO_KEY_DEVICE), &record.device)) record.device = 0;
@@ -257,14 +262,14 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
 
 /* Annotations go to the recording at once: there is one list of them. */
 static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
-                                      struct wo_value *ret_value) {
+                                      struct wo_pickle_value *ret_value) {
   struct wo_recording *const recording = snapshot->recording;
   struct wo_annotation annotation = {.time_us = WO_NO_TIME};
   int64_t number = 0;
   if (wo_pickle_i64(&snapshot->pickle, wo__draft_field(draft, WO_KEY_TIME_US), &number)) annotation.time_us = number;
   if (wo_pickle_i64(&snapshot->pickle, wo__draft_field(draft, WO_KEY_DEVICE), &number) && number >= 0 && number <= INT32_MAX)
     annotation.device = (int)number;
-  const struct wo_value name = wo__draft_field(draft, WO_KEY_NAME);
+  const struct wo_pickle_value name = wo__draft_field(draft, WO_KEY_NAME);
   if (wo_value_kind(name) == WO_VALUE_TEXT) annotation.name = snapshot->intern.texts.items[wo_value_index(name)];
   annotation.is_start = is_word(wo__draft_field(draft, WO_KEY_STAGE), WO_WORD_START);
   if (!WO_VEC_RESERVE(&recording->annotations, 1, WO_LIMIT_TRACE_BLOCKS)) {
@@ -277,7 +282,8 @@ static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct
 }
 
 /* The first one counts: nobody saves two. */
-static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, struct wo_value *ret_value) {
+static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
+                                 struct wo_pickle_value *ret_value) {
   *ret_value = wo_value(WO_VALUE_SNAPSHOT, 0);
   if (snapshot->is_found) {
     wo__snapshot_skip(snapshot, "a second snapshot stands in the same file");
@@ -293,7 +299,7 @@ static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_d
 
 /* The keys that only one kind of dict has are asked for, in the order of how many dicts of that kind there are; names of frames
  * and of annotations are told apart by the file. */
-enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_value *ret_value) {
+enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_pickle_value *ret_value) {
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
   const uint64_t settings = wo__key_bit(WO_KEY_ALLOC_CONF) | wo__key_bit(WO_KEY_ALLOC_CONF_NEW) |
                             wo__key_bit(WO_KEY_MAX_SPLIT_SIZE) | wo__key_bit(WO_KEY_EXPANDABLE_SEGMENTS);

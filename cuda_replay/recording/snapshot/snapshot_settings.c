@@ -23,7 +23,7 @@ void wo__snapshot_take_settings(struct wo_snapshot *snapshot, const struct wo_di
   }
   const enum wo_word names[] = {WO_KEY_ALLOC_CONF, WO_KEY_ALLOC_CONF_NEW};
   for (int i = 0; i < 2; i++) {
-    const struct wo_value text = wo__draft_field(draft, names[i]);
+    const struct wo_pickle_value text = wo__draft_field(draft, names[i]);
     if (wo_value_kind(text) == WO_VALUE_TEXT) recording->settings_text = snapshot->intern.texts.items[wo_value_index(text)];
   }
 }
@@ -31,7 +31,7 @@ void wo__snapshot_take_settings(struct wo_snapshot *snapshot, const struct wo_di
 void wo__snapshot_take_roundup(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft) {
   for (int i = 0; i < WO_ROUNDUP_SLOTS; i++) {
     uint64_t divisions = 0;
-    const struct wo_value value = wo__draft_field(draft, (enum wo_word)(WO_KEY_ROUNDUP_FIRST + i));
+    const struct wo_pickle_value value = wo__draft_field(draft, (enum wo_word)(WO_KEY_ROUNDUP_FIRST + i));
     const bool is_good = wo_pickle_u64(&snapshot->pickle, value, &divisions) && divisions <= UINT32_MAX;
     snapshot->roundup_divisions[i] = is_good ? (uint32_t)divisions : 0;
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyzer/budget/budget_args.h"
+#include "analyzer/command/commands.h"
 #include "analyzer/budget/budget_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,7 +36,7 @@ static void apply_line(struct wo_budget_report *report, struct wo_view line) {
   struct wo_err err = {0};
   struct wo_view value = line;
   const struct wo_view name = wo_view_cut(&value, '=');
-  if (wo_budget_apply(&report->input, name, value, &err) == WO_OK) return;
+  if (wo_command_apply(&wo_command_budget, (struct wo_given){name, value}, &report->input, &err) == WO_OK) return;
   require(err.message[0] != '\0');
   require(before.frozen_count == report->input.frozen_count && before.extra_count == report->input.extra_count);
   require(memcmp(before.values, report->input.values, sizeof before.values) == 0);

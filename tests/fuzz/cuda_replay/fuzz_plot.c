@@ -1,4 +1,4 @@
-/* Any program and any names through course, attribution, pins and both plots: sums add up, the SVG is well-formed, the chart
+/* Any program and any names through memory, attribution, pins and both plots: sums add up, the SVG is well-formed, the chart
  * keeps its size. Input: a byte of settings, then four bytes for each step; the bytes themselves are the names in stacks. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void must(bool holds) {
 }
 
 /* A stack of two frames named by the bytes at `data`. */
-static uint32_t add_stack(struct course_sample *sample, const uint8_t *data, size_t size) {
+static uint32_t add_stack(struct memory_sample *sample, const uint8_t *data, size_t size) {
   struct wo_recording *const recording = sample->recording;
   const struct wo_view all = {(const char *)data, size};
   const struct wo_stack stack = {(uint32_t)recording->stack_frames.count, 2};
@@ -34,7 +34,7 @@ static uint32_t add_stack(struct course_sample *sample, const uint8_t *data, siz
   return (uint32_t)recording->stacks.count++;
 }
 
-static void make_program(struct course_sample *sample, const uint8_t *data, size_t size) {
+static void make_program(struct memory_sample *sample, const uint8_t *data, size_t size) {
   enum { LIVE_MAX = 64 };
   uint32_t live[LIVE_MAX];
   size_t live_count = 0;
@@ -43,13 +43,13 @@ static void make_program(struct course_sample *sample, const uint8_t *data, size
     const uint64_t bytes = ((uint64_t)step[1] << 8 | step[2]) << (step[3] % 16);
     if ((step[0] < 150 || live_count == 0) && live_count < LIVE_MAX) {
       const uint32_t stack = step[0] % 8 == 0 ? add_stack(sample, step, size - at) : WO_NO_STACK;
-      live[live_count++] = course_sample_alloc(sample, bytes + 1, stack, (enum wo_alloc_class)(step[0] % 32));
+      live[live_count++] = memory_sample_alloc(sample, bytes + 1, stack, (enum wo_alloc_class)(step[0] % 32));
     } else if (step[0] < 240) {
       const size_t k = step[1] % live_count;
-      course_sample_request(sample, step[2] % 8 == 0 ? WO_REQUEST_DEFER : WO_REQUEST_FREE, live[k]);
+      memory_sample_request(sample, step[2] % 8 == 0 ? WO_REQUEST_DEFER : WO_REQUEST_FREE, live[k]);
       live[k] = live[--live_count];
     } else {
-      course_sample_request(sample, WO_REQUEST_EMPTY_CACHE, 0);
+      memory_sample_request(sample, WO_REQUEST_EMPTY_CACHE, 0);
     }
     struct wo_trace_entry *const entry = &sample->trace->entries.items[sample->trace->entries.count - 1];
     entry->time_us = step[3] > 250 ? WO_NO_TIME : step[3] * INT64_C(77777);
@@ -71,25 +71,25 @@ static void check_plots(const struct wo_plot *plot, uint8_t choice) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct course_sample sample;
-  struct wo_course course;
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
   struct wo_pins pins;
   if (size < 1 || size > 4096) return 0;
-  course_sample_init(&sample);
+  memory_sample_init(&sample);
   sample.settings.expandable_segments = data[0] & 1;
   sample.stops_at_oom = data[0] & 2;
   if (data[0] & 4) sample.device.capacity_bytes = (uint64_t)(1 + (data[0] >> 3)) * 100 * SAMPLE_MIB;
   make_program(&sample, data + 1, size - 1);
-  must(course_sample_record(&sample, &course) == WO_OK);
-  must(wo_attribution_make(&sample.pattern, &course.map, &attribution) == WO_OK);
-  must(wo_pins_find(&sample.pattern, &course.map, course.has_oom ? &course.oom : NULL, &pins) == WO_OK);
+  must(memory_sample_record(&sample, &memory) == WO_OK);
+  must(wo_attribution_make(&sample.pattern, &memory.map, &attribution) == WO_OK);
+  must(wo_pins_find(&sample.pattern, &memory.map, &pins) == WO_OK);
   const struct wo_segment_use *const use = &attribution.use;
   must(use->reserved_bytes == use->live_bytes + use->slack_bytes + use->pinned_free_bytes + use->releasable_bytes);
   must(attribution.total.block_bytes == use->live_bytes + use->slack_bytes);
   must(pins.free_bytes <= use->pinned_free_bytes);
   const struct wo_plot plot = {.pattern = &sample.pattern,
-                               .course = &course,
+                               .memory = &memory,
                                .attribution = &attribution,
                                .capacity_bytes = sample.device.capacity_bytes,
                                .title = {(const char *)data, size},
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check_plots(&plot, data[0]);
   wo_pins_done(&pins);
   wo_attribution_done(&attribution);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
   return 0;
 }

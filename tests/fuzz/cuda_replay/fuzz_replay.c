@@ -146,10 +146,10 @@ static void check_replay(const struct wo_recording *recording, const struct wo_a
 }
 
 static void check_check(const struct wo_recording *recording, const struct wo_trace *trace) {
-  const struct wo_check_options options = {0};
-  struct wo_check check;
+  const struct wo_replay_check_options options = {0};
+  struct wo_replay_check check;
   struct wo_err err = {0};
-  if (wo_check_run(recording, trace, &options, &check, &err) != WO_OK) return;
+  if (wo_replay_check_run(recording, trace, &options, &check, &err) != WO_OK) return;
   require(check.addresses_equal <= check.allocations && check.segment_events_equal <= check.segment_events);
   require(check.diverged_at <= trace->entries.count);
   require(check.final_layout_equal == (check.verdict == WO_CHECK_EQUAL));
@@ -162,19 +162,19 @@ static void check_check(const struct wo_recording *recording, const struct wo_tr
 /* What a snapshot holds adds up, whatever its entries are. */
 static void check_holdings(const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   uint64_t reserved = 0, free_units = 0;
   size_t blocks = 0;
-  if (!trace->has_segments || wo_holdings_make(recording, trace, &holdings, &course) != WO_OK) return;
+  if (!trace->has_segments || wo_holdings_make(recording, trace, &holdings, &memory) != WO_OK) return;
   for (size_t i = 0; i < holdings.places.count; i++) {
     reserved += holdings.places.items[i].use.reserved_bytes;
     free_units += holdings.places.items[i].use.releasable_bytes;
     blocks += holdings.places.items[i].block_count;
   }
-  require(reserved == course.map.reserved_bytes && blocks == holdings.block_count);
+  require(reserved == memory.map.reserved_bytes && blocks == holdings.block_count);
   require(free_units == holdings.releasable_bytes + holdings.private_idle_bytes);
   require(holdings.pattern.instances.count == holdings.block_count && holdings.pattern.requests.count == 0);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
 }
 

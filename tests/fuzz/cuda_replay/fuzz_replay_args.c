@@ -11,15 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_view rest = {(const char *)data, size};
   struct wo_replay_args args = {0};
-  struct wo_replay_option options[64];
-  size_t count = 0;
-  while (rest.len > 0 && count < sizeof options / sizeof options[0]) {
+  while (rest.len > 0) {
     struct wo_view value = wo_view_cut(&rest, '\n');
     const struct wo_view name = wo_view_cut(&value, '=');
     const struct wo_replay_args before = args;
     struct wo_err err = {0};
-    options[count] = (struct wo_replay_option){name, value};
-    if (wo_replay_args_apply(&args, options[count++], &err) == WO_OK) continue;
+    if (wo_command_apply(&wo_command_replay, (struct wo_given){name, value}, &args, &err) == WO_OK) continue;
     require(memcmp(&before, &args, sizeof args) == 0);
     require(err.code == WO_E_USAGE && err.message[0] != '\0');
   }
@@ -29,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_alloc_settings settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
   struct wo_err err = {0};
   if (wo_change_settings(&args.change, &settings, WO_TORCH_DEFAULT, &settings, &err) != WO_OK) require(err.message[0] != '\0');
-  const enum wo_status status = wo_replay_args_read(options, count, &args, &err);
+  const enum wo_status status = wo_replay_args_check(&args, &err);
   require(status == WO_OK || err.message[0] != '\0');
   return 0;
 }

@@ -101,7 +101,8 @@ static struct wo_alloc_pattern make_pattern(const struct wo_recording *recording
   struct maker maker = {.pattern = {.recording = recording}};
   size_t at = 1, starts = size > 0 ? data[0] % 24 : 0;
   for (; starts > 0 && at < size; starts--, at++) {
-    require(wo_alloc_pattern_add_start(&maker.pattern, (struct wo_instance){.size_bytes = size_of(data[at]), .stack = WO_NO_STACK}));
+    require(
+        wo_alloc_pattern_add_start(&maker.pattern, (struct wo_instance){.size_bytes = size_of(data[at]), .stack = WO_NO_STACK}));
     maker.live[maker.live_count++] = (uint32_t)maker.pattern.instances.count - 1;
   }
   for (; at + 1 < size && maker.pattern.requests.count < REQUESTS_MAX; at += 2) step(&maker, data[at], data[at + 1]);
@@ -174,11 +175,12 @@ static void check_iterations(const struct wo_alloc_pattern *pattern) {
   wo_iterations_done(&iterations);
 }
 
-static void check_pair(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second, const struct wo_exponents *inferred) {
+static void check_pair(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second,
+                       const struct wo_exponents *inferred) {
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_err err = {0};
-  enum wo_status status = wo_pair_infer(first, second, WO_AXIS_SEQ_LEN, inferred, &exponents, &pair, &err);
+  enum wo_status status = wo_scale_from_two_infer(first, second, WO_AXIS_SEQ_LEN, inferred, &exponents, &pair, &err);
   require(status == WO_OK || status == WO_E_RANGE);
   if (status != WO_OK) return;
   require(pair.matched <= pair.count && pair.by_power[0] + pair.by_power[1] + pair.by_power[2] + pair.others <= pair.matched);
@@ -186,7 +188,7 @@ static void check_pair(const struct wo_alloc_pattern *first, const struct wo_all
 }
 
 /* What is completed begins with what is recorded up to the refused request, and its low end is not above the high one. */
-static void check_completed(const struct wo_alloc_pattern *pattern, const struct wo_continuation *made) {
+static void check_completed(const struct wo_alloc_pattern *pattern, const struct wo_step_completion *made) {
   require(wo_alloc_pattern_is_valid(&made->high) && made->high.start_count == pattern->start_count);
   require(made->high.requests.count > made->refused && made->high_classes.marks.count == made->high.instances.count);
   for (uint32_t r = 0; r < made->refused; r++)
@@ -200,12 +202,12 @@ static void check_completed(const struct wo_alloc_pattern *pattern, const struct
 }
 
 static void check_continuation(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes) {
-  struct wo_continuation continuation;
-  require(wo_continuation_make(pattern, classes, NULL, &continuation) == WO_OK);
-  if (continuation.is_made) check_completed(pattern, &continuation);
-  const bool has_reason = continuation.why[0] != '\0';
-  require(has_reason == (continuation.refused != WO_NO_REQUEST && !continuation.is_made));
-  wo_continuation_done(&continuation);
+  struct wo_step_completion completion;
+  require(wo_step_completion_make(pattern, classes, NULL, &completion) == WO_OK);
+  if (completion.is_made) check_completed(pattern, &completion);
+  const bool has_reason = completion.why[0] != '\0';
+  require(has_reason == (completion.refused != WO_NO_REQUEST && !completion.is_made));
+  wo_step_completion_done(&completion);
 }
 
 /* The same requests twice, then their beginning with other sizes and a refused one: a step that can be completed. */

@@ -94,8 +94,10 @@ static size_t read_proposals(struct wo_view line, struct wo_proposal *proposals)
   size_t count = 0;
   for (; line.len > 0 && count < PROPOSALS_MAX; count++) {
     const struct wo_view text = wo_view_cut(&line, ';');
-    proposals[count] = (struct wo_proposal){
-        .id = WO_VIEW("fix"), .title = WO_VIEW("a fix"), .replays_as = text, .cost_rank = 1 + (unsigned)(text.len % 9)};
+    proposals[count] = (struct wo_proposal){.id = WO_VIEW("fix"),
+                                            .title = WO_VIEW("a fix"),
+                                            .change = wo_proposed_change_read(text),
+                                            .cost_rank = 1 + (unsigned)(text.len % 9)};
   }
   return count;
 }
@@ -118,7 +120,7 @@ static void check_result(const struct wo_verify_result *result, const struct wo_
 
 static bool is_witness(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->subject_count; i++) {
-    if (request->subjects[i].is_open || request->subjects[i].doubt[0] != '\0') return false;
+    if (request->subjects[i].is_open || request->subjects[i].why_not_proven[0] != '\0') return false;
   }
   return !request->lacks_activations;
 }

@@ -1,5 +1,5 @@
 /* Steps of which the end is known: several in a row, cut at an allocation of the last as if it had been refused. What a
- * continuation makes of that is held against what was cut off. */
+ * completion makes of that is held against what was cut off. */
 #ifndef WO_TEST_CUT_STEPS_H
 #define WO_TEST_CUT_STEPS_H
 
@@ -11,8 +11,8 @@
 
 /* `passes` times the step `first`; from the one numbered `from` on with the sizes of `other`, which makes the same allocations
  * (NULL: equal steps). Ends the test program when memory is out. Released with wo_alloc_pattern_done. */
-struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other, unsigned from,
-                                    unsigned passes, struct wo_passes *ret_passes);
+struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other,
+                                          unsigned from, unsigned passes, struct wo_passes *ret_passes);
 
 /* The pattern up to an allocation, which is refused (recorded, as PyTorch does, with its rounded size), or up to any request. */
 struct wo_alloc_pattern wo_cut_at(const struct wo_alloc_pattern *truth, uint32_t request);

@@ -1,6 +1,6 @@
-/* Small programs for the tests of courses, attribution, pins and plots: made request by request, run over the model. */
-#ifndef WO_TEST_COURSE_SAMPLE_H
-#define WO_TEST_COURSE_SAMPLE_H
+/* Small programs for the tests of memory over time, attribution, pins and plots: made request by request, run over the model. */
+#ifndef WO_TEST_MEMORY_OVER_TIME_SAMPLE_H
+#define WO_TEST_MEMORY_OVER_TIME_SAMPLE_H
 
 #include "cuda_replay/inspect/memory_over_time.h"
 #include "cuda_replay/device/device_model.h"
@@ -9,7 +9,7 @@
 #define SAMPLE_MIB (UINT64_C(1024) * 1024)
 #define SAMPLE_GIB (UINT64_C(1024) * 1024 * 1024)
 
-struct course_sample {
+struct memory_sample {
   struct wo_recording *recording;
   struct wo_trace *trace; /* an entry for each request, 1 ms apart */
   struct wo_alloc_pattern pattern;
@@ -22,8 +22,8 @@ struct course_sample {
 };
 
 /* An empty program. Fails the test when memory is out, as all functions below. */
-void course_sample_init(struct course_sample *sample);
-void course_sample_done(struct course_sample *sample);
+void memory_sample_init(struct memory_sample *sample);
+void memory_sample_done(struct memory_sample *sample);
 
 /* A stack of `count` frames, innermost first. Texts live as long as the test. */
 struct sample_frame {
@@ -31,24 +31,24 @@ struct sample_frame {
   const char *file;
   uint32_t line;
 };
-uint32_t course_sample_stack(struct course_sample *sample, const struct sample_frame *frames, size_t count);
+uint32_t memory_sample_stack(struct memory_sample *sample, const struct sample_frame *frames, size_t count);
 
 /* Something that was alive before the first request (all of them before any request), of `bytes`. */
-uint32_t course_sample_alive(struct course_sample *sample, uint64_t bytes, uint32_t stack, enum wo_alloc_class class_);
+uint32_t memory_sample_alive(struct memory_sample *sample, uint64_t bytes, uint32_t stack, enum wo_alloc_class class_);
 
 /* Requests. */
-uint32_t course_sample_alloc(struct course_sample *sample, uint64_t bytes, uint32_t stack, enum wo_alloc_class class_);
-void course_sample_free(struct course_sample *sample, uint32_t instance);
-void course_sample_request(struct course_sample *sample, enum wo_request_kind kind, uint32_t instance);
+uint32_t memory_sample_alloc(struct memory_sample *sample, uint64_t bytes, uint32_t stack, enum wo_alloc_class class_);
+void memory_sample_free(struct memory_sample *sample, uint32_t instance);
+void memory_sample_request(struct memory_sample *sample, enum wo_request_kind kind, uint32_t instance);
 
 /* `count` random requests of all kinds that concern memory, with random classes, some of them pending for a while. */
-void course_sample_random(struct course_sample *sample, uint64_t seed, size_t count);
+void memory_sample_random(struct memory_sample *sample, uint64_t seed, size_t count);
 
-/* Devices for wo_course_record, and the options of the sample. */
-struct wo_course_devices course_sample_devices(struct course_sample *sample);
-struct wo_replay_options course_sample_options(const struct course_sample *sample);
+/* Devices for wo_memory_over_time_record, and the options of the sample. */
+struct wo_memory_devices memory_sample_devices(struct memory_sample *sample);
+struct wo_replay_options memory_sample_options(const struct memory_sample *sample);
 
 /* Runs it. */
-enum wo_status course_sample_record(struct course_sample *sample, struct wo_course *ret_course);
+enum wo_status memory_sample_record(struct memory_sample *sample, struct wo_memory_over_time *ret_memory);
 
 #endif

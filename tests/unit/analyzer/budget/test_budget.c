@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "analyzer/budget/budget_args.h"
+#include "analyzer/command/commands.h"
 #include "parsers/base/units.h"
 #include "parsers/base/view.h"
 #include "tests/support/failing_alloc.h"
@@ -27,7 +28,7 @@ static void make(struct sheet *sheet, const char *options) {
   while (rest.len > 0) {
     struct wo_view value = wo_view_cut(&rest, ' ');
     const struct wo_view name = wo_view_cut(&value, ':');
-    if (wo_budget_apply(&sheet->input, name, value, &err) != WO_OK) fail_msg("%s: %s", options, err.message);
+    if (wo_command_apply(&wo_command_budget, (struct wo_given){name, value}, &sheet->input, &err) != WO_OK) fail_msg("%s: %s", options, err.message);
   }
   if (wo_budget_check(&sheet->input, &err) != WO_OK) fail_msg("%s: %s", options, err.message);
   assert_int_equal(wo_budget_make(&sheet->input, &sheet->arena, &sheet->budget), WO_OK);

@@ -7,12 +7,13 @@
 #include <cmocka.h>
 
 #include "analyzer/budget/budget_args.h"
+#include "analyzer/command/commands.h"
 #include "parsers/base/units.h"
 #include "parsers/base/view.h"
 
 static enum wo_status apply(struct wo_budget_input *input, const char *option, const char *value, struct wo_err *err) {
   *err = (struct wo_err){0};
-  return wo_budget_apply(input, wo_view_of(option), wo_view_of(value), err);
+  return wo_command_apply(&wo_command_budget, (struct wo_given){wo_view_of(option), wo_view_of(value)}, input, err);
 }
 
 static void test_numbers(void **state) {
@@ -161,25 +162,21 @@ static void test_combinations(void **state) {
   }
 }
 
-/* Every key has an option of its own, a meaning, and a text that its reader takes. */
+/* Every key has an option of its own, and a text that its reader takes. */
 static void test_every_key(void **state) {
   (void)state;
   for (int key = 0; key < WO_BUDGET_KEY_COUNT_; key++) {
-    const struct wo_view option = wo_view_of(wo_budget_key_option((enum wo_budget_key)key));
+    const struct wo_option *const option = wo_budget_key_option((enum wo_budget_key)key);
     struct wo_budget_input input = {.frozen_count = 0};
     struct wo_err err = {0};
     char text[64];
-    assert_int_equal(wo_budget_key_find(option), key);
-    const bool is_flag = wo_budget_key_sort((enum wo_budget_key)key) == WO_BUDGET_FLAG;
-    assert_int_equal(wo_budget_option(option), is_flag ? WO_BUDGET_TAKES_NOTHING : WO_BUDGET_TAKES_VALUE);
+    assert_int_equal(wo_budget_key_find(wo_view_of(option->name)), key);
     wo_budget_value_text((enum wo_budget_key)key, 2, text, sizeof text);
-    const struct wo_view value = wo_budget_key_sort((enum wo_budget_key)key) == WO_BUDGET_SIZE ? WO_VIEW("2") : wo_view_of(text);
-    assert_int_equal(wo_budget_apply(&input, option, value, &err), WO_OK);
-    assert_true(input.values[key] == (is_flag ? 1 : 2));
+    assert_int_equal(apply(&input, option->name, key == WO_BUDGET_CAPACITY ? "2" : text, &err), WO_OK);
+    assert_true(input.values[key] == (option->value ? 2 : 1));
   }
-  assert_int_equal(wo_budget_option(WO_VIEW("format")), WO_BUDGET_IS_NO_OPTION);
-  assert_int_equal(wo_budget_option(WO_VIEW("")), WO_BUDGET_IS_NO_OPTION);
-  assert_int_equal(wo_budget_option(WO_VIEW("model")), WO_BUDGET_TAKES_VALUE);
+  assert_int_equal(wo_budget_key_find(WO_VIEW("model")), WO_BUDGET_KEY_COUNT_);
+  assert_int_equal(wo_budget_key_find(WO_VIEW("")), WO_BUDGET_KEY_COUNT_);
 }
 
 int main(void) {

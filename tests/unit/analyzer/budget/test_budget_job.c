@@ -62,7 +62,7 @@ static void test_inputs(void **state) {
     read_job(*state, rows[i].log, &read);
     const double value = read.report.input.values[rows[i].key];
     if (fabs(value - rows[i].value) > 1e-3 * rows[i].value)
-      fail_msg("%s: %s is %.0f", rows[i].log, wo_budget_key_option(rows[i].key), value);
+      fail_msg("%s: %s is %.0f", rows[i].log, wo_budget_key_option(rows[i].key)->name, value);
     assert_int_equal(read.report.origins[rows[i].key].len > 0, value > 0);
     if (value > 0) assert_true(wo_view_starts(read.report.origins[rows[i].key], "train.log:"));
     sample_done(&read.sample);

@@ -20,14 +20,14 @@
 static struct wo_verify_plan read_sample(const char *const *paths) {
   static char texts[8][1024];
   static char *words[8];
-  struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words};
   struct wo_verify_plan plan;
   struct wo_text errors = {0};
+  struct wo_call call = {.words = words, .errors = &errors};
   for (size_t i = 0; paths[i]; i++) {
     snprintf(texts[i], sizeof texts[i], SAMPLES "%s", paths[i]);
-    words[cli.word_count++] = texts[i];
+    words[call.word_count++] = texts[i];
   }
-  if (!wo_verify_plan_read(&cli, &plan, &errors)) fail_msg("%s", errors.ptr ? errors.ptr : "");
+  if (!wo_verify_plan_read(&call, &plan)) fail_msg("%s", errors.ptr ? errors.ptr : "");
   wo_text_done(&errors);
   return plan;
 }
@@ -62,7 +62,9 @@ static void test_lora(void **state) {
   assert_false(sizes->are_contradicting);
   const struct wo_proposal *const batch = find(&plan, "reduce-micro-batch");
   assert_non_null(batch);
-  assert_true(wo_view_is(batch->replays_as, "scale=micro_batch=2:1"));
+  assert_int_equal(batch->change.count, 1);
+  assert_int_equal(batch->change.parts[0].sort, WO_PROPOSED_MICRO_BATCH);
+  assert_true(batch->change.parts[0].from == 2 && batch->change.parts[0].to == 1);
   assert_true(wo_view_is(batch->paste, "--per_device_train_batch_size 1  --gradient_accumulation_steps 16"));
   assert_true(wo_view_ends(plan.diagnosed.resubmit, "run_lora.sh"));
   assert_null(find(&plan, "capture-snapshot"));
@@ -80,7 +82,8 @@ static void test_ddp(void **state) {
   assert_true(sizes->micro_batch == 64);
   const struct wo_proposal *const shard = find(&plan, "shard-model-states");
   assert_non_null(shard);
-  assert_true(wo_view_is(shard->replays_as, "transform=shard=8"));
+  assert_int_equal(shard->change.parts[0].sort, WO_PROPOSED_TRANSFORM);
+  assert_true(wo_view_is(shard->change.parts[0].text, "shard") && shard->change.parts[0].to == 8);
   wo_verify_plan_done(&plan);
 }
 
@@ -145,10 +148,10 @@ static void test_divided(void **state) {
     snprintf(text, sizeof text, "%s" MODEL OOM, rows[i].settings);
     assert_true(wo_files_write(path, wo_view_of(text)));
     char *words[] = {path};
-    struct wo_cli cli = {.command = WO_COMMAND_VERIFY, .words = words, .word_count = 1};
     struct wo_verify_plan plan;
     struct wo_text errors = {0};
-    assert_true(wo_verify_plan_read(&cli, &plan, &errors));
+    const struct wo_call call = {.words = words, .word_count = 1, .errors = &errors};
+    assert_true(wo_verify_plan_read(&call, &plan));
     const struct wo_job_sizes *const sizes = &plan.diagnosed.sizes;
     const double found[] = {sizes->weights_bytes, sizes->gradients_bytes, sizes->optimizer_bytes};
     const double expected[] = {rows[i].weights, rows[i].gradients, rows[i].optimizer};

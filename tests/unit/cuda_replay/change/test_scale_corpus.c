@@ -75,11 +75,12 @@ static void predict_pair(const struct prediction *prediction, const struct wo_sh
                          const struct wo_exponents *inferred, const struct wo_scale_spec *spec) {
   struct wo_shared_trace other;
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_err err = {0};
   struct wo_forecast result;
   if (!wo_shared_trace_open(prediction->pair, &other)) return;
-  enum wo_status status = wo_pair_infer(&trace->pattern, &other.pattern, WO_AXIS_SEQ_LEN, inferred, &exponents, &pair, &err);
+  enum wo_status status =
+      wo_scale_from_two_infer(&trace->pattern, &other.pattern, WO_AXIS_SEQ_LEN, inferred, &exponents, &pair, &err);
   if (status != WO_OK) fail_msg("%s", err.message);
   assert_int_equal(pair.matched, pair.count);
   assert_true(pair.others <= 2);
@@ -130,12 +131,13 @@ static void exponents_agree_with_pairs(void **state) {
       struct wo_classes classes;
       struct wo_exponents inferred, read;
       struct wo_scale_spec spec;
-      struct wo_pair pair;
+      struct wo_scale_from_two pair;
       size_t wrong = 0, wrong_bytes = 0, bytes = 0;
       assert_int_equal(wo_scale_parse(wo_view_of(prediction->spec), &spec, NULL), WO_OK);
       assert_int_equal(wo_classify(&trace.pattern, trace.trace, &classes), WO_OK);
       assert_int_equal(wo_scale_infer(&trace.pattern, &classes, &spec, &inferred, NULL), WO_OK);
-      assert_int_equal(wo_pair_infer(&trace.pattern, &other.pattern, WO_AXIS_SEQ_LEN, &inferred, &read, &pair, NULL), WO_OK);
+      assert_int_equal(wo_scale_from_two_infer(&trace.pattern, &other.pattern, WO_AXIS_SEQ_LEN, &inferred, &read, &pair, NULL),
+                       WO_OK);
       for (size_t at = trace.pattern.start_count; at < trace.pattern.instances.count; at++) {
         const uint8_t *a = inferred.list.items[at].power[WO_AXIS_SEQ_LEN], *b = read.list.items[at].power[WO_AXIS_SEQ_LEN];
         bytes += trace.pattern.instances.items[at].size_bytes;
@@ -184,14 +186,14 @@ static void strangers_are_rejected(void **state) {
   (void)state;
   struct wo_shared_trace a, b;
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_err err = {0};
   if (!wo_shared_trace_open("lm-medium512-training-torch2.11.pickle", &a)) return;
   if (wo_shared_trace_open("lm-ctx256-fullstep-torch2.6.pickle", &b)) {
-    assert_int_equal(wo_pair_infer(&a.pattern, &b.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
+    assert_int_equal(wo_scale_from_two_infer(&a.pattern, &b.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
     wo_shared_trace_done(&b);
   }
-  assert_int_equal(wo_pair_infer(&a.pattern, &a.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
+  assert_int_equal(wo_scale_from_two_infer(&a.pattern, &a.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
   wo_shared_trace_done(&a);
 }
 

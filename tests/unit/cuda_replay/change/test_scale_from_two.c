@@ -27,10 +27,10 @@ static struct wo_made_step made_at(uint64_t batch, uint64_t length) {
 static void check(uint64_t batch, uint64_t length, enum wo_scale_axis_id axis, uint32_t over, uint32_t under) {
   struct wo_made_step first = wo_made_step_make(&shape), second = made_at(batch, length);
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_err err = {0};
   struct wo_alloc_pattern scaled;
-  enum wo_status status = wo_pair_infer(&first.pattern, &second.pattern, axis, NULL, &exponents, &pair, &err);
+  enum wo_status status = wo_scale_from_two_infer(&first.pattern, &second.pattern, axis, NULL, &exponents, &pair, &err);
   if (status != WO_OK) fail_msg("%s", err.message);
   assert_int_equal(pair.ratio_over, over);
   assert_int_equal(pair.ratio_under, under);
@@ -84,12 +84,12 @@ static void missing_operators_are_bridged(void **state) {
   struct wo_made_step first = wo_made_step_make(&shape), second = made_at(4, 256);
   struct wo_alloc_pattern fewer = without_some(&second.pattern, 13);
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_alloc_pattern scaled;
   struct wo_err err = {0};
   struct wo_scale_spec spec = {0};
   spec.axes[WO_AXIS_SEQ_LEN] = (struct wo_scale_axis){128, 256};
-  enum wo_status status = wo_pair_infer(&first.pattern, &fewer, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err);
+  enum wo_status status = wo_scale_from_two_infer(&first.pattern, &fewer, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err);
   if (status != WO_OK) fail_msg("%s", err.message);
   assert_true(pair.matched < pair.count && pair.matched * 100 > pair.count * 90);
   assert_int_equal(wo_scale_apply(&first.pattern, &exponents, &spec, WO_BOUND_LIKELY, &scaled, NULL), WO_OK);
@@ -108,9 +108,9 @@ static void missing_operators_are_bridged(void **state) {
 
 static void expect_rejected(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *second, const char *says) {
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   struct wo_err err = {0};
-  assert_int_equal(wo_pair_infer(first, second, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
+  assert_int_equal(wo_scale_from_two_infer(first, second, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, &err), WO_E_RANGE);
   if (strstr(err.message, says) == NULL) fail_msg("%s", err.message);
 }
 
@@ -136,11 +136,12 @@ static void odd_sizes_are_intervals(void **state) {
   (void)state;
   struct wo_made_step first = wo_made_step_make(&shape), second = made_at(4, 256);
   struct wo_exponents exponents;
-  struct wo_pair pair;
+  struct wo_scale_from_two pair;
   size_t at = first.pattern.instances.count - 1;
   first.pattern.instances.items[at].size_bytes = 1000000;
   second.pattern.instances.items[at].size_bytes = 1680000;
-  assert_int_equal(wo_pair_infer(&first.pattern, &second.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, NULL), WO_OK);
+  assert_int_equal(wo_scale_from_two_infer(&first.pattern, &second.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, NULL),
+                   WO_OK);
   assert_int_equal(pair.others, 1);
   const uint8_t *power = exponents.list.items[at].power[WO_AXIS_SEQ_LEN];
   assert_int_equal(power[WO_BOUND_LOW], 0);
@@ -157,9 +158,10 @@ static void memory_out_is_told(void **state) {
   struct wo_made_step first = wo_made_step_make(&shape), second = made_at(4, 256);
   for (long n = 1;; n++) {
     struct wo_exponents exponents;
-    struct wo_pair pair;
+    struct wo_scale_from_two pair;
     wo_fail_alloc_at(n);
-    enum wo_status status = wo_pair_infer(&first.pattern, &second.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, NULL);
+    enum wo_status status =
+        wo_scale_from_two_infer(&first.pattern, &second.pattern, WO_AXIS_SEQ_LEN, NULL, &exponents, &pair, NULL);
     wo_fail_alloc_off();
     if (status == WO_OK) wo_exponents_done(&exponents);
     if (!wo_fail_alloc_hit()) break;

@@ -21,14 +21,14 @@ static const struct wo_made_shape shape = {.batch = 4, .length = 96, .hidden = 3
 struct completed {
   struct wo_alloc_pattern cut;
   struct wo_classes classes;
-  struct wo_continuation continuation;
+  struct wo_step_completion completion;
 };
 
 static struct completed complete(struct wo_alloc_pattern cut) {
   struct completed completed = {.cut = cut};
   assert_int_equal(wo_classify(&completed.cut, NULL, &completed.classes), WO_OK);
-  assert_int_equal(wo_continuation_make(&completed.cut, &completed.classes, NULL, &completed.continuation), WO_OK);
-  const struct wo_continuation *const made = &completed.continuation;
+  assert_int_equal(wo_step_completion_make(&completed.cut, &completed.classes, NULL, &completed.completion), WO_OK);
+  const struct wo_step_completion *const made = &completed.completion;
   assert_int_equal(made->is_made, made->refused != WO_NO_REQUEST && made->why[0] == '\0');
   if (made->is_made) {
     assert_true(wo_alloc_pattern_is_valid(&made->high));
@@ -45,7 +45,7 @@ static struct completed complete(struct wo_alloc_pattern cut) {
 }
 
 static void done(struct completed *completed) {
-  wo_continuation_done(&completed->continuation);
+  wo_step_completion_done(&completed->completion);
   wo_classes_done(&completed->classes);
   wo_alloc_pattern_done(&completed->cut);
 }
@@ -74,11 +74,11 @@ static void equal_steps_come_out_as_they_were(void **state) {
     for (unsigned part = 5; part < 950; part += 45) {
       const uint32_t at = alloc_at(&truth, passes.begins[1], passes.ends[1], part);
       struct completed completed = complete(wo_cut_at(&truth, at));
-      if (!completed.continuation.is_made) fail_msg("variant %u, %u: %s", variant, part, completed.continuation.why);
-      assert_false(completed.continuation.is_interval);
-      assert_true(completed.continuation.ratio == 1);
-      assert_true(completed.continuation.high.requests.count >= passes.ends[1]);
-      if (!wo_cut_is_same(&truth, &completed.continuation.high)) fail_msg("variant %u, %u: not the same", variant, part);
+      if (!completed.completion.is_made) fail_msg("variant %u, %u: %s", variant, part, completed.completion.why);
+      assert_false(completed.completion.is_interval);
+      assert_true(completed.completion.ratio == 1);
+      assert_true(completed.completion.high.requests.count >= passes.ends[1]);
+      if (!wo_cut_is_same(&truth, &completed.completion.high)) fail_msg("variant %u, %u: not the same", variant, part);
       done(&completed);
     }
     wo_alloc_pattern_done(&truth);
@@ -95,7 +95,7 @@ static void check_other(const struct wo_made_shape *from, const struct wo_made_s
   struct wo_passes passes;
   struct wo_alloc_pattern truth = wo_cut_steps_make(&step.pattern, &other.pattern, 1, 3, &passes);
   struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], passes.ends[1], part)));
-  const struct wo_continuation *const made = &completed.continuation;
+  const struct wo_step_completion *const made = &completed.completion;
   assert_true(made->is_made);
   assert_int_equal(wo_cut_common(&truth, &made->high), made->high.requests.count);
   const struct wo_alloc_pattern *const low = made->is_interval ? &made->low : &made->high;
@@ -145,8 +145,8 @@ static void ratio_is_told(void **state) {
   struct wo_passes passes;
   struct wo_alloc_pattern truth = wo_cut_steps_make(&step.pattern, &other.pattern, 1, 2, &passes);
   struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], passes.ends[1], 300)));
-  assert_true(completed.continuation.is_made);
-  assert_true(completed.continuation.ratio > 2.99 && completed.continuation.ratio < 3.01);
+  assert_true(completed.completion.is_made);
+  assert_true(completed.completion.ratio > 2.99 && completed.completion.ratio < 3.01);
   done(&completed);
   wo_alloc_pattern_done(&truth);
   wo_made_step_done(&step);
@@ -187,8 +187,8 @@ static void a_few_may_be_missing(void **state) {
   struct wo_alloc_pattern truth = without_some(&equal, passes.begins[1], passes.ends[1], 41);
   const uint32_t at = alloc_at(&truth, passes.begins[1], (uint32_t)truth.requests.count, 400);
   struct completed completed = complete(wo_cut_at(&truth, at));
-  assert_true(completed.continuation.is_made);
-  const struct wo_cut_peaks real = wo_cut_peaks_of(&truth), high = wo_cut_peaks_of(&completed.continuation.high);
+  assert_true(completed.completion.is_made);
+  const struct wo_cut_peaks real = wo_cut_peaks_of(&truth), high = wo_cut_peaks_of(&completed.completion.high);
   assert_true(high.allocated_bytes >= real.allocated_bytes);
   assert_true(high.allocated_bytes < real.allocated_bytes + real.allocated_bytes / 20);
   done(&completed);
@@ -206,8 +206,8 @@ static void another_program_completes_nothing(void **state) {
   struct wo_alloc_pattern truth = without_some(&equal, passes.begins[1], passes.ends[1], 3);
   struct completed completed =
       complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], (uint32_t)truth.requests.count, 400)));
-  assert_false(completed.continuation.is_made);
-  assert_non_null(strstr(completed.continuation.why, "other allocations"));
+  assert_false(completed.completion.is_made);
+  assert_non_null(strstr(completed.completion.why, "other allocations"));
   done(&completed);
   wo_alloc_pattern_done(&truth);
   wo_alloc_pattern_done(&equal);
@@ -221,14 +221,14 @@ static void nothing_before_completes_nothing(void **state) {
   struct wo_made_step step = wo_made_step_make(&shape);
   const uint32_t end = (uint32_t)step.pattern.requests.count;
   struct completed completed = complete(wo_cut_at(&step.pattern, alloc_at(&step.pattern, 0, end, 400)));
-  assert_false(completed.continuation.is_made);
-  assert_non_null(strstr(completed.continuation.why, "no whole step"));
+  assert_false(completed.completion.is_made);
+  assert_non_null(strstr(completed.completion.why, "no whole step"));
   done(&completed);
   struct wo_alloc_pattern whole = wo_cut_before(&step.pattern, end);
   completed = complete(whole);
-  assert_int_equal(completed.continuation.refused, WO_NO_REQUEST);
-  assert_false(completed.continuation.is_made || completed.continuation.goes_on);
-  assert_string_equal(completed.continuation.why, "");
+  assert_int_equal(completed.completion.refused, WO_NO_REQUEST);
+  assert_false(completed.completion.is_made || completed.completion.goes_on);
+  assert_string_equal(completed.completion.why, "");
   done(&completed);
   wo_made_step_done(&step);
 }
@@ -267,9 +267,9 @@ static void a_caught_failure_is_completed_too(void **state) {
   struct wo_alloc_pattern truth = wo_cut_steps_make(&step.pattern, NULL, 0, 2, &passes);
   const uint32_t at = alloc_at(&truth, passes.begins[1], passes.ends[1], 350);
   struct completed completed = complete(go_on(wo_cut_at(&truth, at), &truth, &passes));
-  assert_true(completed.continuation.is_made && completed.continuation.goes_on);
-  assert_int_equal(completed.continuation.refused, at);
-  assert_true(wo_cut_peaks_of(&completed.continuation.high).allocated_bytes == wo_cut_peaks_of(&truth).allocated_bytes);
+  assert_true(completed.completion.is_made && completed.completion.goes_on);
+  assert_int_equal(completed.completion.refused, at);
+  assert_true(wo_cut_peaks_of(&completed.completion.high).allocated_bytes == wo_cut_peaks_of(&truth).allocated_bytes);
   done(&completed);
   wo_alloc_pattern_done(&truth);
   wo_made_step_done(&step);
@@ -300,8 +300,8 @@ static void a_refused_step_lends_nothing(void **state) {
   }
   assert_true(wo_alloc_pattern_add_refused(&steps, truth.instances.items[truth.requests.items[at].subject], WO_NO_ENTRY, &added));
   struct completed completed = complete(steps);
-  assert_false(completed.continuation.is_made);
-  assert_non_null(strstr(completed.continuation.why, "refused"));
+  assert_false(completed.completion.is_made);
+  assert_non_null(strstr(completed.completion.why, "refused"));
   done(&completed);
   wo_alloc_pattern_done(&truth);
   wo_made_step_done(&step);
@@ -341,9 +341,9 @@ static void a_pass_lends_its_end(void **state) {
   uint32_t added;
   assert_true(wo_alloc_pattern_add_refused(&steps, refused, WO_NO_ENTRY, &added));
   struct completed completed = complete(steps);
-  if (!completed.continuation.is_made) fail_msg("%s", completed.continuation.why);
+  if (!completed.completion.is_made) fail_msg("%s", completed.completion.why);
   const uint64_t real = wo_cut_peaks_of(&step.pattern).allocated_bytes;
-  assert_true(wo_cut_peaks_of(&completed.continuation.high).allocated_bytes >= real);
+  assert_true(wo_cut_peaks_of(&completed.completion.high).allocated_bytes >= real);
   done(&completed);
   wo_made_step_done(&once);
   wo_made_step_done(&step);
@@ -361,7 +361,7 @@ static void changes_apply_behind_it(void **state) {
   struct wo_alloc_pattern truth = wo_cut_steps_make(&step.pattern, NULL, 0, 2, &passes);
   struct wo_alloc_pattern expected = wo_cut_steps_make(&halved.pattern, NULL, 0, 2, &passes);
   struct completed completed = complete(wo_cut_at(&truth, alloc_at(&truth, passes.begins[1], passes.ends[1], 350)));
-  const struct wo_continuation *const made = &completed.continuation;
+  const struct wo_step_completion *const made = &completed.completion;
   const struct wo_change change = {.has_scale = true,
                                    .scale = {{[WO_AXIS_MICRO_BATCH] = {(uint32_t)shape.batch, (uint32_t)half.batch},
                                               [WO_AXIS_SEQ_LEN] = {(uint32_t)shape.length, (uint32_t)shape.length}}}};
@@ -401,16 +401,16 @@ static void failing_allocations(void **state) {
   bool is_through = false;
   assert_int_equal(wo_classify(&cut, NULL, &classes), WO_OK);
   for (long n = 1; !is_through && n < 10000; n++) {
-    struct wo_continuation continuation;
+    struct wo_step_completion completion;
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_continuation_make(&cut, &classes, NULL, &continuation);
+    const enum wo_status status = wo_step_completion_make(&cut, &classes, NULL, &completion);
     wo_fail_alloc_off();
     is_through = !wo_fail_alloc_hit();
     assert_int_equal(status, is_through ? WO_OK : WO_E_NOMEM);
-    if (status == WO_OK) wo_continuation_done(&continuation);
+    if (status == WO_OK) wo_step_completion_done(&completion);
   }
   assert_true(is_through);
-  wo_continuation_done(NULL);
+  wo_step_completion_done(NULL);
   wo_classes_done(&classes);
   wo_alloc_pattern_done(&cut);
   wo_alloc_pattern_done(&truth);

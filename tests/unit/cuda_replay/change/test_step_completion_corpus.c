@@ -53,16 +53,16 @@ static void raise(double *worst, double value) {
 }
 
 /* The truth ends where the completed pattern does: behind the step stand the frees with which the next one begins. */
-static void compare(const struct wo_alloc_pattern *truth, const struct wo_continuation *continuation, struct figures *figures) {
-  const size_t common = wo_cut_common(truth, &continuation->high);
-  assert_int_equal(common, continuation->high.requests.count);
+static void compare(const struct wo_alloc_pattern *truth, const struct wo_step_completion *completion, struct figures *figures) {
+  const size_t common = wo_cut_common(truth, &completion->high);
+  assert_int_equal(common, completion->high.requests.count);
   struct wo_alloc_pattern rest = wo_cut_before(truth, (uint32_t)common);
-  const struct wo_cut_peaks real = wo_cut_peaks_of(&rest), high = wo_cut_peaks_of(&continuation->high);
-  const struct wo_cut_peaks low = continuation->is_interval ? wo_cut_peaks_of(&continuation->low) : high;
+  const struct wo_cut_peaks real = wo_cut_peaks_of(&rest), high = wo_cut_peaks_of(&completion->high);
+  const struct wo_cut_peaks low = completion->is_interval ? wo_cut_peaks_of(&completion->low) : high;
   wo_alloc_pattern_done(&rest);
   figures->made++;
-  figures->same += wo_cut_is_same(truth, &continuation->high);
-  figures->intervals += continuation->is_interval;
+  figures->same += wo_cut_is_same(truth, &completion->high);
+  figures->intervals += completion->is_interval;
   raise(&figures->allocated.low_above, percent(low.allocated_bytes, real.allocated_bytes));
   raise(&figures->allocated.high_below, -percent(high.allocated_bytes, real.allocated_bytes));
   raise(&figures->allocated.width,
@@ -76,21 +76,21 @@ static void compare(const struct wo_alloc_pattern *truth, const struct wo_contin
 static void cut(const struct wo_alloc_pattern *truth, uint32_t at, uint32_t end, unsigned whole, struct figures *figures) {
   struct wo_alloc_pattern ended = wo_cut_at(truth, at);
   struct wo_classes classes;
-  struct wo_continuation continuation;
+  struct wo_step_completion completion;
   assert_int_equal(wo_classify(&ended, NULL, &classes), WO_OK);
-  assert_int_equal(wo_continuation_make(&ended, &classes, NULL, &continuation), WO_OK);
-  assert_int_equal(continuation.refused, ended.requests.count - 1);
-  assert_false(continuation.goes_on);
+  assert_int_equal(wo_step_completion_make(&ended, &classes, NULL, &completion), WO_OK);
+  assert_int_equal(completion.refused, ended.requests.count - 1);
+  assert_false(completion.goes_on);
   figures->cuts++;
-  if (continuation.is_made) {
+  if (completion.is_made) {
     /* By repetition a step may be found to begin elsewhere. */
-    assert_true(whole > 1 || continuation.high.requests.count >= end);
-    compare(truth, &continuation, figures);
+    assert_true(whole > 1 || completion.high.requests.count >= end);
+    compare(truth, &completion, figures);
   } else {
-    assert_true(continuation.why[0] != '\0');
-    printf("  at %u of %u: %s\n", at, end, continuation.why);
+    assert_true(completion.why[0] != '\0');
+    printf("  at %u of %u: %s\n", at, end, completion.why);
   }
-  wo_continuation_done(&continuation);
+  wo_step_completion_done(&completion);
   wo_classes_done(&classes);
   wo_alloc_pattern_done(&ended);
 }

@@ -45,16 +45,16 @@ static void knows_origins_by_file(void **state) {
 
 /* The asker and the user's line of a stack; -1 for none. */
 static void assert_sites(const struct sample_frame *frames, size_t count, int asker, int user) {
-  struct course_sample sample;
-  course_sample_init(&sample);
-  const uint32_t stack = course_sample_stack(&sample, frames, count);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
+  const uint32_t stack = memory_sample_stack(&sample, frames, count);
   uint8_t known[16] = {0};
   for (int round = 0; round < 3; round++) {
     const struct wo_stack_sites sites = wo_stack_sites(sample.recording, round == 0 ? NULL : known, stack);
     assert_int_equal(sites.asker, asker < 0 ? WO_NO_FRAME : (uint32_t)asker);
     assert_int_equal(sites.user, user < 0 ? WO_NO_FRAME : (uint32_t)user);
   }
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void picks_the_line_that_asked(void **state) {
@@ -80,11 +80,11 @@ static void picks_the_line_that_asked(void **state) {
       {"torch::autograd::Engine::thread_main(long)", "??", 0}};
   assert_sites(backward, 7, 5, -1);
   assert_sites(backward, 4, 2, -1);
-  struct course_sample sample;
-  course_sample_init(&sample);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
   const struct wo_stack_sites none = wo_stack_sites(sample.recording, NULL, WO_NO_STACK);
   assert_int_equal(none.asker, WO_NO_FRAME);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void shortens_names(void **state) {

@@ -1,4 +1,4 @@
-/* The options of `whyoom replay`: what each takes, what a slip is told, and that the command line collects the same ones. */
+/* The options of `whyoom replay`: what each takes, and what a slip is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,12 +6,11 @@
 
 #include <cmocka.h>
 
-#include "analyzer/command/cli.h"
 #include "cuda_replay/command/replay_args.h"
 
 static enum wo_status apply(struct wo_replay_args *args, const char *name, const char *value, struct wo_err *err) {
   *err = (struct wo_err){0};
-  return wo_replay_args_apply(args, (struct wo_replay_option){wo_view_of(name), wo_view_of(value)}, err);
+  return wo_command_apply(&wo_command_replay, (struct wo_given){wo_view_of(name), wo_view_of(value)}, args, err);
 }
 
 static void test_values(void **state) {
@@ -164,40 +163,22 @@ static void test_together(void **state) {
       {{"on", "set"}, true},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct wo_replay_option options[3];
-    size_t count = 0;
-    for (; count < 3 && rows[i].names[count]; count++) {
-      const struct wo_view name = wo_view_of(rows[i].names[count]);
-      const struct wo_view value = wo_view_is(name, "set")         ? WO_VIEW("a:b")
-                                   : wo_view_is(name, "on")        ? WO_VIEW("gpu:1")
-                                   : wo_view_is(name, "scale")     ? WO_VIEW("seq_len=1:2")
-                                   : wo_view_is(name, "transform") ? WO_VIEW("empty-cache")
-                                                                   : WO_VIEW("5");
-      options[count] = (struct wo_replay_option){name, value};
-    }
-    struct wo_replay_args args = {.device = -7};
+    struct wo_replay_args args = {0};
     struct wo_err err = {0};
-    const enum wo_status status = wo_replay_args_read(options, count, &args, &err);
+    enum wo_status status = WO_OK;
+    for (size_t count = 0; count < 3 && rows[i].names[count] && status == WO_OK; count++) {
+      const struct wo_view name = wo_view_of(rows[i].names[count]);
+      const char *const value = wo_view_is(name, "set")         ? "a:b"
+                                : wo_view_is(name, "on")        ? "gpu:1"
+                                : wo_view_is(name, "scale")     ? "seq_len=1:2"
+                                : wo_view_is(name, "transform") ? "empty-cache"
+                                                                : "5";
+      status = apply(&args, rows[i].names[count], value, &err);
+    }
+    if (status == WO_OK) status = wo_replay_args_check(&args, &err);
     if ((status == WO_OK) != rows[i].is_taken) fail_msg("row %zu: %s", i, err.message);
     if (status == WO_OK) continue;
     assert_int_equal(status, WO_E_USAGE);
-    assert_int_equal(args.device, -7);
-  }
-}
-
-/* The command line knows which options take a value; here they get their meaning. The two lists are one. */
-static void test_same_as_the_command_line(void **state) {
-  (void)state;
-  static const char *const words[] = {"check", "set",  "capacity",  "torch", "sweep", "at",       "device",  "on",   "plot",
-                                      "scale", "pair", "transform", "help",  "zero",  "no-times", "nothing", "chart"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    struct wo_replay_args args = {0};
-    struct wo_err err;
-    const enum wo_cli_takes takes = wo_cli_replay_option(wo_view_of(words[i]));
-    const enum wo_status status = apply(&args, words[i], "", &err);
-    const bool is_unknown = status != WO_OK && wo_view_starts(wo_view_of(err.message), "replay has no option");
-    if (is_unknown != (takes == WO_CLI_IS_NO_OPTION)) fail_msg("--%s is known on one side only", words[i]);
-    if (takes == WO_CLI_TAKES_NOTHING) assert_int_equal(status, WO_OK);
   }
 }
 
@@ -207,7 +188,6 @@ int main(void) {
       cmocka_unit_test(test_what_is_kept),
       cmocka_unit_test(test_together),
       cmocka_unit_test(test_too_many_settings),
-      cmocka_unit_test(test_same_as_the_command_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,21 +17,19 @@
 #define RECORDINGS WO_SOURCE_DIR "/tests/recordings/"
 #define SNAPSHOTS WO_SOURCE_DIR "/../shared/corpus/snapshots"
 
-enum { OPTIONS_MAX = 6 };
-
 /* Options in one string, "set=a:b check". */
 static void read_args(const char *text, struct wo_replay_args *args) {
   struct wo_view rest = wo_view_of(text);
-  struct wo_replay_option options[OPTIONS_MAX];
   struct wo_err err = {0};
-  size_t count = 0;
-  while (rest.len > 0) {
+  enum wo_status status = WO_OK;
+  *args = (struct wo_replay_args){0};
+  while (rest.len > 0 && status == WO_OK) {
     struct wo_view value = wo_view_cut(&rest, ' ');
     const struct wo_view name = wo_view_cut(&value, '=');
-    assert_true(count < OPTIONS_MAX);
-    options[count++] = (struct wo_replay_option){name, value};
+    status = wo_command_apply(&wo_command_replay, (struct wo_given){name, value}, args, &err);
   }
-  if (wo_replay_args_read(options, count, args, &err) != WO_OK) fail_msg("%s: %s", text, err.message);
+  if (status == WO_OK) status = wo_replay_args_check(args, &err);
+  if (status != WO_OK) fail_msg("%s: %s", text, err.message);
 }
 
 static struct wo_recording *open_recording(const char *name) {
@@ -149,7 +147,7 @@ static void test_figures(void **state) {
   assert_false(report.has_warm); /* the recording begins empty, so there is no other start */
   assert_true(report.whatif.reserved_hi_bytes + wo_replay_margin(&report, &report.whatif) == report.capacity.bytes);
   assert_true(wo_replay_idle_pct(&report.baseline) > wo_replay_idle_pct(&report.whatif));
-  assert_true(report.has_course && report.attribution.total.block_bytes > 0);
+  assert_true(report.has_memory && report.attribution.total.block_bytes > 0);
   assert_true(report.operation_count > 5 * recording->traces.items[0].entries.count);
   wo_replay_report_done(&report);
   wo_recording_free(recording);
@@ -264,11 +262,27 @@ static void test_failing_allocations(void **state) {
 
 /* ---- The command ---- */
 
-static enum wo_replay_exit run(char **paths, size_t count, const struct wo_replay_option *options, size_t option_count,
-                               struct wo_text *out, struct wo_text *errors) {
-  const struct wo_replay_call call = {
-      .paths = paths, .path_count = count, .options = options, .option_count = option_count, .style = {.width = 80}};
-  return wo_replay_command(&call, out, errors);
+static enum wo_exit run(char **paths, size_t count, const struct wo_given *options, size_t option_count, struct wo_text *out,
+                        struct wo_text *errors) {
+  struct wo_call call = {.command = &wo_command_replay,
+                         .words = paths,
+                         .word_count = count,
+                         .given_count = option_count,
+                         .style = {.width = 80},
+                         .out = out,
+                         .errors = errors};
+  for (size_t i = 0; i < option_count; i++) call.given[i] = options[i];
+  return wo_run_replay(&call, NULL);
+}
+
+/* It must be told what to replay. */
+static void test_no_recording(void **state) {
+  (void)state;
+  struct wo_text out = {0}, errors = {0};
+  assert_int_equal(run(NULL, 0, NULL, 0, &out, &errors), WO_EXIT_ERROR);
+  assert_true(wo_view_has((struct wo_view){errors.ptr, errors.len}, "replay wants a recording"));
+  wo_text_done(&out);
+  wo_text_done(&errors);
 }
 
 /* The gravest exit code wins, and every file is reported. */
@@ -279,15 +293,15 @@ static void test_several_files(void **state) {
   static char dropped[] = RECORDINGS "dropped.jsonl", nothing[] = RECORDINGS "nothing.jsonl";
   static const struct {
     char *paths[3];
-    enum wo_replay_exit exit;
+    enum wo_exit exit;
   } rows[] = {
-      {{small}, WO_REPLAY_EXIT_FINE},
-      {{small, dropped}, WO_REPLAY_EXIT_NOT_PROVEN},
-      {{dropped, diverged, small}, WO_REPLAY_EXIT_FAILS},
-      {{nothing, diverged, small}, WO_REPLAY_EXIT_ERROR},
-      {{held, small}, WO_REPLAY_EXIT_NOT_PROVEN},
+      {{small}, WO_EXIT_FINE},
+      {{small, dropped}, WO_EXIT_NOT_PROVEN},
+      {{dropped, diverged, small}, WO_EXIT_FAILURE_FOUND},
+      {{nothing, diverged, small}, WO_EXIT_ERROR},
+      {{held, small}, WO_EXIT_NOT_PROVEN},
   };
-  const struct wo_replay_option check = {WO_VIEW("check"), {NULL, 0}};
+  const struct wo_given check = {WO_VIEW("check"), {NULL, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_text out = {0}, errors = {0};
     char *paths[3];
@@ -299,7 +313,7 @@ static void test_several_files(void **state) {
     assert_int_equal(run(paths, count, &check, 1, &out, &errors), rows[i].exit);
     const struct wo_view shown = {out.ptr, out.len};
     for (size_t p = 0; p < count; p++) assert_true(paths[p] == nothing || wo_view_has(shown, paths[p]));
-    assert_true((errors.len > 0) == (rows[i].exit == WO_REPLAY_EXIT_ERROR));
+    assert_true((errors.len > 0) == (rows[i].exit == WO_EXIT_ERROR));
     wo_text_done(&out);
     wo_text_done(&errors);
   }
@@ -315,25 +329,26 @@ static void test_plot(void **state) {
   size_t len = 0;
   assert_true(wo_files_scratch(folder, sizeof folder));
   snprintf(file, sizeof file, "%s/memory.svg", folder);
-  struct wo_replay_option options[] = {{WO_VIEW("plot"), wo_view_of(file)}, {WO_VIEW("device"), WO_VIEW("0")}};
-  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_REPLAY_EXIT_FINE);
+  struct wo_given options[] = {{WO_VIEW("plot"), wo_view_of(file)}, {WO_VIEW("device"), WO_VIEW("0")}};
+  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_EXIT_FINE);
   char *svg = wo_files_read(file, &len);
   assert_non_null(svg);
   assert_true(wo_view_has((struct wo_view){svg, len}, "<svg") && wo_view_has((struct wo_view){svg, len}, "</svg>"));
   free(svg);
   /* Two devices, one file. */
-  assert_int_equal(run(paths, 1, options, 1, &out, &errors), WO_REPLAY_EXIT_ERROR);
+  assert_int_equal(run(paths, 1, options, 1, &out, &errors), WO_EXIT_ERROR);
   assert_true(wo_view_has((struct wo_view){errors.ptr, errors.len}, "--device"));
   options[0].value = WO_VIEW("/nowhere/memory.svg");
   errors.len = 0;
-  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_REPLAY_EXIT_ERROR);
+  assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_EXIT_ERROR);
   assert_true(wo_view_has((struct wo_view){errors.ptr, errors.len}, "/nowhere/memory.svg"));
   wo_files_remove_scratch(folder);
   wo_text_done(&out);
   wo_text_done(&errors);
 }
 
-/* A look at a snapshot without a history is no failure; any question about it is not proven. Its picture has no course. */
+/* A look at a snapshot without a history is no failure; any question about it is not proven. Its picture has no time axis.
+ */
 static void test_state_only(void **state) {
   (void)state;
   static char held[] = RECORDINGS "state.jsonl";
@@ -341,26 +356,26 @@ static void test_state_only(void **state) {
   char *paths[] = {held};
   struct wo_text out = {0}, errors = {0};
   size_t len = 0;
-  static const struct wo_replay_option questions[] = {{WO_VIEW("check"), {NULL, 0}},
+  static const struct wo_given questions[] = {{WO_VIEW("check"), {NULL, 0}},
                                                       {WO_VIEW("sweep"), {NULL, 0}},
                                                       {WO_VIEW("at"), WO_VIEW("0")},
                                                       {WO_VIEW("capacity"), WO_VIEW("80GiB")},
                                                       {WO_VIEW("set"), WO_VIEW("expandable_segments:True")},
                                                       {WO_VIEW("transform"), WO_VIEW("shard=8")}};
-  assert_int_equal(run(paths, 1, NULL, 0, &out, &errors), WO_REPLAY_EXIT_FINE);
+  assert_int_equal(run(paths, 1, NULL, 0, &out, &errors), WO_EXIT_FINE);
   assert_false(wo_view_has((struct wo_view){out.ptr, out.len}, "cannot be answered"));
   for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
-    struct wo_replay_option options[] = {questions[i], {WO_VIEW("device"), WO_VIEW("0")}};
+    struct wo_given options[] = {questions[i], {WO_VIEW("device"), WO_VIEW("0")}};
     out.len = 0;
-    assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_REPLAY_EXIT_NOT_PROVEN);
+    assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_EXIT_NOT_PROVEN);
     assert_true(wo_view_has((struct wo_view){out.ptr, out.len}, "what was asked"));
   }
   assert_true(wo_files_scratch(folder, sizeof folder));
   snprintf(file, sizeof file, "%s/state.svg", folder);
-  const struct wo_replay_option plot[] = {
+  const struct wo_given plot[] = {
       {WO_VIEW("plot"), wo_view_of(file)}, {WO_VIEW("device"), WO_VIEW("0")}, {WO_VIEW("chart"), {NULL, 0}}};
   out.len = 0;
-  assert_int_equal(run(paths, 1, plot, 3, &out, &errors), WO_REPLAY_EXIT_FINE);
+  assert_int_equal(run(paths, 1, plot, 3, &out, &errors), WO_EXIT_FINE);
   char *svg = wo_files_read(file, &len);
   assert_non_null(svg);
   assert_true(wo_view_has((struct wo_view){svg, len}, "when the snapshot was taken"));
@@ -443,12 +458,12 @@ static void test_corpus(void **state) {
     char *paths[] = {path};
     struct wo_text out = {0}, errors = {0};
     snprintf(path, sizeof path, "%s/%s", SNAPSHOTS, names[i]);
-    const struct wo_replay_option check = {WO_VIEW("check"), {NULL, 0}};
-    const enum wo_replay_exit exit = run(paths, 1, &check, 1, &out, &errors);
-    if (exit != WO_REPLAY_EXIT_FINE && exit != WO_REPLAY_EXIT_NOT_PROVEN) fail_msg("%s: %.*s", path, (int)out.len, out.ptr);
-    assert_true(exit != WO_REPLAY_EXIT_NOT_PROVEN || wo_view_has((struct wo_view){out.ptr, out.len}, "state only"));
-    if (exit == WO_REPLAY_EXIT_FINE) reproduced++;
-    const struct wo_replay_option wishes[] = {{WO_VIEW("set"), WO_VIEW("max_split_size_mb:128")},
+    const struct wo_given check = {WO_VIEW("check"), {NULL, 0}};
+    const enum wo_exit exit = run(paths, 1, &check, 1, &out, &errors);
+    if (exit != WO_EXIT_FINE && exit != WO_EXIT_NOT_PROVEN) fail_msg("%s: %.*s", path, (int)out.len, out.ptr);
+    assert_true(exit != WO_EXIT_NOT_PROVEN || wo_view_has((struct wo_view){out.ptr, out.len}, "state only"));
+    if (exit == WO_EXIT_FINE) reproduced++;
+    const struct wo_given wishes[] = {{WO_VIEW("set"), WO_VIEW("max_split_size_mb:128")},
                                               {WO_VIEW("capacity"), WO_VIEW("1TiB")}};
     out.len = 0;
     assert_int_equal(run(paths, 1, wishes, 2, &out, &errors), exit);
@@ -465,7 +480,7 @@ int main(void) {
       cmocka_unit_test(test_verdicts),         cmocka_unit_test(test_refused_wishes), cmocka_unit_test(test_figures),
       cmocka_unit_test(test_state_at_the_end), cmocka_unit_test(test_capacity),       cmocka_unit_test(test_failing_allocations),
       cmocka_unit_test(test_several_files),    cmocka_unit_test(test_plot),           cmocka_unit_test(test_pair_of_recordings),
-      cmocka_unit_test(test_corpus),           cmocka_unit_test(test_state_only),
+      cmocka_unit_test(test_corpus),           cmocka_unit_test(test_state_only),    cmocka_unit_test(test_no_recording),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

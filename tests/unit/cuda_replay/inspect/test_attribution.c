@@ -119,23 +119,23 @@ static const struct sample_frame other_line[] = {{"backward", "/home/me/train.py
 /* Two stacks with the same asker, one of another, and one without a stack. */
 static void sums_up_by_class_stack_and_line(void **state) {
   (void)state;
-  struct course_sample sample;
-  struct wo_course course;
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
-  course_sample_init(&sample);
-  const uint32_t model = course_sample_stack(&sample, model_line, 4);
-  const uint32_t again = course_sample_stack(&sample, model_line, 3);
-  const uint32_t other = course_sample_stack(&sample, other_line, 1);
+  memory_sample_init(&sample);
+  const uint32_t model = memory_sample_stack(&sample, model_line, 4);
+  const uint32_t again = memory_sample_stack(&sample, model_line, 3);
+  const uint32_t other = memory_sample_stack(&sample, other_line, 1);
   /* The same frame is stored once in real recordings. */
   sample.recording->stack_frames.items[sample.recording->stacks.items[again].first + 2] =
       sample.recording->stack_frames.items[sample.recording->stacks.items[model].first + 2];
-  course_sample_alloc(&sample, 30 * SAMPLE_MIB - 5, model, WO_CLASS_ACTIVATION);
-  course_sample_alloc(&sample, 10 * SAMPLE_MIB, model, WO_CLASS_TEMPORARY);
-  course_sample_alloc(&sample, 24 * SAMPLE_MIB, again, WO_CLASS_ACTIVATION);
-  course_sample_alloc(&sample, 12 * SAMPLE_MIB, other, WO_CLASS_GRADIENT);
-  course_sample_alloc(&sample, 100, WO_NO_STACK, WO_CLASS_UNKNOWN);
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-  assert_int_equal(wo_attribution_make(&sample.pattern, &course.map, &attribution), WO_OK);
+  memory_sample_alloc(&sample, 30 * SAMPLE_MIB - 5, model, WO_CLASS_ACTIVATION);
+  memory_sample_alloc(&sample, 10 * SAMPLE_MIB, model, WO_CLASS_TEMPORARY);
+  memory_sample_alloc(&sample, 24 * SAMPLE_MIB, again, WO_CLASS_ACTIVATION);
+  memory_sample_alloc(&sample, 12 * SAMPLE_MIB, other, WO_CLASS_GRADIENT);
+  memory_sample_alloc(&sample, 100, WO_NO_STACK, WO_CLASS_UNKNOWN);
+  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
+  assert_int_equal(wo_attribution_make(&sample.pattern, &memory.map, &attribution), WO_OK);
 
   assert_int_equal(attribution.total.count, 5);
   assert_int_equal(attribution.total.block_bytes, 76 * SAMPLE_MIB + 512);
@@ -162,17 +162,17 @@ static void sums_up_by_class_stack_and_line(void **state) {
   assert_true(wo_share_pct(1, 4) == 25.0 && wo_share_pct(0, 0) == 0.0);
   wo_attribution_done(&attribution);
   wo_attribution_done(NULL);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
 }
 
 static void tells_where_reserved_bytes_go(void **state) {
   (void)state;
   static const struct made_block idle[] = {{2 * SAMPLE_MIB, 0, WO_BLOCK_FREE}};
-  struct course_sample sample;
+  struct memory_sample sample;
   struct wo_segment_map map = {0};
   struct wo_attribution attribution;
-  course_sample_init(&sample);
+  memory_sample_init(&sample);
   add_segment(&map, (struct wo_allocator_segment){.address = SAMPLE_GIB}, mixed, 4);
   add_segment(&map, (struct wo_allocator_segment){.address = 2 * SAMPLE_GIB, .is_small = true}, idle, 1);
   assert_int_equal(wo_attribution_make(&sample.pattern, &map, &attribution), WO_OK);
@@ -184,13 +184,12 @@ static void tells_where_reserved_bytes_go(void **state) {
   assert_int_equal(use->pinned_free_bytes, 8 * SAMPLE_MIB);
   assert_int_equal(use->releasable_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(use->largest_free_bytes, 8 * SAMPLE_MIB);
-  assert_int_equal(use->unit_count, 2);
   assert_int_equal(attribution.small_use.releasable_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(attribution.small_use.largest_free_bytes, 2 * SAMPLE_MIB);
   assert_int_equal(attribution.large_use.reserved_bytes, 20 * SAMPLE_MIB);
   wo_attribution_done(&attribution);
   wo_segment_map_done(&map);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* ---- Pins ---- */
@@ -198,22 +197,22 @@ static void tells_where_reserved_bytes_go(void **state) {
 /* A segment of 20 MiB that a parameter of 1 MiB + 1 KiB holds, and a full one. */
 static void finds_the_block_that_keeps_a_segment(void **state) {
   (void)state;
-  struct course_sample sample;
-  struct wo_course course;
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
   struct wo_pins pins;
   struct wo_text text = {0};
-  course_sample_init(&sample);
-  const uint32_t stack = course_sample_stack(&sample, other_line, 1);
-  const uint32_t first = course_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_ACTIVATION);
-  const uint32_t small = course_sample_alloc(&sample, SAMPLE_MIB + 1024, stack, WO_CLASS_OPTIMIZER);
-  const uint32_t brief = course_sample_alloc(&sample, SAMPLE_MIB + 512, WO_NO_STACK, WO_CLASS_TEMPORARY);
-  course_sample_free(&sample, first);
-  course_sample_alloc(&sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_LOGITS);
-  course_sample_free(&sample, brief);
+  memory_sample_init(&sample);
+  const uint32_t stack = memory_sample_stack(&sample, other_line, 1);
+  const uint32_t first = memory_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_ACTIVATION);
+  const uint32_t small = memory_sample_alloc(&sample, SAMPLE_MIB + 1024, stack, WO_CLASS_OPTIMIZER);
+  const uint32_t brief = memory_sample_alloc(&sample, SAMPLE_MIB + 512, WO_NO_STACK, WO_CLASS_TEMPORARY);
+  memory_sample_free(&sample, first);
+  memory_sample_alloc(&sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_LOGITS);
+  memory_sample_free(&sample, brief);
   (void)small;
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-  assert_int_equal(course.map.request, 4);
-  assert_int_equal(wo_pins_find(&sample.pattern, &course.map, NULL, &pins), WO_OK);
+  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
+  assert_int_equal(memory.map.request, 4);
+  assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &pins), WO_OK);
   assert_int_equal(pins.pins.count, 1);
   const struct wo_pin *const pin = &pins.pins.items[0];
   assert_int_equal(pin->size_bytes, 20 * SAMPLE_MIB);
@@ -224,16 +223,13 @@ static void finds_the_block_that_keeps_a_segment(void **state) {
   assert_int_equal(pin->holder.stack, stack);
   assert_int_equal(pin->holder.class_, WO_CLASS_OPTIMIZER);
   assert_int_equal(pin->holder.born_at, 1);
-  assert_int_equal(pin->holder.dies_at, WO_NO_REQUEST);
-  assert_int_equal(pin->holder.age_requests, 3);
   assert_int_equal(pins.holder_count, 2);
   wo_pins_sentence(&pins, &text);
   assert_string_equal(text.ptr, "2 blocks of together 2.00 MiB keep 18.00 MiB from being released");
-  assert_false(pins.contiguity.has_request);
   wo_text_done(&text);
   wo_pins_done(&pins);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
 }
 
 /* A block over the border of two pages pins both and is one block. */
@@ -242,13 +238,13 @@ static void counts_a_block_once(void **state) {
   static const struct made_block blocks[] = {{19 * SAMPLE_MIB, 0, WO_BLOCK_FREE},
                                              {2 * SAMPLE_MIB, 2 * SAMPLE_MIB, WO_BLOCK_ALLOCATED},
                                              {19 * SAMPLE_MIB, 0, WO_BLOCK_FREE}};
-  struct course_sample sample;
+  struct memory_sample sample;
   struct wo_segment_map map = {.large_page_bytes = 20 * SAMPLE_MIB};
   struct wo_pins pins;
   struct wo_text text = {0};
-  course_sample_init(&sample);
+  memory_sample_init(&sample);
   add_segment(&map, (struct wo_allocator_segment){.address = SAMPLE_GIB, .is_expandable = true}, blocks, 3);
-  assert_int_equal(wo_pins_find(&sample.pattern, &map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_pins_find(&sample.pattern, &map, &pins), WO_OK);
   assert_int_equal(pins.pins.count, 2);
   assert_int_equal(pins.holder_count, 1);
   assert_int_equal(pins.pins.items[0].holder.instance, WO_NO_INSTANCE);
@@ -257,36 +253,7 @@ static void counts_a_block_once(void **state) {
   wo_text_done(&text);
   wo_pins_done(&pins);
   wo_segment_map_done(&map);
-  course_sample_done(&sample);
-}
-
-/* 60 MiB in 20 MiB pieces are no 60 MiB in one. */
-static void tells_fragmentation_from_want(void **state) {
-  (void)state;
-  struct course_sample sample;
-  struct wo_course course;
-  struct wo_pins pins;
-  course_sample_init(&sample);
-  sample.device.capacity_bytes = 100 * SAMPLE_MIB;
-  sample.stops_at_oom = true;
-  uint32_t pieces[5];
-  for (size_t i = 0; i < 5; i++) {
-    pieces[i] = course_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
-    course_sample_alloc(&sample, 9 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN); /* shares its segment, and stays */
-  }
-  for (size_t i = 0; i < 5; i++) course_sample_free(&sample, pieces[i]);
-  course_sample_alloc(&sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-  assert_int_equal(course.moment, WO_MOMENT_OOM);
-  assert_int_equal(wo_pins_find(&sample.pattern, &course.map, &course.oom, &pins), WO_OK);
-  assert_true(pins.contiguity.has_request);
-  assert_int_equal(pins.contiguity.request_bytes, 40 * SAMPLE_MIB);
-  assert_int_equal(pins.contiguity.usable_free_bytes, course.map.reserved_bytes - 5 * 9 * SAMPLE_MIB);
-  assert_true(pins.contiguity.usable_largest_free_bytes < 40 * SAMPLE_MIB);
-  assert_true(pins.contiguity.is_fragmentation);
-  wo_pins_done(&pins);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* ---- Properties ---- */
@@ -298,25 +265,25 @@ static void assert_use_adds_up(const struct wo_segment_use *use) {
 static void random_maps_add_up(void **state) {
   (void)state;
   for (uint64_t seed = 100; seed < 160; seed++) {
-    struct course_sample sample;
-    struct wo_course course;
+    struct memory_sample sample;
+    struct wo_memory_over_time memory;
     struct wo_attribution a;
     struct wo_pins pins;
-    course_sample_init(&sample);
+    memory_sample_init(&sample);
     sample.device.capacity_bytes = seed % 2 ? 500 * SAMPLE_MIB : UINT64_MAX;
     sample.settings.expandable_segments = seed % 3 == 1;
-    course_sample_random(&sample, seed, 4000);
-    assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-    assert_int_equal(wo_attribution_make(&sample.pattern, &course.map, &a), WO_OK);
-    assert_int_equal(wo_pins_find(&sample.pattern, &course.map, course.has_oom ? &course.oom : NULL, &pins), WO_OK);
+    memory_sample_random(&sample, seed, 4000);
+    assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
+    assert_int_equal(wo_attribution_make(&sample.pattern, &memory.map, &a), WO_OK);
+    assert_int_equal(wo_pins_find(&sample.pattern, &memory.map, &pins), WO_OK);
     assert_use_adds_up(&a.use);
     assert_use_adds_up(&a.small_use);
     assert_use_adds_up(&a.large_use);
-    assert_int_equal(a.use.reserved_bytes, course.map.reserved_bytes);
+    assert_int_equal(a.use.reserved_bytes, memory.map.reserved_bytes);
     assert_int_equal(a.use.reserved_bytes, a.small_use.reserved_bytes + a.large_use.reserved_bytes);
     assert_int_equal(a.total.block_bytes, a.use.live_bytes + a.use.slack_bytes);
     assert_int_equal(a.total.requested_bytes, a.use.live_bytes);
-    assert_int_equal(a.total.block_bytes, course.moment_at.bytes + a.use.pending_bytes);
+    assert_int_equal(a.total.block_bytes, memory.moment_at.bytes + a.use.pending_bytes);
     uint64_t classes = 0, sites = 0, stacks = 0;
     for (int i = 0; i < WO_CLASS_COUNT_; i++) classes += a.classes[i].block_bytes;
     for (size_t i = 0; i < a.sites.count; i++) sites += a.sites.items[i].share.block_bytes;
@@ -330,25 +297,25 @@ static void random_maps_add_up(void **state) {
     }
     wo_pins_done(&pins);
     wo_attribution_done(&a);
-    wo_course_done(&course);
-    course_sample_done(&sample);
+    wo_memory_over_time_done(&memory);
+    memory_sample_done(&sample);
   }
 }
 
 static void survives_failing_allocations(void **state) {
   (void)state;
-  struct course_sample sample;
-  struct wo_course course;
-  course_sample_init(&sample);
-  course_sample_random(&sample, 3, 400);
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
+  memory_sample_init(&sample);
+  memory_sample_random(&sample, 3, 400);
+  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
   long failures = 0;
   for (long n = 1;; n++) {
     struct wo_attribution attribution;
     struct wo_pins pins;
     wo_fail_alloc_at(n);
-    const enum wo_status made = wo_attribution_make(&sample.pattern, &course.map, &attribution);
-    const enum wo_status found = wo_pins_find(&sample.pattern, &course.map, NULL, &pins);
+    const enum wo_status made = wo_attribution_make(&sample.pattern, &memory.map, &attribution);
+    const enum wo_status found = wo_pins_find(&sample.pattern, &memory.map, &pins);
     wo_fail_alloc_off();
     assert_int_equal(made != WO_OK || found != WO_OK, wo_fail_alloc_hit());
     wo_attribution_done(&attribution);
@@ -357,21 +324,16 @@ static void survives_failing_allocations(void **state) {
     failures++;
   }
   assert_true(failures >= 6);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_segment_is_one_unit),
-      cmocka_unit_test(a_run_has_a_unit_for_each_page),
-      cmocka_unit_test(names_blocks_by_address),
-      cmocka_unit_test(sums_up_by_class_stack_and_line),
-      cmocka_unit_test(tells_where_reserved_bytes_go),
-      cmocka_unit_test(finds_the_block_that_keeps_a_segment),
-      cmocka_unit_test(counts_a_block_once),
-      cmocka_unit_test(tells_fragmentation_from_want),
-      cmocka_unit_test(random_maps_add_up),
+      cmocka_unit_test(a_segment_is_one_unit),         cmocka_unit_test(a_run_has_a_unit_for_each_page),
+      cmocka_unit_test(names_blocks_by_address),       cmocka_unit_test(sums_up_by_class_stack_and_line),
+      cmocka_unit_test(tells_where_reserved_bytes_go), cmocka_unit_test(finds_the_block_that_keeps_a_segment),
+      cmocka_unit_test(counts_a_block_once),           cmocka_unit_test(random_maps_add_up),
       cmocka_unit_test(survives_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

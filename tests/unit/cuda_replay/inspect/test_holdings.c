@@ -31,11 +31,11 @@ static void sums_are_by_stream_and_pool(void **state) {
     uint64_t stream, pool, segments, blocks, reserved_mib, free_units_mib;
   } rows[] = {{0, 0, 6, 5, 254, 40}, {0, 1, 2, 1, 50, 30}, {93824992, 0, 1, 2, 20, 0}};
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   (void)state;
   struct wo_recording *const recording = open_file(RECORDINGS "state.jsonl");
   assert_non_null(recording);
-  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
   assert_int_equal(holdings.places.count, 3);
   for (size_t i = 0; i < 3; i++) {
     const struct wo_holdings_place *const place = &holdings.places.items[i];
@@ -51,8 +51,8 @@ static void sums_are_by_stream_and_pool(void **state) {
   assert_int_equal(holdings.block_count, 8);
   assert_false(holdings.has_oom);
   assert_true(holdings.knows_requested);
-  assert_true(course.moment == WO_MOMENT_STATE && course.bin_count == 0 && course.map.reserved_bytes == 324 * MIB);
-  wo_course_done(&course);
+  assert_true(memory.moment == WO_MOMENT_STATE && memory.bin_count == 0 && memory.map.reserved_bytes == 324 * MIB);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
 }
@@ -62,7 +62,7 @@ static void equal_sums_have_an_order(void **state) {
   static const struct { uint64_t stream, first, second; } rows[] = {{0, 0, 0}, {0, 0, 3}, {0, 1, 2}, {7, 0, 0}};
   struct wo_recording *recording = NULL;
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   struct wo_err err = {0};
   (void)state;
   const struct wo_view lines =
@@ -72,7 +72,7 @@ static void equal_sums_have_an_order(void **state) {
               "{\"segment\":20971520,\"addr\":62914560,\"pool\":[0,3]}\n{\"block\":20971520,\"state\":\"free\"}\n"
               "{\"segment\":20971520,\"addr\":83886080}\n{\"block\":20971520,\"state\":\"free\"}\n");
   if (wo_sample_read(wo_trace_lines_read, lines, 0, &recording, &err) != WO_OK) fail_msg("%s", err.message);
-  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
   assert_int_equal(holdings.places.count, 4);
   for (size_t i = 0; i < 4; i++) {
     const struct wo_holdings_place *const place = &holdings.places.items[i];
@@ -80,22 +80,22 @@ static void equal_sums_have_an_order(void **state) {
       fail_msg("row %zu: stream %d, pool %d %d", i, (int)place->stream, (int)place->pool.first, (int)place->pool.second);
     assert_true(place->use.reserved_bytes == 20 * MIB);
   }
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
 }
 
 static void classes_come_from_stacks(void **state) {
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
   struct wo_pins pins;
   (void)state;
   struct wo_recording *const recording = open_file(RECORDINGS "state.jsonl");
   assert_non_null(recording);
-  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
-  assert_int_equal(wo_attribution_make(&holdings.pattern, &course.map, &attribution), WO_OK);
-  assert_int_equal(wo_pins_find(&holdings.pattern, &course.map, NULL, &pins), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
+  assert_int_equal(wo_attribution_make(&holdings.pattern, &memory.map, &attribution), WO_OK);
+  assert_int_equal(wo_pins_find(&holdings.pattern, &memory.map, &pins), WO_OK);
   assert_true(attribution.classes[WO_CLASS_PARAMETER].block_bytes == 64 * MIB);
   assert_true(attribution.classes[WO_CLASS_OPTIMIZER].block_bytes == 64 * MIB);
   assert_true(attribution.classes[WO_CLASS_GRADIENT].block_bytes == 64 * MIB);
@@ -105,20 +105,20 @@ static void classes_come_from_stacks(void **state) {
   assert_true(pins.pins.items[0].free_bytes == 18 * MIB);
   wo_pins_done(&pins);
   wo_attribution_done(&attribution);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
 }
 
 static void a_refused_request_is_told(void **state) {
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   (void)state;
   struct wo_recording *const recording = open_file(RECORDINGS "state.jsonl");
   assert_non_null(recording);
-  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[1], &holdings, &course), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[1], &holdings, &memory), WO_OK);
   assert_true(holdings.has_oom && holdings.oom_bytes == 3072 * MIB && holdings.oom_free_bytes == 1024 * MIB);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
 }
@@ -127,16 +127,16 @@ static void a_refused_request_is_told(void **state) {
 static void what_was_asked_may_not_be_known(void **state) {
   struct wo_recording *recording = NULL;
   struct wo_holdings holdings;
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   struct wo_err err = {0};
   (void)state;
   const struct wo_view lines =
       WO_VIEW("{\"whyoom_trace\":1}\n{\"segment\":2097152,\"addr\":2097152,\"small\":true}\n"
               "{\"block\":512,\"state\":\"allocated\",\"requested\":0}\n{\"block\":2096640,\"state\":\"free\"}\n");
   assert_int_equal(wo_sample_read(wo_trace_lines_read, lines, 0, &recording, &err), WO_OK);
-  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+  assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
   assert_false(holdings.knows_requested);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   wo_holdings_done(&holdings);
   wo_recording_free(recording);
 }
@@ -190,17 +190,17 @@ static void published_snapshots_add_up(void **state) {
   for (size_t i = 0; i < 2; i++) {
     char path[1024];
     struct wo_holdings holdings;
-    struct wo_course course;
+    struct wo_memory_over_time memory;
     snprintf(path, sizeof path, SNAPSHOTS "%s", rows[i].file);
     struct wo_recording *const recording = open_file(path);
     if (!recording) skip();
     assert_non_null(wo_trace_lack(recording, &recording->traces.items[0]));
-    assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &course), WO_OK);
+    assert_int_equal(wo_holdings_make(recording, &recording->traces.items[0], &holdings, &memory), WO_OK);
     assert_int_equal(holdings.segment_count, rows[i].segments);
     assert_int_equal(holdings.block_count, rows[i].blocks);
-    assert_true(course.map.reserved_bytes == rows[i].reserved_bytes);
-    assert_true(course.moment_at.bytes == rows[i].allocated_bytes);
-    wo_course_done(&course);
+    assert_true(memory.map.reserved_bytes == rows[i].reserved_bytes);
+    assert_true(memory.moment_at.bytes == rows[i].allocated_bytes);
+    wo_memory_over_time_done(&memory);
     wo_holdings_done(&holdings);
     wo_recording_free(recording);
   }

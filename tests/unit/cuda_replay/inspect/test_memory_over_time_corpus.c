@@ -48,22 +48,22 @@ static void assert_plots(const struct wo_plot *plot) {
 }
 
 /* Every block in use has the instance of its size, and all sums agree with the run's own figures. */
-static void assert_explained(const struct wo_alloc_pattern *pattern, const struct wo_course *course) {
+static void assert_explained(const struct wo_alloc_pattern *pattern, const struct wo_memory_over_time *memory) {
   struct wo_attribution a;
   struct wo_pins pins;
-  assert_int_equal(wo_attribution_make(pattern, &course->map, &a), WO_OK);
-  assert_int_equal(wo_pins_find(pattern, &course->map, NULL, &pins), WO_OK);
-  for (size_t i = 0; i < course->map.blocks.count; i++) {
-    const struct wo_map_block *const block = &course->map.blocks.items[i];
+  assert_int_equal(wo_attribution_make(pattern, &memory->map, &a), WO_OK);
+  assert_int_equal(wo_pins_find(pattern, &memory->map, &pins), WO_OK);
+  for (size_t i = 0; i < memory->map.blocks.count; i++) {
+    const struct wo_map_block *const block = &memory->map.blocks.items[i];
     if (block->state == WO_BLOCK_FREE) continue;
     assert_true(block->instance < pattern->instances.count);
   }
-  assert_int_equal(course->peak[WO_COURSE_RESERVED].bytes, course->outcome.peak.reserved_bytes);
-  assert_int_equal(course->peak[WO_COURSE_ALLOCATED].bytes, course->outcome.peak.allocated_bytes);
-  assert_int_equal(a.total.block_bytes, course->moment_at.bytes + a.use.pending_bytes);
+  assert_int_equal(memory->peak[WO_MEMORY_RESERVED].bytes, memory->outcome.peak.reserved_bytes);
+  assert_int_equal(memory->peak[WO_MEMORY_ALLOCATED].bytes, memory->outcome.peak.allocated_bytes);
+  assert_int_equal(a.total.block_bytes, memory->moment_at.bytes + a.use.pending_bytes);
   assert_int_equal(a.use.reserved_bytes, a.use.live_bytes + a.use.slack_bytes + a.use.pinned_free_bytes + a.use.releasable_bytes);
   assert_true(pins.free_bytes <= a.use.pinned_free_bytes);
-  const struct wo_plot plot = {.pattern = pattern, .course = course, .attribution = &a, .capacity_bytes = 80 * SAMPLE_GIB};
+  const struct wo_plot plot = {.pattern = pattern, .memory = memory, .attribution = &a, .capacity_bytes = 80 * SAMPLE_GIB};
   assert_plots(&plot);
   wo_pins_done(&pins);
   wo_attribution_done(&a);
@@ -74,7 +74,7 @@ static bool explain(const char *path) {
   struct wo_recording *recording = NULL;
   struct wo_alloc_pattern pattern = {0};
   struct wo_start start = {0};
-  struct wo_course course;
+  struct wo_memory_over_time memory;
   assert_int_equal(wo_trace_open(path, &recording, NULL), WO_OK);
   const struct wo_trace *const trace = &recording->traces.items[0];
   const uint16_t torch = recording->torch_to ? recording->torch_to : WO_TORCH_DEFAULT;
@@ -82,11 +82,11 @@ static bool explain(const char *path) {
                         wo_start_rebuild(recording, trace, &recording->settings, torch, &start, NULL) == WO_OK;
   if (is_whole) {
     struct fresh fresh = {.start = &start};
-    const struct wo_course_devices devices = {&fresh, fresh_device, {0}};
+    const struct wo_memory_devices devices = {&fresh, fresh_device, {0}};
     const struct wo_replay_options options = {.settings = recording->settings, .torch = torch, .start = &start};
-    assert_int_equal(wo_course_record(&pattern, trace, &options, &devices, &course, NULL), WO_OK);
-    assert_explained(&pattern, &course);
-    wo_course_done(&course);
+    assert_int_equal(wo_memory_over_time_record(&pattern, trace, &options, &devices, &memory, NULL), WO_OK);
+    assert_explained(&pattern, &memory);
+    wo_memory_over_time_done(&memory);
     wo_device_model_free(fresh.model);
   }
   wo_alloc_pattern_done(&pattern);

@@ -73,9 +73,9 @@ static void every_class_has_a_place_and_a_name(void **state) {
 
 static void a_far_capacity_is_not_drawn(void **state) {
   (void)state;
-  struct wo_course course = {0};
-  course.peak[WO_COURSE_RESERVED].bytes = 10 * SAMPLE_GIB;
-  struct wo_plot plot = {.course = &course};
+  struct wo_memory_over_time memory = {0};
+  memory.peak[WO_MEMORY_RESERVED].bytes = 10 * SAMPLE_GIB;
+  struct wo_plot plot = {.memory = &memory};
   assert_false(wo_plot_has_capacity(&plot));
   plot.capacity_bytes = UINT64_MAX;
   assert_false(wo_plot_has_capacity(&plot));

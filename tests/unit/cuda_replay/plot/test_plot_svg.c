@@ -51,21 +51,21 @@ static void the_check_refuses_what_is_no_xml(void **state) {
 /* ---- Plots ---- */
 
 /* Records the sample and writes its plot. */
-static struct wo_text plotted(struct course_sample *sample, struct wo_view title, struct wo_view subtitle) {
-  struct wo_course course;
+static struct wo_text plotted(struct memory_sample *sample, struct wo_view title, struct wo_view subtitle) {
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
   struct wo_text text = {0};
-  assert_int_equal(course_sample_record(sample, &course), WO_OK);
-  assert_int_equal(wo_attribution_make(&sample->pattern, &course.map, &attribution), WO_OK);
+  assert_int_equal(memory_sample_record(sample, &memory), WO_OK);
+  assert_int_equal(wo_attribution_make(&sample->pattern, &memory.map, &attribution), WO_OK);
   const struct wo_plot plot = {.pattern = &sample->pattern,
-                               .course = &course,
+                               .memory = &memory,
                                .attribution = &attribution,
                                .capacity_bytes = sample->device.capacity_bytes,
                                .title = title,
                                .subtitle = subtitle};
   wo_plot_svg(&plot, &text);
   wo_attribution_done(&attribution);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   return text;
 }
 
@@ -73,29 +73,29 @@ static const struct sample_frame forward_line[] = {{"forward", "/home/me/model.p
 static const struct sample_frame step_line[] = {{"step", "/e/site-packages/apex/adam.py", 5}, {"main", "/home/me/train.py", 14}};
 
 /* A training step in small: parameters, activations that rise and fall, gradients, and a failure at the end. */
-static void make_step(struct course_sample *sample) {
+static void make_step(struct memory_sample *sample) {
   uint32_t activations[6];
-  course_sample_init(sample);
+  memory_sample_init(sample);
   sample->device.capacity_bytes = 400 * SAMPLE_MIB;
   sample->stops_at_oom = true;
-  const uint32_t forward = course_sample_stack(sample, forward_line, 2);
-  const uint32_t step = course_sample_stack(sample, step_line, 2);
-  course_sample_alive(sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_PARAMETER);
-  course_sample_alive(sample, 3000, step, WO_CLASS_OPTIMIZER);
+  const uint32_t forward = memory_sample_stack(sample, forward_line, 2);
+  const uint32_t step = memory_sample_stack(sample, step_line, 2);
+  memory_sample_alive(sample, 40 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_PARAMETER);
+  memory_sample_alive(sample, 3000, step, WO_CLASS_OPTIMIZER);
   for (size_t i = 0; i < 6; i++) {
-    activations[i] = course_sample_alloc(sample, (16 + 2 * i) * SAMPLE_MIB, forward, WO_CLASS_ACTIVATION);
-    course_sample_free(sample, course_sample_alloc(sample, 11 * SAMPLE_MIB, forward, WO_CLASS_TEMPORARY));
+    activations[i] = memory_sample_alloc(sample, (16 + 2 * i) * SAMPLE_MIB, forward, WO_CLASS_ACTIVATION);
+    memory_sample_free(sample, memory_sample_alloc(sample, 11 * SAMPLE_MIB, forward, WO_CLASS_TEMPORARY));
   }
   for (size_t i = 6; i > 0; i--) {
-    course_sample_free(sample, activations[i - 1]);
-    course_sample_alloc(sample, 4 * SAMPLE_MIB + 70000, step, WO_CLASS_GRADIENT);
+    memory_sample_free(sample, activations[i - 1]);
+    memory_sample_alloc(sample, 4 * SAMPLE_MIB + 70000, step, WO_CLASS_GRADIENT);
   }
-  course_sample_alloc(sample, 380 * SAMPLE_MIB, step, WO_CLASS_LOGITS);
+  memory_sample_alloc(sample, 380 * SAMPLE_MIB, step, WO_CLASS_LOGITS);
 }
 
 static void a_small_plot_is_as_it_was(void **state) {
   (void)state;
-  struct course_sample sample;
+  struct memory_sample sample;
   static const char path[] = WO_SOURCE_DIR "/tests/unit/cuda_replay/plot/plot_small.svg";
   make_step(&sample);
   struct wo_text text = plotted(&sample, WO_VIEW("A small step"), WO_VIEW("torch 2.6"));
@@ -107,7 +107,7 @@ static void a_small_plot_is_as_it_was(void **state) {
   assert_string_equal(text.ptr, kept);
   free(kept);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void tells_what_it_shows(void **state) {
@@ -123,7 +123,7 @@ static void tells_what_it_shows(void **state) {
                                       "train.py",
                                       "prefers-color-scheme:dark",
                                       "aria-labelledby"};
-  struct course_sample sample;
+  struct memory_sample sample;
   make_step(&sample);
   struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -132,13 +132,13 @@ static void tells_what_it_shows(void **state) {
   assert_null(strstr(text.ptr, "<script"));
   assert_null(strstr(text.ptr, "http://www.w3.org/1999"));
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* Without classes there is one colour, called "allocated". */
 static void needs_no_classes(void **state) {
   (void)state;
-  struct course_sample sample;
+  struct memory_sample sample;
   make_step(&sample);
   for (size_t i = 0; i < sample.pattern.instances.count; i++) sample.pattern.instances.items[i].class_ = WO_CLASS_UNKNOWN;
   struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
@@ -146,7 +146,7 @@ static void needs_no_classes(void **state) {
   assert_non_null(strstr(text.ptr, ">allocated, up to"));
   assert_null(strstr(text.ptr, "activations"));
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void hostile_names_stay_text(void **state) {
@@ -157,17 +157,17 @@ static void hostile_names_stay_text(void **state) {
   assert_non_null(long_name);
   memset(long_name, '<', 100000);
   const struct sample_frame lengthy = {long_name, long_name, 2};
-  struct course_sample sample;
-  course_sample_init(&sample);
-  course_sample_alloc(&sample, 50 * SAMPLE_MIB, course_sample_stack(&sample, evil, 2), (enum wo_alloc_class)0);
-  course_sample_alloc(&sample, 50 * SAMPLE_MIB, course_sample_stack(&sample, evil + 1, 1), (enum wo_alloc_class)31);
-  course_sample_alloc(&sample, 50 * SAMPLE_MIB, course_sample_stack(&sample, &lengthy, 1), WO_CLASS_INPUT);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
+  memory_sample_alloc(&sample, 50 * SAMPLE_MIB, memory_sample_stack(&sample, evil, 2), (enum wo_alloc_class)0);
+  memory_sample_alloc(&sample, 50 * SAMPLE_MIB, memory_sample_stack(&sample, evil + 1, 1), (enum wo_alloc_class)31);
+  memory_sample_alloc(&sample, 50 * SAMPLE_MIB, memory_sample_stack(&sample, &lengthy, 1), WO_CLASS_INPUT);
   struct wo_text text = plotted(&sample, WO_VIEW("<b>\x00\xFF&"), wo_view_of(long_name));
   assert_well_formed(&text);
   assert_null(strstr(text.ptr, "<script"));
   assert_true(text.len < 50000);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
   free(long_name);
 }
 
@@ -175,16 +175,16 @@ static void hostile_names_stay_text(void **state) {
 static void draws_the_smallest_programs(void **state) {
   (void)state;
   for (int kind = 0; kind < 4; kind++) {
-    struct course_sample sample;
-    course_sample_init(&sample);
+    struct memory_sample sample;
+    memory_sample_init(&sample);
     if (kind == 2) sample.device.capacity_bytes = SAMPLE_MIB;
-    if (kind > 0) course_sample_alloc(&sample, 1, WO_NO_STACK, WO_CLASS_UNKNOWN);
-    if (kind == 3) course_sample_free(&sample, 0);
-    if (kind == 3) course_sample_request(&sample, WO_REQUEST_EMPTY_CACHE, 0);
+    if (kind > 0) memory_sample_alloc(&sample, 1, WO_NO_STACK, WO_CLASS_UNKNOWN);
+    if (kind == 3) memory_sample_free(&sample, 0);
+    if (kind == 3) memory_sample_request(&sample, WO_REQUEST_EMPTY_CACHE, 0);
     struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
     assert_well_formed(&text);
     wo_text_done(&text);
-    course_sample_done(&sample);
+    memory_sample_done(&sample);
   }
 }
 
@@ -192,14 +192,14 @@ static void draws_the_smallest_programs(void **state) {
 static void draws_any_times(void **state) {
   (void)state;
   static const int64_t times[] = {INT64_MIN + 1, 5, INT64_MAX, -3, WO_NO_TIME, 1000, INT64_MAX - 1};
-  struct course_sample sample;
-  course_sample_init(&sample);
-  course_sample_random(&sample, 5, 70);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
+  memory_sample_random(&sample, 5, 70);
   for (size_t i = 0; i < sample.trace->entries.count; i++) sample.trace->entries.items[i].time_us = times[i % 7];
   struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
   assert_well_formed(&text);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* How often a text stands in another. */
@@ -226,9 +226,9 @@ static void annotate(struct wo_recording *recording, int64_t time_us) {
 static void marks_the_steps_of_the_optimizer(void **state) {
   (void)state;
   for (size_t marks = 3; marks < 100; marks += 90) {
-    struct course_sample sample;
-    course_sample_init(&sample);
-    course_sample_random(&sample, 9, 200);
+    struct memory_sample sample;
+    memory_sample_init(&sample);
+    memory_sample_random(&sample, 9, 200);
     for (size_t i = 0; i < marks; i++) annotate(sample.recording, 2000 * (int64_t)i);
     struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
     assert_well_formed(&text);
@@ -236,16 +236,16 @@ static void marks_the_steps_of_the_optimizer(void **state) {
     assert_int_equal(count_of(&text, "steps begin"), marks == 3 ? 1 : 0);
     assert_int_equal(count_of(&text, ">time<"), 1);
     wo_text_done(&text);
-    course_sample_done(&sample);
+    memory_sample_done(&sample);
   }
 }
 
 /* A program that was made to run three times repeats its times: its steps are marked each time, and there is no axis of time. */
 static void marks_steps_of_repeated_iterations(void **state) {
   (void)state;
-  struct course_sample sample;
-  course_sample_init(&sample);
-  course_sample_random(&sample, 9, 300);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
+  memory_sample_random(&sample, 9, 300);
   for (size_t i = 0; i < sample.trace->entries.count; i++) sample.trace->entries.items[i].time_us = 1000 * (int64_t)(i % 100);
   annotate(sample.recording, 50500);
   struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
@@ -253,53 +253,53 @@ static void marks_steps_of_repeated_iterations(void **state) {
   assert_int_equal(count_of(&text, "class=\"step\""), 3);
   assert_int_equal(count_of(&text, ">time<"), 0);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* Long programs and many segments do not make it long. */
 static void stays_small(void **state) {
   (void)state;
   for (int is_expandable = 0; is_expandable < 2; is_expandable++) {
-    struct course_sample sample;
-    course_sample_init(&sample);
+    struct memory_sample sample;
+    memory_sample_init(&sample);
     sample.settings.expandable_segments = is_expandable;
     for (size_t i = 0; i < 30000; i++) {
       const uint64_t bytes = 512 + i * 7919 % (i % 50 == 0 ? 64 * SAMPLE_MIB : 300 * SAMPLE_KIB);
-      course_sample_alloc(&sample, bytes, WO_NO_STACK, (enum wo_alloc_class)(i % WO_CLASS_COUNT_));
+      memory_sample_alloc(&sample, bytes, WO_NO_STACK, (enum wo_alloc_class)(i % WO_CLASS_COUNT_));
     }
-    for (uint32_t i = 0; i < 30000; i += 3) course_sample_free(&sample, i);
+    for (uint32_t i = 0; i < 30000; i += 3) memory_sample_free(&sample, i);
     struct wo_text text = plotted(&sample, (struct wo_view){0}, (struct wo_view){0});
     assert_well_formed(&text);
     assert_true(text.len < 1024 * 1024);
     wo_text_done(&text);
-    course_sample_done(&sample);
+    memory_sample_done(&sample);
   }
 }
 
 static void random_programs_are_well_formed(void **state) {
   (void)state;
   for (uint64_t seed = 200; seed < 230; seed++) {
-    struct course_sample sample;
-    course_sample_init(&sample);
+    struct memory_sample sample;
+    memory_sample_init(&sample);
     sample.device.capacity_bytes = (100 + seed % 7 * 100) * SAMPLE_MIB;
     sample.settings.expandable_segments = seed % 2 == 0;
-    course_sample_random(&sample, seed, seed * 20);
+    memory_sample_random(&sample, seed, seed * 20);
     struct wo_text text = plotted(&sample, WO_VIEW("random"), (struct wo_view){0});
     assert_well_formed(&text);
     wo_text_done(&text);
-    course_sample_done(&sample);
+    memory_sample_done(&sample);
   }
 }
 
 static void survives_failing_allocations(void **state) {
   (void)state;
-  struct course_sample sample;
-  struct wo_course course;
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
   struct wo_attribution attribution;
   make_step(&sample);
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-  assert_int_equal(wo_attribution_make(&sample.pattern, &course.map, &attribution), WO_OK);
-  const struct wo_plot plot = {.pattern = &sample.pattern, .course = &course, .attribution = &attribution};
+  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
+  assert_int_equal(wo_attribution_make(&sample.pattern, &memory.map, &attribution), WO_OK);
+  const struct wo_plot plot = {.pattern = &sample.pattern, .memory = &memory, .attribution = &attribution};
   long failures = 0;
   for (long n = 1;; n++) {
     struct wo_text text = {0};
@@ -313,8 +313,8 @@ static void survives_failing_allocations(void **state) {
   }
   assert_true(failures > 10);
   wo_attribution_done(&attribution);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
 }
 
 int main(void) {

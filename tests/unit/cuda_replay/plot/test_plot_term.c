@@ -1,4 +1,4 @@
-/* The terminal chart: at most 16 lines of the width asked for, in either set of characters, whatever the course. */
+/* The terminal chart: at most 16 lines of the width asked for, in either set of characters, whatever the run. */
 #include "cuda_replay/plot/plot_term.h"
 
 #include <setjmp.h>
@@ -11,25 +11,25 @@
 #include "tests/support/replay/memory_over_time_sample.h"
 #include "tests/support/failing_alloc.h"
 
-static struct wo_text charted(struct course_sample *sample, struct wo_text_style style) {
-  struct wo_course course;
+static struct wo_text charted(struct memory_sample *sample, struct wo_text_style style) {
+  struct wo_memory_over_time memory;
   struct wo_text text = {0};
-  assert_int_equal(course_sample_record(sample, &course), WO_OK);
-  const struct wo_plot plot = {.pattern = &sample->pattern, .course = &course, .capacity_bytes = sample->device.capacity_bytes};
+  assert_int_equal(memory_sample_record(sample, &memory), WO_OK);
+  const struct wo_plot plot = {.pattern = &sample->pattern, .memory = &memory, .capacity_bytes = sample->device.capacity_bytes};
   wo_plot_term(&plot, style, &text);
   assert_false(text.is_failed);
-  wo_course_done(&course);
+  wo_memory_over_time_done(&memory);
   return text;
 }
 
 /* Rises to 320 MiB in four steps of 80, falls to 80, then fails. */
-static void make_hill(struct course_sample *sample) {
-  course_sample_init(sample);
+static void make_hill(struct memory_sample *sample) {
+  memory_sample_init(sample);
   sample->device.capacity_bytes = 400 * SAMPLE_MIB;
   uint32_t held[4];
-  for (size_t i = 0; i < 4; i++) held[i] = course_sample_alloc(sample, 80 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
-  for (size_t i = 4; i > 1; i--) course_sample_free(sample, held[i - 1]);
-  course_sample_alloc(sample, 500 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
+  for (size_t i = 0; i < 4; i++) held[i] = memory_sample_alloc(sample, 80 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
+  for (size_t i = 4; i > 1; i--) memory_sample_free(sample, held[i - 1]);
+  memory_sample_alloc(sample, 500 * SAMPLE_MIB, WO_NO_STACK, WO_CLASS_UNKNOWN);
 }
 
 static void draws_a_hill(void **state) {
@@ -49,12 +49,12 @@ static void draws_a_hill(void **state) {
                                  "1 segment at the failure  . free  # full\n"
                                  "        |#######################################\n"
                                  "        |#######################################\n";
-  struct course_sample sample;
+  struct memory_sample sample;
   make_hill(&sample);
   struct wo_text text = charted(&sample, (struct wo_text_style){.width = 48});
   assert_string_equal(text.ptr, expected);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 /* Lines, columns and characters of a chart. */
@@ -86,17 +86,17 @@ static void assert_shape(const struct wo_text *text, struct wo_text_style style)
 static void fits_every_width(void **state) {
   (void)state;
   for (uint64_t seed = 300; seed < 312; seed++) {
-    struct course_sample sample;
-    course_sample_init(&sample);
+    struct memory_sample sample;
+    memory_sample_init(&sample);
     sample.device.capacity_bytes = seed % 3 ? 300 * SAMPLE_MIB : UINT64_MAX;
-    course_sample_random(&sample, seed, 10 + (seed - 300) * 200);
+    memory_sample_random(&sample, seed, 10 + (seed - 300) * 200);
     for (size_t width = 0; width < 260; width += 13) {
       const struct wo_text_style style = {.width = width, .use_utf8 = width % 2, .use_color = width % 3 == 0};
       struct wo_text text = charted(&sample, style);
       assert_shape(&text, style);
       wo_text_done(&text);
     }
-    course_sample_done(&sample);
+    memory_sample_done(&sample);
   }
 }
 
@@ -110,7 +110,7 @@ static size_t count_of(const struct wo_text *text, const char *what) {
 
 static void marks_failure_and_capacity(void **state) {
   (void)state;
-  struct course_sample sample;
+  struct memory_sample sample;
   make_hill(&sample);
   struct wo_text text = charted(&sample, (struct wo_text_style){.width = 120, .use_utf8 = true});
   assert_int_equal(count_of(&text, "\u25BC"), 2); /* in the chart, and in the legend */
@@ -120,26 +120,26 @@ static void marks_failure_and_capacity(void **state) {
   assert_int_equal(count_of(&text, "segment at the failure"), 1);
   assert_int_equal(count_of(&text, "8 requests"), 1);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void says_nothing_of_nothing(void **state) {
   (void)state;
-  struct course_sample sample;
-  course_sample_init(&sample);
+  struct memory_sample sample;
+  memory_sample_init(&sample);
   struct wo_text text = charted(&sample, (struct wo_text_style){.width = 80});
   assert_int_equal(text.len, 0);
   wo_text_done(&text);
-  course_sample_done(&sample);
+  memory_sample_done(&sample);
 }
 
 static void survives_failing_allocations(void **state) {
   (void)state;
-  struct course_sample sample;
-  struct wo_course course;
+  struct memory_sample sample;
+  struct wo_memory_over_time memory;
   make_hill(&sample);
-  assert_int_equal(course_sample_record(&sample, &course), WO_OK);
-  const struct wo_plot plot = {.pattern = &sample.pattern, .course = &course};
+  assert_int_equal(memory_sample_record(&sample, &memory), WO_OK);
+  const struct wo_plot plot = {.pattern = &sample.pattern, .memory = &memory};
   long failures = 0;
   for (long n = 1;; n++) {
     struct wo_text text = {0};
@@ -152,8 +152,8 @@ static void survives_failing_allocations(void **state) {
     failures++;
   }
   assert_true(failures >= 4);
-  wo_course_done(&course);
-  course_sample_done(&sample);
+  wo_memory_over_time_done(&memory);
+  memory_sample_done(&sample);
 }
 
 int main(void) {

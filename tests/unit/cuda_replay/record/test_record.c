@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analyzer/command/cli.h"
 #include "cuda_replay/record/record.h"
 #include "parsers/base/limits.h"
 #include "tests/support/failing_alloc.h"
@@ -31,15 +30,14 @@ static void test_options(void **state) {
     struct wo_err err = {0};
     struct wo_record_settings settings = wo_record_defaults();
     const struct wo_record_settings before = settings;
-    const bool is_taken = wo_record_option(&settings, wo_view_of(rows[i].name), wo_view_of(rows[i].value), &err) == WO_OK;
+    const struct wo_given given = {wo_view_of(rows[i].name), wo_view_of(rows[i].value)};
+    const bool is_taken = wo_command_apply(&wo_command_record, given, &settings, &err) == WO_OK;
     if (is_taken != rows[i].is_taken) fail_msg("--%s %s: %s", rows[i].name, rows[i].value, err.message);
     if (!is_taken) {
       assert_int_equal(err.code, WO_E_USAGE);
       assert_true(wo_view_has(wo_view_of(err.message), rows[i].name));
       assert_memory_equal(&settings, &before, sizeof settings);
     }
-    assert_int_equal(wo_cli_record_option(wo_view_of(rows[i].name)),
-                     rows[i].value[0] == '\0' && rows[i].is_taken ? WO_CLI_TAKES_NOTHING : WO_CLI_TAKES_VALUE);
   }
 }
 

@@ -521,9 +521,6 @@ static void the_device_gives_what_was_recorded(void **state) {
   assert_int_equal(device.segment_alloc(device.state, 64 * MIB, &address), WO_E_LIMIT);
   device.memory_info(device.state, &free_bytes, &total_bytes);
   assert_int_equal(free_bytes, 3 * MIB);
-  uint64_t asked = 0;
-  assert_true(wo_device_recorded_refusal(recorded, &asked, &free_bytes));
-  assert_true(asked == 64 * MIB && free_bytes == 3 * MIB);
   wo_device_recorded_seek(recorded, 9);
   assert_int_equal(device.range_reserve(device.state, 1024 * MIB, &address), WO_OK);
   assert_int_equal(address, LARGE + 200 * MIB);

@@ -70,8 +70,10 @@ struct bench {
 };
 
 static void propose(struct bench *bench, const char *id, const char *replays_as, unsigned cost) {
-  bench->proposals[bench->job.proposal_count++] = (struct wo_proposal){
-      .id = wo_view_of(id), .title = wo_view_of(id), .replays_as = wo_view_of(replays_as), .cost_rank = cost};
+  bench->proposals[bench->job.proposal_count++] = (struct wo_proposal){.id = wo_view_of(id),
+                                                                       .title = wo_view_of(id),
+                                                                       .change = wo_proposed_change_read(wo_view_of(replays_as)),
+                                                                       .cost_rank = cost};
 }
 
 static void add_rank(struct bench *bench, const char *settings, unsigned activations, unsigned activation_mib) {
@@ -497,7 +499,7 @@ static bool add_random_rank(struct bench *bench, uint64_t seed) {
       WO_OK);
   bench->count++;
   subject->uncertainty_bytes = 0;
-  return subject->doubt[0] == '\0';
+  return subject->why_not_proven[0] == '\0';
 }
 
 /* Whether the unchanged program of a rank fails at a capacity: in how many of the model's orders, and at the card's addresses. */

@@ -75,7 +75,7 @@ static struct wo_verify_result heed(const char *change, enum wo_verify_fit fit, 
   struct wo_err err;
   result.margin_bytes = (int64_t)subject.capacity_bytes - (int64_t)result.reserved_hi_bytes;
   if (change) assert_int_equal(wo_change_add(&scaled, WO_VIEW("scale"), wo_view_of(change), &err), WO_OK);
-  wo_verify_heed_measured(&subject, change ? &scaled : NULL, &result);
+  wo_verify_apply_measured(&subject, change ? &scaled : NULL, &result);
   return result;
 }
 
@@ -105,16 +105,16 @@ static void test_what_it_does_not_tell(void **state) {
   (void)state;
   struct wo_change settings = {.set_count = 1, .sets = {WO_VIEW("expandable_segments:True")}};
   struct wo_verify_result result = {.fit = WO_VERIFY_YES, .reserved_hi_bytes = 1, .reserved_lo_bytes = 1};
-  wo_verify_heed_measured(&subject, &settings, &result); /* the run was made without it */
+  wo_verify_apply_measured(&subject, &settings, &result); /* the run was made without it */
   assert_int_equal(result.reserved_hi_bytes, 1);
   assert_int_equal(heed(NULL, WO_VERIFY_UNTRIED, 1, 1).fit, WO_VERIFY_UNTRIED);
   struct wo_verify_subject recorded = subject;
   recorded.sizes = NULL;
-  wo_verify_heed_measured(&recorded, NULL, &result);
+  wo_verify_apply_measured(&recorded, NULL, &result);
   assert_int_equal(result.reserved_hi_bytes, 1);
   struct wo_verify_subject boundless = subject;
   boundless.capacity_bytes = 0;
-  wo_verify_heed_measured(&boundless, NULL, &result);
+  wo_verify_apply_measured(&boundless, NULL, &result);
   assert_int_equal(result.reserved_hi_bytes, 1);
 }
 
@@ -128,7 +128,7 @@ static void test_figures_beyond_bytes(void **state) {
     struct wo_verify_result result = {.fit = WO_VERIFY_UNSURE, .reserved_lo_bytes = 1, .reserved_hi_bytes = 1};
     huge.micro_batch = batch;
     huge.seq_len = batch;
-    wo_verify_heed_measured(&of_huge, NULL, &result);
+    wo_verify_apply_measured(&of_huge, NULL, &result);
     assert_int_equal(result.fit, WO_VERIFY_UNSURE);
     assert_true(result.reserved_lo_bytes <= result.reserved_hi_bytes && result.reserved_hi_bytes > of_huge.capacity_bytes);
     assert_int_equal(result.margin_bytes, (int64_t)of_huge.capacity_bytes - (int64_t)result.reserved_hi_bytes);

@@ -1,0 +1,68 @@
+/* `whyoom help`, `whyoom version` and `whyoom completion`: texts that come from the tables of the commands. */
+#include "analyzer/command/commands.h"
+#include "analyzer/command/help.h"
+
+/* Further words are ignored: somebody who asks for help is not to be refused for asking too much. */
+enum wo_exit wo_run_help(const struct wo_call *call) {
+  const struct wo_command *const topic =
+      call->word_count > 0 ? wo_command_find(call->commands, wo_view_of(call->words[0])) : call->commands.items[0].command;
+  if (topic) {
+    wo_help_add(topic, call->commands, call->out);
+    return WO_EXIT_FINE;
+  }
+  wo_message(call->errors, (struct wo_view){0}, "there is no command '%s' to help with", call->words[0]);
+  return WO_EXIT_ERROR;
+}
+
+const struct wo_command wo_command_help = {
+    .name = "help",
+    .summary = "the help text of a command",
+    .usage = "help [COMMAND]",
+    .about = "The help text of a command; without one, that of whyoom itself.\n",
+};
+
+enum wo_exit wo_run_version(const struct wo_call *call) {
+  wo_text_add(call->out, "whyoom %s\n", WHYOOM_VERSION);
+  return WO_EXIT_FINE;
+}
+
+const struct wo_command wo_command_version = {
+    .name = "version",
+    .summary = "the version of the program",
+    .usage = "version",
+    .synopsis = "",
+    .about = "The version of the program.\n",
+};
+
+/* `whyoom completion words -- WORD...` is for the scripts, `whyoom completion manual COMMAND` for the build, which makes the
+ * manual's lists of options of it. */
+enum wo_exit wo_run_completion(const struct wo_call *call) {
+  const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
+  const int shell = wo_option_choice(WO_SHELLS, word);
+  const struct wo_command *const topic =
+      call->word_count == 2 ? wo_command_find(call->commands, wo_view_of(call->words[1])) : NULL;
+  if (shell >= 0) {
+    wo_completion_add(shell, call->out);
+  } else if (wo_view_is(word, "words")) {
+    wo_completion_offer(call->commands, call->words + 1, call->word_count - 1, call->out);
+  } else if (wo_view_is(word, "manual") && topic) {
+    wo_help_add_manual(topic, call->out);
+  } else {
+    wo_message(call->errors, (struct wo_view){0}, "completion wants the name of a shell: bash, zsh or fish");
+    return WO_EXIT_ERROR;
+  }
+  return WO_EXIT_FINE;
+}
+
+const struct wo_command wo_command_completion = {
+    .name = "completion",
+    .summary = "a script that makes a shell complete whyoom's command line",
+    .usage = "completion " WO_SHELLS,
+    .words = WO_SHELLS,
+    .about = "Prints a script that makes the shell complete commands, options and values:\n"
+             "\n"
+             "  bash    source <(whyoom completion bash)\n"
+             "  zsh     source <(whyoom completion zsh), or as _whyoom in a folder of $fpath\n"
+             "  fish    whyoom completion fish | source\n",
+    .ending = "exit status: 0; 2 for another shell\n",
+};

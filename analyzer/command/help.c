@@ -1,0 +1,127 @@
+/* Help texts and the manual's lists of options. See help.h. */
+#include "analyzer/command/help.h"
+
+#include <assert.h>
+
+enum { OPTION_COLUMN = 23 };
+
+/* ---- Help texts ---- */
+
+/* Adds a text whose further lines begin behind `indent`. "{name}" becomes the spelling of that option. */
+static void add_text(struct wo_view text, size_t indent, const struct wo_command *command, struct wo_text *out) {
+  while (text.len > 0) {
+    const size_t stop = strcspn(text.ptr, "{\n");
+    wo_text_add_view(out, wo_view_sub(text, 0, stop));
+    const bool is_name = stop < text.len && text.ptr[stop] == '{';
+    if (stop < text.len && !is_name) {
+      wo_text_add(out, "\n");
+      wo_text_repeat(out, ' ', indent);
+    }
+    text = wo_view_skip(text, stop + 1);
+    if (!is_name) continue;
+    const struct wo_view name = wo_view_cut(&text, '}');
+    const struct wo_option *const option = wo_option_find(command->options, command->option_count, name);
+    assert(option != NULL);
+    wo_option_spell(option, out);
+  }
+}
+
+static void add_usage(const char *usage, const char *lead, struct wo_text *out) {
+  struct wo_view rest = wo_view_of(usage);
+  while (rest.len > 0) {
+    const struct wo_view line = wo_view_cut(&rest, '\n');
+    wo_text_add(out, "%swhyoom %.*s\n", lead, (int)line.len, line.ptr);
+    lead = "       ";
+  }
+}
+
+/* A row for each option that has one; others stand in the rows of their neighbours. */
+static void add_options(const struct wo_command *command, struct wo_text *out) {
+  const size_t column = command->help_column > 0 ? command->help_column : OPTION_COLUMN;
+  for (size_t i = 0; i < command->option_count; i++) {
+    const struct wo_option *const option = &command->options[i];
+    if (!option->help) continue;
+    wo_text_add(out, "  ");
+    const size_t begin = out->len;
+    wo_option_spell(option, out);
+    const size_t used = 2 + out->len - begin;
+    wo_text_repeat(out, ' ', used < column ? column - used : 3);
+    add_text(wo_view_of(option->help), column, command, out);
+    wo_text_add(out, "\n");
+  }
+}
+
+void wo_help_add(const struct wo_command *command, struct wo_commands commands, struct wo_text *out) {
+  const bool is_program = command == commands.items[0].command;
+  if (is_program) wo_text_add(out, "whyoom: %s\n\n", command->summary);
+  add_usage(command->usage, "usage: ", out);
+  for (size_t i = 1; i < commands.count && is_program; i++) {
+    const struct wo_command *const other = commands.items[i].command;
+    add_usage(other->synopsis ? other->synopsis : other->usage, "       ", out);
+  }
+  wo_text_add(out, "\n%s", command->about);
+  if (command->option_count > 0) wo_text_add(out, "\n");
+  add_options(command, out);
+  if (command->ending) wo_text_add(out, "\n%s", command->ending);
+}
+
+/* ---- The manual ---- */
+
+struct wo_view wo_help_about(const struct wo_option *option) {
+  static const char *const ends[] = {": ", "; ", " (", ".\n"};
+  struct wo_view text = wo_view_of(option->about ? option->about : option->help);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    const size_t at = wo_view_find(text, wo_view_of(ends[i]), 0);
+    if (at != WO_NOT_FOUND) text = wo_view_sub(text, 0, at);
+  }
+  return text;
+}
+
+/* Adds a text with the escapes of roff; options in it are bold. */
+static void add_roff(struct wo_view text, struct wo_text *out) {
+  bool is_bold = false;
+  for (size_t i = 0; i < text.len; i++) {
+    const char c = text.ptr[i];
+    const bool begins = !is_bold && c == '-' && i + 2 < text.len && text.ptr[i + 1] == '-' && (i == 0 || text.ptr[i - 1] == ' ');
+    const bool ends = is_bold && c != '-' && !wo_is_alnum(c);
+    if (begins || ends) wo_text_add(out, begins ? "\\fB" : "\\fR");
+    is_bold = begins || (is_bold && !ends);
+    wo_text_add(out, "%s%c", c == '\\' || (c == '-' && is_bold) ? "\\" : "", c == '\n' ? ' ' : c);
+  }
+  wo_text_add(out, "%s", is_bold ? "\\fR" : "");
+}
+
+static void add_escaped(const char *text, struct wo_text *out) {
+  for (; *text != '\0'; text++) wo_text_add(out, "%s%c", *text == '-' || *text == '\\' ? "\\" : "", *text);
+}
+
+/* "-o, --output FILE", names in bold, the value in italics. */
+static void add_head(const struct wo_option *option, struct wo_text *out) {
+  wo_text_add(out, ".TP\n");
+  if (option->letter != 0) wo_text_add(out, "\\fB\\-%c\\fR, ", option->letter);
+  wo_text_add(out, "\\fB\\-\\-");
+  add_escaped(option->name, out);
+  wo_text_add(out, "\\fR");
+  if (option->value) {
+    wo_text_add(out, "%s\\fI", option->without ? "" : " ");
+    add_escaped(option->value, out);
+    wo_text_add(out, "\\fR");
+  }
+  wo_text_add(out, "\n");
+}
+
+/* One sentence, which ends with the choices where neither the head nor the text has them. */
+void wo_help_add_manual(const struct wo_command *command, struct wo_text *out) {
+  for (size_t i = 0; i < command->option_count; i++) {
+    const struct wo_option *const option = &command->options[i];
+    const struct wo_view text = wo_view_of(option->about ? option->about : option->help);
+    char choices[160];
+    assert(text.len > 0);
+    add_head(option, out);
+    wo_text_add(out, "%c", text.ptr[0] >= 'a' && text.ptr[0] <= 'z' ? text.ptr[0] - 'a' + 'A' : text.ptr[0]);
+    add_roff(wo_view_skip(text, 1), out);
+    const bool lists = option->about && option->choices && strcmp(option->choices, option->value) != 0;
+    if (lists) wo_text_add(out, ": %s", wo_option_choices_text(option->choices, choices, sizeof choices));
+    wo_text_add(out, ".\n");
+  }
+}

@@ -1,0 +1,36 @@
+/* Private to transform*.c: writes a pattern anew with other sizes, without what is dropped, with more in front. */
+#ifndef WO_TRANSFORM_INTERNAL_H
+#define WO_TRANSFORM_INTERNAL_H
+
+#include "cuda_replay/pattern/alloc_pattern_edit.h"
+#include "cuda_replay/change/transforms.h"
+
+/* The new size of an instance; 0 drops it. */
+typedef uint64_t wo__resize(const struct wo_transform_request *request, size_t instance);
+
+/* A pattern with resized instances and, first of all, `extra_count` more that are alive from the start to the end. False when
+ * memory is out. */
+bool wo__rewrite(const struct wo_transform_request *request, wo__resize *resize, const struct wo_instance *extra,
+                 size_t extra_count, struct wo_alloc_pattern *ret_pattern);
+
+/* The rule of an instance / whether it is of a class and not a copy or temporary that stands for something else. */
+enum wo_class_rule wo__rule_of(const struct wo_transform_request *request, size_t instance);
+bool wo__is_parameter(const struct wo_transform_request *request, size_t instance);
+bool wo__is_gradient(const struct wo_transform_request *request, size_t instance);
+bool wo__is_state(const struct wo_transform_request *request, size_t instance);
+
+/* Bytes of all parameters / of the largest one. */
+uint64_t wo__parameter_bytes(const struct wo_transform_request *request, uint64_t *ret_largest);
+
+/* The transforms of the table, one file each sort. */
+extern const struct wo_transform wo__transform_shard;
+extern const struct wo_transform wo__transform_shard_gradients;
+extern const struct wo_transform wo__transform_shard_optimizer;
+extern const struct wo_transform wo__transform_offload_optimizer;
+extern const struct wo_transform wo__transform_offload_parameters;
+extern const struct wo_transform wo__transform_8bit_optimizer;
+extern const struct wo_transform wo__transform_checkpoint;
+extern const struct wo_transform wo__transform_empty_cache;
+extern const struct wo_transform wo__transform_accumulate;
+
+#endif

@@ -1,0 +1,49 @@
+/* The private pools of a trace: which pool an allocation went to. Private to alloc_pattern.c.
+ *
+ * Newer recordings say it in each entry. Others only name the pool of the segments that are there at the end, and captures where
+ * the line form tells them. Allocations in private segments that were freed inside the trace cannot be told from others. */
+#ifndef WO_PRIVATE_POOLS_INTERNAL_H
+#define WO_PRIVATE_POOLS_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_replay/recording/trace.h"
+
+struct wo__private_segment {
+  uint64_t address;
+  uint64_t end;
+  size_t since; /* the entry from which on it was of its pool; 0: from the start */
+  uint32_t pool;
+};
+
+struct wo__pool_capture {
+  uint32_t pool;
+  uint32_t stream;
+};
+
+struct wo__private_pools {
+  struct {
+    struct wo__private_segment *items; /* by rising address */
+    size_t count, capacity;
+  } segments;
+  struct {
+    struct wo__pool_capture *items; /* under way, the latest last */
+    size_t count, capacity;
+  } captures;
+};
+
+/* Finds the private segments of a trace. WO_E_NOMEM. Released with wo__private_pools_done in either case. */
+enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const struct wo_trace *trace);
+
+/* A capture begins / ends. WO_E_NOMEM. */
+enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream);
+void wo__private_pools_end(struct wo__private_pools *pools, uint32_t pool);
+
+/* The pool of the allocation that is entry `index`. */
+uint32_t wo__private_pool_of(const struct wo__private_pools *pools, const struct wo_trace *trace, size_t index);
+
+/* Releases what it owns. */
+void wo__private_pools_done(struct wo__private_pools *pools);
+
+#endif

@@ -1,0 +1,12 @@
+# Makes the manual: each line "@options COMMAND@" of IN becomes the list of that command's options, as WHYOOM prints it.
+file(READ ${IN} page)
+string(REGEX MATCHALL "@options [a-z]+@\n" places "${page}")
+foreach(place IN LISTS places)
+  string(REGEX REPLACE "@options ([a-z]+)@\n" "\\1" command ${place})
+  execute_process(COMMAND ${WHYOOM} completion manual ${command} OUTPUT_VARIABLE list RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${WHYOOM} has no list of options for ${command}")
+  endif()
+  string(REPLACE "${place}" "${list}" page "${page}")
+endforeach()
+file(WRITE ${OUT} "${page}")

@@ -1,0 +1,233 @@
+/* The command line, read in one pass by the tables of the commands. See command.h. */
+#include <assert.h>
+
+#include "parsers/base/command/command.h"
+
+/* ---- Options of all commands ---- */
+
+static bool read_no_color(void *target, const struct wo_option_value *value) {
+  (void)value;
+  ((struct wo_call *)target)->color = WO_COLOR_NEVER;
+  return true;
+}
+
+/* In the order of the help text. */
+const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
+    WO_OPTION("format", "text|json", "report for people (default) or for programs",
+              WO_TO_CHOICE(struct wo_call, format, "text|json")),
+    WO_OPTION("output", "FILE", "write the report to FILE", .letter = 'o', WO_TO_TEXT(struct wo_call, output),
+              .wants = "the name of a file"),
+    WO_OPTION("color", "[=WHEN]", "auto (default), always or never; {no-color} is never", .without = "always",
+              WO_TO_CHOICE(struct wo_call, color, "auto|always|never"), .about = "whether to colour the text report"),
+    WO_OPTION("no-color", NULL, NULL, WO_TO_READER(read_no_color), .about = "no colours in the text report"),
+    WO_OPTION("width", "N", "columns of the text report, 40 to 1000", .kind = WO_OPTION_NUMBER,
+              .at = offsetof(struct wo_call, width), .least = 40, .most = 1000, .wants = "a number of columns from 40 to 1000"),
+    WO_OPTION("verbose", NULL, "every finding and every consequence in full", .letter = 'v',
+              WO_TO_FLAG(struct wo_call, is_verbose)),
+    WO_OPTION("events", NULL, "the evidence, one line each, instead of a report", WO_TO_FLAG(struct wo_call, list_events)),
+    WO_OPTION("rules", "DIR", "read the rule files below DIR too; they add and override", WO_TO_TEXT(struct wo_call, rules_dir),
+              .wants = "a folder of rule files"),
+    WO_OPTION("exit-zero", NULL, "exit with 0 where a failure was diagnosed", WO_TO_FLAG(struct wo_call, exit_zero)),
+    WO_OPTION("no-prefilter", NULL, "match every line with every pattern (slow; for checking)",
+              WO_TO_FLAG(struct wo_call, no_prefilter)),
+    WO_OPTION("help", NULL, "this text;  {version}  the version", .letter = 'h', WO_TO_FLAG(struct wo_call, wants_help),
+              .about = "the help text of the command"),
+    WO_OPTION("version", NULL, NULL, WO_TO_FLAG(struct wo_call, wants_version), .about = "the version"),
+    WO_OPTION("", NULL, "what follows is a PATH, whatever it looks like", .kind = WO_OPTION_FLAG),
+};
+
+/* ---- Reading ---- */
+
+/* How far reading is. Options of all commands apply at once; those of one command are kept for it to read. */
+struct reader {
+  int argc;
+  char **argv;
+  int next;             /* argument to be read next */
+  bool is_command_seen; /* or can no longer come */
+  struct wo_call *call;
+  struct wo_err *err;
+};
+
+/* Gives the value of an option: what stands behind the '=' or the letter (NULL: nothing), else the next argument, whatever it
+ * looks like: "-o -x" writes to a file of that name, as with other tools. */
+static enum wo_status take_value(struct reader *reader, const struct wo_option *option, const char *behind,
+                                 struct wo_view *ret_value) {
+  char wants[160];
+  *ret_value = wo_view_of(behind);
+  if (behind && !option->value)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%s takes no value, but '%s' follows the =", option->name, behind);
+  if (behind || !option->value) return WO_OK;
+  *ret_value = wo_view_of(option->without);
+  if (option->without) return WO_OK; /* a value can only come behind '=', or `--color file` would be ambiguous */
+  if (reader->next >= reader->argc)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%s wants %s, and nothing follows it", option->name,
+                      wo_option_wants(option, wants, sizeof wants));
+  *ret_value = wo_view_of(reader->argv[reader->next++]);
+  return WO_OK;
+}
+
+static enum wo_status apply_shared(struct reader *reader, const struct wo_option *option, const char *behind) {
+  struct wo_view value;
+  const enum wo_status status = take_value(reader, option, behind, &value);
+  return status == WO_OK ? wo_option_read(option, value, reader->call, reader->err) : status;
+}
+
+/* Keeps an option of the command for that command to read. */
+static enum wo_status keep(struct reader *reader, const struct wo_option *option, const char *behind) {
+  struct wo_call *const call = reader->call;
+  struct wo_given given = {.name = wo_view_of(option->name)};
+  const enum wo_status status = take_value(reader, option, behind, &given.value);
+  if (status != WO_OK) return status;
+  if (call->given_count == WO_LIMIT_COMMAND_OPTIONS)
+    return wo_err_set(reader->err, WO_E_USAGE, "a command takes %d options at the most", WO_LIMIT_COMMAND_OPTIONS);
+  call->given[call->given_count++] = given;
+  return WO_OK;
+}
+
+/* ---- Names that nobody has ---- */
+
+/* Whether one letter more, less, other or two swapped ones make a name of the other. */
+static bool is_near(struct wo_view a, struct wo_view b) {
+  size_t head = 0, tail = 0;
+  while (head < a.len && head < b.len && a.ptr[head] == b.ptr[head]) head++;
+  while (tail < a.len - head && tail < b.len - head && a.ptr[a.len - 1 - tail] == b.ptr[b.len - 1 - tail]) tail++;
+  const size_t rest_a = a.len - head - tail, rest_b = b.len - head - tail;
+  if (rest_a == 2 && rest_b == 2) return a.ptr[head] == b.ptr[head + 1] && a.ptr[head + 1] == b.ptr[head];
+  return rest_a <= 1 && rest_b <= 1;
+}
+
+static const char *near_option(const struct wo_option *options, size_t count, struct wo_view name) {
+  for (size_t i = 0; i < count; i++) {
+    const struct wo_view known = wo_view_of(options[i].name);
+    if (name.len > 2 && known.len > 2 && is_near(name, known)) return options[i].name;
+  }
+  return NULL;
+}
+
+/* An option of another command is told; of several that have it, the last. */
+static enum wo_status refuse(struct reader *reader, struct wo_view name) {
+  const struct wo_commands commands = reader->call->commands;
+  const struct wo_command *const own = reader->call->command;
+  const char *owner = NULL;
+  for (size_t i = 0; i < commands.count; i++) {
+    if (wo_option_find(commands.items[i].command->options, commands.items[i].command->option_count, name))
+      owner = commands.items[i].command->name;
+  }
+  if (owner)
+    return wo_err_set(reader->err, WO_E_USAGE, "--%.*s is an option of `whyoom %s`, a word that comes first", (int)name.len,
+                      name.ptr, owner);
+  const char *near = near_option(own->options, own->option_count, name);
+  if (!near) near = near_option(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
+  return wo_err_set(
+      reader->err, WO_E_USAGE, "unknown option --%.*s%s%s%s (whyoom --help lists them; a file of that name: -- first)",
+      (int)(name.len < 80 ? name.len : 80), name.ptr, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+/* ---- Arguments ---- */
+
+/* Reads "--name", "--name=value" or "--name value"; text stands behind the dashes. What all commands have is read so also where
+ * a command's table describes it in its own way. */
+static enum wo_status read_long(struct reader *reader, const char *text) {
+  const struct wo_command *const own = reader->call->command;
+  struct wo_view value = wo_view_of(text);
+  const bool has_value = wo_view_find_char(value, '=', 0) != WO_NOT_FOUND;
+  const struct wo_view name = wo_view_cut(&value, '=');
+  const char *const behind = has_value ? value.ptr : NULL;
+  const struct wo_option *const shared = wo_option_find(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
+  if (shared) return apply_shared(reader, shared, behind);
+  const struct wo_option *const option = wo_option_find(own->options, own->option_count, name);
+  return option ? keep(reader, option, behind) : refuse(reader, name);
+}
+
+/* The option of that letter, or NULL. */
+static const struct wo_option *find_letter(char letter) {
+  for (size_t i = 0; i < WO_SHARED_OPTION_COUNT; i++) {
+    if (wo_shared_options[i].letter == letter) return &wo_shared_options[i];
+  }
+  return NULL;
+}
+
+/* Reads "-v", "-vh", "-o FILE" or "-oFILE"; letters stand behind the dash. A letter that takes a value takes all that follows it.
+ * An unknown byte that is no letter is shown as '?': it may be part of a UTF-8 character, and half of one would spoil the
+ * terminal. */
+static enum wo_status read_letters(struct reader *reader, const char *letters) {
+  for (; *letters != '\0'; letters++) {
+    const struct wo_option *const option = find_letter(*letters);
+    if (option == NULL)
+      return wo_err_set(reader->err, WO_E_USAGE, "unknown option -%c (whyoom --help lists them)",
+                        wo_is_alnum(*letters) ? *letters : '?');
+    const bool has_rest = option->value && letters[1] != '\0';
+    const enum wo_status status = apply_shared(reader, option, has_rest ? letters + 1 : NULL);
+    if (status != WO_OK || has_rest) return status;
+  }
+  return WO_OK;
+}
+
+const struct wo_command *wo_command_find(struct wo_commands commands, struct wo_view name) {
+  for (size_t i = 0; i < commands.count; i++) {
+    if (wo_view_is(name, commands.items[i].command->name)) return commands.items[i].command;
+  }
+  return NULL;
+}
+
+/* The first word may be a command (the first command needs no name: a file may have that one); every other word is kept. Words
+ * never outnumber what was read, so argv can hold them. */
+static void take_word(struct reader *reader, char *word) {
+  struct wo_call *const call = reader->call;
+  const struct wo_command *const command = reader->is_command_seen ? NULL : wo_command_find(call->commands, wo_view_of(word));
+  reader->is_command_seen = true;
+  if (command != NULL && command != call->commands.items[0].command) {
+    call->command = command;
+    return;
+  }
+  assert(call->words + call->word_count < reader->argv + reader->next);
+  call->words[call->word_count++] = word;
+}
+
+/* Sorts every argument into options and words. A lone dash is a word (standard input); behind a double dash all are, and behind
+ * the first word of a command that becomes another program, which has options of its own. */
+static enum wo_status read_arguments(struct reader *reader) {
+  bool is_option_possible = true;
+  while (reader->next < reader->argc) {
+    char *const word = reader->argv[reader->next++];
+    const bool has_dash = is_option_possible && word[0] == '-' && word[1] != '\0';
+    enum wo_status status = WO_OK;
+    if (has_dash && wo_view_is(wo_view_of(word), "--")) {
+      is_option_possible = false;
+      reader->is_command_seen = true;
+    } else if (has_dash) {
+      status = word[1] == '-' ? read_long(reader, word + 2) : read_letters(reader, word + 1);
+    } else {
+      take_word(reader, word);
+      if (reader->call->command->becomes_program && reader->call->word_count > 0) is_option_possible = false;
+    }
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}
+
+enum wo_status wo_call_read(int argc, char **argv, struct wo_commands commands, struct wo_call *ret_call, struct wo_err *err) {
+  assert(argv != NULL && ret_call != NULL && commands.count > 0);
+  struct wo_call call = {.command = commands.items[0].command, .commands = commands, .words = argc > 0 ? argv + 1 : argv};
+  struct reader reader = {.argc = argc, .argv = argv, .next = 1, .call = &call, .err = err};
+  const enum wo_status status = read_arguments(&reader);
+  if (status == WO_OK) *ret_call = call;
+  return status;
+}
+
+/* ---- A command's own options ---- */
+
+enum wo_status wo_command_apply(const struct wo_command *command, struct wo_given given, void *target, struct wo_err *err) {
+  const struct wo_option *const option = wo_option_find(command->options, command->option_count, given.name);
+  const struct wo_view shown = wo_view_sub(given.name, 0, 60);
+  if (option) return wo_option_read(option, given.value, target, err);
+  return wo_err_set(err, WO_E_USAGE, "%s has no option --%.*s", command->name, (int)shown.len, shown.len > 0 ? shown.ptr : "");
+}
+
+enum wo_status wo_call_apply(const struct wo_call *call, void *target, struct wo_err *err) {
+  for (size_t i = 0; i < call->given_count; i++) {
+    const enum wo_status status = wo_command_apply(call->command, call->given[i], target, err);
+    if (status != WO_OK) return status;
+  }
+  return WO_OK;
+}

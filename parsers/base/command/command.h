@@ -1,0 +1,90 @@
+/* Commands: what each is called, takes and says of itself, and one call of one of them.
+ *
+ * A command is one `const struct wo_command` in the file that runs it; main.c lists them all. A call is read from argv in one
+ * pass by the tables of these commands (wo_call_read) and handed to the command, which adds to texts and returns an exit code:
+ * only main.c prints, and nothing below it ends the program. */
+#ifndef WO_COMMAND_H
+#define WO_COMMAND_H
+
+#include "parsers/base/command/exit_code.h"
+#include "parsers/base/command/option.h"
+#include "parsers/base/limits.h"
+
+struct wo_command {
+  const char *name;
+  const char *summary;             /* one line for lists, without a full stop */
+  const char *usage;               /* lines behind "usage: whyoom", divided by \n */
+  const char *synopsis;            /* the same, for the list of all commands; NULL: `usage`; "": the command is not listed */
+  const char *words;               /* "list|check": what completions offer for the first word; NULL: files */
+  const char *about;               /* paragraphs before the options */
+  const struct wo_option *options; /* that this command has alone, or describes in its own way */
+  size_t option_count;
+  const char *ending;   /* what the exit status says */
+  size_t help_column;   /* where the texts of options begin in the help text; 0: 23 */
+  bool becomes_program; /* words behind the first one belong to another program, whatever they look like */
+};
+
+struct wo_call;
+
+/* What runs a command is wired by main.c, which alone sees both flows, signals and the environment. */
+struct wo_command_entry {
+  const struct wo_command *command;
+  enum wo_exit (*run)(const struct wo_call *call);
+};
+
+/* The commands of the program; the first one is meant when no name is given, and gives the help text of the program. */
+struct wo_commands {
+  const struct wo_command_entry *items;
+  size_t count;
+};
+
+enum wo_format_out { WO_OUT_TEXT, WO_OUT_JSON };
+enum wo_color { WO_COLOR_AUTO, WO_COLOR_ALWAYS, WO_COLOR_NEVER };
+
+/* One call. `words` and all views are borrowed from argv. */
+struct wo_call {
+  const struct wo_command *command;
+  bool wants_help;    /* --help: the help text of `command`, whatever else was given */
+  bool wants_version; /* --version, likewise */
+  /* Options that all commands take. */
+  enum wo_format_out format;
+  enum wo_color color;
+  size_t width;             /* 0 = as wide as the terminal, else 80 */
+  struct wo_view output;    /* empty = stdout */
+  struct wo_view rules_dir; /* empty = compiled-in rules only */
+  bool exit_zero;
+  bool is_verbose;
+  bool no_prefilter;
+  bool list_events; /* --events: the evidence, one line each, instead of a report */
+  /* What is left. */
+  struct wo_given given[WO_LIMIT_COMMAND_OPTIONS]; /* options of the command's own table, in order, not read yet */
+  size_t given_count;
+  char **words; /* arguments that are no options, in order */
+  size_t word_count;
+  /* What main.c adds. */
+  struct wo_commands commands;
+  struct wo_text_style style;
+  bool is_stdin_terminal;
+  struct wo_text *out;    /* for standard output, or the file of --output */
+  struct wo_text *errors; /* for standard error (message.h) */
+};
+
+/* The options that all commands take: the table of the first command, read into struct wo_call. */
+enum { WO_SHARED_OPTION_COUNT = 13 };
+extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
+
+/* Reads argv, whose words are moved to its front. Options may stand before, between and behind the words, as GNU tools allow;
+ * arguments behind "--" are words. WO_E_USAGE with a message that names the option and what it wants; *ret_call is then
+ * unchanged. Nothing is opened. */
+enum wo_status wo_call_read(int argc, char **argv, struct wo_commands commands, struct wo_call *ret_call, struct wo_err *err);
+
+/* Reads the call's own options into *target, which is half filled on failure. WO_E_USAGE. */
+enum wo_status wo_call_apply(const struct wo_call *call, void *target, struct wo_err *err);
+
+/* Reads one option of a command into *target; the same for an option that the command does not have. WO_E_USAGE. */
+enum wo_status wo_command_apply(const struct wo_command *command, struct wo_given given, void *target, struct wo_err *err);
+
+/* The command of that name, or NULL. */
+const struct wo_command *wo_command_find(struct wo_commands commands, struct wo_view name);
+
+#endif
