@@ -13,18 +13,13 @@ double wo_weight_value(enum wo_weight weight) {
   return weights[weight];
 }
 
-/* No condition always holds. One that cannot be decided does not: a rule speaks only of what is known. */
-static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
-  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
-}
-
 /* A cause is ruled out by any of its exceptions, whatever its score would be. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
   if (cause->off) return false;
   for (size_t i = 0; i < cause->not_when_count; i++) {
-    if (holds(diagnosis, cause->not_when[i].when)) return false;
+    if (wo_diagnosis_holds(diagnosis, cause->not_when[i].when)) return false;
   }
-  return holds(diagnosis, cause->when);
+  return wo_diagnosis_holds(diagnosis, cause->when);
 }
 
 /* The clauses that hold, as arguments. */
@@ -34,7 +29,7 @@ static enum wo_status make_arguments(const struct wo_diagnosis *diagnosis, const
   if (!arguments) return WO_E_NOMEM;
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
-    if (!holds(diagnosis, clauses[i].when)) continue;
+    if (!wo_diagnosis_holds(diagnosis, clauses[i].when)) continue;
     struct wo_argument *argument = &arguments[kept++];
     argument->weight = weights[clauses[i].weight];
     argument->text = wo_template_render(clauses[i].say, &diagnosis->source, diagnosis->arena, NULL);

@@ -13,6 +13,17 @@ struct wo_diagnosis {
   struct wo_arena *arena; /* of the report */
 };
 
+/* The value of a fact. */
+static inline struct wo_value wo_diagnosis_fact(const struct wo_diagnosis *diagnosis, const char *name) {
+  return wo_facts_get(diagnosis->facts, wo_view_of(name));
+}
+
+/* Whether a condition of a rule holds. None (NULL) always does; one that cannot be decided does not: a rule speaks only of what is
+ * known. */
+static inline bool wo_diagnosis_holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
+  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
+}
+
 /* Evaluates all causes: findings best first, excluded and too weak ones left out. WO_E_NOMEM. */
 enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count);
 

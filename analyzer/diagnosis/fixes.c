@@ -4,10 +4,6 @@
 
 #include "analyzer/diagnosis/diagnose.h"
 
-static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
-  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
-}
-
 static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text) {
   return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
 }
@@ -19,7 +15,7 @@ static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const str
   if (!texts) return WO_E_NOMEM;
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
-    if (holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
+    if (wo_diagnosis_holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
   }
   *ret_texts = texts;
   *ret_count = kept;
@@ -45,7 +41,7 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
   if (!changes) return WO_E_NOMEM;
   for (size_t i = 0; i < fix->change_count; i++) {
     const struct wo_knob *knob = wo_pack_knob(diagnosis->pack, fix->changes[i].knob);
-    if (!knob || !holds(diagnosis, fix->changes[i].when)) continue;
+    if (!knob || !wo_diagnosis_holds(diagnosis, fix->changes[i].when)) continue;
     const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
     const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
     const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
@@ -75,9 +71,9 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
     return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
   }
   for (size_t i = 0; i < fix->conflict_count; i++) {
-    if (fix->conflicts[i].when && holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
+    if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
   }
-  *is_silent = !holds(diagnosis, fix->when);
+  *is_silent = !wo_diagnosis_holds(diagnosis, fix->when);
   return (struct wo_view){0};
 }
 

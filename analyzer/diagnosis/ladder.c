@@ -21,18 +21,14 @@
 /* Settings above are misread. */
 #define SETTING_MAX 1e9
 
-static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
-  return wo_facts_get(diagnosis->facts, wo_view_of(name));
-}
-
 /* The number of a fact, or 0. */
 static double number(const struct wo_diagnosis *diagnosis, const char *name) {
-  const struct wo_value value = fact(diagnosis, name);
+  const struct wo_value value = wo_diagnosis_fact(diagnosis, name);
   return value.is_known && value.number.mid > 0 ? value.number.mid : 0;
 }
 
 static bool is_true(const struct wo_diagnosis *diagnosis, const char *name) {
-  return fact(diagnosis, name).truth == WO_TRUE;
+  return wo_diagnosis_fact(diagnosis, name).truth == WO_TRUE;
 }
 
 /* ---- Rungs ---- */
@@ -141,7 +137,7 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
 static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
   static const enum wo_outcome outcomes[] = {WO_OUTCOME_SUCCESS, WO_OUTCOME_UNKNOWN, WO_OUTCOME_TIME_LIMIT, WO_OUTCOME_CANCELLED,
                                              WO_OUTCOME_PREEMPTED};
-  if (fact(diagnosis, "oom.kind").is_known) return false;
+  if (wo_diagnosis_fact(diagnosis, "oom.kind").is_known) return false;
   for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
     if (diagnosis->facts->job->story.outcome == outcomes[i]) return true;
   }
@@ -181,8 +177,8 @@ static const struct wo_card_trace *find_trace(const struct wo_diagnosis *diagnos
 
 /* PyTorch's own statistics of a job that fits; the reserved peak is nearest to what the card must hold. */
 static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, struct wo_ladder *ladder) {
-  const struct wo_value reserved = fact(diagnosis, "summary.reserved_peak");
-  const struct wo_value peak = reserved.is_known ? reserved : fact(diagnosis, "summary.allocated_peak");
+  const struct wo_value reserved = wo_diagnosis_fact(diagnosis, "summary.reserved_peak");
+  const struct wo_value peak = reserved.is_known ? reserved : wo_diagnosis_fact(diagnosis, "summary.allocated_peak");
   base->run.micro_batch = number(diagnosis, "config.micro_batch");
   base->run.seq_len = number(diagnosis, "config.seq_len");
   if (!is_fitting_run(diagnosis) || !peak.is_known || base->run.micro_batch < 1) return false;
@@ -193,11 +189,11 @@ static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladd
 
 /* What of the peak does not depend on the batch. The least that it can be, as it lowers the upper end. */
 static double fixed_bytes(const struct wo_diagnosis *diagnosis, double cards, bool is_trace) {
-  const struct wo_value states = fact(diagnosis, "model.states");
+  const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
   double bytes = is_trace ? CONTEXT_BYTES : 0;
   if (!states.is_known || is_true(diagnosis, "config.optimizer_offload") || is_true(diagnosis, "config.param_offload"))
     return bytes;
-  const enum wo_truth sharded = fact(diagnosis, "model.is_sharded").truth;
+  const enum wo_truth sharded = wo_diagnosis_fact(diagnosis, "model.is_sharded").truth;
   const double parallel =
       fmax(number(diagnosis, "config.tensor_parallel"), 1) * fmax(number(diagnosis, "config.pipeline_parallel"), 1);
   if (sharded == WO_FALSE) return bytes + (states.number.lo + number(diagnosis, "model.frozen_weights")) / parallel;
@@ -227,7 +223,7 @@ static double first_known(const struct wo_diagnosis *diagnosis, const char *cons
 static void read_job(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, bool is_trace) {
   static const char *const cards[] = {"gpu.count", "config.n_gpus", "slurm.gpus", "job.ranks"};
   static const char *const capacities[] = {"gpu.capacity", "dmon.capacity"};
-  const struct wo_value attention = fact(diagnosis, "config.attention");
+  const struct wo_value attention = wo_diagnosis_fact(diagnosis, "config.attention");
   base->cards = first_known(diagnosis, cards, sizeof cards / sizeof cards[0]);
   base->capacity_bytes = first_known(diagnosis, capacities, sizeof capacities / sizeof capacities[0]);
   base->global_batch = number(diagnosis, "config.global_batch");

@@ -137,8 +137,7 @@ static struct wo_view words_of(const struct wo_facts *facts, const struct wo_eve
 
 /* Times of the job as a whole. A step's are its own. */
 static void read_times(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const double elapsed = wo_event_number(event, WO_FIELD_ELAPSED_S, -1);
     const double limit = wo_event_number(event, WO_FIELD_TIME_LIMIT_S, -1);
     if (event->is_quoted || wo_event_field(event, WO_FIELD_STEP_ID)) continue;
@@ -158,8 +157,7 @@ static void read_step(struct wo_facts *facts) {
 /* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job tells them. */
 static const struct wo_event *find_code(const struct wo_facts *facts, const struct wo_event *failure) {
   if (signal_of(failure) || wo_event_number(failure, WO_FIELD_EXIT_CODE, 0) != 0) return failure;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || !wo_story_is_accounting(event)) continue;
     if (signal_of(event) || wo_event_number(event, WO_FIELD_EXIT_CODE, 0) != 0) return event;
   }
@@ -177,8 +175,7 @@ static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
 
 /* Why a job that was cancelled had waited, from any row of accounting. */
 static void read_cancellation(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_CANCELLED || event->is_quoted || !wo_story_is_accounting(event)) continue;
     wo__set_text(facts, "end.reason", wo_event_text(event, WO_FIELD_REASON), event->id);
   }

@@ -38,8 +38,7 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
 static const struct wo_event *first_of(const struct wo_job *job, struct wo_view kind_name) {
   const enum wo_kind kind = wo_kind_find(kind_name);
   const struct wo_event *first = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != kind || !wo__is_counted(job, event)) continue;
     const bool is_earlier_line = first && event->span.file == first->span.file && event->span.line < first->span.line;
     if (!first || is_earlier_line || wo_timeline_is_before(job->story.timeline, event, first)) first = event;
@@ -83,8 +82,7 @@ static struct wo_value get_slope(const struct wo_facts *facts, struct wo_view fi
   size_t count = 0;
   if (wo_view_is(figure, "trace")) return wo_facts_get(facts, WO_VIEW("dmon.fb_slope"));
   if (!failure || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return first;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != failure->kind || event->is_quoted || event->rank != failure->rank) continue;
     const struct wo_value value = wo__facts_figure(event, figure);
     if (!value.is_known) continue;
@@ -92,10 +90,7 @@ static struct wo_value get_slope(const struct wo_facts *facts, struct wo_view fi
     last = value;
   }
   if (count < 2) return wo_value_unknown(WO_UNIT_BYTES);
-  const struct wo_interval a = first.number;
-  const struct wo_interval b = last.number;
-  const struct wo_interval change = {.lo = b.lo - a.hi, .mid = b.mid - a.mid, .hi = b.hi - a.lo};
-  struct wo_value value = wo_value_number(WO_UNIT_BYTES, change);
+  struct wo_value value = wo_value_number(WO_UNIT_BYTES, wo_interval_minus(last.number, first.number));
   value.evidence = last.evidence;
   return value;
 }

@@ -206,8 +206,7 @@ static struct wo_value read_value(const struct wo_knob *knob, const struct wo_al
 
 /* Whether a line of the log names the framework, in any case of letters. */
 static bool has_framework(const struct wo_job *job, struct wo_view name) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view framework = wo_event_text(event, WO_FIELD_NAME);
     if (event->kind == WO_KIND_FRAMEWORK && framework.len == name.len && wo_view_starts_nocase(framework, "")) {
       bool is_equal = true;
@@ -334,8 +333,7 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   char buf[NAME_BYTES];
   ret_all->items = wo_arena_array(facts->arena, events->per_kind[WO_KIND_CONFIG] + (size_t)1, sizeof *ret_all->items);
   if (!ret_all->items) return WO_E_NOMEM;
-  for (size_t i = 0; i < events->count; i++) {
-    const struct wo_event *event = &events->items[i];
+  wo_each_event (event, events) {
     if (event->kind != WO_KIND_CONFIG || event->is_quoted || ret_all->count >= events->per_kind[WO_KIND_CONFIG]) continue;
     const struct wo_view name = wo_arena_copy(facts->arena, make_name(event, buf));
     if (name.ptr == NULL && wo_event_text(event, WO_FIELD_KEY).len > 0) return WO_E_NOMEM;

@@ -9,8 +9,7 @@
  * fault means one that did harm. */
 void wo__facts_counts(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (wo__is_counted(job, event)) facts->counts[event->kind]++;
   }
 }
@@ -22,9 +21,8 @@ static void read_repeats(struct wo_facts *facts, const struct wo_event *failure)
   size_t count = 0;
   size_t ranks = 0;
   uint64_t seen[4] = {0};
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    const enum wo_role role = job->story.roles[i];
+  wo_each_event (event, &job->events) {
+    const enum wo_role role = job->story.roles[event->id];
     if (event->kind != failure->kind || (role != WO_ROLE_FAILURE && role != WO_ROLE_REPEAT)) continue;
     count++;
     const uint32_t slot = (uint32_t)event->rank % 256;

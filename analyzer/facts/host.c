@@ -52,8 +52,7 @@ static void read_sampled_rss(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   double rss = 0;
   if (!failure || failure->kind != WO_KIND_CGROUP_OOM) return;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
     if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
     if (wo_event_field(event, WO_FIELD_HOST)) continue; /* all processes of a node together */
@@ -68,8 +67,7 @@ void wo__facts_host(struct wo_facts *facts) {
   double kills = 0;
   double rss = 0;
   wo_event_id last = WO_EVENT_NONE;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->is_quoted || !wo__is_of_this_end(facts->job, event) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY)
       continue;
     if (wo_story_is_suspicion(event)) {
@@ -163,8 +161,7 @@ static bool is_worker_kill(const struct wo_event *event) {
 }
 
 static void read_parts(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->is_quoted) continue;
     read_cgroup(facts, event);
     read_table(facts, event);
@@ -200,8 +197,7 @@ static void read_growth(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
   size_t prints = 0;
   bool is_rising = true;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_field *used = wo_event_field(event, WO_FIELD_USED_BYTES);
     if (event->is_quoted || !used || event->mark != WO_MARK_HOST_USE) continue;
     if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) is_rising = false;

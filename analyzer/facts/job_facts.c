@@ -28,8 +28,7 @@ void wo__facts_frameworks(struct wo_facts *facts) {
   bool is_capture = false;
   bool is_training = is_training_phase(facts->job->story.phase) || wo_facts_setting(facts, WO_VIEW("micro_batch")) != NULL ||
                      wo_facts_setting(facts, WO_VIEW("optimizer")) != NULL;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->is_quoted) continue;
     const bool is_graph_capture = event->mark == WO_MARK_GRAPH_CAPTURE;
     if (is_graph_capture || event->mark == WO_MARK_ENGINE) is_serving = true;
@@ -53,8 +52,7 @@ static void read_cards(struct wo_facts *facts, const struct wo_event *event) {
 }
 
 static void read_shares(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
     struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
     struct wo_interval bytes;
@@ -67,8 +65,7 @@ static void read_shares(struct wo_facts *facts) {
 
 /* "B:USR1@300": the batch shell gets SIGUSR1 five minutes before the limit. */
 static void read_signal_request(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_SBATCH || event->is_quoted || !wo_view_is(wo_event_text(event, WO_FIELD_KEY), "signal")) continue;
     wo__set_text(facts, "slurm.signal", wo_event_text(event, WO_FIELD_VALUE), event->id);
   }
@@ -79,8 +76,7 @@ static void read_signal_request(struct wo_facts *facts) {
 void wo__facts_requests(struct wo_facts *facts) {
   read_shares(facts);
   read_signal_request(facts);
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_SBATCH && event->kind != WO_KIND_JOB_INFO) continue;
     if (event->is_quoted && wo_story_is_accounting(event)) continue;
     wo__set_field(facts, "slurm.mem_limit", event, WO_FIELD_LIMIT_BYTES);
@@ -216,8 +212,7 @@ static void read_trace_name(struct wo_facts *facts, struct wo_view path, wo_even
 /* The first trace; of several nobody knows which run a change is to be measured against. */
 static void read_trace(struct wo_facts *facts) {
   const struct wo_event *first = NULL;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_MONITOR || event->is_quoted) continue;
     if (first && first->span.file != event->span.file) return;
     first = event;

@@ -24,7 +24,7 @@ static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_
 /* The difference is no less than nothing: figures are printed at slightly different moments and may overlap by a few MiB. */
 static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  struct wo_interval d = {a.value.lo - b.value.hi, a.value.mid - b.value.mid, a.value.hi - b.value.lo};
+  struct wo_interval d = wo_interval_minus(a.value, b.value);
   if (d.lo < 0) d.lo = 0;
   if (d.mid < d.lo) d.mid = d.lo;
   if (d.hi < d.mid) d.hi = d.mid;
@@ -34,7 +34,7 @@ static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
 /* Unknown when either is: half a sum would look like the whole one. */
 static struct wo_figure plus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
-  return (struct wo_figure){true, {a.value.lo + b.value.lo, a.value.mid + b.value.mid, a.value.hi + b.value.hi}};
+  return (struct wo_figure){true, wo_interval_plus(a.value, b.value)};
 }
 
 /* All figures of one message, as printed and as worked out. */
@@ -200,8 +200,7 @@ struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view fi
 static void set_growth(struct wo_facts *facts, const char *name, const struct wo_event *failure, bool wants_unallocated) {
   struct wo_figure first = {false, {0, 0, 0}};
   struct wo_figure last = first;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || event->rank != failure->rank) continue;
     struct card card;
     read_card(event, &card);
@@ -216,8 +215,7 @@ static void set_growth(struct wo_facts *facts, const char *name, const struct wo
 /* The last table tells most: its counts are those of the whole run until then. */
 static void read_summary(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
   }
   if (last == NULL) return;

@@ -148,8 +148,7 @@ static void read_name(struct wo_facts *facts) {
   struct wo_job_model known[WO_LIMIT_JOB_MODELS];
   if (setting) wo__set_text(facts, "model.name", setting->value.text, setting->event->id);
   if (setting || list_known(facts, known, WO_LIMIT_JOB_MODELS) > 1) return;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_view name = event->kind == WO_KIND_MODEL ? name_of(facts, event) : (struct wo_view){0};
     if (name.len == 0 || (wo_view_find_char(name, '/', 0) == WO_NOT_FOUND && !wo_model_shape_find(facts->pack, name))) continue;
     wo__set_text(facts, "model.name", name, event->id);
@@ -195,8 +194,7 @@ static void keep_distinct(struct count *kept, size_t *count, size_t cap, const s
 /* Megatron begins these lines with "> ", as quoted mail does. */
 static void read_counts(const struct wo_facts *facts, struct counts *counts) {
   *counts = (struct counts){.frozen_count = 0};
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_view state = wo_event_text(event, WO_FIELD_STATE);
     const bool is_shard = wo_view_is(state, "shard");
     if (event->kind != WO_KIND_MODEL || (event->is_quoted && !is_shard)) continue;
@@ -305,8 +303,7 @@ static void read_frozen(struct wo_facts *facts, const struct counts *counts) {
  * parallel) and quantised ones are smaller, so only too much is a contradiction. */
 static void read_weights(struct wo_facts *facts, const struct count *trained, const struct counts *counts) {
   struct count weights = {{0, 0, 0}, NULL};
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_MODEL && !event->is_quoted) keep_largest(&weights, event, WO_FIELD_PARAMETER_BYTES);
   }
   if (!weights.event) return;
@@ -346,8 +343,7 @@ static const struct wo_event *dtype_event(const struct wo_facts *facts, const st
   const struct wo_event *best = trained->event;
   if (best == NULL || wo_event_field(best, WO_FIELD_DTYPE) || is_quantised(facts)) return best;
   double most = trained->number.mid * DTYPE_SHARE_MIN;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const bool is_frozen = wo_view_is(wo_event_text(event, WO_FIELD_STATE), "frozen");
     if (event->kind != WO_KIND_MODEL || event->is_quoted || is_frozen || !wo_event_field(event, WO_FIELD_DTYPE)) continue;
     const double number = wo_event_number(event, WO_FIELD_PARAMETERS, wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0));

@@ -131,8 +131,7 @@ static void make_processes(struct wo_facts *facts) {
   const size_t most = job->events.per_kind[WO_KIND_GPU_PROCESS];
   struct wo_card_process *const rows = most > 0 ? wo_arena_array(facts->arena, most, sizeof *rows) : NULL;
   if (!rows) return;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind == WO_KIND_GPU_PROCESS && event->span.file < job->input_count)
       rows[facts->process_count++] = read_process(event);
   }

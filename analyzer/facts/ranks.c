@@ -45,11 +45,10 @@ static void make_ranks(struct wo_facts *facts) {
   for (int32_t rank = 0; rank < WO_LIMIT_RANKS; rank++) {
     rows[rank] = (struct wo_rank){.rank = rank, .gpu = -1, .evidence = WO_EVENT_NONE};
   }
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (!has_global_rank(job, event) || job->story.roles[i] == WO_ROLE_EARLIER) continue;
+  wo_each_event (event, &job->events) {
+    if (!has_global_rank(job, event) || job->story.roles[event->id] == WO_ROLE_EARLIER) continue;
     rows[event->rank].is_seen = has_some = true;
-    note_event(&rows[event->rank], event, job->story.roles[i]);
+    note_event(&rows[event->rank], event, job->story.roles[event->id]);
   }
   for (int32_t rank = 0; has_some && rank < WO_LIMIT_RANKS; rank++) {
     const bool is_silent = !rows[rank].is_seen && rank < job->story.rank_count && job->story.rank_count <= WO_LIMIT_RANKS;
@@ -104,9 +103,9 @@ static enum wo_truth are_all_on_gpu0(const struct wo_job *job) {
   bool is_crowded = false;
   bool is_sure = false;
   int32_t first = WO_RANK_UNKNOWN;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (event->is_quoted || status_of(job->story.roles[i]) != WO_RANK_FAILED || !wo_event_field(event, WO_FIELD_GPU)) continue;
+  wo_each_event (event, &job->events) {
+    if (event->is_quoted || status_of(job->story.roles[event->id]) != WO_RANK_FAILED || !wo_event_field(event, WO_FIELD_GPU))
+      continue;
     if (wo_event_number(event, WO_FIELD_GPU, -1) != 0) return WO_FALSE;
     const double others = others_on_card(event);
     if (per_node < 2 || others + 1 < per_node) continue;

@@ -54,8 +54,7 @@ static bool is_failed_role(enum wo_role role) {
 /* The step last seen before a failure, as the scanner looked it up there; -1 without. */
 static double step_before(const struct wo_job *job, const struct wo_event *failure) {
   double step = -1;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_PROGRESS || event->of != failure->id || event->span.line > failure->span.line) continue;
     step = wo_event_number(event, WO_FIELD_STEP, step);
   }

@@ -22,9 +22,8 @@ static void read_recovered(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const struct wo_event *last = NULL;
   const struct wo_event *largest = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
-    if (job->story.roles[i] != WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) continue;
+  wo_each_event (event, &job->events) {
+    if (job->story.roles[event->id] != WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) continue;
     last = event;
     const double tried = wo_event_number(event, WO_FIELD_TRIED_BYTES, 0);
     if (tried > 0 && (largest == NULL || tried > wo_event_number(largest, WO_FIELD_TRIED_BYTES, 0))) largest = event;
@@ -49,16 +48,14 @@ static void read_remark(struct wo_facts *facts, const struct wo_event *event) {
 }
 
 static void read_remarks(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_NOTE && !event->is_quoted) read_remark(facts, event);
   }
 }
 
 /* Whether the program imports torch above a line of its own source. */
 static bool has_import_above(const struct wo_job *job, const struct wo_event *line) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->mark != WO_MARK_TORCH_IMPORT) continue;
     if (event->span.file == line->span.file && event->span.line < line->span.line) return true;
   }

@@ -160,9 +160,7 @@ static void set_ranks(struct wo_facts *facts, const struct wo_step_memory *rows,
   if (ranks == 0) return;
   wo__set_number(facts, "steps.rank_count", (double)ranks, lead->evidence);
   if (ranks < 2) return;
-  const struct wo_interval low = lowest->peak_bytes.value;
-  const struct wo_interval high = highest->peak_bytes.value;
-  const struct wo_interval spread = {.lo = high.lo - low.hi, .mid = high.mid - low.mid, .hi = high.hi - low.lo};
+  const struct wo_interval spread = wo_interval_minus(highest->peak_bytes.value, lowest->peak_bytes.value);
   wo_facts_set(facts, "steps.rank_spread", wo_value_number(WO_UNIT_BYTES, spread), highest->evidence);
   wo__set_number(facts, "steps.highest_rank", highest->rank, highest->evidence);
 }

@@ -51,8 +51,7 @@ static void narrow(struct range *range, const struct wo_event *event) {
 static struct range read_wordings(const struct wo_facts *facts, const struct wo_event *failure) {
   struct range range = {.first = 0, .last = TORCH_OPEN};
   if (failure != NULL && (failure->kind == WO_KIND_CUDA_OOM || failure->kind == WO_KIND_HIP_OOM)) narrow(&range, failure);
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->mark == WO_MARK_ALLOCATOR_REMARK) narrow(&range, event);
   }
   return range.first > range.last ? (struct range){.first = 0, .last = TORCH_OPEN} : range;
@@ -79,8 +78,7 @@ static const struct wo_event *choose(const struct wo_facts *facts, const struct 
   const struct wo_event *any = NULL, *nearest = NULL;
   uint16_t release = 0, first = 0;
   bool is_one = true;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (!is_candidate(event, range, is_pinned, &release)) continue;
     if (any == NULL) first = release;
     is_one = is_one && release == first;

@@ -93,6 +93,11 @@ static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
 
+/* A known fact of the report / its number, or -1 / its text, or an empty view. NULL where it is unknown. */
+const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name);
+double wo_report_number(const struct wo_report *report, const char *name);
+struct wo_view wo_report_words(const struct wo_report *report, const char *name);
+
 /* Writes the report as text for people. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out);
 

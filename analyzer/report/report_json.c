@@ -30,6 +30,12 @@ struct writer {
 
 /* ---- Values ---- */
 
+/* An object under the key, or null and NULL where there is nothing to put in. */
+static cJSON *put_object_if(struct writer *w, cJSON *parent, const char *key, bool has_content) {
+  cJSON *const item = wo_json_put(&w->json, parent, key, has_content ? cJSON_CreateObject() : cJSON_CreateNull());
+  return has_content ? item : NULL;
+}
+
 /* A time as RFC 3339, as far as the log tells it. No zone is written, since most logs name none;
  * the times of one report compare with each other. */
 static void put_time(struct writer *w, cJSON *object, const char *key, int64_t time_ns) {
@@ -175,11 +181,8 @@ static struct wo_view host_of(const struct wo_event *event) {
 static void put_failure(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
   const struct wo_event *const event = wo_event_get(&w->job->events, story->failure);
-  if (event == NULL) {
-    wo_json_put(&w->json, root, "failure", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "failure");
+  cJSON *const object = put_object_if(w, root, "failure", event != NULL);
+  if (object == NULL) return;
   wo_json_put_name(&w->json, object, "kind", wo_kind_name(event->kind));
   wo_json_put_known(&w->json, object, "rank", event->rank);
   wo_json_put_bool(&w->json, object, "rank_inferred", story->is_rank_inferred);
@@ -233,11 +236,8 @@ static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_fin
 
 /* What a fix frees, as an interval: a single number would promise more than is known. */
 static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
-  if (!fix->has_saves) {
-    wo_json_put(&w->json, fix_object, "saves_bytes", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "saves_bytes");
+  cJSON *const object = put_object_if(w, fix_object, "saves_bytes", fix->has_saves);
+  if (object == NULL) return;
   wo_json_put_bytes(&w->json, object, "lo", fix->saves_bytes.lo);
   wo_json_put_bytes(&w->json, object, "hi", fix->saves_bytes.hi);
   wo_json_put_text(&w->json, object, "formula", fix->saves_formula);
@@ -246,22 +246,16 @@ static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_findi
 /* What the fix leaves free. */
 static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   struct wo_interval room;
-  if (!wo_suffice_headroom(fix, &room)) {
-    wo_json_put(&w->json, fix_object, "headroom_bytes", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "headroom_bytes");
+  cJSON *const object = put_object_if(w, fix_object, "headroom_bytes", wo_suffice_headroom(fix, &room));
+  if (object == NULL) return;
   wo_json_put_bytes(&w->json, object, "lo", room.lo);
   wo_json_put_bytes(&w->json, object, "hi", room.hi);
 }
 
 /* What `whyoom verify` found out; null in a diagnosis. */
 static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof *proof) {
-  if (proof == NULL) {
-    wo_json_put(&w->json, fix_object, "proof", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "proof");
+  cJSON *const object = put_object_if(w, fix_object, "proof", proof != NULL);
+  if (object == NULL) return;
   wo_json_put_name(&w->json, object, "on", proof->on);
   wo_json_put_name(&w->json, object, "pattern", proof->pattern);
   wo_json_put_bool(&w->json, object, "fits", proof->fits);
@@ -325,11 +319,8 @@ static void put_interval(struct writer *w, cJSON *object, const char *key, struc
  * very thing that a reader must see. */
 static void put_memory(struct writer *w, cJSON *root) {
   const struct wo_report_memory *const memory = &w->report->memory;
-  if (!w->report->has_memory) {
-    wo_json_put(&w->json, root, "memory", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "memory");
+  cJSON *const object = put_object_if(w, root, "memory", w->report->has_memory);
+  if (object == NULL) return;
   /* A card of no bytes does not exist: zero is how an unknown capacity arrives. */
   const bool has_capacity = memory->capacity_bytes.mid > 0;
   wo_json_put_known(&w->json, object, "gpu", memory->gpu);
@@ -368,11 +359,8 @@ static void put_shortage(struct writer *w, cJSON *root) {
  * chance hit is. */
 static void put_request(struct writer *w, cJSON *root) {
   const struct wo_sizes *const sizes = w->report->request;
-  if (sizes == NULL) {
-    wo_json_put(&w->json, root, "request", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "request");
+  cJSON *const object = put_object_if(w, root, "request", sizes != NULL);
+  if (object == NULL) return;
   put_interval(w, object, "bytes", sizes->request);
   wo_json_put_count(&w->json, object, "tried", sizes->tried_count);
   wo_json_put_count(&w->json, object, "fitting", sizes->match_count);
@@ -497,12 +485,8 @@ static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, s
 
 /* A slope and the ends of its interval, or null. */
 static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_figure *slope) {
-  if (!slope->is_known) {
-    wo_json_put(&w->json, object, key, cJSON_CreateNull());
-    return;
-  }
-  cJSON *const item = cJSON_CreateObject();
-  wo_json_put(&w->json, object, key, item);
+  cJSON *const item = put_object_if(w, object, key, slope->is_known);
+  if (item == NULL) return;
   wo_json_put(&w->json, item, "value", wo_json_number(slope->value.mid));
   wo_json_put(&w->json, item, "lo", wo_json_number(slope->value.lo));
   wo_json_put(&w->json, item, "hi", wo_json_number(slope->value.hi));

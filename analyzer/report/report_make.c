@@ -8,10 +8,6 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
 
-static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
-  return wo_facts_get(diagnosis->facts, wo_view_of(name));
-}
-
 /* ---- Memory of the card ---- */
 
 /* Share of the card below which a part that may be zero is not shown. */
@@ -20,7 +16,7 @@ static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *na
 /* Parts are drawn in this order as a bar that is as wide as the card. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
                      const char *fact_name) {
-  const struct wo_value value = fact(diagnosis, fact_name);
+  const struct wo_value value = wo_diagnosis_fact(diagnosis, fact_name);
   /* A difference whose interval starts at zero is rounding, not memory. */
   const bool is_rounding = value.number.lo <= 0 && value.number.mid < memory->capacity_bytes.mid * ROUNDING_SHARE;
   if (!value.is_known || is_rounding || memory->part_count == sizeof memory->parts / sizeof memory->parts[0]) return;
@@ -35,10 +31,10 @@ static void add_line(struct wo_report_memory *memory, struct wo_view line) {
 
 /* Was there room for the request, and where? Compares what is free and idle with what was wanted. */
 static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value room = fact(diagnosis, "oom.free");
-  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
-  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value room = wo_diagnosis_fact(diagnosis, "oom.free");
+  const struct wo_value idle = wo_diagnosis_fact(diagnosis, "oom.reserved_unallocated");
+  const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (!tried.is_known || !room.is_known || contradiction.is_known) return;
   const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
   char f[32], u[32], s[32], t[32];
@@ -59,8 +55,8 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
 
 /* Figures that cannot be true together come of a message that was cut or mixed with another rank's. */
 static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (contradiction.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
                                      (int)contradiction.text.len, contradiction.text.ptr));
@@ -75,20 +71,20 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
 /* Nothing is drawn without the card's capacity. Where the process's own figure is missing, what the list does not explain is
  * shown as unaccounted, rather than blamed on anybody. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_value capacity = fact(diagnosis, "oom.capacity");
+  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
   if (!capacity.is_known) return;
   struct wo_report_memory *memory = &report->memory;
   report->has_memory = true;
   memory->capacity_bytes = capacity.number;
-  const struct wo_value gpu = fact(diagnosis, "oom.gpu");
+  const struct wo_value gpu = wo_diagnosis_fact(diagnosis, "oom.gpu");
   memory->gpu = gpu.is_known ? (int32_t)gpu.number.mid : -1;
-  memory->is_contradictory = fact(diagnosis, "oom.contradiction").is_known;
+  memory->is_contradictory = wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
   add_part(diagnosis, memory, "allocated", "oom.allocated");
   add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
   add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
   add_part(diagnosis, memory, "other_processes",
-           fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
-  if (!fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
+           wo_diagnosis_fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
+  if (!wo_diagnosis_fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
   add_part(diagnosis, memory, "free", "oom.free");
   add_size(diagnosis, memory);
   add_room(diagnosis, memory);
@@ -208,8 +204,7 @@ static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
     if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
@@ -268,6 +263,23 @@ enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pa
   }
   *ret_report = report;
   return WO_OK;
+}
+
+const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name) {
+  for (size_t i = 0; i < report->fact_count; i++) {
+    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
+  }
+  return NULL;
+}
+
+double wo_report_number(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = wo_report_fact(report, name);
+  return value ? value->number.mid : -1;
+}
+
+struct wo_view wo_report_words(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = wo_report_fact(report, name);
+  return value ? value->text : (struct wo_view){0};
 }
 
 struct wo_report *wo_report_free(struct wo_report *report) {

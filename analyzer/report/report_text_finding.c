@@ -325,12 +325,6 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_fin
   put_indented(w, indent, wo__writer_scratch(w));
 }
 
-/* What a fix leaves missing, where it is surely too small. */
-static struct wo_interval lacking(const struct wo_finding_fix *fix) {
-  const struct wo_interval need = fix->shortage_bytes, saved = fix->saves_bytes;
-  return (struct wo_interval){need.lo - saved.hi, need.mid - saved.mid, need.hi - saved.lo};
-}
-
 /* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
  * with the sum that it comes from, so that a reader can check it. */
 static void write_saves(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
@@ -357,7 +351,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
     add_range(&w->scratch, room);
   } else if (fix->suffices == WO_SUFFICES_NO && fix->shortage_bytes.lo > fix->saves_bytes.hi) {
     wo_text_add(&w->scratch, ", still lacks ");
-    add_range(&w->scratch, lacking(fix));
+    add_range(&w->scratch, wo_interval_minus(fix->shortage_bytes, fix->saves_bytes));
   }
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);

@@ -11,31 +11,12 @@
 /* Findings whose fixes are tried, and fixes of all together. */
 enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
 
-/* ---- Facts ---- */
-
-static const struct wo_value *find_fact(const struct wo_report *report, const char *name) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
-  }
-  return NULL;
-}
-
-static double number_of(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = find_fact(report, name);
-  return value ? value->number.mid : -1;
-}
-
-static struct wo_view text_of(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = find_fact(report, name);
-  return value ? value->text : (struct wo_view){0};
-}
-
 /* ---- Sizes ---- */
 
 /* As printed; else the one release that the failure's words leave. */
 static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
-  const struct wo_value *const release = find_fact(report, "job.torch_release");
-  const struct wo_view printed = text_of(report, "job.torch");
+  const struct wo_value *const release = wo_report_fact(report, "job.torch_release");
+  const struct wo_view printed = wo_report_words(report, "job.torch");
   if (printed.len > 0 || !release || release->number.lo != release->number.hi) return printed;
   const unsigned number = (unsigned)release->number.lo;
   return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
@@ -53,9 +34,9 @@ static bool is_other_allocator(struct wo_view kind) {
 /* The configured length is the limit that batches are cut to, so a tensor of that length belongs to a step as long as any. */
 static bool is_of_full_length(const struct wo_report *report) {
   static const char *const readings[] = {"size.is_logits", "size.is_attention_scores"};
-  if (number_of(report, "config.seq_len") < 0) return false;
+  if (wo_report_number(report, "config.seq_len") < 0) return false;
   for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
-    const struct wo_value *const reading = find_fact(report, readings[i]);
+    const struct wo_value *const reading = wo_report_fact(report, readings[i]);
     if (reading && reading->truth == WO_TRUE) return true;
   }
   return false;
@@ -63,26 +44,26 @@ static bool is_of_full_length(const struct wo_report *report) {
 
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
-      .capacity_bytes = number_of(report, "gpu.capacity"),
-      .tried_bytes = number_of(report, "oom.tried"),
-      .free_bytes = number_of(report, "oom.free"),
-      .allowed_bytes = number_of(report, "oom.allowed"),
-      .allocated_bytes = number_of(report, "oom.allocated"),
-      .unallocated_bytes = number_of(report, "oom.reserved_unallocated"),
-      .non_pytorch_bytes = number_of(report, "oom.non_pytorch"),
-      .other_bytes = number_of(report, "oom.other_processes"),
-      .is_other_allocator = is_other_allocator(text_of(report, "oom.kind")),
-      .are_contradicting = find_fact(report, "oom.contradiction") != NULL,
-      .micro_batch = number_of(report, "config.micro_batch"),
-      .seq_len = number_of(report, "config.seq_len"),
-      .layers = number_of(report, "model.layers"),
-      .hidden = number_of(report, "model.hidden_size"),
-      .vocabulary = number_of(report, "model.vocab_size"),
-      .alloc_conf = text_of(report, "config.alloc_conf"),
+      .capacity_bytes = wo_report_number(report, "gpu.capacity"),
+      .tried_bytes = wo_report_number(report, "oom.tried"),
+      .free_bytes = wo_report_number(report, "oom.free"),
+      .allowed_bytes = wo_report_number(report, "oom.allowed"),
+      .allocated_bytes = wo_report_number(report, "oom.allocated"),
+      .unallocated_bytes = wo_report_number(report, "oom.reserved_unallocated"),
+      .non_pytorch_bytes = wo_report_number(report, "oom.non_pytorch"),
+      .other_bytes = wo_report_number(report, "oom.other_processes"),
+      .is_other_allocator = is_other_allocator(wo_report_words(report, "oom.kind")),
+      .are_contradicting = wo_report_fact(report, "oom.contradiction") != NULL,
+      .micro_batch = wo_report_number(report, "config.micro_batch"),
+      .seq_len = wo_report_number(report, "config.seq_len"),
+      .layers = wo_report_number(report, "model.layers"),
+      .hidden = wo_report_number(report, "model.hidden_size"),
+      .vocabulary = wo_report_number(report, "model.vocab_size"),
+      .alloc_conf = wo_report_words(report, "config.alloc_conf"),
       .torch = read_torch(report, arena),
-      .phase = text_of(report, "oom.phase"),
+      .phase = wo_report_words(report, "oom.phase"),
   };
-  const struct wo_view checkpointing = text_of(report, "config.checkpointing");
+  const struct wo_view checkpointing = wo_report_words(report, "config.checkpointing");
   sizes.is_full_length = is_of_full_length(report);
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
   if (report->ladder) {

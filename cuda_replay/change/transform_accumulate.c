@@ -115,8 +115,8 @@ static bool run(struct accumulate *work) {
   return true;
 }
 
-static enum wo_status apply_accumulate(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                       struct wo_err *err) {
+enum wo_status wo__transform_accumulate(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                        struct wo_err *err) {
   size_t count = request->pattern->instances.count;
   size_t most = request->pattern->requests.count;
   if (most >= (size_t)INT32_MAX / 4 / request->amount) {
@@ -136,13 +136,3 @@ static enum wo_status apply_accumulate(const struct wo_transform_request *reques
   if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
   return wo_err_set(err, WO_E_RANGE, "the recording shows no backward pass, nothing could be accumulated");
 }
-
-const struct wo_transform wo__transform_accumulate = {
-    .name = "accumulate",
-    .summary = "forward and backward N times for each step (keeps the effective batch of a smaller micro-batch)",
-    .amount_min = 2,
-    .amount_max = 1024,
-    .apply = apply_accumulate,
-    .assumption =
-        "the first run makes the gradients, later ones add to them through a temporary of each gradient's size (none at the low "
-        "end)"};

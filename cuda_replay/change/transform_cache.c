@@ -10,8 +10,8 @@ static bool is_change(enum wo_phase before, enum wo_phase now) {
 }
 
 /* Copies the pattern and puts a release before each birth that begins a phase. */
-static enum wo_status apply_empty_cache(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                        struct wo_err *err) {
+enum wo_status wo__transform_empty_cache(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                         struct wo_err *err) {
   const struct wo_alloc_pattern *from = request->pattern;
   struct wo_alloc_pattern to = {.recording = from->recording};
   enum wo_phase phase = WO_PHASE_START;
@@ -48,9 +48,3 @@ static enum wo_status apply_empty_cache(const struct wo_transform_request *reque
   if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
   return wo_err_set(err, WO_E_RANGE, "the recording shows no change of phase (forward, backward, step), nothing would change");
 }
-
-const struct wo_transform wo__transform_empty_cache = {
-    .name = "empty-cache",
-    .summary = "torch.cuda.empty_cache() before and after each optimizer step",
-    .apply = apply_empty_cache,
-    .assumption = "phases are known from stacks; releasing and allocating anew takes time that is not told here"};

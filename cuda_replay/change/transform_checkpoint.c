@@ -432,8 +432,8 @@ static bool find_segments(struct checkpoint *work) {
   return true;
 }
 
-static enum wo_status apply_checkpoint(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                       struct wo_err *err) {
+enum wo_status wo__transform_checkpoint(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                        struct wo_err *err) {
   struct checkpoint work = {.request = request, .to = {.recording = request->pattern->recording}};
   bool is_made = prepare(&work) && find_segments(&work);
   bool has_layers = work.segment_count > 0;
@@ -454,13 +454,3 @@ static enum wo_status apply_checkpoint(const struct wo_transform_request *reques
   if (!is_made) return wo_err_set(err, WO_E_NOMEM, "no memory for the changed recording");
   return wo_err_set(err, WO_E_RANGE, "no layers were found: nothing that backward needs repeats in forward");
 }
-
-const struct wo_transform wo__transform_checkpoint = {
-    .name = "checkpoint",
-    .summary = "activation checkpointing, in N segments or one for each layer that repeats",
-    .amount_min = 0,
-    .amount_max = 100000,
-    .apply = apply_checkpoint,
-    .assumption = "each segment keeps its output (at the high end one tensor more) and runs again when backward reaches it; what "
-                  "it saved is "
-                  "freed at its end, casts of weights at the end of forward"};

@@ -23,14 +23,8 @@ bool wo__is_state(const struct wo_transform_request *request, size_t instance);
 uint64_t wo__parameter_bytes(const struct wo_transform_request *request, uint64_t *ret_largest);
 
 /* The transforms of the table, one file each sort. */
-extern const struct wo_transform wo__transform_shard;
-extern const struct wo_transform wo__transform_shard_gradients;
-extern const struct wo_transform wo__transform_shard_optimizer;
-extern const struct wo_transform wo__transform_offload_optimizer;
-extern const struct wo_transform wo__transform_offload_parameters;
-extern const struct wo_transform wo__transform_8bit_optimizer;
-extern const struct wo_transform wo__transform_checkpoint;
-extern const struct wo_transform wo__transform_empty_cache;
-extern const struct wo_transform wo__transform_accumulate;
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) wo_transform_apply_one wo__transform_##id;
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
 
 #endif

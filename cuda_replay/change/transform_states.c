@@ -63,21 +63,10 @@ static uint64_t resize_shard(const struct wo_transform_request *request, size_t 
 }
 
 /* Each apply_ function says what must be there, how sizes change, and whether a buffer comes along. */
-static enum wo_status apply_shard(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                  struct wo_err *err) {
+enum wo_status wo__transform_shard(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                   struct wo_err *err) {
   return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_shard = {
-    .name = "shard",
-    .summary = "parameters, gradients and optimizer states over N GPUs (FSDP, ZeRO-3)",
-    .amount_min = 2,
-    .amount_max = 65536,
-    .apply = apply_shard,
-    .assumption =
-        "every GPU keeps 1/N of parameters, gradients and optimizer states, and buffers for units in use whose size is not "
-        "known: from the largest parameter to two of the largest, or an eighth of all, three times (gathered, whole gradients, "
-        "and what these are reduced from)"};
 
 static uint64_t resize_shard_gradients(const struct wo_transform_request *request, size_t i) {
   bool is_shared = wo__is_gradient(request, i) || wo__is_state(request, i);
@@ -86,37 +75,20 @@ static uint64_t resize_shard_gradients(const struct wo_transform_request *reques
   return is_shared ? share_of(request, i) : size_of(request, i);
 }
 
-static enum wo_status apply_shard_gradients(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                            struct wo_err *err) {
+enum wo_status wo__transform_shard_gradients(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                             struct wo_err *err) {
   return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_gradients, BUFFER_PARAMETERS, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_shard_gradients = {.name = "shard-gradients",
-                                                           .summary = "gradients and optimizer states over N GPUs (ZeRO-2)",
-                                                           .amount_min = 2,
-                                                           .amount_max = 65536,
-                                                           .apply = apply_shard_gradients,
-                                                           .assumption =
-                                                               "every GPU keeps 1/N of gradients and optimizer states and a "
-                                                               "bucket; at the high end gradients stay whole until the step"};
 
 static uint64_t resize_shard_optimizer(const struct wo_transform_request *request, size_t i) {
   return wo__is_state(request, i) ? share_of(request, i) : size_of(request, i);
 }
 
-static enum wo_status apply_shard_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                            struct wo_err *err) {
+enum wo_status wo__transform_shard_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                             struct wo_err *err) {
   return rewrite_states(request, wo__is_state, "optimizer states", resize_shard_optimizer,
                         request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_shard_optimizer = {
-    .name = "shard-optimizer",
-    .summary = "optimizer states over N GPUs (ZeRO-1)",
-    .amount_min = 2,
-    .amount_max = 65536,
-    .apply = apply_shard_optimizer,
-    .assumption = "every GPU keeps 1/N of the optimizer states; updated parameters are gathered through a buffer"};
 
 /* ---- Offload ---- */
 
@@ -131,36 +103,20 @@ static uint64_t resize_offload_optimizer(const struct wo_transform_request *requ
   return size_of(request, i);
 }
 
-static enum wo_status apply_offload_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                              struct wo_err *err) {
+enum wo_status wo__transform_offload_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                               struct wo_err *err) {
   return rewrite_states(request, wo__is_state, "optimizer states", resize_offload_optimizer,
                         request->bound != WO_BOUND_LOW ? BUFFER_PARAMETERS : BUFFER_NONE, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_offload_optimizer = {
-    .name = "offload-optimizer",
-    .summary = "optimizer states and the step on the CPU",
-    .apply = apply_offload_optimizer,
-    .assumption =
-        "optimizer states and the temporaries of the step leave the GPU, a staging buffer comes; at the high end the temporaries "
-        "stay"};
 
 static uint64_t resize_offload_parameters(const struct wo_transform_request *request, size_t i) {
   return wo__is_parameter(request, i) ? 0 : size_of(request, i);
 }
 
-static enum wo_status apply_offload_parameters(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                               struct wo_err *err) {
+enum wo_status wo__transform_offload_parameters(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                                struct wo_err *err) {
   return rewrite_states(request, wo__is_parameter, "parameters", resize_offload_parameters, BUFFER_PARAMETERS, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_offload_parameters = {
-    .name = "offload-parameters",
-    .summary = "parameters on the CPU, fetched when they are used",
-    .apply = apply_offload_parameters,
-    .assumption =
-        "parameters leave the GPU but for those in use, whose size is not known: from the largest parameter to an eighth of all, "
-        "twice"};
 
 /* ---- 8-bit states ---- */
 
@@ -175,14 +131,7 @@ static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i
   return elements + (elements + BLOCK - 1) / BLOCK * 4;
 }
 
-static enum wo_status apply_8bit(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
-                                 struct wo_err *err) {
+enum wo_status wo__transform_8bit_optimizer(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                            struct wo_err *err) {
   return rewrite_states(request, wo__is_state, "optimizer states", resize_8bit, BUFFER_NONE, ret_pattern, err);
 }
-
-const struct wo_transform wo__transform_8bit_optimizer = {
-    .name = "8bit-optimizer",
-    .summary = "optimizer states of 8 bits with a scale for each block of 256",
-    .apply = apply_8bit,
-    .assumption =
-        "states are of 4 bytes now (at the high end of 2); those of fewer than 4096 elements stay; temporaries of the step stay"};

@@ -7,13 +7,11 @@
 #include "cuda_replay/change/transform_internal.h"
 #include "parsers/base/number.h"
 
-/* In the order of the help text: what changes nothing but memory first. */
-static const struct wo_transform *const rows[] = {
-    &wo__transform_empty_cache,        &wo__transform_checkpoint,
-    &wo__transform_8bit_optimizer,     &wo__transform_offload_optimizer,
-    &wo__transform_offload_parameters, &wo__transform_shard_optimizer,
-    &wo__transform_shard_gradients,    &wo__transform_shard,
-    &wo__transform_accumulate,
+static const struct wo_transform rows[] = {
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption)                                                      \
+  {name, summary, amount_min, amount_max, wo__transform_##id, assumption},
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -24,7 +22,7 @@ size_t wo_transform_count(void) {
 
 const struct wo_transform *wo_transform_at(size_t index) {
   assert(index < ROWS);
-  return rows[index];
+  return &rows[index];
 }
 
 /* All names, for the message about an unknown one. */
@@ -32,7 +30,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
   char names[200] = "";
   size_t length = 0;
   for (size_t i = 0; i < ROWS && length + 1 < sizeof names; i++) {
-    for (const char *at = rows[i]->name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
+    for (const char *at = rows[i].name; *at != 0 && length + 3 < sizeof names; at++) names[length++] = *at;
     if (i + 1 < ROWS && length + 3 < sizeof names) {
       names[length++] = ',';
       names[length++] = ' ';
@@ -46,7 +44,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
 /* Names are spelled exactly: a wrong guess would prove the wrong program. */
 static const struct wo_transform *find(struct wo_view name) {
   for (size_t i = 0; i < ROWS; i++) {
-    if (wo_view_is(name, rows[i]->name)) return rows[i];
+    if (wo_view_is(name, rows[i].name)) return &rows[i];
   }
   return NULL;
 }
@@ -61,14 +59,14 @@ enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_
                                    const struct wo_transform **ret_transform, uint32_t *ret_amount, struct wo_err *err) {
   const struct wo_transform *const row = find(name);
   if (row == NULL) return fail_unknown(name, err);
-  if (!has_amount && row->amount_max > 0 && row->amount_default == 0 && row->amount_min > 0) {
+  if (!has_amount && row->amount_min > 0) {
     return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
                       row->amount_max < 8 ? row->amount_max : 8);
   }
   const enum wo_status status = has_amount ? check_amount(row, amount, err) : WO_OK;
   if (status != WO_OK) return status;
   *ret_transform = row;
-  *ret_amount = has_amount ? amount : row->amount_default;
+  *ret_amount = has_amount ? amount : 0;
   return WO_OK;
 }
 

@@ -24,17 +24,17 @@ struct wo_transform_request {
   enum wo_bound bound;
 };
 
-/* One row of the table. */
+/* Makes the changed pattern. WO_E_RANGE when the recording has nothing to change (with the reason); WO_E_NOMEM. */
+typedef enum wo_status wo_transform_apply_one(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
+                                              struct wo_err *err);
+
+/* One row of the table (transforms.def). */
 struct wo_transform {
   const char *name;    /* "shard-optimizer" */
   const char *summary; /* one line for the help text */
   uint32_t amount_min; /* N's range; 0 and 0: it takes no N */
   uint32_t amount_max;
-  uint32_t amount_default; /* 0: N must be given */
-
-  /* Makes the changed pattern. WO_E_RANGE when the recording has nothing to change (with the reason); WO_E_NOMEM. */
-  enum wo_status (*apply)(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
-
+  wo_transform_apply_one *apply;
   const char *assumption; /* the sentence that stands beside the result */
 };
 

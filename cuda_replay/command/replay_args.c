@@ -80,6 +80,13 @@ static bool read_change(void *target, const struct wo_option_value *value) {
 
 /* ---- All options ---- */
 
+/* "|empty-cache|checkpoint|..." */
+static const char transform_names[] =
+#define WO_TRANSFORM(id, name, amount_min, amount_max, summary, assumption) "|" name
+#include "parsers/base/exchange/transforms.def"
+#undef WO_TRANSFORM
+    ;
+
 static const struct wo_option options[] = {
     WO_OPTION("check", NULL, "compare every address, segment and the final layout only",
               WO_TO_FLAG(struct wo_replay_args, is_check)),
@@ -94,10 +101,7 @@ static const struct wo_option options[] = {
     WO_OPTION("transform", "NAME[=N]",
               "another program; may be repeated: empty-cache,\ncheckpoint, 8bit-optimizer, "
               "offload-optimizer,\noffload-parameters, shard-optimizer, shard-gradients,\nshard, accumulate",
-              WO_TO_READER(read_change),
-              .choices =
-                  "empty-cache|checkpoint|8bit-optimizer|offload-optimizer|offload-parameters|shard-optimizer|shard-gradients|"
-                  "shard|accumulate"),
+              WO_TO_READER(read_change), .choices = &transform_names[1]),
     WO_OPTION("torch", "VERSION", "follow the rules of that version: 2.6", WO_TO_READER(wo_replay_read_torch),
               .wants = "a version of torch from 1.13 on, such as 2.6"),
     WO_OPTION("at", "ENTRY", "every segment and block after that entry", WO_TO_READER(read_at),

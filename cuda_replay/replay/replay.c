@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "cuda_replay/replay/device_counting_internal.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -20,8 +19,6 @@ struct run {
   struct wo_err *err;
   struct wo_allocator *allocator;
   const struct wo_allocator_stats *stats;
-  struct wo__device_counter counter;
-  struct wo_device counting; /* the device of the allocator */
   wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK while it has none */
   bool *is_held;             /* of each private pool: somebody uses it */
   struct {
@@ -337,10 +334,8 @@ static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
     if (status == WO_E_RANGE) return misfit(run, "its segments overlap, or blocks do not fill them");
     if (status != WO_OK) return fail(run, status);
     if (!bind_blocks(run, blocks, ids, count, &instance)) return misfit(run, "it holds more blocks than the trace knows");
-    run->counter.used_bytes += wo__device_pages(segment->size_bytes);
     first += count;
   }
-  run->counter.peak_bytes = run->counter.used_bytes;
   /* Somebody holds each private pool that has memory: the allocator's rule for what is placed. */
   for (size_t i = 0; i < start->segments.count; i++) hold_pool(run, start->segments.items[i].pool);
   return instance == run->pattern->start_count ? WO_OK : misfit(run, "it holds fewer blocks than the trace uses");
@@ -377,11 +372,9 @@ static enum wo_status allocate_start(struct run *run) {
 
 static enum wo_status begin(struct run *run) {
   const size_t count = run->pattern->instances.count;
-  run->counter = (struct wo__device_counter){.device = run->options->device};
-  run->counting = wo__device_counting(&run->counter);
   const struct wo_allocator_options options = {.settings = run->options->settings,
                                                .torch = run->options->torch,
-                                               .device = &run->counting,
+                                               .device = run->options->device,
                                                .observer = run->options->on_event};
   const enum wo_status status = wo_allocator_new(&options, &run->allocator, run->err);
   if (status != WO_OK) return status;
@@ -397,11 +390,10 @@ static void finish(struct run *run) {
   struct wo_replay_outcome *const outcome = run->outcome;
   if (run->stats) {
     outcome->stats = *run->stats;
+    outcome->segment_events = run->stats->num_device_alloc + run->stats->num_device_free;
     outcome->peak.requested_bytes = (uint64_t)run->stats->requested_bytes[WO_STAT_ALL].peak;
     outcome->peak.active_bytes = (uint64_t)run->stats->active_bytes[WO_STAT_ALL].peak;
   }
-  outcome->segment_events = run->counter.event_count;
-  outcome->device_bytes_at_peak = run->counter.peak_bytes;
   free(run->blocks);
   free(run->is_held);
   WO_VEC_DONE(&run->deferred);

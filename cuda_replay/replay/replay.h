@@ -35,8 +35,7 @@ struct wo_replay_peak {
   uint64_t allocated_bytes;
   uint64_t requested_bytes;
   uint64_t active_bytes;
-  uint32_t reserved_at; /* requests at which the peaks of reserved and allocated bytes were first reached */
-  uint32_t allocated_at;
+  uint32_t allocated_at; /* request at which the peak of allocated bytes was first reached */
 };
 
 struct wo_replay_outcome {
@@ -47,7 +46,6 @@ struct wo_replay_outcome {
   uint64_t oom_count;
   size_t requests_run;
   uint64_t segment_events;         /* allocs, frees, maps, unmaps */
-  uint64_t device_bytes_at_peak;   /* the most that segments took of the device, in pages of 2 MiB */
   struct wo_allocator_stats stats; /* at the end */
 };
 

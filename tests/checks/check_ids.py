@@ -31,6 +31,7 @@ OTHER_WORDS = (
     ("rules/load/model_shape.c", "logits", "a part of a model"),
     ("analyzer/budget/budget_args.c", "attention checkpointing dtype offload-optimizer offload-parameters optimizer", "options of `whyoom budget`"),
     ("analyzer/budget/", "logits optimizer", "rows of a budget"),
+    ("analyzer/budget/budget_args.c", "offload-optimizer", "an option of `whyoom budget`"),
     ("analyzer/files/grouping.c", "seff", "a word in the names of files"),
     ("analyzer/report/", "micro_batch grad_accum seq_len global_batch free", "keys of the JSON report, parts of the card"),
     ("analyzer/facts/", "kv-cache logits free eval", "names of sizes, of figures and of structures of settings"),

@@ -140,7 +140,6 @@ static void check_replay(const struct wo_recording *recording, const struct wo_a
   const enum wo_status status = wo_replay_run(pattern, &options, &outcome, &err);
   require(status == WO_OK || err.message[0] != '\0');
   require(outcome.peak.allocated_bytes <= outcome.peak.reserved_bytes);
-  require(outcome.device_bytes_at_peak <= capacity_bytes);
   require(outcome.has_oom == (outcome.oom_count > 0));
   wo_device_model_free(model);
 }

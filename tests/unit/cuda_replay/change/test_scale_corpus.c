@@ -52,23 +52,25 @@ static void forecast(const struct wo_shared_trace *trace, const struct wo_expone
   struct wo_err err = {0};
   struct wo_steady_options options = {
       .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_MAX}};
-  enum wo_status status = wo_forecast_run(&trace->pattern, exponents, spec, &options, ret_forecast, &err);
-  if (status != WO_OK) fail_msg("%s", err.message);
-  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) assert_true(ret_forecast->bounds[bound].is_stable);
-  assert_true(wo_steady_last(&ret_forecast->bounds[WO_BOUND_LOW])->allocated_bytes <=
-              wo_steady_last(&ret_forecast->bounds[WO_BOUND_LIKELY])->allocated_bytes);
-  assert_true(wo_steady_last(&ret_forecast->bounds[WO_BOUND_LIKELY])->allocated_bytes <=
-              wo_steady_last(&ret_forecast->bounds[WO_BOUND_HIGH])->allocated_bytes);
+  uint64_t last = 0;
+  if (wo_forecast_run(&trace->pattern, exponents, spec, &options, ret_forecast, &err) != WO_OK) fail_msg("%s", err.message);
+  for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) {
+    struct wo_alloc_pattern scaled;
+    struct wo_steady steady;
+    if (wo_scale_apply(&trace->pattern, exponents, spec, bound, &scaled, &err) != WO_OK) fail_msg("%s", err.message);
+    if (wo_steady_run(&scaled, &options, &steady, &err) != WO_OK) fail_msg("%s", err.message);
+    assert_true(steady.is_stable && wo_steady_last(&steady)->allocated_bytes >= last);
+    last = wo_steady_last(&steady)->allocated_bytes;
+    wo_alloc_pattern_done(&scaled);
+  }
 }
 
-/* What is alive at the peak is all of it, whichever way it is split. */
+/* What is alive at the peak is all of it. */
 static void check_shares(const struct wo_forecast *forecast) {
-  uint64_t by_class = 0, by_reason = 0;
-  for (int i = 0; i < WO_CLASS_COUNT_; i++) by_class += forecast->class_bytes[i];
+  uint64_t by_reason = 0;
   for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) by_reason += forecast->reason_bytes[i];
-  assert_int_equal(by_class, by_reason);
-  uint64_t allocated = wo_steady_last(&forecast->bounds[WO_BOUND_LIKELY])->allocated_bytes;
-  assert_true(by_class <= allocated && by_class > allocated / 10 * 9);
+  const uint64_t allocated = wo_steady_last(&forecast->likely)->allocated_bytes;
+  assert_true(by_reason <= allocated && by_reason > allocated / 10 * 9);
 }
 
 static void predict_pair(const struct prediction *prediction, const struct wo_shared_trace *trace,
@@ -85,7 +87,7 @@ static void predict_pair(const struct prediction *prediction, const struct wo_sh
   assert_int_equal(pair.matched, pair.count);
   assert_true(pair.others <= 2);
   forecast(trace, &exponents, spec, &result);
-  const struct wo_steady_pass *last = wo_steady_last(&result.bounds[WO_BOUND_LIKELY]);
+  const struct wo_steady_pass *last = wo_steady_last(&result.likely);
   expect_near(prediction, "pair allocated", last->allocated_bytes, prediction->allocated_bytes, 0.05);
   expect_near(prediction, "pair reserved", last->reserved_bytes, prediction->reserved_bytes, 2);
   wo_exponents_done(&exponents);
@@ -106,7 +108,7 @@ static void predict(const struct prediction *prediction) {
   if (status != WO_OK) fail_msg("%s", err.message);
   forecast(&trace, &exponents, &spec, &result);
   check_shares(&result);
-  const struct wo_steady_pass *last = wo_steady_last(&result.bounds[WO_BOUND_LIKELY]);
+  const struct wo_steady_pass *last = wo_steady_last(&result.likely);
   expect_near(prediction, "allocated", last->allocated_bytes, prediction->allocated_bytes, prediction->allocated_pct);
   expect_near(prediction, "reserved", last->reserved_bytes, prediction->reserved_bytes, prediction->reserved_pct);
   if (prediction->pair != NULL) predict_pair(prediction, &trace, &exponents, &spec);

@@ -182,12 +182,24 @@ static void test_together(void **state) {
   }
 }
 
+/* A row of transforms.def is in the shells' completions by itself; the help text breaks its lines by hand. */
+static void test_help_names_all_transforms(void **state) {
+  (void)state;
+  const struct wo_option *option = wo_command_replay.options;
+  while (strcmp(option->name, "transform") != 0) option++;
+  for (size_t i = 0; i < wo_transform_count(); i++) {
+    const char *const name = wo_transform_at(i)->name;
+    if (!strstr(option->help, name) || !strstr(option->choices, name)) fail_msg("--transform does not name %s", name);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_what_is_kept),
       cmocka_unit_test(test_together),
       cmocka_unit_test(test_too_many_settings),
+      cmocka_unit_test(test_help_names_all_transforms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -447,7 +447,6 @@ static void peaks_and_failures_are_told(void **state) {
   assert_int_equal(outcome.peak.allocated_bytes, 150 * MIB); /* the refused request fits now, and counts */
   assert_int_equal(outcome.peak.allocated_at, 4);
   assert_int_equal(outcome.peak.reserved_bytes, 180 * MIB);
-  assert_int_equal(outcome.device_bytes_at_peak, 180 * MIB);
   assert_int_equal(outcome.segment_events, 4);
   assert_int_equal(outcome.requests_run, 6);
   assert_int_equal(outcome.stats.allocated_bytes[WO_STAT_ALL].current, 40 * MIB);
