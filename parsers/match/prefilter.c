@@ -578,9 +578,9 @@ size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text,
   return marked;
 }
 
-/* ---- The reference: every literal, everywhere ---- */
+/* ---- The reference: every literal, everywhere; the first byte is looked at before the call, which makes it bearable in tests
+ * ---- */
 
-/* The first byte is looked at before the call, which makes the slow way bearable in tests. */
 size_t wo_prefilter_next_slow(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
   assert(filter != NULL);
   for (size_t at = from; at < text.len; at++) {
@@ -596,7 +596,7 @@ size_t wo_prefilter_mark_slow(const struct wo_prefilter *filter, struct wo_view 
   size_t marked = 0;
   for (size_t i = 0; i < filter->needle_count; i++) {
     for (size_t at = 0; at < text.len; at++) {
-      if (!stands_at(&filter->needles[i], text, at)) continue;
+      if (filter->needles[i].body.ptr[0] != text.ptr[at] || !stands_at(&filter->needles[i], text, at)) continue;
       marked += mark_owner(owners, words, filter->needles[i].owner) ? 1 : 0;
       break;
     }

@@ -15,7 +15,7 @@
 
 /* Of patterns the place stands beside them, and nobody asks where phases and terms are from. */
 const struct wo_sort_row wo__sort_rows[] = {
-    [WO_SORT_NONE] = {""},
+    [WO_SORT_NONE] = {.name = ""},
     [WO_SORT_PATTERN] = {SORT("pattern", struct wo_pattern, patterns, pattern_count), WO_NOT_FOUND},
     [WO_SORT_CAUSE] = {SORT("cause", struct wo_cause, causes, cause_count), offsetof(struct wo_cause, place)},
     [WO_SORT_FIX] = {SORT("fix", struct wo_fix, fixes, fix_count), offsetof(struct wo_fix, place)},

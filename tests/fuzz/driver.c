@@ -3,7 +3,7 @@
  * stays a regression test, and every ordinary test run fuzzes a little. Each input is an allocation of exactly its size, so that
  * AddressSanitizer sees one byte too many.
  *
- *   wo_fuzz_replay TARGET [FOLDER|FILE]... */
+ *   wo_fuzz_replay [--seeds-only] TARGET [FOLDER|FILE]...     --seeds-only: no mutations, where libFuzzer makes better ones */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -213,12 +213,15 @@ static size_t run_corpus(const struct target *target, struct corpus *corpus) {
 
 int main(int argc, char **argv) {
   static struct corpus corpus;
-  const struct target target = find_target(argc >= 2 ? argv[1] : "");
+  const int first = argc >= 2 && strcmp(argv[1], "--seeds-only") == 0 ? 2 : 1;
+  struct target target = find_target(first < argc ? argv[first] : "");
   if (target.name == NULL) {
-    fprintf(stderr, "usage: wo_fuzz_replay TARGET [FOLDER|FILE]...   with a target of tests/fuzz, or fuzz_fmt_<reader>\n");
+    fprintf(stderr,
+            "usage: wo_fuzz_replay [--seeds-only] TARGET [FOLDER|FILE]...   with a target of tests/fuzz, or fuzz_fmt_<reader>\n");
     return 2;
   }
-  for (int i = 2; i < argc; i++) add_path(&corpus, argv[i], false);
+  if (first == 2) target.mutation_seconds = 0;
+  for (int i = first + 1; i < argc; i++) add_path(&corpus, argv[i], false);
   const size_t inputs = run_corpus(&target, &corpus);
   for (size_t i = 0; i < corpus.count; i++) free(corpus.seeds[i].data);
   printf("fuzz: %zu inputs\n", inputs);

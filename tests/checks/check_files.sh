@@ -1,0 +1,29 @@
+#!/bin/sh
+# No stray file is tracked: at the top level only what is named here, no name that begins with '-', no binary and no large file outside of
+# the samples and the tests' data.
+#
+# usage: check_files.sh FOLDER     exit status 77 where FOLDER is no checkout of git
+set -eu
+cd "$1"
+command -v git >/dev/null 2>&1 || { echo "skipped: no git"; exit 77; }
+[ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || { echo "skipped: no checkout of git"; exit 77; }
+
+most_bytes=200000
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+git -c core.quotePath=false ls-files >"$list"
+
+failed=0
+refuse() { [ -z "$2" ] || { printf '%s:\n%s\n' "$1" "$2"; failed=1; }; }
+
+refuse "not known at the top level (tests/checks/check_files.sh has the list)" "$(sed 's,/.*,/,' "$list" | sort -u | grep -vxE \
+  '(CMakeLists\.txt|CMakePresets\.json|README\.md|ARCHITECTURE\.md|CONTRIBUTING\.md|CHANGELOG\.md|LICENSE|NOTICE|\..*|(analyzer|cuda_replay|docs|parsers|rules|samples|tests)/)' || true)"
+refuse "a name begins with '-'" "$(grep -E '(^|/)-' "$list" || true)"
+
+# Data that comes from elsewhere, or is what a program printed.
+data='^(samples|tests/(fuzz/corpus|golden|recordings|oracle/cases|training|gpu))/'
+refuse "not text" "$(git -c core.quotePath=false ls-files --eol | grep -E '^i/-text' |
+  sed 's/^[^	]*	//' | grep -vE "$data" || true)"
+refuse "larger than $most_bytes bytes" "$(grep -vE "$data" "$list" | sed 's,^,./,' | tr '\n' '\0' | xargs -0 wc -c |
+  awk -v most=$most_bytes '$1 > most && $2 != "total" { print }')"
+exit $failed
