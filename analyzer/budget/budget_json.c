@@ -8,7 +8,7 @@
 
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"

@@ -2,7 +2,7 @@
 #include <cjson/cJSON.h>
 
 #include "analyzer/diagnosis/why.h"
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
 

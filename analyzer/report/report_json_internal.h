@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "analyzer/diagnosis/ladder.h"
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 /* "e7", or null. Ids are texts so that nobody computes with them; they hold within one report only. NULL when memory is out. */
 static inline cJSON *wo__json_id(wo_event_id id) {

@@ -3,7 +3,7 @@
 #define WO_REPORT_TEXT_INTERNAL_H
 
 #include "analyzer/report/report.h"
-#include "parsers/base/page.h"
+#include "parsers/base/output/page.h"
 
 /* ---- Writers ---- */
 

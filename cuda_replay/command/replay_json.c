@@ -9,7 +9,7 @@
 
 #include "cuda_replay/command/replay_report.h"
 #include "cuda_replay/whatif/whatif_gpu_text.h"
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"

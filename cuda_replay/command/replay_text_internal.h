@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/command/replay_report.h"
-#include "parsers/base/page.h"
+#include "parsers/base/output/page.h"
 
 enum { WO_SIZE_TEXT = 32 };
 

@@ -3,7 +3,7 @@
 
 #include "cuda_replay/verify/verify.h"
 #include "cuda_replay/whatif/whatif_gpu_text.h"
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 struct writer {
   struct wo_json_out json;

@@ -11,148 +11,6 @@
 /* Lines at the end of the input that are looked at for words of success. */
 #define TAIL_LINES 40
 
-/* A bar that rewrites its line ends each state with CR: walking back over them sees the newest state first. */
-static bool is_line_end(char c) {
-  return c == '\n' || c == '\r';
-}
-
-/* A walk backwards over lines: `end` is the start of the line last visited. */
-struct backwards {
-  struct wo_scan *scan;
-  size_t floor; /* nothing before this is looked at */
-  size_t end;
-  uint64_t number; /* line number at `end` */
-  uint64_t base;   /* offset in the input of buf[0] */
-  bool is_cut;     /* the line last visited begins before the floor */
-};
-
-/* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
-#define AROUND_BYTES 1024
-
-/* Prefixes stand at the front of a line. */
-#define STAMP_BYTES 256
-
-/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
- * input was cut into chunks. */
-static struct backwards walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
-  const size_t floor = from > WO_LIMIT_LOOKBACK_BYTES ? from - WO_LIMIT_LOOKBACK_BYTES : 0;
-  return (struct backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
-}
-
-/* Whether one of the eight bytes of `word` is a line end; also true for most that are below it, tabs among them. */
-static bool may_hold_line_end(uint64_t word) {
-  const uint64_t ones = UINT64_C(0x0101010101010101);
-  return ((word - ones * ('\r' + 1)) & ~word & (ones << 7)) != 0;
-}
-
-/* Where the line begins that ends at `end`: behind the last line end at or after floor, or at floor. Walks pass hundreds of lines
- * for one failure, so whole words are looked at first. */
-static size_t line_start(const char *buf, size_t floor, size_t end) {
-  while (end > floor) {
-    uint64_t word = 0;
-    for (; end - floor >= sizeof word; end -= sizeof word) {
-      memcpy(&word, buf + end - sizeof word, sizeof word);
-      if (may_hold_line_end(word)) break;
-    }
-    const size_t stop = end - floor < sizeof word ? floor : end - sizeof word;
-    for (; end > stop; end--) {
-      if (is_line_end(buf[end - 1])) return end;
-    }
-  }
-  return end;
-}
-
-/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
- * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
-static bool previous_line(struct backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
-  const char *buf = walk->scan->buf;
-  while (walk->end > walk->floor) {
-    const bool is_ended = is_line_end(buf[walk->end - 1]);
-    const size_t stop = walk->end - (is_ended ? 1 : 0);
-    if (is_ended && buf[stop] == '\n') walk->number--;
-    const size_t start = line_start(buf, walk->floor, stop);
-    walk->is_cut = start == walk->floor && walk->base + start > 0;
-    if (walk->is_cut && stop - start < AROUND_BYTES) return false;
-    walk->end = start;
-    if (start == stop) continue;
-    *ret_raw = (struct wo_view){buf + start, stop - start};
-    *ret_offset = walk->base + start;
-    return true;
-  }
-  return false;
-}
-
-/* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
-size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
-  struct backwards walk = walk_back(open->scan, open->scan->line_start, open->line->number);
-  struct wo_view raw;
-  uint64_t offset = 0;
-  size_t found = 0;
-  while (found < n && previous_line(&walk, &raw, &offset) && !walk.is_cut) {
-    const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf + found * cap, cap);
-    const struct wo_prefix prefix = wo_prefix_read(full);
-    if (!wo_view_equal(prefix.source, open->line->prefix.source)) continue;
-    ret_texts[found++] = wo_view_skip(full, prefix.length);
-  }
-  return found;
-}
-
-/* Lines before one without a time that are looked at for the time of its writer. */
-#define STAMP_LINES 200
-
-/* Whether the last search was for a line of this writer. */
-static bool knows_source(const struct wo_stamp_memo *memo, struct wo_view source) {
-  return memo->is_set && wo_view_equal((struct wo_view){memo->source, memo->source_len}, source);
-}
-
-/* What a search finds that has passed `lines` lines and comes to the line of the last one, of the same writer: the same, unless
- * that lies too far back by now. */
-static void take_over(const struct wo_stamp_memo *last, const struct backwards *walk, int lines, struct wo_stamp_memo *memo) {
-  const uint64_t floor = walk->base + walk->floor;
-  const bool is_in_reach = last->offset > floor || floor == 0;
-  if (last->stamp.clock == WO_CLOCK_NONE || !is_in_reach || lines + 1 + last->lines >= STAMP_LINES) return;
-  memo->stamp = last->stamp;
-  memo->offset = last->offset;
-  memo->lines = lines + 1 + last->lines;
-}
-
-/* Looks for the nearest time of a writer; *memo gets what is found. */
-static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct wo_stamp_memo *memo) {
-  const struct wo_stamp_memo *const last = &scan->stamp_memo;
-  const bool is_known = knows_source(last, line->prefix.source);
-  struct backwards walk = walk_back(scan, scan->line_start, line->number);
-  struct wo_view raw;
-  uint64_t offset = 0;
-  char buf[STAMP_BYTES];
-  for (int lines = 0; lines < STAMP_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
-    if (is_known && offset == last->from) {
-      take_over(last, &walk, lines, memo);
-      return;
-    }
-    const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
-    if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
-    memo->stamp = prefix.stamp;
-    memo->stamp.is_inherited = true;
-    memo->offset = offset;
-    memo->lines = lines;
-    return;
-  }
-}
-
-/* Only lines without a time of their own get here, so that the line of the last search has none to give. */
-struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
-  const struct wo_view source = line->prefix.source;
-  struct wo_stamp_memo memo = {.from = scan->buf_offset + scan->line_start, .stamp = {.clock = WO_CLOCK_NONE}};
-  assert(line->prefix.stamp.clock == WO_CLOCK_NONE);
-  if (knows_source(&scan->stamp_memo, source) && scan->stamp_memo.from == memo.from) return scan->stamp_memo.stamp;
-  find_stamp(scan, line, &memo);
-  memo.is_set = source.len <= sizeof memo.source;
-  if (memo.is_set && source.len > 0) memcpy(memo.source, source.ptr, source.len);
-  memo.source_len = source.len;
-  scan->stamp_memo = memo;
-  return memo.stamp;
-}
-
 /* Adds the event of a BEFORE or TAIL pattern that matches; used as a match callback. */
 struct around_context {
   struct wo_scan *scan;
@@ -212,7 +70,7 @@ static struct candidate candidate_of(const struct wo_line *line) {
 
 /* The end of a line. Cuts in the middle of a character are mended by the cleaning. */
 static struct candidate candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
-  const size_t skip = raw.len > AROUND_BYTES ? raw.len - AROUND_BYTES : 0;
+  const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
   const struct wo_view end = wo_view_skip(raw, skip);
   return (struct candidate){.raw = end, .number = number, .offset = offset + skip, .pairs = pairs_of(end)};
 }
@@ -249,7 +107,7 @@ static bool match_first(struct wo_scan *scan, const size_t *indices, size_t coun
 
 /* The scanner's own buffer for clean text still holds the failing line, so the walk brings one of its own. */
 static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
-  struct backwards walk = walk_back(scan, scan->line_start, line->number);
+  struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
   /* The failing line itself may carry the bar that the message was glued to. */
@@ -257,9 +115,9 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   struct candidate own = candidate_of(line);
   if (is_own && match_first(scan, scan->around, scan->around_count, &own, failure)) return;
   char *const clean = scan->clean;
-  char buf[AROUND_BYTES];
+  char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
-  for (int lines = 0; lines < 200 && previous_line(&walk, &raw, &offset); lines++) {
+  for (int lines = 0; lines < 200 && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate before = candidate_at(raw, walk.number, offset);
     if (match_first(scan, scan->around, scan->around_count, &before, failure)) break;
   }
@@ -313,12 +171,12 @@ void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
 /* Words of success count at the end of the input only; "done" further up is the end of some stage. The last progress beside them
  * tells a job that was stopped half-way from one that finished. */
 void wo__scan_tail(struct wo_scan *scan) {
-  struct backwards walk = walk_back(scan, scan->buf_len, scan->line_number);
+  struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
   struct wo_view raw = {0};
   uint64_t offset = 0;
   bool has_success = false;
   bool has_progress = false;
-  for (int lines = 0; lines < TAIL_LINES && previous_line(&walk, &raw, &offset); lines++) {
+  for (int lines = 0; lines < TAIL_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate line = candidate_at(raw, walk.number, offset);
     if (!has_success) has_success = match_first(scan, scan->tail, scan->tail_count, &line, WO_EVENT_NONE);
     if (!has_progress) has_progress = match_first(scan, scan->around, scan->around_count, &line, WO_EVENT_NONE);
@@ -377,11 +235,11 @@ bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes) {
 /* Cleaning and reading the prefix is only needed where the writer puts one before its lines. */
 void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *context, struct wo_view text), void *context) {
   const struct wo_line *const line = open->line;
-  struct backwards walk = walk_back(open->scan, open->scan->line_start, line->number);
+  struct wo_backwards walk = wo__scan_walk_back(open->scan, open->scan->line_start, line->number);
   struct wo_view raw;
   uint64_t offset = 0;
-  char buf[AROUND_BYTES];
-  for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+  char buf[WO_SCAN_AROUND_BYTES];
+  for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && wo__scan_previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
     if (!wo_scan_may_look_back(open->scan, raw.len + 1)) {
       wo_scan_note_cap(open->scan, WO_CAP_PATH, 1);
       return;

@@ -128,7 +128,28 @@ void wo__scan_close_all(struct wo_scan *scan);
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
 
-/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE without one near.
+/* A walk backwards over lines: `end` is the start of the line last visited. */
+struct wo_backwards {
+  struct wo_scan *scan;
+  size_t floor; /* nothing before this is looked at */
+  size_t end;
+  uint64_t number; /* line number at `end` */
+  uint64_t base;   /* offset in the input of buf[0] */
+  bool is_cut;     /* the line last visited begins before the floor */
+};
+
+/* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
+#define WO_SCAN_AROUND_BYTES 1024
+
+/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
+ * input was cut into chunks. */
+struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64_t number);
+
+/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
+ * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
+bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset);
+
+/* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE if none is near.
  */
 struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line);
 
@@ -139,6 +160,12 @@ void wo__scan_tail(struct wo_scan *scan);
 static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {
   return line <= WO_SCAN_HEAD_LINES && offset < WO_SCAN_HEAD_BYTES;
 }
+
+/* The line's own stamp, or an inherited one for a kind that may be an end of the job. */
+struct wo_stamp wo__scan_stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind);
+
+/* Ends the open construct at that place of the scanner's list; the ones behind it move up. */
+void wo__scan_finish(struct wo_scan *scan, size_t at);
 
 /* Opens a construct by hand (for readers that no pattern starts). False when none is free. */
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,

@@ -194,7 +194,7 @@ bool wo__load_bool(struct wo_loader *loader, const struct wo_tree *value, const 
 enum { WORDS_SHOWN = 8 };
 
 /* Names the words that there are, or the closest of many. */
-static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_words *words, const char *text) {
+static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_rule_words *words, const char *text) {
   char hint[WO_NEAREST_BYTES];
   struct wo_nearest nearest = {.want = wo_view_of(text)};
   size_t len = 0;
@@ -210,7 +210,7 @@ static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, con
 
 /* Enumerators are stored as the int that C makes of them. */
 bool wo__load_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  const struct wo_words *const words = member->how;
+  const struct wo_rule_words *const words = member->how;
   const char *const text = wo__load_string(loader, value);
   if (text == NULL) return false;
   for (size_t i = 0; i < words->count; i++) {
@@ -258,12 +258,12 @@ bool wo__load_expr(struct wo_loader *loader, const struct wo_tree *value, const 
 }
 
 bool wo__load_weight(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
-  static const struct wo_word names[] = {
+  static const struct wo_rule_word names[] = {
 #define WEIGHT_NAME(code, name, value) {name, code},
       WO_WEIGHT_MAP(WEIGHT_NAME)
 #undef WEIGHT_NAME
   };
-  static const struct wo_words weights = {"weight", names, WO_WEIGHT_COUNT_};
+  static const struct wo_rule_words weights = {"weight", names, WO_WEIGHT_COUNT_};
   struct wo_member as_word = *member;
   as_word.how = &weights;
   return wo__load_word(loader, value, &as_word, target);

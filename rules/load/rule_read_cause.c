@@ -12,9 +12,9 @@
 
 /* The most that a cause may be called, however much speaks for it. For causes that rest on absence
  * ("nothing else explains it"): adding up signs would end in a certainty that nobody can have. */
-static const struct wo_word confidence_names[] = {
+static const struct wo_rule_word confidence_names[] = {
     {"certain", WO_CONFIDENCE_CERTAIN}, {"likely", WO_CONFIDENCE_LIKELY}, {"possible", WO_CONFIDENCE_POSSIBLE}};
-static const struct wo_words confidences = {"confidence", confidence_names, COUNT_OF(confidence_names)};
+static const struct wo_rule_words confidences = {"confidence", confidence_names, COUNT_OF(confidence_names)};
 
 /* `title` pins the sentence that a user sees, `why` is for the reader of a counterexample. Whether an example is meant to give
  * the cause must be said, because false is no safe default. */

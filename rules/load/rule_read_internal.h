@@ -64,13 +64,13 @@ struct wo_member {
 
 /* The words that stand for the enumerators of a type: `how` of wo__load_word. Few words are listed in a complaint; of many the
  * closest is named. */
-struct wo_word {
+struct wo_rule_word {
   const char *text;
   int value;
 };
-struct wo_words {
+struct wo_rule_words {
   const char *what; /* "weight" */
-  const struct wo_word *items;
+  const struct wo_rule_word *items;
   size_t count;
 };
 
@@ -111,7 +111,7 @@ WO_READER(wo__load_text);     /* a view */
 WO_READER(wo__load_texts);    /* views */
 WO_READER(wo__load_lines);    /* a view: lines with '\n' between them */
 WO_READER(wo__load_bool);     /* a bool */
-WO_READER(wo__load_word);     /* an enumerator; how: struct wo_words */
+WO_READER(wo__load_word);     /* an enumerator; how: struct wo_rule_words */
 WO_READER(wo__load_items);    /* structs; how: struct wo_items */
 WO_READER(wo__load_template); /* a template */
 WO_READER(wo__load_expr);     /* an expression of the member's unit */

@@ -18,25 +18,25 @@ struct target {
 };
 
 /* Names of event_kinds.def, which is also what conditions count ("count.cuda_oom"). The first row of both lists is nothing. */
-static const struct wo_word kind_names[] = {
+static const struct wo_rule_word kind_names[] = {
 #define WO_KIND(code, name, class, meaning) {name, code},
 #include "parsers/event/event_kinds.def"
 #undef WO_KIND
 };
-static const struct wo_words kinds = {"kind", kind_names + 1, COUNT_OF(kind_names) - 1};
+static const struct wo_rule_words kinds = {"kind", kind_names + 1, COUNT_OF(kind_names) - 1};
 
-static const struct wo_word mark_names[] = {
+static const struct wo_rule_word mark_names[] = {
 #define WO_MARK(code, name, meaning) {name, code},
 #include "parsers/event/marks.def"
 #undef WO_MARK
 };
-static const struct wo_words marks = {"mark", mark_names + 1, COUNT_OF(mark_names) - 1};
+static const struct wo_rule_words marks = {"mark", mark_names + 1, COUNT_OF(mark_names) - 1};
 
 /* Which lines are looked at. All of them unless the file says otherwise, and only for all of them
  * does the prefilter do the search. */
-static const struct wo_word place_names[] = {
+static const struct wo_rule_word place_names[] = {
     {"line", WO_WHERE_LINE}, {"before", WO_WHERE_BEFORE}, {"tail", WO_WHERE_TAIL}, {"head", WO_WHERE_HEAD}};
-static const struct wo_words places = {"place", place_names, COUNT_OF(place_names)};
+static const struct wo_rule_words places = {"place", place_names, COUNT_OF(place_names)};
 
 /* The unit of sizes that are printed without one: bytes for ONNX Runtime and TensorRT, MiB for the
  * cells of nvidia-smi, kB for the kernel. It belongs to the pattern, as nothing in the number

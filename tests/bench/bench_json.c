@@ -15,7 +15,7 @@
 #include "cuda_replay/recording/json/chrome_trace.h"
 #include "cuda_replay/recording/json/trace_lines.h"
 #include "cuda_replay/recording/open/trace_open.h"
-#include "tests/support/replay/trace_lines_writer.h"
+#include "tests/support/recording/trace_lines_writer.h"
 #include "tests/bench/timing.h"
 
 static double peak_mb(void) {

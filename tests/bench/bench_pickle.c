@@ -17,7 +17,7 @@
 #include "cuda_replay/recording/open/trace_open.h"
 #include "parsers/base/number.h"
 #include "tests/bench/timing.h"
-#include "tests/support/replay/snapshot_writer.h"
+#include "tests/support/recording/snapshot_writer.h"
 
 enum { ROUNDS_DEFAULT = 5, ROUNDS_MAX = 100, ENTRY_BYTES_ABOUT = 200 };
 

@@ -7,7 +7,7 @@
 
 #include "cuda_replay/recording/json/trace_lines.h"
 #include "parsers/base/text.h"
-#include "tests/support/replay/trace_lines_writer.h"
+#include "tests/support/recording/trace_lines_writer.h"
 #include "tests/fuzz/require.h"
 
 /* What libFuzzer calls. */

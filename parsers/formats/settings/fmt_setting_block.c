@@ -6,7 +6,7 @@
 #include <assert.h>
 
 #include "parsers/formats/common/config_path.h"
-#include "parsers/formats/common/setting.h"
+#include "parsers/formats/settings/setting_internal.h"
 
 #define NO_INDENT (-1)
 

@@ -1,5 +1,5 @@
 /* Recordings out of text, and back. */
-#include "tests/support/replay/trace_lines_writer.h"
+#include "tests/support/recording/trace_lines_writer.h"
 #include "tests/support/replay/trace_sample.h"
 
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 #include "tests/support/failing_alloc.h"
 
 /* One value of each sort; those that JSON cannot say among them. */

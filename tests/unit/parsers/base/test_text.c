@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "parsers/base/page.h"
+#include "parsers/base/output/page.h"
 #include "parsers/base/limits.h"
 #include "tests/support/failing_alloc.h"
 

@@ -9,7 +9,7 @@
 
 #include "cuda_replay/recording/json/chrome_trace.h"
 #include "tests/support/failing_alloc.h"
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
 
 #define MEMORY(ts, bytes, addr, device, allocated, reserved)                                                                     \

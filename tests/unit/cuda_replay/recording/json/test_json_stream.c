@@ -10,7 +10,7 @@
 #include "cuda_replay/recording/json/json_stream.h"
 #include "parsers/base/text.h"
 #include "tests/support/failing_alloc.h"
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 
 /* A stream over bytes that come in pieces. */
 struct stream {

@@ -8,7 +8,7 @@
 
 #include "cuda_replay/recording/json/memory_timeline.h"
 #include "tests/support/failing_alloc.h"
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
 
 /* As the exporter writes them: stacks are 0 PARAMETER, 3 TEMPORARY, 4 ACTIVATION, 5 GRADIENT. */

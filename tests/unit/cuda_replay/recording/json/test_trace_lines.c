@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "cuda_replay/recording/json/trace_lines.h"
-#include "tests/support/replay/trace_lines_writer.h"
+#include "tests/support/recording/trace_lines_writer.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 #include "tests/support/replay/trace_sample.h"
 
 /* Every kind of line, as the writer writes it. */

@@ -11,8 +11,8 @@
 
 #include "parsers/base/limits.h"
 #include "tests/support/files.h"
-#include "tests/support/replay/recordings.h"
-#include "tests/support/replay/snapshot_writer.h"
+#include "tests/support/recording/recordings.h"
+#include "tests/support/recording/snapshot_writer.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

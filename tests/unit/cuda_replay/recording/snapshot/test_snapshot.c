@@ -11,8 +11,8 @@
 
 #include "tests/support/failing_alloc.h"
 #include "tests/support/files.h"
-#include "tests/support/replay/recordings.h"
-#include "tests/support/replay/snapshot_writer.h"
+#include "tests/support/recording/recordings.h"
+#include "tests/support/recording/snapshot_writer.h"
 
 /* Stands for torch's own C++ writer. */
 enum { CPP = 6 };

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/support/files.h"
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 
 #define FOLDER WO_SOURCE_DIR "/../shared/corpus/snapshots/"
 

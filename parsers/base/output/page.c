@@ -1,5 +1,5 @@
 /* The layout of lines. See page.h. */
-#include "parsers/base/page.h"
+#include "parsers/base/output/page.h"
 
 #include <assert.h>
 

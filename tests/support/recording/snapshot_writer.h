@@ -2,7 +2,7 @@
 #ifndef WO_TEST_SNAPSHOT_WRITER_H
 #define WO_TEST_SNAPSHOT_WRITER_H
 
-#include "tests/support/replay/pickle_writer.h"
+#include "tests/support/recording/pickle_writer.h"
 
 struct wo_snapshot_sample {
   int torch;            /* 200, 201, 206, 211 or 212: decides the keys */

@@ -1,6 +1,6 @@
 /* An encoder of pickles. After each value `done_value` does what the open container needs: SETITEM or APPEND in protocol 0, the
  * ends of batches in the others. */
-#include "tests/support/replay/pickle_writer.h"
+#include "tests/support/recording/pickle_writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Comparing recordings by content: stacks and texts may be numbered otherwise. */
-#include "tests/support/replay/recordings.h"
+#include "tests/support/recording/recordings.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Segments, traces, settings and annotations of made-up snapshots, in the shape of each version. */
-#include "tests/support/replay/snapshot_writer.h"
+#include "tests/support/recording/snapshot_writer.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What the two readers of settings share: fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
- * to be looked for, inside a structure whose name is). Nobody else includes this. */
-#ifndef WO_SETTING_H
-#define WO_SETTING_H
+ * to be looked for, inside a structure whose name is); setting_line.c does the work on one line. */
+#ifndef WO_SETTING_INTERNAL_H
+#define WO_SETTING_INTERNAL_H
 
 #include "parsers/scan/format.h"
 
@@ -18,6 +18,9 @@ struct wo_setting_place {
   struct wo_view before; /* line->full up to it */
   struct wo_view after;  /* line->full behind it */
 };
+
+/* The next place behind *from where the key is the whole last part of a name in the line; *from moves behind it. */
+bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *from, struct wo_setting_place *ret_place);
 
 /* Notes the setting at the place, when a value follows and it is neither advice nor a placeholder. False when nothing more can be
  * stored. */

@@ -1,5 +1,5 @@
 /* Writing JSON. See json_out.h. */
-#include "parsers/base/json_out.h"
+#include "parsers/base/output/json_out.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cuda_replay/recording/json/trace_lines_internal.h"
-#include "tests/support/replay/trace_lines_writer.h"
+#include "tests/support/recording/trace_lines_writer.h"
 
 /* A piece that is put at once is at most PIECE_BYTES; texts go in by parts. */
 enum { BUFFER_BYTES = 64 * 1024, PIECE_BYTES = 512 };

@@ -1,0 +1,135 @@
+/* Walks back over the lines that the buffer keeps: lines of the same writer, and the time that the nearest of them shows. */
+#include <assert.h>
+#include <string.h>
+
+#include "parsers/base/clean.h"
+#include "parsers/scan/scan_internal.h"
+
+/* A bar that rewrites its line ends each state with CR: walking back over them sees the newest state first. */
+static bool is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* Prefixes stand at the front of a line. */
+#define STAMP_BYTES 256
+
+/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
+ * input was cut into chunks. */
+struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
+  const size_t floor = from > WO_LIMIT_LOOKBACK_BYTES ? from - WO_LIMIT_LOOKBACK_BYTES : 0;
+  return (struct wo_backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
+}
+
+/* Whether one of the eight bytes of `word` is a line end; also true for most that are below it, tabs among them. */
+static bool may_hold_line_end(uint64_t word) {
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  return ((word - ones * ('\r' + 1)) & ~word & (ones << 7)) != 0;
+}
+
+/* Where the line begins that ends at `end`: behind the last line end at or after floor, or at floor. Walks pass hundreds of lines
+ * for one failure, so whole words are looked at first. */
+static size_t line_start(const char *buf, size_t floor, size_t end) {
+  while (end > floor) {
+    uint64_t word = 0;
+    for (; end - floor >= sizeof word; end -= sizeof word) {
+      memcpy(&word, buf + end - sizeof word, sizeof word);
+      if (may_hold_line_end(word)) break;
+    }
+    const size_t stop = end - floor < sizeof word ? floor : end - sizeof word;
+    for (; end > stop; end--) {
+      if (is_line_end(buf[end - 1])) return end;
+    }
+  }
+  return end;
+}
+
+/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
+ * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
+bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
+  const char *buf = walk->scan->buf;
+  while (walk->end > walk->floor) {
+    const bool is_ended = is_line_end(buf[walk->end - 1]);
+    const size_t stop = walk->end - (is_ended ? 1 : 0);
+    if (is_ended && buf[stop] == '\n') walk->number--;
+    const size_t start = line_start(buf, walk->floor, stop);
+    walk->is_cut = start == walk->floor && walk->base + start > 0;
+    if (walk->is_cut && stop - start < WO_SCAN_AROUND_BYTES) return false;
+    walk->end = start;
+    if (start == stop) continue;
+    *ret_raw = (struct wo_view){buf + start, stop - start};
+    *ret_offset = walk->base + start;
+    return true;
+  }
+  return false;
+}
+
+/* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
+size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
+  struct wo_backwards walk = wo__scan_walk_back(open->scan, open->scan->line_start, open->line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  size_t found = 0;
+  while (found < n && wo__scan_previous_line(&walk, &raw, &offset) && !walk.is_cut) {
+    const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, cap), buf + found * cap, cap);
+    const struct wo_prefix prefix = wo_prefix_read(full);
+    if (!wo_view_equal(prefix.source, open->line->prefix.source)) continue;
+    ret_texts[found++] = wo_view_skip(full, prefix.length);
+  }
+  return found;
+}
+
+/* Lines before one without a time that are looked at for the time of its writer. */
+#define STAMP_LINES 200
+
+/* Whether the last search was for a line of this writer. */
+static bool knows_source(const struct wo_stamp_memo *memo, struct wo_view source) {
+  return memo->is_set && wo_view_equal((struct wo_view){memo->source, memo->source_len}, source);
+}
+
+/* What a search finds that has passed `lines` lines and comes to the line of the last one, of the same writer: the same, unless
+ * that lies too far back by now. */
+static void take_over(const struct wo_stamp_memo *last, const struct wo_backwards *walk, int lines, struct wo_stamp_memo *memo) {
+  const uint64_t floor = walk->base + walk->floor;
+  const bool is_in_reach = last->offset > floor || floor == 0;
+  if (last->stamp.clock == WO_CLOCK_NONE || !is_in_reach || lines + 1 + last->lines >= STAMP_LINES) return;
+  memo->stamp = last->stamp;
+  memo->offset = last->offset;
+  memo->lines = lines + 1 + last->lines;
+}
+
+/* Looks for the nearest time of a writer; *memo gets what is found. */
+static void find_stamp(struct wo_scan *scan, const struct wo_line *line, struct wo_stamp_memo *memo) {
+  const struct wo_stamp_memo *const last = &scan->stamp_memo;
+  const bool is_known = knows_source(last, line->prefix.source);
+  struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
+  struct wo_view raw;
+  uint64_t offset = 0;
+  char buf[STAMP_BYTES];
+  for (int lines = 0; lines < STAMP_LINES && wo__scan_previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
+    if (is_known && offset == last->from) {
+      take_over(last, &walk, lines, memo);
+      return;
+    }
+    const struct wo_prefix prefix = wo_prefix_read(wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf));
+    if (prefix.stamp.clock == WO_CLOCK_NONE || !wo_view_equal(prefix.source, line->prefix.source)) continue;
+    memo->stamp = prefix.stamp;
+    memo->stamp.is_inherited = true;
+    memo->offset = offset;
+    memo->lines = lines;
+    return;
+  }
+}
+
+/* Only lines without a time of their own get here, so that the line of the last search has none to give. */
+struct wo_stamp wo__scan_stamp_before(struct wo_scan *scan, const struct wo_line *line) {
+  const struct wo_view source = line->prefix.source;
+  struct wo_stamp_memo memo = {.from = scan->buf_offset + scan->line_start, .stamp = {.clock = WO_CLOCK_NONE}};
+  assert(line->prefix.stamp.clock == WO_CLOCK_NONE);
+  if (knows_source(&scan->stamp_memo, source) && scan->stamp_memo.from == memo.from) return scan->stamp_memo.stamp;
+  find_stamp(scan, line, &memo);
+  memo.is_set = source.len <= sizeof memo.source;
+  if (memo.is_set && source.len > 0) memcpy(memo.source, source.ptr, source.len);
+  memo.source_len = source.len;
+  scan->stamp_memo = memo;
+  return memo.stamp;
+}
