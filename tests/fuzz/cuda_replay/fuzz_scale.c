@@ -139,8 +139,8 @@ static void check_forecast(const struct wo_alloc_pattern *pattern, const struct 
       .settings = wo_alloc_settings_default(206), .torch = 206, .device = {.capacity_bytes = UINT64_C(1) << 36}};
   require(wo_forecast_run(pattern, exponents, spec, &options, &forecast, &err) == WO_OK);
   uint64_t bytes = 0;
-  for (int i = 0; i < WO_CLASS_COUNT_; i++) bytes += forecast.class_bytes[i];
-  const struct wo_steady *likely = &forecast.bounds[WO_BOUND_LIKELY];
+  for (int i = 0; i < WO_SCALE_REASON_COUNT_; i++) bytes += forecast.reason_bytes[i];
+  const struct wo_steady *likely = &forecast.likely;
   require(likely->count >= 1 && wo_steady_last(likely)->allocated_bytes <= wo_steady_last(likely)->reserved_bytes);
   if (!likely->outcome.has_oom && pattern->requests.count > 0) require(bytes <= wo_steady_last(likely)->requested_bytes);
 }
