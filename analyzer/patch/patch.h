@@ -47,10 +47,6 @@ void wo_patch_header(struct wo_view path, struct wo_text *out);
  * does. */
 uint64_t wo_patch_find_left(struct wo_view content, const struct wo_patch_edit *edit, uint64_t from);
 
-/* Writes a file through a temporary one beside it, which gets the old one's mode and then its name. Refuses (WO_E_RANGE) when the
- * file no longer holds `before`, and (WO_E_KIND) a link and a read-only file. WO_E_IO. */
-enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo_view after, struct wo_err *err);
-
 /* Edits of the chosen fixes. Settings that stand in no file that can be changed are told in `notes`, one line each; a value that
  * a log shows and a script's variable gives is changed where that is set, for which the scripts are read. Lives in the arena.
  * WO_E_NOMEM. */

@@ -1,5 +1,4 @@
 /* Writing a changed file: never in place, so that nobody ever sees half of it. See patch.h. */
-#include <assert.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,11 +90,4 @@ enum wo_status wo__patch_commit(const char *path, struct wo_view before, struct 
 void wo__patch_drop(struct wo__patch_draft *draft) {
   if (draft->path[0] != '\0') unlink(draft->path);
   draft->path[0] = '\0';
-}
-
-enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo_view after, struct wo_err *err) {
-  struct wo__patch_draft draft;
-  assert(path && err);
-  const enum wo_status status = wo__patch_draft(path, after, &draft, err);
-  return status == WO_OK ? wo__patch_commit(path, before, &draft, err) : status;
 }

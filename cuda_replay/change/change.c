@@ -135,9 +135,8 @@ enum wo_status wo_change_settings(const struct wo_change *change, const struct w
     wo_text_add(&text, "%s", i > 0 ? "," : "");
     wo_text_add_view(&text, change->sets[i]);
   }
-  const enum wo_status status = text.is_failed
-                                    ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM))
-                                    : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, torch, &settings, err);
+  const enum wo_status status =
+      text.is_failed ? wo_err_nomem(err) : wo_alloc_settings_parse((struct wo_view){text.ptr, text.len}, torch, &settings, err);
   wo_text_done(&text);
   if (status == WO_OK) *ret_settings = settings;
   return status;

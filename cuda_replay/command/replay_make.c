@@ -24,14 +24,10 @@ struct maker {
   struct wo_err *err;
 };
 
-static enum wo_status out_of_memory(struct maker *maker) {
-  return wo_err_set(maker->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-}
-
 /* Keeps a sentence for the report. */
 static enum wo_status keep(struct maker *maker, const char *text, struct wo_view *ret_view) {
   *ret_view = wo_arena_copy(&maker->report->arena, wo_view_of(text));
-  return ret_view->ptr ? WO_OK : out_of_memory(maker);
+  return ret_view->ptr ? WO_OK : wo_err_nomem(maker->err);
 }
 
 /* ---- What is asked ---- */
@@ -92,7 +88,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->has_question = wo_replay_args_asks(maker->args);
   report->has_chart = maker->args->has_chart;
   report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
-  if (!report->path.ptr) return out_of_memory(maker);
+  if (!report->path.ptr) return wo_err_nomem(maker->err);
   report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->capacity_bytes);
   count_entries(maker);
   choose_torch(maker);
@@ -117,7 +113,7 @@ static enum wo_status prepare(struct maker *maker) {
       wo_start_rebuild(maker->recording, maker->trace, &maker->recording->settings, report->torch, &report->start, maker->err);
   if (status == WO_OK) status = wo_alloc_pattern_make(maker->recording, maker->trace, &report->recorded_pattern, maker->err);
   if (status != WO_OK) return refuse(maker, status);
-  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return out_of_memory(maker);
+  if (wo_classify(&report->recorded_pattern, maker->trace, &report->classes) != WO_OK) return wo_err_nomem(maker->err);
   report->start_from = report->start.segments.count > 0 ? WO_START_REBUILT : WO_START_EMPTY;
   if (maker->recording->fidelity != WO_TRACE_EXACT) report->start_from = WO_START_APPROXIMATE;
   return WO_OK;
@@ -132,7 +128,7 @@ static enum wo_status explain_memory(struct maker *maker) {
   if (!report->pattern) report->pattern = &report->recorded_pattern;
   enum wo_status status = wo_attribution_make(report->pattern, &report->memory.map, &report->attribution);
   if (status == WO_OK) status = wo_pins_find(report->pattern, &report->memory.map, &report->pins);
-  return status == WO_OK ? WO_OK : out_of_memory(maker);
+  return status == WO_OK ? WO_OK : wo_err_nomem(maker->err);
 }
 
 /* ---- The state of the snapshot ---- */
@@ -142,7 +138,8 @@ static enum wo_status report_holdings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   assert(!report->has_memory && !report->has_holdings);
   if (!maker->trace->has_segments) return WO_OK;
-  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->memory) != WO_OK) return out_of_memory(maker);
+  if (wo_holdings_make(maker->recording, maker->trace, &report->holdings, &report->memory) != WO_OK)
+    return wo_err_nomem(maker->err);
   report->has_holdings = report->has_memory = true;
   report->pattern = &report->holdings.pattern;
   report->start_from = WO_START_APPROXIMATE;

@@ -139,7 +139,7 @@ static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options o
     *ret_map = memory.map;
     memory.map = (struct wo_segment_map){0};
   } else if (status == WO_E_NOMEM) {
-    wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+    wo_err_nomem(err);
   }
   if (finish == WO_OK) wo_memory_over_time_done(&memory);
   return status;

@@ -108,7 +108,7 @@ static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_rec
   }
   wo_alloc_pattern_done(ret_pattern);
   wo_recording_free(recording);
-  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  if (status == WO_E_NOMEM) return wo_err_nomem(err);
   return wo_err_set(err, WO_E_USAGE, "--pair %.*s: %s", (int)args->pair.len, args->pair.ptr, reason.message);
 }
 

@@ -42,8 +42,7 @@ enum wo_status wo_replay_plot_file(const struct wo_replay_report *report, const 
   const struct wo_plot plot = wo_replay_plot(report, &subtitle);
   wo_plot_svg(&plot, &svg);
   const bool is_failed = subtitle.is_failed || svg.is_failed;
-  const enum wo_status status =
-      is_failed ? wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM)) : write_file(path, &svg, err);
+  const enum wo_status status = is_failed ? wo_err_nomem(err) : write_file(path, &svg, err);
   wo_text_done(&subtitle);
   wo_text_done(&svg);
   return status;

@@ -333,8 +333,7 @@ enum wo_status wo_reconstruct(const struct wo_job_sizes *sizes, struct wo_record
   assert(sizes && ret_recording && ret_lacks_activations && err);
   if (sizes->layers >= 1) maker.layers = sizes->layers < LAYERS_MOST ? (uint64_t)sizes->layers : LAYERS_MOST;
   enum wo_status status = look(&maker, &parts, &lacks_activations);
-  if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK)
-    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK) status = wo_err_nomem(err);
   if (status != WO_OK) return status;
   assert(wo_recording_is_valid(maker.recording));
   *ret_recording = maker.recording;

@@ -17,10 +17,6 @@ struct maker {
   struct wo_err *err;
 };
 
-static enum wo_status out_of_memory(struct maker *maker) {
-  return wo_err_set(maker->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-}
-
 /* ---- One row ---- */
 
 /* Two changes of one setting, or the same transform twice, would prove what nobody can do. */
@@ -94,7 +90,7 @@ static enum wo_status try_row(struct maker *maker, const struct wo_change *chang
     row->choices[i].micro_batch = found.scale.axes[WO_AXIS_MICRO_BATCH].to;
     row->choices[i].seq_len = found.scale.axes[WO_AXIS_SEQ_LEN].to;
   }
-  return row->change.ptr ? WO_OK : out_of_memory(maker);
+  return row->change.ptr ? WO_OK : wo_err_nomem(maker->err);
 }
 
 /* The next row, empty; NULL when there are as many as are kept. */
@@ -225,7 +221,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   row->title = wo_arena_copy(&verify->arena, (struct wo_view){title.ptr, title.len});
   const bool is_failed = title.is_failed || !row->title.ptr;
   wo_text_done(&title);
-  if (is_failed) return out_of_memory(maker);
+  if (is_failed) return wo_err_nomem(maker->err);
   if (wo_verify_join_changes(proposed, set->count, &change, &reason) != WO_OK) return WO_OK;
   verify->sets_tried++;
   const struct wo_verify_row untried = *row;
@@ -342,7 +338,7 @@ enum wo_status wo_verify_make(const struct wo_verify_request *request, struct wo
   *ret_verify = (struct wo_verify){.asked = *request, .baseline = {.fit = WO_VERIFY_UNTRIED}};
   wo_arena_init(&ret_verify->arena, WO_LIMIT_REPORT_BYTES);
   ret_verify->rows = wo_arena_array(&ret_verify->arena, ROWS_MAX, sizeof *ret_verify->rows);
-  enum wo_status status = ret_verify->rows ? WO_OK : out_of_memory(&maker);
+  enum wo_status status = ret_verify->rows ? WO_OK : wo_err_nomem(maker.err);
   if (status == WO_OK && request->job->has_gpu_oom) status = make_rows(&maker);
   if (status != WO_OK) {
     wo_verify_done(ret_verify);

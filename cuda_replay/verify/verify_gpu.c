@@ -197,7 +197,7 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   const enum wo_status status = confirm(&confirmer);
   wo_replay_gpu_done(&confirmer.looked);
   gpu->seconds = wo_hooks_seconds_now(asked->hooks) - begin;
-  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  if (status == WO_E_NOMEM) return wo_err_nomem(err);
   settle(verify, status, &confirmer.reason);
   return WO_OK;
 }

@@ -160,7 +160,7 @@ enum wo_status wo_verify_subject_make(const struct wo_recording *recording, cons
   find_capacity(&subject, sizes, stated_bytes);
   enum wo_status status = wo_alloc_pattern_make(recording, trace, &subject.pattern, err);
   if (status == WO_OK && (wo_classify(&subject.pattern, trace, &subject.classes) != WO_OK || complete(&subject) != WO_OK))
-    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+    status = wo_err_nomem(err);
   subject.is_largest_step = status == WO_OK && is_largest_step(&subject, sizes);
   if (status == WO_OK) status = find_why_not_proven(&subject, err);
   if (status == WO_OK) note_other_lengths(&subject);
@@ -423,7 +423,7 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
     status = run_ends(&trial, &result, &reason);
     unprepare(&trial);
   }
-  if (status == WO_E_NOMEM) return wo_err_set(err, status, "%s", wo_status_text(status));
+  if (status == WO_E_NOMEM) return wo_err_nomem(err);
   if (status != WO_OK) {
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);

@@ -94,7 +94,7 @@ static enum wo_status add_recorded(struct sweeper *sweeper, struct wo_err *err) 
   const struct wo_view name = wo_arena_copy(sweeper->arena, (struct wo_view){text.ptr, text.len});
   const bool is_failed = text.is_failed || name.ptr == NULL;
   wo_text_done(&text);
-  if (is_failed) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (is_failed) return wo_err_nomem(err);
   return add_row(sweeper, &sweeper->base->settings, name, "", err);
 }
 
@@ -225,7 +225,7 @@ enum wo_status wo_sweep_run(const struct wo_alloc_pattern *pattern, const struct
   assert(pattern != NULL && base != NULL && base->start == NULL);
   struct sweeper sweeper = {.pattern = pattern, .base = base, .arena = arena, .requests_run = requests_run};
   sweeper.rows = wo_arena_array(arena, ROWS_MAX, sizeof *sweeper.rows);
-  if (!sweeper.rows) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (!sweeper.rows) return wo_err_nomem(err);
   enum wo_status status = find_live(&sweeper, err);
   if (status == WO_OK) status = run_all(&sweeper, err);
   if (status != WO_OK) return status;
@@ -236,5 +236,5 @@ enum wo_status wo_sweep_run(const struct wo_alloc_pattern *pattern, const struct
   ret_sweep->count = sweeper.count;
   ret_sweep->advice = advise(&sweeper, &recorded);
   ret_sweep->paste = write_paste(&sweeper);
-  return ret_sweep->advice.ptr && ret_sweep->paste.ptr ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  return ret_sweep->advice.ptr && ret_sweep->paste.ptr ? WO_OK : wo_err_nomem(err);
 }

@@ -32,7 +32,7 @@ static enum wo_status run_order(const struct wo_alloc_pattern *pattern, const st
                                 struct wo_replay_outcome *ret_outcome, struct wo_err *err) {
   struct wo_device device;
   struct wo_device_model *const model = wo_whatif_device(options, order, &device);
-  if (!model) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (!model) return wo_err_nomem(err);
   enum wo_status status = options->start ? take_start(model, options->start) : WO_OK;
   const struct wo_replay_options replay = {
       .settings = options->settings, .torch = options->torch, .device = &device, .start = options->start};

@@ -110,7 +110,7 @@ enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct
   *ret_gpu = (struct wo_replay_gpu){.ordinal = asked->ordinal, .touches = asked->touches};
   ret_gpu->oom_entry = ret_gpu->model_oom_entry = WO_NO_ENTRY;
   struct wo_gpu_session *const session = ret_gpu->session = calloc(1, sizeof *session);
-  if (!session) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (!session) return wo_err_nomem(err);
   choose_reserve(asked, recording, trace, ret_gpu);
   enum wo_status status = wo_cuda_open(hooks->cuda_library, &session->driver, err);
   if (status != WO_OK) return status;

@@ -73,3 +73,7 @@ void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t 
   err->column = column;
   err->offset = offset;
 }
+
+enum wo_status wo_err_nomem(struct wo_err *err) {
+  return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+}

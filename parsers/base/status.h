@@ -49,6 +49,9 @@ const char *wo_status_text(enum wo_status status);
  * returns code, so that `return wo_err_set(err, WO_E_IO, ...)` reads well. Over-long messages are cut. */
 enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* WO_E_NOMEM with its usual message; returned. */
+enum wo_status wo_err_nomem(struct wo_err *err);
+
 /* Adds a place to *err (NULL allowed). file NULL means "". Over-long file names keep their end. */
 void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t column, uint64_t offset);
 

@@ -508,7 +508,7 @@ static enum wo_status read_all(struct reader *reader) {
 enum wo_status wo_chrome_trace_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
   assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
-  if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (reader == NULL) return wo_err_nomem(err);
   recording->format = WO_TRACE_FORMAT_PROFILER;
   recording->fidelity = WO_TRACE_BLOCK_SIZES;
   reader->recording = recording;

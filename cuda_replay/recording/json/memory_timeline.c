@@ -390,7 +390,7 @@ static enum wo_status read_all(struct reader *reader) {
 enum wo_status wo_memory_timeline_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
   assert(source != NULL && recording != NULL);
   struct reader *const reader = calloc(1, sizeof *reader);
-  if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (reader == NULL) return wo_err_nomem(err);
   recording->format = WO_TRACE_FORMAT_TIMELINE;
   recording->fidelity = WO_TRACE_APPROXIMATE;
   recording->has_only_ids = true;

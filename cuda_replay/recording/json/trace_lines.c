@@ -432,7 +432,7 @@ static enum wo_status finish(struct wo__line_reader *reader) {
 enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err) {
   assert(source != NULL && recording != NULL);
   struct wo__line_reader *const reader = calloc(1, sizeof *reader);
-  if (reader == NULL) return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  if (reader == NULL) return wo_err_nomem(err);
   reader->recording = recording;
   reader->err = err;
   wo_json_stream_init(&reader->json, source, true);
