@@ -49,14 +49,6 @@ static double one_or(double number) {
   return number >= 1 ? number : 1;
 }
 
-static struct wo_interval exactly(double number) {
-  return (struct wo_interval){number, number, number};
-}
-
-static struct wo_interval plus(struct wo_interval a, struct wo_interval b) {
-  return (struct wo_interval){a.lo + b.lo, a.mid + b.mid, a.hi + b.hi};
-}
-
 static struct wo_interval product(struct wo_interval a, struct wo_interval b) {
   return (struct wo_interval){a.lo * b.lo, a.mid * b.mid, a.hi * b.hi};
 }
@@ -125,11 +117,11 @@ static bool is_16bit(double dtype) {
 static void read_formats(struct maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
   const double gradient = wo_budget_dtype_bytes(value(maker, WO_BUDGET_GRAD_DTYPE));
-  maker->weight = dtype > 0 ? exactly(wo_budget_dtype_bytes(dtype)) : (struct wo_interval){2, 4, 4};
+  maker->weight = dtype > 0 ? wo_interval_exact(wo_budget_dtype_bytes(dtype)) : (struct wo_interval){2, 4, 4};
   maker->gradient = maker->weight;
-  if (dtype == WO_BUDGET_FP8) maker->gradient = exactly(2);
+  if (dtype == WO_BUDGET_FP8) maker->gradient = wo_interval_exact(2);
   if (maker->is_partial && is_16bit(dtype)) maker->gradient = (struct wo_interval){2, 2, 4};
-  if (gradient > 0) maker->gradient = exactly(gradient);
+  if (gradient > 0) maker->gradient = wo_interval_exact(gradient);
 }
 
 /* Bytes of the frozen part's weights, for one weight. */
@@ -142,9 +134,9 @@ static struct wo_interval frozen_weight(const struct maker *maker) {
 static struct wo_interval moment_bytes(const struct maker *maker) {
   const double stated = wo_budget_dtype_bytes(value(maker, WO_BUDGET_OPTIMIZER_DTYPE));
   const double dtype = value(maker, WO_BUDGET_DTYPE);
-  if (stated > 0) return exactly(stated);
-  if (value(maker, WO_BUDGET_MASTER) > 0 || (value(maker, WO_BUDGET_ZERO) > 1 && dtype != 0)) return exactly(4);
-  if (dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP) return exactly(4);
+  if (stated > 0) return wo_interval_exact(stated);
+  if (value(maker, WO_BUDGET_MASTER) > 0 || (value(maker, WO_BUDGET_ZERO) > 1 && dtype != 0)) return wo_interval_exact(4);
+  if (dtype == WO_BUDGET_FP32 || dtype == WO_BUDGET_AMP) return wo_interval_exact(4);
   if (dtype == 0 || maker->is_partial) return (struct wo_interval){2, 4, 4};
   return (struct wo_interval){2, 2, 4};
 }
@@ -153,9 +145,9 @@ static struct wo_interval moment_bytes(const struct maker *maker) {
 static struct wo_interval master_bytes(const struct maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
   const bool is_small = is_16bit(dtype) || dtype == WO_BUDGET_FP8;
-  if (value(maker, WO_BUDGET_MASTER) > 0) return exactly(4);
-  if (!is_small || value(maker, WO_BUDGET_OPTIMIZER_DTYPE) > 0) return exactly(0);
-  if (value(maker, WO_BUDGET_ZERO) > 1) return exactly(4);
+  if (value(maker, WO_BUDGET_MASTER) > 0) return wo_interval_exact(4);
+  if (!is_small || value(maker, WO_BUDGET_OPTIMIZER_DTYPE) > 0) return wo_interval_exact(0);
+  if (value(maker, WO_BUDGET_ZERO) > 1) return wo_interval_exact(4);
   return (struct wo_interval){0, 0, 4};
 }
 
@@ -176,7 +168,7 @@ static void set_up(struct maker *maker) {
   maker->is_training = value(maker, WO_BUDGET_INFERENCE) == 0;
   maker->is_partial = adapters.hi > 0 || (trainable > 0 && trainable < params);
   const double whole = trainable > 0 ? trainable : params;
-  maker->trained_p = over(adapters.hi > 0 ? adapters : exactly(whole), parts);
+  maker->trained_p = over(adapters.hi > 0 ? adapters : wo_interval_exact(whole), parts);
   maker->weights_p = (adapters.hi > 0 ? params : fmax(params - whole, 0)) / parts;
   maker->stage = stage_of(maker);
   maker->data_parallel = fmax(1, floor(one_or(value(maker, WO_BUDGET_GPUS)) / parts));
@@ -203,7 +195,7 @@ static void add_weights(struct maker *maker) {
   }
   const struct wo_interval per = maker->is_partial || !maker->is_training ? frozen_weight(maker) : maker->weight;
   const double count = maker->is_partial ? maker->weights_p : maker->weights_p + maker->trained_p.mid;
-  set_state(maker, row, exactly(count), per, divided_from(maker, 3), is_host);
+  set_state(maker, row, wo_interval_exact(count), per, divided_from(maker, 3), is_host);
   if (value(maker, WO_BUDGET_DTYPE) == 0 && value(maker, WO_BUDGET_QUANTIZE) == 0) {
     row->assumption = WO_VIEW("the number format is not stated: fp32 is assumed, 16 bits is the low end");
   }
@@ -234,10 +226,10 @@ static struct wo_interval moments_of(const struct maker *maker, double optimizer
   const struct wo_interval moment = moment_bytes(maker);
   switch ((int)optimizer) {
   case WO_BUDGET_ADAM8BIT:
-    return product(exactly(2), moment8);
+    return product(wo_interval_exact(2), moment8);
   case WO_BUDGET_SGD:
   case WO_BUDGET_NO_OPTIMIZER:
-    return exactly(0);
+    return wo_interval_exact(0);
   case WO_BUDGET_SGD_MOMENTUM:
   case WO_BUDGET_LION:
     return moment;
@@ -246,7 +238,7 @@ static struct wo_interval moments_of(const struct maker *maker, double optimizer
     return hidden > 0 ? (struct wo_interval){4 / hidden, 8 / hidden, 8 / hidden} : (struct wo_interval){0, 0.002, 0.02};
   }
   default:
-    return product(exactly(2), moment);
+    return product(wo_interval_exact(2), moment);
   }
 }
 
@@ -284,7 +276,7 @@ static void add_frozen(struct maker *maker) {
     const size_t slash = wo_view_find_last(frozen->name, WO_VIEW("/"), frozen->name.len);
     const struct wo_view name = slash == WO_NOT_FOUND ? frozen->name : wo_view_skip(frozen->name, slash + 1);
     row->label = wo_arena_format(maker->arena, "frozen %.*s", (int)name.len, name.ptr);
-    set_state(maker, row, exactly(frozen->parameters), exactly(frozen->bytes_per_parameter), 1, false);
+    set_state(maker, row, wo_interval_exact(frozen->parameters), wo_interval_exact(frozen->bytes_per_parameter), 1, false);
   }
 }
 
@@ -429,7 +421,7 @@ static void add_stated(struct maker *maker) {
       struct wo_budget_row *const row = &maker->budget->rows[k];
       if (!row->is_known || !is_meant(stated->row, row->id)) continue;
       if (!first) first = row;
-      computed = plus(computed, plus(row->bytes, row->host));
+      computed = wo_interval_plus(computed, wo_interval_plus(row->bytes, row->host));
     }
     if (!first) continue;
     first->is_stated = true;
@@ -444,7 +436,7 @@ static void add_stated(struct maker *maker) {
 static struct wo_interval rank_extra(const struct wo_budget *budget, int32_t rank) {
   struct wo_interval sum = {0, 0, 0};
   for (size_t i = 0; i < budget->row_count; i++) {
-    if (budget->rows[i].rank == rank) sum = plus(sum, budget->rows[i].bytes);
+    if (budget->rows[i].rank == rank) sum = wo_interval_plus(sum, budget->rows[i].bytes);
   }
   return sum;
 }
@@ -460,11 +452,11 @@ static void add_up(struct wo_budget *budget) {
       if (sum.mid > worst.mid) worst = sum;
       continue;
     }
-    budget->others = plus(budget->others, row->bytes);
-    budget->host = plus(budget->host, row->host);
-    if (row->is_state) budget->states = plus(budget->states, row->bytes);
+    budget->others = wo_interval_plus(budget->others, row->bytes);
+    budget->host = wo_interval_plus(budget->host, row->host);
+    if (row->is_state) budget->states = wo_interval_plus(budget->states, row->bytes);
   }
-  budget->total = plus(budget->others, worst);
+  budget->total = wo_interval_plus(budget->others, worst);
 }
 
 static void judge(const struct wo_budget_input *input, struct wo_budget *budget) {

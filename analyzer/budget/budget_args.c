@@ -97,37 +97,36 @@ static bool read_measured(struct wo_view text, struct wo_budget_measured *ret_me
 }
 
 /* Readers of options, whose target is a struct wo_budget_input. */
-static enum wo_status add_activations(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool add_activations(void *target, const struct wo_option_value *value) {
   struct wo_budget_input *const input = target;
   struct wo_budget_measured measured;
-  (void)option, (void)err;
-  if (!read_measured(value, &measured)) return WO_E_USAGE;
+  if (!read_measured(value->text, &measured)) return false;
   input->has_activations = true;
   input->activations = measured;
-  return WO_OK;
+  return true;
 }
 
 /* Whether there is room for one more. */
-static bool has_room(const struct wo_option *option, size_t count, struct wo_err *err) {
+static bool has_room(const struct wo_option_value *value, size_t count) {
   if (count < WO_LIMIT_BUDGET_ITEMS) return true;
-  wo_err_set(err, WO_E_USAGE, "--%s can be given %d times at the most", option->name, WO_LIMIT_BUDGET_ITEMS);
+  wo_err_set(value->err, WO_E_USAGE, "--%s can be given %d times at the most", value->option->name, WO_LIMIT_BUDGET_ITEMS);
   return false;
 }
 
 /* "rank0=15GiB@micro_batch=4". */
-static enum wo_status add_extra(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool add_extra(void *target, const struct wo_option_value *value) {
   struct wo_budget_input *const input = target;
   struct wo_budget_extra extra;
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   uint64_t rank = 0;
-  if (!has_room(option, input->extra_count, err)) return WO_E_USAGE;
-  if (!wo_view_starts(rest, "rank")) return WO_E_USAGE;
+  if (!has_room(value, input->extra_count)) return false;
+  if (!wo_view_starts(rest, "rank")) return false;
   rest = wo_view_skip(rest, 4);
-  if (wo_number_u64(&rest, 1000000, &rank) != WO_OK || !wo_view_starts(rest, "=")) return WO_E_USAGE;
-  if (!read_measured(wo_view_skip(rest, 1), &extra.measured)) return WO_E_USAGE;
+  if (wo_number_u64(&rest, 1000000, &rank) != WO_OK || !wo_view_starts(rest, "=")) return false;
+  if (!read_measured(wo_view_skip(rest, 1), &extra.measured)) return false;
   extra.rank = (uint32_t)rank;
   input->extras[input->extra_count++] = extra;
-  return WO_OK;
+  return true;
 }
 
 /* Bytes of one frozen weight: a number format, or a quantised one. */
@@ -146,83 +145,82 @@ static bool is_name(struct wo_view name) {
 }
 
 /* "mistral-7b=7.25B:fp16". */
-static enum wo_status add_frozen(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool add_frozen(void *target, const struct wo_option_value *value) {
   struct wo_budget_input *const input = target;
   struct wo_budget_frozen frozen = {.parameters = 0};
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   frozen.name = wo_view_cut(&rest, '=');
   const struct wo_view count = wo_view_cut(&rest, ':');
-  if (!has_room(option, input->frozen_count, err)) return WO_E_USAGE;
-  if (!is_name(frozen.name) || !read_count(count, PARAMETERS_MAX, &frozen.parameters)) return WO_E_USAGE;
+  if (!has_room(value, input->frozen_count)) return false;
+  if (!is_name(frozen.name) || !read_count(count, PARAMETERS_MAX, &frozen.parameters)) return false;
   frozen.bytes_per_parameter = frozen_bytes(rest);
-  if (frozen.bytes_per_parameter == 0) return WO_E_USAGE;
+  if (frozen.bytes_per_parameter == 0) return false;
   input->frozen[input->frozen_count++] = frozen;
-  return WO_OK;
+  return true;
 }
 
 /* "gradients=2.5GB". */
-static enum wo_status add_stated(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool add_stated(void *target, const struct wo_option_value *value) {
   struct wo_budget_input *const input = target;
   static const char *const rows[] = {"weights", "adapters", "gradients", "optimizer", "activations",
                                      "logits",  "kv_cache", "buffers",   "context",   "frozen"};
   struct wo_budget_stated stated = {.bytes = {0, 0, 0}};
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   stated.row = wo_view_cut(&rest, '=');
-  if (!has_room(option, input->stated_count, err)) return WO_E_USAGE;
-  if (!read_range(rest, &stated.bytes)) return WO_E_USAGE;
+  if (!has_room(value, input->stated_count)) return false;
+  if (!read_range(rest, &stated.bytes)) return false;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(stated.row, rows[i])) continue;
     input->stated[input->stated_count++] = stated;
-    return WO_OK;
+    return true;
   }
-  return WO_E_USAGE;
+  return false;
 }
 
 /* Looked up by whoever has the table of known shapes. */
-static enum wo_status read_model(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  (void)target, (void)option, (void)value, (void)err;
-  return WO_OK;
+static bool read_model(void *target, const struct wo_option_value *value) {
+  (void)target, (void)value;
+  return true;
 }
 
 /* ---- Keys ---- */
 
-static enum wo_status keep(void *target, const struct wo_option *option, double number) {
-  ((struct wo_budget_input *)target)->values[option->id] = number;
-  return WO_OK;
+static bool keep(void *target, const struct wo_option_value *value, double number) {
+  ((struct wo_budget_input *)target)->values[value->option->id] = number;
+  return true;
 }
 
-static enum wo_status read_flag_key(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  (void)value, (void)err;
-  return keep(target, option, 1);
+static bool read_flag_key(void *target, const struct wo_option_value *value) {
+  return keep(target, value, 1);
 }
 
-static enum wo_status read_size_key(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_size_key(void *target, const struct wo_option_value *value) {
   struct wo_interval size;
-  (void)err;
-  return read_size(value, option->most, &size) ? keep(target, option, size.mid) : WO_E_USAGE;
+  return read_size(value->text, value->option->most, &size) && keep(target, value, size.mid);
 }
 
-static enum wo_status refuse(struct wo_err *err, const struct wo_option *option, const char *wants, struct wo_view value) {
-  const struct wo_view shown = wo_view_sub(value, 0, SHOWN_MAX);
-  return wo_err_set(err, WO_E_USAGE, "--%s wants %s, not '%.*s'", option->name, wants, (int)shown.len,
-                    shown.len > 0 ? shown.ptr : "");
+static bool refuse(const struct wo_option_value *value, const char *wants) {
+  const struct wo_view shown = wo_view_sub(value->text, 0, SHOWN_MAX);
+  wo_err_set(value->err, WO_E_USAGE, "--%s wants %s, not '%.*s'", value->option->name, wants, (int)shown.len,
+             shown.len > 0 ? shown.ptr : "");
+  return false;
 }
 
-static enum wo_status read_choice_key(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_choice_key(void *target, const struct wo_option_value *value) {
   char wants[128];
-  const int place = wo_option_choice(option->choices, value);
-  if (place >= 0) return keep(target, option, place + 1);
-  snprintf(wants, sizeof wants, "one of %s", option->choices);
-  return refuse(err, option, wants, value);
+  const int place = wo_option_choice(value->option->choices, value->text);
+  if (place >= 0) return keep(target, value, place + 1);
+  snprintf(wants, sizeof wants, "one of %s", value->option->choices);
+  return refuse(value, wants);
 }
 
-static enum wo_status read_count_key(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_count_key(void *target, const struct wo_option_value *value) {
   char wants[128];
   double number = 0;
-  if (read_count(value, option->most, &number)) return keep(target, option, number);
-  snprintf(wants, sizeof wants, "a whole number from 1 to %.0e%s", option->most,
-           option->most >= 1e12 ? ", such as 8499653234 or 8.5B" : "");
-  return refuse(err, option, wants, value);
+  if (read_count(value->text, value->option->most, &number)) return keep(target, value, number);
+  snprintf(wants, sizeof wants, "a whole number from 1 to %.0e%s", value->option->most,
+           value->option->most >= 1e12 ? ", such as 8499653234 or 8.5B" : "");
+  return refuse(value, wants);
 }
 
 /* ---- All options ---- */

@@ -145,8 +145,7 @@ static double dtype_choice(struct wo_view name) {
 /* The largest model that is not frozen and whose line names its format, or NULL: adapters are counted on lines of their own. */
 static const struct wo_event *stated_format(const struct taker *taker) {
   const struct wo_event *largest = NULL;
-  for (size_t i = 0; i < taker->facts->job->events.count; i++) {
-    const struct wo_event *const event = &taker->facts->job->events.items[i];
+  wo_each_event (event, &taker->facts->job->events) {
     if (event->kind != WO_KIND_MODEL || event->is_quoted || !wo_event_field(event, WO_FIELD_PARAMETERS)) continue;
     if (wo_view_is(wo_event_text(event, WO_FIELD_STATE), "frozen")) continue;
     if (dtype_choice(wo_event_text(event, WO_FIELD_DTYPE)) == 0) continue;

@@ -8,7 +8,6 @@
 
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
-#include "analyzer/report/report_text.h"
 #include "parsers/base/json_out.h"
 
 #ifndef WHYOOM_VERSION

@@ -34,20 +34,20 @@ const struct wo_command wo_command_version = {
     .about = "The version of the program.\n",
 };
 
-/* `whyoom completion manual COMMAND` is for the build, which makes the manual's lists of options of it. */
-static bool add_manual(const struct wo_call *call) {
-  const struct wo_command *const topic =
-      call->word_count == 2 ? wo_command_find(call->commands, wo_view_of(call->words[1])) : NULL;
-  if (topic) wo_help_add_manual(topic, call->out);
-  return topic != NULL;
-}
-
+/* `whyoom completion words -- WORD...` is for the scripts, `whyoom completion manual COMMAND` for the build, which makes the
+ * manual's lists of options of it. */
 enum wo_exit wo_run_completion(const struct wo_call *call) {
   const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
   const int shell = wo_option_choice(WO_SHELLS, word);
+  const struct wo_command *const topic =
+      call->word_count == 2 ? wo_command_find(call->commands, wo_view_of(call->words[1])) : NULL;
   if (shell >= 0) {
-    wo_completion_add(shell, call->commands, call->out);
-  } else if (!wo_view_is(word, "manual") || !add_manual(call)) {
+    wo_completion_add(shell, call->out);
+  } else if (wo_view_is(word, "words")) {
+    wo_completion_offer(call->commands, call->words + 1, call->word_count - 1, call->out);
+  } else if (wo_view_is(word, "manual") && topic) {
+    wo_help_add_manual(topic, call->out);
+  } else {
     wo_message(call->errors, (struct wo_view){0}, "completion wants the name of a shell: bash, zsh or fish");
     return WO_EXIT_ERROR;
   }

@@ -100,7 +100,7 @@ static size_t count_judged(const struct wo_report *report, const struct wo_cause
 }
 
 /* The finding that an example is judged by: the cause's own where it is among those that count, else the first; NULL for none. */
-static const struct wo_report_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
+static const struct wo_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
   const size_t count = count_judged(report, cause);
   for (size_t i = 0; i < count; i++) {
     if (wo_view_equal(report->findings[i].cause->id, cause->id)) return &report->findings[i];
@@ -118,13 +118,13 @@ static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause
   if (wo_job_new(pack, &job) != WO_OK) return false;
   const bool is_made = wo_job_read_text(job, example->log, "example") == WO_OK && wo_job_close(job) == WO_OK &&
                        wo_report_make(job, pack, &report) == WO_OK;
-  const struct wo_report_finding *const finding = is_made ? find_judged(report, cause) : NULL;
+  const struct wo_finding *const finding = is_made ? find_judged(report, cause) : NULL;
   if (finding != NULL) {
     ret->first_id = finding->cause->id;
     const struct wo_view title = wo_view_sub(finding->title, 0, sizeof ret->title - 1);
     memcpy(ret->title, title.ptr, title.len);
     ret->title[title.len] = '\0';
-    const struct wo_report_finding *const others = report->findings;
+    const struct wo_finding *const others = report->findings;
     const bool is_tied = report->finding_count > 1 && others[1].cause->is_failure && others[1].score >= others[0].score;
     if (is_tied) ret->tied_id = others[finding == &others[1] ? 0 : 1].cause->id;
   }

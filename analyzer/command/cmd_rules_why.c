@@ -3,9 +3,9 @@
 #include "analyzer/diagnosis/why.h"
 #include "parsers/base/limits.h"
 
-/* Explains over the facts of a closed job. The report tells whether the rule is among what a user would see. */
+/* Explains over the facts of a closed job. */
 static enum wo_status explain(const struct wo_call *call, const struct wo_pack *pack, const struct wo_job *job,
-                              struct wo_arena *arena, const struct wo_report *report) {
+                              struct wo_arena *arena) {
   const struct wo_view id = wo_view_of(call->words[1]);
   const struct wo_cause *cause = wo_pack_cause(pack, id);
   const struct wo_fix *fix = wo_pack_fix(pack, id);
@@ -14,7 +14,7 @@ static enum wo_status explain(const struct wo_call *call, const struct wo_pack *
   enum wo_status status = wo_facts_make(job, pack, arena, &facts);
   if (status != WO_OK) return status;
   const struct wo_diagnosis diagnosis = {.facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = arena};
-  status = cause ? wo_why_cause(&diagnosis, report, cause, &why) : wo_why_fix(&diagnosis, report, fix, &why);
+  status = cause ? wo_why_cause(&diagnosis, cause, &why) : wo_why_fix(&diagnosis, fix, &why);
   if (status != WO_OK) return status;
   if (call->format == WO_OUT_JSON) {
     wo_why_json(&why, call->out);
@@ -25,13 +25,10 @@ static enum wo_status explain(const struct wo_call *call, const struct wo_pack *
 }
 
 static enum wo_exit explain_job(const struct wo_call *call, const struct wo_pack *pack, const struct wo_job *job) {
-  struct wo_report *report = NULL;
   struct wo_arena arena;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
-  enum wo_status status = wo_report_make(job, pack, &report);
-  if (status == WO_OK) status = explain(call, pack, job, &arena, report);
+  const enum wo_status status = explain(call, pack, job, &arena);
   if (status != WO_OK) wo_message(call->errors, (struct wo_view){0}, "%s", wo_status_text(status));
-  wo_report_free(report);
   wo_arena_done(&arena);
   return status == WO_OK ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }

@@ -11,11 +11,15 @@ void wo_help_add(const struct wo_command *command, struct wo_commands commands, 
 /* Adds the list of a command's options for a manual page (macros of man(7)): an item for each. */
 void wo_help_add_manual(const struct wo_command *command, struct wo_text *out);
 
-/* The shells that completions can be written for: "bash|zsh|fish". */
+/* The shells that completions can be written for. */
 #define WO_SHELLS "bash|zsh|fish"
 
-/* Adds the script that makes a shell complete commands, options and their values; `shell` is a place in WO_SHELLS. */
-void wo_completion_add(int shell, struct wo_commands commands, struct wo_text *out);
+/* Adds the script that makes a shell complete the command line; `shell` is a place in WO_SHELLS. */
+void wo_completion_add(int shell, struct wo_text *out);
+
+/* Adds what may stand in place of the last of the words behind the program's name, which may be empty: a line "word TAB text" for
+ * each. Nothing where only files may. */
+void wo_completion_offer(struct wo_commands commands, char *const *words, size_t count, struct wo_text *out);
 
 /* A line about an option, without the end of its sentence: its `about`, else the beginning of its help. */
 struct wo_view wo_help_about(const struct wo_option *option);

@@ -4,10 +4,6 @@
 
 #include "analyzer/diagnosis/diagnose.h"
 
-static bool holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
-  return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
-}
-
 static struct wo_view render(const struct wo_diagnosis *diagnosis, const struct wo_template *text) {
   return wo_template_render(text, &diagnosis->source, diagnosis->arena, NULL);
 }
@@ -19,7 +15,7 @@ static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const str
   if (!texts) return WO_E_NOMEM;
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
-    if (holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
+    if (wo_diagnosis_holds(diagnosis, clauses[i].when)) texts[kept++] = render(diagnosis, clauses[i].say);
   }
   *ret_texts = texts;
   *ret_count = kept;
@@ -40,21 +36,21 @@ static bool is_settled(struct wo_value value) {
 }
 
 /* Changes whose new value is known and differs from the present one. */
-static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
-  struct wo_report_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
+static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
+  struct wo_finding_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
   if (!changes) return WO_E_NOMEM;
   for (size_t i = 0; i < fix->change_count; i++) {
     const struct wo_knob *knob = wo_pack_knob(diagnosis->pack, fix->changes[i].knob);
-    if (!knob || !holds(diagnosis, fix->changes[i].when)) continue;
+    if (!knob || !wo_diagnosis_holds(diagnosis, fix->changes[i].when)) continue;
     const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
     const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
     const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
     if (!is_settled(to) || is_same_value(from, to)) continue;
-    changes[out->change_count++] = (struct wo_report_change){
+    changes[out->change_count++] = (struct wo_finding_change){
         .knob = knob->id,
         .from = from,
         .to = to,
-        .spelled = wo_spell_change(diagnosis, knob, to),
+        .spelling = wo_spell_change(diagnosis, knob, to),
         .where = setting ? setting->event->id : WO_EVENT_NONE,
     };
   }
@@ -75,29 +71,29 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
     return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
   }
   for (size_t i = 0; i < fix->conflict_count; i++) {
-    if (fix->conflicts[i].when && holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
+    if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
   }
-  *is_silent = !holds(diagnosis, fix->when);
+  *is_silent = !wo_diagnosis_holds(diagnosis, fix->when);
   return (struct wo_view){0};
 }
 
 /* Texts and costs come from the rule; changes and savings from the job's own figures. */
-static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   out->id = fix->id;
   out->title = render(diagnosis, fix->title);
   out->cost_speed = render(diagnosis, fix->cost_speed);
   out->cost_accuracy = render(diagnosis, fix->cost_accuracy);
   out->cost_effort = render(diagnosis, fix->cost_effort);
   bool has_unknown = false;
-  out->replays_as = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
-  if (has_unknown) out->replays_as = (struct wo_view){0};
+  const struct wo_view replay = wo_template_render(fix->replays_as, &diagnosis->source, diagnosis->arena, &has_unknown);
+  if (!has_unknown) out->replay = wo_proposed_change_read(replay);
   if (make_changes(diagnosis, fix, out) != WO_OK) return WO_E_NOMEM;
   if (make_texts(diagnosis, fix->commands, fix->command_count, &out->commands, &out->command_count) != WO_OK) return WO_E_NOMEM;
   return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
 }
 
 /* Whether two fixes set one knob to different values: pasting both, the later would win and nobody would know. */
-static bool are_rivals(const struct wo_report_fix *a, const struct wo_report_fix *b) {
+static bool are_rivals(const struct wo_finding_fix *a, const struct wo_finding_fix *b) {
   for (size_t i = 0; i < a->change_count; i++) {
     for (size_t k = 0; k < b->change_count; k++) {
       const bool is_one_knob = wo_view_equal(a->changes[i].knob, b->changes[k].knob);
@@ -109,8 +105,8 @@ static bool are_rivals(const struct wo_report_fix *a, const struct wo_report_fix
 
 /* Of two fixes that set one knob differently the better is kept; the other is named with the reason. Returns how many are left.
  */
-static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_report_fix *fixes, size_t count, struct wo_view *others,
-                          size_t *other_count) {
+static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_finding_fix *fixes, size_t count,
+                          struct wo_view *others, size_t *other_count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     size_t rival = 0;
@@ -126,9 +122,9 @@ static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_report
   return kept;
 }
 
-enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_report_finding *finding) {
+enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding) {
   const size_t count = finding->cause->fix_count;
-  struct wo_report_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
+  struct wo_finding_fix *fixes = wo_arena_array(diagnosis->arena, count + 1, sizeof *fixes);
   struct wo_view *others = wo_arena_array(diagnosis->arena, count + 1, sizeof *others);
   const struct wo_shortage shortage = wo_shortage_find(diagnosis);
   if (!fixes || !others) return WO_E_NOMEM;
@@ -140,7 +136,7 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
     if (reason.len > 0) {
       others[finding->not_proposed_count++] = reason;
     } else if (!is_silent) {
-      struct wo_report_fix made = {0};
+      struct wo_finding_fix made = {0};
       if (!wo_suffice_judge(diagnosis, fix, &shortage, &made)) continue;
       if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
       /* A fix that exists to change settings and has none to change is no fix. */

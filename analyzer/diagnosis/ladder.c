@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "analyzer/facts/monitors.h"
 #include "parsers/base/units.h"
 
 /* Left free of the card: traces miss short peaks, and allocators round. */
@@ -20,18 +21,14 @@
 /* Settings above are misread. */
 #define SETTING_MAX 1e9
 
-static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
-  return wo_facts_get(diagnosis->facts, wo_view_of(name));
-}
-
 /* The number of a fact, or 0. */
 static double number(const struct wo_diagnosis *diagnosis, const char *name) {
-  const struct wo_value value = fact(diagnosis, name);
+  const struct wo_value value = wo_diagnosis_fact(diagnosis, name);
   return value.is_known && value.number.mid > 0 ? value.number.mid : 0;
 }
 
 static bool is_true(const struct wo_diagnosis *diagnosis, const char *name) {
-  return fact(diagnosis, name).truth == WO_TRUE;
+  return wo_diagnosis_fact(diagnosis, name).truth == WO_TRUE;
 }
 
 /* ---- Rungs ---- */
@@ -140,7 +137,7 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
 static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
   static const enum wo_outcome outcomes[] = {WO_OUTCOME_SUCCESS, WO_OUTCOME_UNKNOWN, WO_OUTCOME_TIME_LIMIT, WO_OUTCOME_CANCELLED,
                                              WO_OUTCOME_PREEMPTED};
-  if (fact(diagnosis, "oom.kind").is_known) return false;
+  if (wo_diagnosis_fact(diagnosis, "oom.kind").is_known) return false;
   for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
     if (diagnosis->facts->job->story.outcome == outcomes[i]) return true;
   }
@@ -149,18 +146,19 @@ static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
 
 /* The trace with the highest peak of a run that fits. With a failure in the job only a name can tell that a trace is of another
  * run. */
-static const struct wo_report_monitor *find_trace(const struct wo_diagnosis *diagnosis, const struct wo_report *report,
-                                                  struct wo_ladder_base *base, struct wo_ladder *ladder) {
-  const struct wo_report_monitor *best = NULL;
+static const struct wo_card_trace *find_trace(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base,
+                                              struct wo_ladder *ladder) {
+  const struct wo_facts *const facts = diagnosis->facts;
+  const struct wo_card_trace *best = NULL;
   const double own_micro = number(diagnosis, "config.micro_batch");
   const double own_seq = number(diagnosis, "config.seq_len");
   const bool is_own_fitting = is_fitting_run(diagnosis);
-  for (size_t i = 0; i < report->monitor_count; i++) {
-    const struct wo_report_monitor *const monitor = &report->monitors[i];
-    const struct wo_view path = report->job->inputs[monitor->file].path;
+  for (size_t i = 0; i < facts->monitor_count; i++) {
+    const struct wo_card_trace *const monitor = &facts->monitors[i];
+    const struct wo_view path = facts->job->inputs[monitor->file].path;
     double micro = 0, seq = 0;
     if (!monitor->fb_peak_bytes.is_known || monitor->samples < 2) continue;
-    if (best != NULL && monitor->fb_peak_bytes.value <= best->fb_peak_bytes.value) continue;
+    if (best != NULL && monitor->fb_peak_bytes.value.mid <= best->fb_peak_bytes.value.mid) continue;
     const bool is_hint = wo_ladder_name_hint(path, &micro, &seq);
     if (micro <= 0) micro = own_micro;
     if (seq <= 0) seq = own_seq;
@@ -179,8 +177,8 @@ static const struct wo_report_monitor *find_trace(const struct wo_diagnosis *dia
 
 /* PyTorch's own statistics of a job that fits; the reserved peak is nearest to what the card must hold. */
 static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, struct wo_ladder *ladder) {
-  const struct wo_value reserved = fact(diagnosis, "summary.reserved_peak");
-  const struct wo_value peak = reserved.is_known ? reserved : fact(diagnosis, "summary.allocated_peak");
+  const struct wo_value reserved = wo_diagnosis_fact(diagnosis, "summary.reserved_peak");
+  const struct wo_value peak = reserved.is_known ? reserved : wo_diagnosis_fact(diagnosis, "summary.allocated_peak");
   base->run.micro_batch = number(diagnosis, "config.micro_batch");
   base->run.seq_len = number(diagnosis, "config.seq_len");
   if (!is_fitting_run(diagnosis) || !peak.is_known || base->run.micro_batch < 1) return false;
@@ -191,11 +189,11 @@ static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladd
 
 /* What of the peak does not depend on the batch. The least that it can be, as it lowers the upper end. */
 static double fixed_bytes(const struct wo_diagnosis *diagnosis, double cards, bool is_trace) {
-  const struct wo_value states = fact(diagnosis, "model.states");
+  const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
   double bytes = is_trace ? CONTEXT_BYTES : 0;
   if (!states.is_known || is_true(diagnosis, "config.optimizer_offload") || is_true(diagnosis, "config.param_offload"))
     return bytes;
-  const enum wo_truth sharded = fact(diagnosis, "model.is_sharded").truth;
+  const enum wo_truth sharded = wo_diagnosis_fact(diagnosis, "model.is_sharded").truth;
   const double parallel =
       fmax(number(diagnosis, "config.tensor_parallel"), 1) * fmax(number(diagnosis, "config.pipeline_parallel"), 1);
   if (sharded == WO_FALSE) return bytes + (states.number.lo + number(diagnosis, "model.frozen_weights")) / parallel;
@@ -225,7 +223,7 @@ static double first_known(const struct wo_diagnosis *diagnosis, const char *cons
 static void read_job(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, bool is_trace) {
   static const char *const cards[] = {"gpu.count", "config.n_gpus", "slurm.gpus", "job.ranks"};
   static const char *const capacities[] = {"gpu.capacity", "dmon.capacity"};
-  const struct wo_value attention = fact(diagnosis, "config.attention");
+  const struct wo_value attention = wo_diagnosis_fact(diagnosis, "config.attention");
   base->cards = first_known(diagnosis, cards, sizeof cards / sizeof cards[0]);
   base->capacity_bytes = first_known(diagnosis, capacities, sizeof capacities / sizeof capacities[0]);
   base->global_batch = number(diagnosis, "config.global_batch");
@@ -238,13 +236,13 @@ static void read_job(const struct wo_diagnosis *diagnosis, struct wo_ladder_base
       attention.is_known && (wo_view_has(attention.text, "flash") || wo_view_is(attention.text, "sdpa"));
 }
 
-bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report *report, struct wo_ladder *ret_ladder) {
+bool wo_ladder_find(const struct wo_diagnosis *diagnosis, struct wo_ladder *ret_ladder) {
   struct wo_ladder_base base = {0};
   *ret_ladder = (struct wo_ladder){.evidence = WO_EVENT_NONE};
   if (is_true(diagnosis, "oom.is_serving")) return false;
-  const struct wo_report_monitor *const trace = find_trace(diagnosis, report, &base, ret_ladder);
+  const struct wo_card_trace *const trace = find_trace(diagnosis, &base, ret_ladder);
   if (trace != NULL) {
-    base.run.peak_bytes = trace->fb_peak_bytes.value;
+    base.run.peak_bytes = trace->fb_peak_bytes.value.mid;
     ret_ladder->evidence = trace->evidence;
     ret_ladder->is_trace = true;
   } else if (!find_statistics(diagnosis, &base, ret_ladder)) {

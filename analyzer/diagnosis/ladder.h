@@ -3,7 +3,6 @@
 #define WO_LADDER_H
 
 #include "analyzer/diagnosis/diagnose.h"
-#include "parsers/base/json_out.h"
 #include "parsers/base/exchange/measured_run.h"
 
 enum { WO_LADDER_RUNGS_MAX = 8 };
@@ -54,10 +53,7 @@ void wo_ladder_climb(const struct wo_ladder_base *base, struct wo_ladder *ladder
 bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *ret_seq_len);
 
 /* The ladder of a job, in *ret_ladder. False when no run that fits is known with its micro-batch and its peak. */
-bool wo_ladder_find(const struct wo_diagnosis *diagnosis, const struct wo_report *report, struct wo_ladder *ret_ladder);
-
-/* Puts the ladder as one JSON object under a key of parent. */
-void wo_ladder_json(struct wo_json_out *out, struct cJSON *parent, const char *key, const struct wo_ladder *ladder);
+bool wo_ladder_find(const struct wo_diagnosis *diagnosis, struct wo_ladder *ret_ladder);
 
 /* "safe", "tight" or "no". */
 const char *wo_ladder_verdict_name(enum wo_ladder_verdict verdict);

@@ -1,31 +1,54 @@
 /* Writes a setting the way the user wrote it: same key, same style, same way to say true. */
-#include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/diagnosis/spell.h"
 
 #include <math.h>
+
+#include "analyzer/diagnosis/diagnose.h"
 
 /* Whole numbers beyond this are written as powers of ten. */
 #define WHOLE_MAX 1e15
 
-/* Numbers and truth values stand in JSON, and in a printed dictionary, without quotes. */
-static bool is_literal(const char *value) {
-  static const char *const words[] = {"true", "false", "null", "none"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(wo_view_of(value), words[i])) return true;
+/* Values of settings that are printed; what is longer is no value that anybody writes. */
+#define VALUE_BYTES 1023
+
+/* What stands before the key, between it and the value, and behind that. */
+static const struct {
+  const char *name; /* as the reader of settings calls it (parsers/formats/settings/fmt_setting.c) */
+  const char *before, *between, *behind;
+} styles[] = {
+    [WO_STYLE_EQUALS] = {"equals", "", "=", ""},
+    [WO_STYLE_FLAG] = {"flag", "--", " ", ""},
+    [WO_STYLE_FLAG_EQUALS] = {"flag-equals", "--", "=", ""},
+    [WO_STYLE_EXPORT] = {"export", "export ", "=", ""},
+    [WO_STYLE_COLON] = {"colon", "", ": ", ""},
+    [WO_STYLE_JSON] = {"json", "\"", "\": \"", "\""},
+};
+
+static enum wo_style style_of(const struct wo_event *event) {
+  const struct wo_view name = wo_event_text(event, WO_FIELD_STYLE);
+  for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++) {
+    if (wo_view_is(name, styles[i].name)) return (enum wo_style)i;
   }
-  return wo_is_digit(value[0]) || value[0] == '-';
+  return WO_STYLE_EQUALS;
 }
 
-/* How a key and a value are put together, by the style that the reader of settings found (parsers/formats/settings/fmt_setting.c). */
-static struct wo_view join(struct wo_arena *arena, struct wo_view style, struct wo_view key, const char *value) {
-  const int len = (int)key.len;
-  if (wo_view_is(style, "json")) {
-    return wo_arena_format(arena, is_literal(value) ? "\"%.*s\": %s" : "\"%.*s\": \"%s\"", len, key.ptr, value);
+/* Numbers and truth values stand in JSON, and in a printed dictionary, without quotes. */
+static bool is_literal(struct wo_view value) {
+  static const char *const words[] = {"true", "false", "null", "none"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (wo_view_is_nocase(value, words[i])) return true;
   }
-  if (wo_view_is(style, "flag")) return wo_arena_format(arena, "--%.*s %s", len, key.ptr, value);
-  if (wo_view_is(style, "flag-equals")) return wo_arena_format(arena, "--%.*s=%s", len, key.ptr, value);
-  if (wo_view_is(style, "export")) return wo_arena_format(arena, "export %.*s=%s", len, key.ptr, value);
-  if (wo_view_is(style, "colon")) return wo_arena_format(arena, "%.*s: %s", len, key.ptr, value);
-  return wo_arena_format(arena, "%.*s=%s", len, key.ptr, value);
+  return value.len > 0 && (wo_is_digit(value.ptr[0]) || value.ptr[0] == '-');
+}
+
+void wo_spelling_add(struct wo_text *out, const struct wo_spelling *spelling) {
+  if (spelling->key.len == 0) return;
+  const bool is_bare = spelling->style == WO_STYLE_JSON && is_literal(spelling->value);
+  wo_text_add(out, "%s", styles[spelling->style].before);
+  wo_text_add_view(out, spelling->key);
+  wo_text_add(out, "%s", is_bare ? "\": " : styles[spelling->style].between);
+  wo_text_add_view(out, spelling->value);
+  wo_text_add(out, "%s", is_bare ? "" : styles[spelling->style].behind);
 }
 
 /* Megatron prints names with underscores and takes flags with dashes. */
@@ -70,22 +93,18 @@ static struct wo_view printed_value(const struct wo_alias *alias, struct wo_view
 }
 
 /* Whole numbers are written without exponent or point, since argparse's type=int takes no "4e3" and no "4.0". */
-static void value_text(struct wo_value value, const struct wo_alias *alias, struct wo_view sample, char *buf, size_t cap) {
+static struct wo_view value_text(struct wo_arena *arena, struct wo_value value, const struct wo_alias *alias,
+                                 struct wo_view sample) {
+  const double number = value.number.mid;
   if (value.unit == WO_UNIT_BOOL) {
     /* A key may say it in words of its own: `device: cpu`, or mean the opposite. */
     const bool is_mapped = alias && alias->value_map.len > 0;
     const struct wo_view word = value.truth == WO_TRUE ? WO_VIEW("true") : WO_VIEW("false");
-    const struct wo_view text =
-        is_mapped ? printed_value(alias, word, sample) : wo_view_of(bool_text(sample, value.truth == WO_TRUE));
-    snprintf(buf, cap, "%.*s", (int)text.len, text.ptr);
-  } else if (value.unit == WO_UNIT_TEXT) {
-    const struct wo_view text = printed_value(alias, value.text, sample);
-    snprintf(buf, cap, "%.*s", (int)text.len, text.ptr);
-  } else if (fabs(value.number.mid) < WHOLE_MAX && value.number.mid == (double)(int64_t)value.number.mid) {
-    snprintf(buf, cap, "%lld", (long long)value.number.mid);
-  } else {
-    snprintf(buf, cap, "%.4g", value.number.mid);
+    return is_mapped ? printed_value(alias, word, sample) : wo_view_of(bool_text(sample, value.truth == WO_TRUE));
   }
+  if (value.unit == WO_UNIT_TEXT) return printed_value(alias, value.text, sample);
+  const bool is_whole = fabs(number) < WHOLE_MAX && number == (double)(int64_t)number;
+  return is_whole ? wo_arena_format(arena, "%lld", (long long)number) : wo_arena_format(arena, "%.4g", number);
 }
 
 /* Environment variables are written in capitals. */
@@ -99,40 +118,36 @@ static bool is_environment(struct wo_view key) {
 
 /* A printout that nobody edits: Megatron's dotted list, and the Namespace that argparse makes of flags. Flags that are on or off
  * take a value in some programs and none in others, so those of a Namespace stay as they are printed. */
-static bool is_list_of_flags(const struct wo_event *event, struct wo_view style) {
+static bool is_list_of_flags(const struct wo_event *event, bool has_dots) {
   const struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
-  if (wo_view_is(style, "dots")) return true;
+  if (has_dots) return true;
   return wo_view_ends(wo_event_text(event, WO_FIELD_PATH), "Namespace()") && !wo_view_is(value, "True") &&
          !wo_view_is(value, "False");
 }
 
 /* A setting that stands nowhere is spelled by the knob's plainest alias. The keys of printed flags become the
  * flags of the launch line. */
-struct wo_view wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
-  char value[256];
+struct wo_spelling wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
+  struct wo_arena *const arena = diagnosis->arena;
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
   if (!setting) {
-    if (knob->alias_count == 0) return (struct wo_view){0};
+    if (knob->alias_count == 0) return (struct wo_spelling){0};
     const struct wo_alias *const plainest = wo_facts_default_alias(diagnosis->facts, knob);
-    const struct wo_view key = plainest->key;
-    value_text(to, plainest, (struct wo_view){0}, value, sizeof value);
-    return join(diagnosis->arena, is_environment(key) ? WO_VIEW("export") : WO_VIEW("equals"), key, value);
+    return (struct wo_spelling){.style = is_environment(plainest->key) ? WO_STYLE_EXPORT : WO_STYLE_EQUALS,
+                                .key = plainest->key,
+                                .value = value_text(arena, to, plainest, (struct wo_view){0})};
   }
   const struct wo_event *event = setting->edit ? setting->edit : setting->event;
-  struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
-  struct wo_view style = wo_event_text(event, WO_FIELD_STYLE);
-  const struct wo_alias *alias = wo_facts_event_alias(knob, event);
-  value_text(to, alias, wo_event_text(event, WO_FIELD_VALUE), value, sizeof value);
-  if (is_list_of_flags(event, style)) {
-    if (wo_view_is(style, "dots")) key = as_flag(diagnosis->arena, key);
-    style = WO_VIEW("flag");
-  }
-  return join(diagnosis->arena, style, key, value);
+  struct wo_spelling spelling = {.style = style_of(event), .key = wo_event_text(event, WO_FIELD_KEY)};
+  const bool has_dots = wo_view_is(wo_event_text(event, WO_FIELD_STYLE), "dots");
+  spelling.value = value_text(arena, to, wo_facts_event_alias(knob, event), wo_event_text(event, WO_FIELD_VALUE));
+  if (is_list_of_flags(event, has_dots)) spelling.style = WO_STYLE_FLAG;
+  if (has_dots) spelling.key = as_flag(arena, spelling.key);
+  return spelling;
 }
 
-struct wo_view wo_spell_setting(struct wo_arena *arena, const struct wo_event *event) {
-  const struct wo_view text = wo_event_text(event, WO_FIELD_VALUE);
-  char value[1024];
-  snprintf(value, sizeof value, "%.*s", (int)text.len, text.ptr);
-  return join(arena, wo_event_text(event, WO_FIELD_STYLE), wo_event_text(event, WO_FIELD_KEY), value);
+struct wo_spelling wo_spell_setting(const struct wo_event *event) {
+  return (struct wo_spelling){.style = style_of(event),
+                              .key = wo_event_text(event, WO_FIELD_KEY),
+                              .value = wo_view_sub(wo_event_text(event, WO_FIELD_VALUE), 0, VALUE_BYTES)};
 }

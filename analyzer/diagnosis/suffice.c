@@ -13,14 +13,6 @@
 /* Steps after which the model's states have been on the card together: what is missing then is not theirs. */
 #define STATES_COMPLETE_STEP 3
 
-static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
-  return wo_facts_get(diagnosis->facts, wo_view_of(name));
-}
-
-static struct wo_interval minus(struct wo_interval a, struct wo_interval b) {
-  return (struct wo_interval){a.lo - b.hi, a.mid - b.mid, a.hi - b.lo};
-}
-
 static const char *size_text(double bytes, char *buf, size_t cap) {
   return wo_units_bytes_text(bytes, buf, cap);
 }
@@ -37,15 +29,15 @@ static void raise_to(struct wo_shortage *shortage, struct wo_interval bytes, str
 
 /* The idle part of the cache counts from nothing, where none of its gaps is large enough, to all of it. */
 static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value room = fact(diagnosis, "oom.free");
-  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value room = wo_diagnosis_fact(diagnosis, "oom.free");
+  const struct wo_value idle = wo_diagnosis_fact(diagnosis, "oom.reserved_unallocated");
   if (!tried.is_known || !room.is_known) return;
-  struct wo_interval bytes = minus(tried.number, room.number);
+  struct wo_interval bytes = wo_interval_minus(tried.number, room.number);
   char t[32], f[32], u[32];
   size_text(tried.number.mid, t, sizeof t);
   size_text(room.number.mid, f, sizeof f);
-  if (!idle.is_known || fact(diagnosis, "oom.contradiction").is_known) {
+  if (!idle.is_known || wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known) {
     raise_to(shortage, bytes, wo_arena_format(diagnosis->arena, "%s wanted - %s free", t, f));
     return;
   }
@@ -58,43 +50,44 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
 
 /* A cap on the process leaves memory free that it must not take. */
 static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value allowed = fact(diagnosis, "oom.allowed");
-  const struct wo_value allocated = fact(diagnosis, "oom.allocated");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value allowed = wo_diagnosis_fact(diagnosis, "oom.allowed");
+  const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
   if (!tried.is_known || !allowed.is_known || !allocated.is_known) return;
-  const struct wo_interval sum = {tried.number.lo + allocated.number.lo, tried.number.mid + allocated.number.mid,
-                                  tried.number.hi + allocated.number.hi};
+  const struct wo_interval sum = wo_interval_plus(tried.number, allocated.number);
   char s[32], a[32];
-  raise_to(shortage, minus(sum, allowed.number),
+  raise_to(shortage, wo_interval_minus(sum, allowed.number),
            wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", size_text(sum.mid, s, sizeof s),
                            size_text(allowed.number.mid, a, sizeof a)));
 }
 
 /* A small request that fails while the states are being built says nothing of how much of them is still to come. */
 static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
-  const struct wo_value states = fact(diagnosis, "model.states");
-  const struct wo_value capacity = fact(diagnosis, "gpu.capacity");
-  const struct wo_value step = fact(diagnosis, "oom.step");
+  const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
+  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
+  const struct wo_value step = wo_diagnosis_fact(diagnosis, "oom.step");
   if (!states.is_known || !capacity.is_known || states.number.lo <= capacity.number.hi) return;
-  if (fact(diagnosis, "model.is_sharded").truth == WO_TRUE || fact(diagnosis, "oom.is_serving").truth == WO_TRUE) return;
+  if (wo_diagnosis_fact(diagnosis, "model.is_sharded").truth == WO_TRUE ||
+      wo_diagnosis_fact(diagnosis, "oom.is_serving").truth == WO_TRUE)
+    return;
   if (step.is_known && step.number.mid > STATES_COMPLETE_STEP) return;
   char lo[32], hi[32], c[32];
   size_text(states.number.lo, lo, sizeof lo);
   size_text(states.number.hi, hi, sizeof hi);
   const bool is_range = states.number.hi - states.number.lo > states.number.hi / 100;
-  raise_to(shortage, minus(states.number, capacity.number),
+  raise_to(shortage, wo_interval_minus(states.number, capacity.number),
            wo_arena_format(diagnosis->arena, "%s%s%s of model states - %s of the card", is_range ? lo : hi,
                            is_range ? " to " : "", is_range ? hi : "", size_text(capacity.number.mid, c, sizeof c)));
 }
 
 /* Engines say themselves what they need. */
 static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
-  const struct wo_value needed = fact(diagnosis, "oom.needed");
-  const bool is_start = wo_view_is(fact(diagnosis, "oom.kind").text, "vllm_startup");
-  const struct wo_value available = fact(diagnosis, is_start ? "oom.free" : "oom.available");
+  const struct wo_value needed = wo_diagnosis_fact(diagnosis, "oom.needed");
+  const bool is_start = wo_view_is(wo_diagnosis_fact(diagnosis, "oom.kind").text, "vllm_startup");
+  const struct wo_value available = wo_diagnosis_fact(diagnosis, is_start ? "oom.free" : "oom.available");
   if (!needed.is_known || !available.is_known) return;
   char n[32], a[32];
-  raise_to(shortage, minus(needed.number, available.number),
+  raise_to(shortage, wo_interval_minus(needed.number, available.number),
            wo_arena_format(diagnosis->arena, "%s needed - %s available", size_text(needed.number.mid, n, sizeof n),
                            size_text(available.number.mid, a, sizeof a)));
 }
@@ -148,7 +141,7 @@ static bool is_known_in_trial(const struct needs *needs, const struct wo_fix *fi
 
 /* Names the facts without which the saving stays unknown whatever else were known. A formula with a way round a fact
  * (`otherwise`) does not need it; one that no figures make known is withheld on purpose, and needs nothing. */
-static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_report_fix *out) {
+static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   struct needs needs = {.diagnosis = diagnosis};
   wo_expr_each_fact(fix->saves_lo, add_unknown, &needs);
   wo_expr_each_fact(fix->saves_hi, add_unknown, &needs);
@@ -167,10 +160,10 @@ static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix
 /* No fix frees more than the card holds, and what the refused request itself shrinks by: a share of states that were never on the
  * card is told in the formula, not as freed bytes. */
 static struct wo_interval cap_saving(const struct wo_diagnosis *diagnosis, struct wo_interval bytes) {
-  const struct wo_value allocated = fact(diagnosis, "oom.allocated");
-  const struct wo_value capacity = fact(diagnosis, "gpu.capacity");
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const bool is_trusted = allocated.is_known && !fact(diagnosis, "oom.contradiction").is_known;
+  const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
+  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const bool is_trusted = allocated.is_known && !wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
   if (!is_trusted && !capacity.is_known) return bytes;
   double most = is_trusted ? allocated.number.hi + (tried.is_known ? tried.number.hi : 0) : capacity.number.mid;
   if (capacity.is_known && most > capacity.number.mid) most = capacity.number.mid;
@@ -194,7 +187,7 @@ static enum wo_suffices overrule(const struct wo_diagnosis *diagnosis, const str
 }
 
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
-                      struct wo_report_fix *out) {
+                      struct wo_finding_fix *out) {
   assert(fix && shortage && out);
   out->cost_rank = fix->cost_rank;
   if (shortage->is_known) out->shortage_bytes = shortage->bytes;
@@ -218,11 +211,11 @@ bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix 
   return true;
 }
 
-bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *room) {
+bool wo_suffice_headroom(const struct wo_finding_fix *fix, struct wo_interval *room) {
   assert(fix && room);
   const bool is_compared = fix->suffices == WO_SUFFICES_YES || fix->suffices == WO_SUFFICES_MAYBE;
   if (!fix->has_saves || !is_compared || fix->shortage_bytes.hi <= 0) return false;
-  *room = minus(fix->saves_bytes, fix->shortage_bytes);
+  *room = wo_interval_minus(fix->saves_bytes, fix->shortage_bytes);
   if (room->hi <= 0 || (fix->suffices == WO_SUFFICES_YES && room->lo < 0)) return false;
   if (room->lo < 0) room->lo = 0;
   if (room->mid < room->lo) room->mid = room->lo;
@@ -233,7 +226,7 @@ bool wo_suffice_headroom(const struct wo_report_fix *fix, struct wo_interval *ro
 
 /* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.
  */
-static unsigned place_of(const struct wo_report_fix *fix) {
+static unsigned place_of(const struct wo_finding_fix *fix) {
   static const unsigned places[] = {
       [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
   const unsigned rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2;
@@ -242,9 +235,9 @@ static unsigned place_of(const struct wo_report_fix *fix) {
 }
 
 /* Insertion: a finding has a dozen fixes, and equal ones must keep the order of the rule. */
-void wo_suffice_order(struct wo_report_fix *fixes, size_t count) {
+void wo_suffice_order(struct wo_finding_fix *fixes, size_t count) {
   for (size_t i = 1; i < count; i++) {
-    const struct wo_report_fix fix = fixes[i];
+    const struct wo_finding_fix fix = fixes[i];
     size_t at = i;
     for (; at > 0 && place_of(&fixes[at - 1]) > place_of(&fix); at--) fixes[at] = fixes[at - 1];
     fixes[at] = fix;

@@ -50,7 +50,7 @@ static void add_fact(void *context, struct wo_view name) {
     add_fact_value(list, name, value);
     return;
   }
-  const size_t rows = wo_rows_of(name) == WO_ROWS_RANK ? facts->ranks.row_count : facts->cards.row_count;
+  const size_t rows = wo_rows_of(name) == WO_ROWS_RANK ? facts->rank_rows.count : facts->card_rows.count;
   for (size_t i = 0; i < rows; i++) {
     const struct wo_view label = wo_arena_format(list->diagnosis->arena, "%.*s[%zu]", (int)name.len, name.ptr, i);
     add_fact_value(list, label, wo_facts_get_row(facts, i, name));
@@ -173,10 +173,16 @@ static const struct wo_why_clause *find_when(const struct maker *maker) {
   return NULL;
 }
 
+/* What the diagnosis shows of the same job, best first. */
+struct findings {
+  const struct wo_finding *items;
+  size_t count;
+};
+
 /* The finding of a cause that excludes this one, or NULL. */
-static const struct wo_cause *find_excluder(const struct wo_report *report, const struct wo_cause *cause) {
-  for (size_t i = 0; i < report->finding_count; i++) {
-    const struct wo_cause *other = report->findings[i].cause;
+static const struct wo_cause *find_excluder(const struct findings *found, const struct wo_cause *cause) {
+  for (size_t i = 0; i < found->count; i++) {
+    const struct wo_cause *other = found->items[i].cause;
     for (size_t k = 0; k < other->exclude_count; k++) {
       if (wo_view_equal(other->excludes[k], cause->id)) return other;
     }
@@ -184,7 +190,7 @@ static const struct wo_cause *find_excluder(const struct wo_report *report, cons
   return NULL;
 }
 
-static struct wo_view reason_of_silence(const struct maker *maker, const struct wo_report *report, const struct wo_cause *cause,
+static struct wo_view reason_of_silence(const struct maker *maker, const struct findings *found, const struct wo_cause *cause,
                                         double score) {
   struct wo_arena *arena = maker->diagnosis->arena;
   const struct wo_why_clause *not_when = find_true(maker, "not_when");
@@ -193,15 +199,15 @@ static struct wo_view reason_of_silence(const struct maker *maker, const struct 
   if (not_when) return wo_arena_format(arena, "an exception holds: %.*s", (int)not_when->say.len, not_when->say.ptr);
   if (when && when->value.truth != WO_TRUE) return wo_arena_format(arena, "\"when\" is %s", truth_word(&when->value));
   if (score < WO_SCORE_SHOWN) return wo_arena_format(arena, "its score of %.2f is below %.2f", score, WO_SCORE_SHOWN);
-  const struct wo_cause *other = find_excluder(report, cause);
+  const struct wo_cause *other = find_excluder(found, cause);
   if (other) return wo_arena_format(arena, "%.*s is at least as strong and excludes it", (int)other->id.len, other->id.ptr);
   return WO_VIEW("it is not among the findings");
 }
 
-enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_cause *cause,
-                            struct wo_why *ret_why) {
+enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_why *ret_why) {
   struct maker maker;
-  if (start(diagnosis, &maker) != WO_OK) return WO_E_NOMEM;
+  struct findings found;
+  if (wo_diagnose(diagnosis, &found.items, &found.count) != WO_OK || start(diagnosis, &maker) != WO_OK) return WO_E_NOMEM;
   add_lets(&maker, cause->when);
   add_lets_of(&maker, cause->not_when, cause->not_when_count);
   add_lets_of(&maker, cause->for_, cause->for_count);
@@ -219,12 +225,12 @@ enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct w
                              .score = score,
                              .clauses = maker.clauses,
                              .clause_count = maker.clause_count};
-  for (size_t i = 0; i < report->finding_count; i++) {
-    if (report->findings[i].cause != cause) continue;
+  for (size_t i = 0; i < found.count; i++) {
+    if (found.items[i].cause != cause) continue;
     ret_why->is_fired = true;
-    ret_why->reason = wo_arena_format(diagnosis->arena, "finding %zu of %zu", i + 1, report->finding_count);
+    ret_why->reason = wo_arena_format(diagnosis->arena, "finding %zu of %zu", i + 1, found.count);
   }
-  if (!ret_why->is_fired) ret_why->reason = reason_of_silence(&maker, report, cause, score);
+  if (!ret_why->is_fired) ret_why->reason = reason_of_silence(&maker, &found, cause, score);
   return wo_arena_is_exhausted(diagnosis->arena) ? WO_E_NOMEM : WO_OK;
 }
 
@@ -248,13 +254,13 @@ static bool names_fix(const struct wo_cause *cause, struct wo_view id) {
 }
 
 /* Fills is_fired and the reason. A fix is only looked at where a finding names it. */
-static void judge_fix(const struct maker *maker, const struct wo_report *report, const struct wo_fix *fix, struct wo_why *why) {
+static void judge_fix(const struct maker *maker, const struct findings *found, const struct wo_fix *fix, struct wo_why *why) {
   struct wo_arena *arena = maker->diagnosis->arena;
   const struct wo_why_clause *when = find_when(maker);
   const struct wo_why_clause *conflict = find_true(maker, "conflicts");
   bool is_named = false;
-  for (size_t i = 0; i < report->finding_count; i++) {
-    const struct wo_report_finding *finding = &report->findings[i];
+  for (size_t i = 0; i < found->count; i++) {
+    const struct wo_finding *finding = &found->items[i];
     is_named = is_named || names_fix(finding->cause, fix->id);
     for (size_t k = 0; k < finding->fix_count && !why->is_fired; k++) {
       if (!wo_view_equal(finding->fixes[k].id, fix->id)) continue;
@@ -271,10 +277,10 @@ static void judge_fix(const struct maker *maker, const struct wo_report *report,
   if (fix->off) why->reason = wo_arena_format(arena, "it is turned off: %.*s", (int)fix->off->why.len, fix->off->why.ptr);
 }
 
-enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_fix *fix,
-                          struct wo_why *ret_why) {
+enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_why *ret_why) {
   struct maker maker;
-  if (start(diagnosis, &maker) != WO_OK) return WO_E_NOMEM;
+  struct findings found;
+  if (wo_diagnose(diagnosis, &found.items, &found.count) != WO_OK || start(diagnosis, &maker) != WO_OK) return WO_E_NOMEM;
   add_lets(&maker, fix->when);
   add_lets(&maker, fix->already);
   add_lets_of(&maker, fix->conflicts, fix->conflict_count);
@@ -289,6 +295,6 @@ enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_
   if (fix->saves_hi) add_clause(&maker, "saves.hi", fix->saves_hi);
   *ret_why = (struct wo_why){
       .sort = "fix", .id = fix->id, .place = fix->place, .clauses = maker.clauses, .clause_count = maker.clause_count};
-  judge_fix(&maker, report, fix, ret_why);
+  judge_fix(&maker, &found, fix, ret_why);
   return wo_arena_is_exhausted(diagnosis->arena) ? WO_E_NOMEM : WO_OK;
 }

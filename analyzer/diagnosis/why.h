@@ -3,6 +3,7 @@
 #define WO_WHY_H
 
 #include "analyzer/diagnosis/diagnose.h"
+#include "parsers/base/text.h"
 
 /* One fact that a condition looked at. */
 struct wo_why_fact {
@@ -47,12 +48,10 @@ struct wo_why {
   size_t clause_count;
 };
 
-/* Explains a cause / a fix over the diagnosis' facts. `report` is of the same job. Everything lives in the diagnosis' arena.
- * WO_E_NOMEM. */
-enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_cause *cause,
-                            struct wo_why *ret_why);
-enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_report *report, const struct wo_fix *fix,
-                          struct wo_why *ret_why);
+/* Explains a cause / a fix over the diagnosis' facts, and whether it is among what a user would see. Everything lives in the
+ * diagnosis' arena. WO_E_NOMEM. */
+enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_why *ret_why);
+enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_why *ret_why);
 
 /* Write it for people, and as one JSON object with a final newline. */
 void wo_why_text(const struct wo_why *why, struct wo_text *out);

@@ -40,7 +40,7 @@ static void add_open_clauses(const struct wo_diagnosis *diagnosis, const struct 
   for (size_t i = 0; i < count; i++) add_open(diagnosis, clauses[i].when, (struct wo_view){0}, tells);
 }
 
-static bool is_found(const struct wo_report_finding *findings, size_t count, struct wo_view cause) {
+static bool is_found(const struct wo_finding *findings, size_t count, struct wo_view cause) {
   for (size_t i = 0; i < count; i++) {
     if (wo_view_equal(findings[i].cause->id, cause)) return true;
   }
@@ -48,7 +48,7 @@ static bool is_found(const struct wo_report_finding *findings, size_t count, str
 }
 
 /* A question between two causes is put only where both are found. */
-static void add_rule_lines(const struct wo_diagnosis *diagnosis, const struct wo_report_finding *findings, size_t count,
+static void add_rule_lines(const struct wo_diagnosis *diagnosis, const struct wo_finding *findings, size_t count,
                            const struct wo_cause *cause, struct tells *tells) {
   for (size_t i = 0; i < cause->would_tell_count; i++) {
     const struct wo_clause *clause = &cause->would_tell[i];
@@ -71,9 +71,9 @@ static void add_near_misses(const struct wo_diagnosis *diagnosis, struct tells *
   }
 }
 
-enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_report_finding *findings, size_t count,
+enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
                                       size_t index) {
-  struct wo_report_finding *finding = &findings[index];
+  struct wo_finding *finding = &findings[index];
   const struct wo_cause *cause = finding->cause;
   struct tells tells = {.lines = wo_arena_array(diagnosis->arena, cause->would_tell_count + OPEN_MAX, sizeof *tells.lines)};
   if (!tells.lines) return WO_E_NOMEM;

@@ -1,7 +1,7 @@
 /* The configuration of PyTorch's allocator, "key:value,key:value": its parts are settings of their own, but only those of the
  * configuration that counts. A misspelt key is an error to PyTorch from 1.12 on, and silently does nothing where the whole
  * variable is not read. */
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 
 /* Keys of PyTorch 1.10 to 2.12, CUDA and HIP. */
 static const char *const known_keys[] = {"max_split_size_mb",
@@ -50,20 +50,19 @@ static bool is_key(struct wo_view key) {
   return key.len > 0;
 }
 
-static enum wo_status tell_unknown_keys(struct wo_facts *facts, const struct wo_setting *conf) {
+static void tell_unknown_keys(struct wo_facts *facts, const struct wo_setting *conf) {
   struct wo_view rest = conf->value.text;
   struct wo_view unknown = {0};
-  if (wo_view_find_char(rest, ':', 0) == WO_NOT_FOUND) return WO_OK;
+  if (wo_view_find_char(rest, ':', 0) == WO_NOT_FOUND) return;
   while (rest.len > 0) {
     const struct wo_view key = next_key(&rest);
     if (!is_key(key) || is_known(key)) continue;
     const char *comma = unknown.len > 0 ? "," : "";
     unknown = wo_arena_format(facts->arena, "%.*s%s%.*s", (int)unknown.len, unknown.len > 0 ? unknown.ptr : "", comma,
                               (int)key.len, key.ptr);
-    if (unknown.ptr == NULL) return WO_E_NOMEM;
+    if (unknown.ptr == NULL) return;
   }
-  if (unknown.len > 0) wo_facts_set(facts, "alloc.unknown_keys", wo_value_text(unknown), conf->event->id);
-  return WO_OK;
+  wo__set_text(facts, "alloc.unknown_keys", unknown, conf->event->id);
 }
 
 /* Whether the setting was read out of a configuration of the allocator, and that one is not the chosen one. */
@@ -74,13 +73,13 @@ static bool is_of_another(const struct wo_setting *part, const struct wo_setting
   return is_part && wo_view_find(conf->value.text, key, 0) == WO_NOT_FOUND;
 }
 
-enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts) {
+void wo__facts_alloc_conf(struct wo_facts *facts) {
   const struct wo_setting *const conf = wo_facts_setting(facts, WO_VIEW("alloc_conf"));
-  if (conf == NULL || conf->value.unit != WO_UNIT_TEXT) return WO_OK;
+  if (conf == NULL || conf->value.unit != WO_UNIT_TEXT) return;
   for (size_t i = 0; i < facts->setting_count; i++) {
     struct wo_setting *const part = &facts->settings[i];
     if (part == conf || part->event == NULL || !is_of_another(part, conf)) continue;
     *part = (struct wo_setting){.knob = part->knob, .value = wo_value_unknown(part->knob->unit)};
   }
-  return tell_unknown_keys(facts, conf);
+  tell_unknown_keys(facts, conf);
 }

@@ -1,5 +1,5 @@
 /* Facts about how the job ended, whatever it ended of: the signal, the code, the driver's report, and what came before. */
-#include "analyzer/facts/facts_ending.h"
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
@@ -31,18 +31,6 @@ static const struct signal_row signals[] = {
 };
 
 #define SIGNAL_COUNT (sizeof signals / sizeof signals[0])
-
-static void set_text(struct wo_facts *facts, const char *name, struct wo_view value, wo_event_id evidence) {
-  if (value.len > 0) wo_facts_set(facts, name, wo_value_text(value), evidence);
-}
-
-static void set_number(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
-  wo_facts_set(facts, name, wo_value_exact(WO_UNIT_NUMBER, value), evidence);
-}
-
-static void set_bool(struct wo_facts *facts, const char *name, bool value, wo_event_id evidence) {
-  wo_facts_set(facts, name, wo_value_bool(value ? WO_TRUE : WO_FALSE), evidence);
-}
 
 /* ---- Signals ---- */
 
@@ -108,10 +96,11 @@ static void read_task_failure(struct wo_facts *facts, const struct wo_event *fai
     if (event->is_quoted || event->span.file != failure->span.file || event->span.line >= failure->span.line) continue;
     if (is_task_failure(event)) before = event->id;
   }
-  set_bool(facts, "end.is_after_task_failure", before != WO_EVENT_NONE, before == WO_EVENT_NONE ? failure->id : before);
+  wo__set_bool(facts, "end.is_after_task_failure", before != WO_EVENT_NONE, before == WO_EVENT_NONE ? failure->id : before);
 }
 
-/* The driver's first report of a fault. 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c makes no failure of them). */
+/* The driver's first report of a fault. 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c makes no failure of
+ * them). */
 static void read_xid(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_event *xid = wo_event_field(failure, WO_FIELD_XID) ? failure : NULL;
   for (size_t i = 0; i < facts->job->events.count && !xid; i++) {
@@ -119,7 +108,7 @@ static void read_xid(struct wo_facts *facts, const struct wo_event *failure) {
     const bool is_fault = event->kind == WO_KIND_XID || event->kind == WO_KIND_PROGRAM_ERROR;
     if (is_fault && !event->is_quoted && wo_event_field(event, WO_FIELD_XID)) xid = event;
   }
-  if (xid) set_number(facts, "end.xid", wo_event_number(xid, WO_FIELD_XID, 0), xid->id);
+  if (xid) wo__set_number(facts, "end.xid", wo_event_number(xid, WO_FIELD_XID, 0), xid->id);
 }
 
 /* ---- Words ---- */
@@ -148,44 +137,27 @@ static struct wo_view words_of(const struct wo_facts *facts, const struct wo_eve
 
 /* Times of the job as a whole. A step's are its own. */
 static void read_times(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const double elapsed = wo_event_number(event, WO_FIELD_ELAPSED_S, -1);
     const double limit = wo_event_number(event, WO_FIELD_TIME_LIMIT_S, -1);
     if (event->is_quoted || wo_event_field(event, WO_FIELD_STEP_ID)) continue;
-    if (elapsed >= 0) set_number(facts, "job.elapsed_min", elapsed / 60, event->id);
-    if (limit > 0) set_number(facts, "job.time_limit_min", limit / 60, event->id);
-  }
-}
-
-/* "B:USR1@300": the batch shell gets SIGUSR1 five minutes before the limit. */
-static void read_signal_request(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
-    if (event->kind != WO_KIND_SBATCH || event->is_quoted || !wo_view_is(wo_event_text(event, WO_FIELD_KEY), "signal")) continue;
-    set_text(facts, "slurm.signal", wo_event_text(event, WO_FIELD_VALUE), event->id);
+    if (elapsed >= 0) wo__set_number(facts, "job.elapsed_min", elapsed / 60, event->id);
+    if (limit > 0) wo__set_number(facts, "job.time_limit_min", limit / 60, event->id);
   }
 }
 
 static void read_step(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   if (story->step < 0) return;
-  set_number(facts, "job.step", (double)story->step, WO_EVENT_NONE);
-  set_text(facts, "job.step_unit", story->step_unit, WO_EVENT_NONE);
-  if (story->step_total > 0) set_number(facts, "job.step_total", (double)story->step_total, WO_EVENT_NONE);
-}
-
-/* What memory failures say stands in oom.text. */
-static bool is_memory(const struct wo_event *event) {
-  const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
+  wo__set_number(facts, "job.step", (double)story->step, WO_EVENT_NONE);
+  wo__set_text(facts, "job.step_unit", story->step_unit, WO_EVENT_NONE);
+  if (story->step_total > 0) wo__set_number(facts, "job.step_total", (double)story->step_total, WO_EVENT_NONE);
 }
 
 /* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job tells them. */
 static const struct wo_event *find_code(const struct wo_facts *facts, const struct wo_event *failure) {
   if (signal_of(failure) || wo_event_number(failure, WO_FIELD_EXIT_CODE, 0) != 0) return failure;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || !wo_story_is_accounting(event)) continue;
     if (signal_of(event) || wo_event_number(event, WO_FIELD_EXIT_CODE, 0) != 0) return event;
   }
@@ -197,29 +169,28 @@ static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_event *event = find_code(facts, failure);
   const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
   const char *signal = signal_of(event);
-  if (signal) set_text(facts, "end.signal", wo_view_of(signal), event->id);
-  if (code != 0) set_number(facts, "end.exit_code", code, event->id);
+  if (signal) wo__set_text(facts, "end.signal", wo_view_of(signal), event->id);
+  if (code != 0) wo__set_number(facts, "end.exit_code", code, event->id);
 }
 
 /* Why a job that was cancelled had waited, from any row of accounting. */
 static void read_cancellation(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_CANCELLED || event->is_quoted || !wo_story_is_accounting(event)) continue;
-    set_text(facts, "end.reason", wo_event_text(event, WO_FIELD_REASON), event->id);
+    wo__set_text(facts, "end.reason", wo_event_text(event, WO_FIELD_REASON), event->id);
   }
 }
 
-void wo_facts_read_ending(struct wo_facts *facts) {
-  const struct wo_event *failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+void wo__facts_ending(struct wo_facts *facts) {
+  const struct wo_event *failure = wo__failure_of(facts);
   read_times(facts);
-  read_signal_request(facts);
   read_step(facts);
   if (!failure) return;
-  set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
-  if (!is_memory(failure)) set_text(facts, "end.text", words_of(facts, failure), failure->id);
-  set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
-  set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);
+  wo__set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
+  /* What memory failures say stands in oom.text. */
+  if (!wo__is_memory(failure)) wo__set_text(facts, "end.text", words_of(facts, failure), failure->id);
+  wo__set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
+  wo__set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);
   read_code(facts, failure);
   read_xid(facts, failure);
   read_task_failure(facts, failure);

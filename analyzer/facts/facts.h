@@ -24,6 +24,12 @@ struct wo_setting {
   bool has_conflict;
 };
 
+/* A figure that the inputs may not give, with the interval in which it lies. */
+struct wo_figure {
+  bool is_known;
+  struct wo_interval value;
+};
+
 /* One fact with its value. */
 struct wo_fact_row {
   struct wo_view name;
@@ -34,7 +40,7 @@ struct wo_fact_row {
 /* A table that aggregates go over (rules/language/rows.def): one value for each row and column. */
 struct wo_fact_table {
   const struct wo_value *values;
-  size_t row_count;
+  size_t count; /* of rows */
 };
 
 struct wo_facts {
@@ -46,11 +52,21 @@ struct wo_facts {
   struct wo_setting *settings;
   size_t setting_count;
   uint32_t counts[WO_KIND_COUNT_];
-  struct wo_fact_table ranks;
-  struct wo_fact_table cards;
+  const struct wo_card_trace *monitors; /* analyzer/facts/monitors.h; by file, then in the order of the trace */
+  size_t monitor_count;
+  const struct wo_card_process *processes; /* by file, then the largest first */
+  size_t process_count;
+  const struct wo_step_memory *steps; /* analyzer/facts/step_memory.h; in the order of the evidence */
+  size_t step_count;
+  const struct wo_rank *ranks; /* analyzer/facts/ranks.h; by number */
+  size_t rank_count;
+  const struct wo_sizes *sizes; /* analyzer/facts/sizes.h */
+  struct wo_fact_table rank_rows;
+  struct wo_fact_table card_rows;
+  const struct wo_fact_stage *stage; /* that is at work; NULL when all are done */
 };
 
-/* Works out all facts of a closed job. Values live in `arena`. WO_E_NOMEM. */
+/* Works out all facts of a closed job, stage by stage (analyzer/facts/fact_stages.def). Values live in `arena`. WO_E_NOMEM. */
 enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
                              struct wo_facts *ret_facts);
 
@@ -63,53 +79,17 @@ struct wo_facts_source wo_facts_source(const struct wo_facts *facts);
 /* The setting chosen for a knob, or NULL when the inputs do not give it. */
 const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob);
 
-/* The alias of a knob that a printed key (dotted or not) is or ends in, or NULL. Of several the one with most parts. */
-const struct wo_alias *wo_facts_alias(const struct wo_knob *knob, struct wo_view key);
-
-/* As wo_facts_alias for the key of a setting's event, its path included. */
+/* The alias of a knob that the key of a setting's event, its path included, is or ends in, or NULL. */
 const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const struct wo_event *event);
 
-/* Sets a fact of rules/language/facts.def; used by the modules that work facts out. */
+/* Sets a fact of rules/language/facts.def. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
-
-/* Chooses the settings (analyzer/facts/facts_settings.c) and reads the memory of the card (analyzer/facts/memory.c). */
-enum wo_status wo_facts_read_settings(struct wo_facts *facts);
-void wo_facts_read_memory(struct wo_facts *facts);
-
-/* Takes the chosen configuration of PyTorch's allocator apart (analyzer/facts/alloc_conf.c): drops parts that only another
- * configuration has, and sets alloc.unknown_keys. Call once the settings are chosen. WO_E_NOMEM. */
-enum wo_status wo_facts_read_alloc_conf(struct wo_facts *facts);
-
-/* Reads which release of PyTorch failed (analyzer/facts/torch_release.c): job.torch, job.torch_release. */
-void wo_facts_read_torch(struct wo_facts *facts);
 
 /* The spelling in which a knob that stands nowhere is written: the newest that the release of PyTorch is sure to read, else the
  * first. Never NULL; the knob must have an alias. Asks for job.torch_release. */
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob);
 
-/* Reads signs beside the failure (analyzer/facts/signs.c): frames, survived failures, XLA's program, remarks on settings. */
-void wo_facts_read_signs(struct wo_facts *facts);
-
-/* Read what the ranks show together (analyzer/facts/ranks.c), and the earlier runs in the log (analyzer/facts/restarts.c). */
-void wo_facts_read_workload(struct wo_facts *facts);
-void wo_facts_read_ranks(struct wo_facts *facts);
-void wo_facts_read_restarts(struct wo_facts *facts);
-
-/* Fills the tables of ranks and cards (analyzer/facts/row_facts.c). WO_E_NOMEM. */
-enum wo_status wo_facts_read_rows(struct wo_facts *facts);
-
 /* The value of a column in a row of its table; unknown for names that are no column and rows that are not there. */
 struct wo_value wo_facts_get_row(const struct wo_facts *facts, size_t row, struct wo_view name);
-
-/* The value of a fact of the time line, such as "before(nccl_timeout,cuda_oom)" (analyzer/facts/event_facts.c); unknown for other
- * names. */
-struct wo_value wo_facts_get_event_fact(const struct wo_facts *facts, struct wo_view name);
-
-/* What one memory message says of its card, worked out as for the facts "oom.<figure>": tried, capacity, free, allocated,
- * reserved, reserved_unallocated or process; unknown for other words. */
-struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view figure);
-
-/* Whether an event was neither quoted, survived, suspected nor of an earlier run: one that "count.<kind>" counts. */
-bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event);
 
 #endif

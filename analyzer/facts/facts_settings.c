@@ -5,7 +5,7 @@
  * the same key counts. The values that were not chosen are kept with the reason. */
 #include <assert.h>
 
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
 /* Longer names keep their end, which is what aliases are compared with. */
@@ -94,7 +94,7 @@ static size_t count_parts(struct wo_view key) {
   return parts;
 }
 
-const struct wo_alias *wo_facts_alias(const struct wo_knob *knob, struct wo_view key) {
+const struct wo_alias *wo__facts_alias(const struct wo_knob *knob, struct wo_view key) {
   const struct wo_alias *best = NULL;
   for (size_t i = 0; i < knob->alias_count; i++) {
     const struct wo_alias *alias = &knob->aliases[i];
@@ -119,7 +119,7 @@ static struct wo_view make_name(const struct wo_event *event, char buf[NAME_BYTE
 
 const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const struct wo_event *event) {
   char buf[NAME_BYTES];
-  return wo_facts_alias(knob, make_name(event, buf));
+  return wo__facts_alias(knob, make_name(event, buf));
 }
 
 /* Keys of one or two words mean different things in different scripts, unless their parent says which. */
@@ -206,8 +206,7 @@ static struct wo_value read_value(const struct wo_knob *knob, const struct wo_al
 
 /* Whether a line of the log names the framework, in any case of letters. */
 static bool has_framework(const struct wo_job *job, struct wo_view name) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view framework = wo_event_text(event, WO_FIELD_NAME);
     if (event->kind == WO_KIND_FRAMEWORK && framework.len == name.len && wo_view_starts_nocase(framework, "")) {
       bool is_equal = true;
@@ -223,7 +222,7 @@ static size_t most_parts(const struct wo_pack *pack, struct wo_view name, size_t
   size_t most = 0;
   *ret_knobs = 0;
   for (size_t i = 0; i < pack->knob_count; i++) {
-    const struct wo_alias *alias = wo_facts_alias(&pack->knobs[i], name);
+    const struct wo_alias *alias = wo__facts_alias(&pack->knobs[i], name);
     const size_t parts = alias ? count_parts(alias->key) : 0;
     if (parts > most) *ret_knobs = 0;
     if (parts > most) most = parts;
@@ -280,7 +279,7 @@ static bool is_of_framework(const struct wo_facts *facts, const struct wo_knob *
   const bool is_plain = alias->framework.len == 0 || wo_view_is(alias->framework, "plain");
   if (!is_plain) return is_dotted || has_framework(facts->job, alias->framework);
   for (size_t i = 0; i < facts->pack->knob_count; i++) {
-    const struct wo_alias *other = wo_facts_alias(&facts->pack->knobs[i], name);
+    const struct wo_alias *other = wo__facts_alias(&facts->pack->knobs[i], name);
     if (&facts->pack->knobs[i] == knob || other == NULL) continue;
     if (is_dotted || has_framework(facts->job, other->framework)) return false;
   }
@@ -312,7 +311,7 @@ static enum origin find_origin(const struct wo_job *job, const struct wo_event *
 
 /* What is printed behind the failure in the same file belongs to the next trial of a sweep, or to the next run. */
 static bool is_after_failure(const struct wo_facts *facts, const struct wo_event *event) {
-  const struct wo_event *failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+  const struct wo_event *failure = wo__failure_of(facts);
   return failure && event->span.file == failure->span.file && event->span.line > failure->span.line;
 }
 
@@ -334,8 +333,7 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   char buf[NAME_BYTES];
   ret_all->items = wo_arena_array(facts->arena, events->per_kind[WO_KIND_CONFIG] + (size_t)1, sizeof *ret_all->items);
   if (!ret_all->items) return WO_E_NOMEM;
-  for (size_t i = 0; i < events->count; i++) {
-    const struct wo_event *event = &events->items[i];
+  wo_each_event (event, events) {
     if (event->kind != WO_KIND_CONFIG || event->is_quoted || ret_all->count >= events->per_kind[WO_KIND_CONFIG]) continue;
     const struct wo_view name = wo_arena_copy(facts->arena, make_name(event, buf));
     if (name.ptr == NULL && wo_event_text(event, WO_FIELD_KEY).len > 0) return WO_E_NOMEM;
@@ -357,7 +355,7 @@ static size_t select_for(const struct wo_facts *facts, const struct wo_knob *kno
   size_t count = 0;
   for (size_t i = 0; i < all->count; i++) {
     struct candidate candidate = all->items[i];
-    const struct wo_alias *alias = wo_facts_alias(knob, candidate.name);
+    const struct wo_alias *alias = wo__facts_alias(knob, candidate.name);
     if (alias == NULL || !is_plausible(facts, knob, alias, candidate.name)) continue;
     candidate.value = read_value(knob, alias, wo_event_text(candidate.event, WO_FIELD_VALUE));
     if (!is_settled(candidate.value)) continue;
@@ -457,25 +455,17 @@ static enum wo_status choose(const struct wo_facts *facts, struct wo_setting *sl
   return keep_others(facts->arena, slot, items, count, best, shown);
 }
 
-enum wo_status wo_facts_read_settings(struct wo_facts *facts) {
+void wo__facts_settings(struct wo_facts *facts) {
   const struct wo_pack *pack = facts->pack;
   struct candidates all = {0};
   facts->setting_count = pack->knob_count;
   facts->settings = wo_arena_array(facts->arena, pack->knob_count + 1, sizeof *facts->settings);
-  if (!facts->settings || collect(facts, &all) != WO_OK) return WO_E_NOMEM;
+  if (!facts->settings || collect(facts, &all) != WO_OK) return;
   struct candidate *items = wo_arena_array(facts->arena, all.count + 1, sizeof *items);
-  if (!items) return WO_E_NOMEM;
+  if (!items) return;
   for (size_t k = 0; k < pack->knob_count; k++) {
     facts->settings[k] = (struct wo_setting){.knob = &pack->knobs[k], .value = wo_value_unknown(pack->knobs[k].unit)};
     const size_t count = select_for(facts, &pack->knobs[k], &all, items);
-    if (choose(facts, &facts->settings[k], items, count) != WO_OK) return WO_E_NOMEM;
+    if (choose(facts, &facts->settings[k], items, count) != WO_OK) return;
   }
-  return WO_OK;
-}
-
-const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob) {
-  for (size_t i = 0; i < facts->setting_count; i++) {
-    if (wo_view_equal(facts->settings[i].knob->id, knob)) return facts->settings[i].event ? &facts->settings[i] : NULL;
-  }
-  return NULL;
 }

@@ -1,26 +1,87 @@
-/* What the host's memory was made of when it ran out, and how much of it the job needed at least. */
-#include "analyzer/facts/facts_ending.h"
+/* The host's memory when it ran out: who was killed at which limit, what it was made of, and how much of it the job needed at
+ * least.
+ */
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
 /* Prints of the memory in use from which a rise counts as growth: one step up is what starting looks like. */
 #define GROWTH_PRINTS 4
 
-static void set_bytes(struct wo_facts *facts, const char *name, double value, wo_event_id evidence) {
-  wo_facts_set(facts, name, wo_value_exact(WO_UNIT_BYTES, value), evidence);
-}
-
-static void set_true(struct wo_facts *facts, const char *name, wo_event_id evidence) {
-  wo_facts_set(facts, name, wo_value_bool(WO_TRUE), evidence);
-}
-
-static const struct wo_event *failure_of(const struct wo_facts *facts) {
-  return wo_event_get(&facts->job->events, facts->job->story.failure);
-}
-
 static bool is_host_failure(const struct wo_facts *facts) {
-  const struct wo_event *failure = failure_of(facts);
+  const struct wo_event *failure = wo__failure_of(facts);
   return failure && wo_kind_class(failure->kind) == WO_CLASS_HOST_MEMORY;
+}
+
+/* ---- Kills ---- */
+
+/* The kernel prints the three parts of a killed process and no sum. */
+static double rss_of(const struct wo_event *event) {
+  return wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, 0) + wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, 0) +
+         wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
+}
+
+/* What a monitor of the node's memory printed as it killed. It gives the size of the node beside the use, the kernel does not. */
+static void read_node_event(struct wo_facts *facts, const struct wo_event *event) {
+  if (!wo_event_field(event, WO_FIELD_TOTAL_BYTES)) return;
+  wo__set_text(facts, "host.node", wo_event_text(event, WO_FIELD_HOST), event->id);
+  wo__set_field(facts, "host.node_used", event, WO_FIELD_USED_BYTES);
+  wo__set_field(facts, "host.node_total", event, WO_FIELD_TOTAL_BYTES);
+  wo__set_field(facts, "host.threshold", event, WO_FIELD_UTILIZATION);
+  wo__set_field(facts, "host.victim", event, WO_FIELD_PROCESS_BYTES);
+}
+
+/* Later events overwrite: the last kill is the one that ended the job. Of sizes the largest process is kept, with its share of
+ * /dev/shm, where data loaders hand over their batches. */
+static void read_host_event(struct wo_facts *facts, const struct wo_event *event, double *rss) {
+  wo__set_field(facts, "host.tried", event, WO_FIELD_TRIED_BYTES);
+  wo__set_field(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES);
+  wo__set_text(facts, "host.constraint", wo_event_text(event, WO_FIELD_CONSTRAINT), event->id);
+  wo__set_text(facts, "host.program", wo_event_text(event, WO_FIELD_PROGRAM), event->id);
+  wo__set_text(facts, "host.signal", wo_event_text(event, WO_FIELD_SIGNAL), event->id);
+  read_node_event(facts, event);
+  if (rss_of(event) <= *rss) return;
+  *rss = rss_of(event);
+  wo__set_number(facts, "host.rss", *rss, event->id);
+  wo__set_field(facts, "host.shmem", event, WO_FIELD_SHMEM_RSS_BYTES);
+}
+
+/* Without the kernel's own figure, the most that accounting sampled of a task stands for the process that the limit killed. Of
+ * other failures it says nothing. */
+static void read_sampled_rss(struct wo_facts *facts) {
+  const struct wo_event *failure = wo__failure_of(facts);
+  double rss = 0;
+  if (!failure || failure->kind != WO_KIND_CGROUP_OOM) return;
+  wo_each_event (event, &facts->job->events) {
+    const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
+    if (event->kind != WO_KIND_JOB_INFO || event->is_quoted || used <= rss) continue;
+    if (wo_event_field(event, WO_FIELD_HOST)) continue; /* all processes of a node together */
+    rss = used;
+    wo__set_field(facts, "host.rss", event, WO_FIELD_USED_BYTES);
+  }
+}
+
+/* SLURM reports all kills of a step in one line ("Detected 3 oom_kill events in StepId=4711.0"), the kernel prints one for each
+ * and no number; the largest report stands. */
+void wo__facts_host(struct wo_facts *facts) {
+  double kills = 0;
+  double rss = 0;
+  wo_event_id last = WO_EVENT_NONE;
+  wo_each_event (event, &facts->job->events) {
+    if (event->is_quoted || !wo__is_of_this_end(facts->job, event) || wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY)
+      continue;
+    if (wo_story_is_suspicion(event)) {
+      wo__set_bool(facts, "host.is_shm_suspected", true, event->id);
+      continue;
+    }
+    read_host_event(facts, event, &rss);
+    if (event->kind != WO_KIND_CGROUP_OOM) continue;
+    const double count = wo_event_number(event, WO_FIELD_COUNT, 1);
+    if (count > kills) kills = count;
+    last = event->id;
+  }
+  if (kills > 0) wo__set_number(facts, "host.kills", kills, last);
+  if (rss == 0) read_sampled_rss(facts);
 }
 
 /* Keeps the larger. */
@@ -60,15 +121,15 @@ static void measure(const struct wo_event *event, struct figure *needed) {
 
 /* A job that was killed at its limit needed more than that; sampled figures often lie below. */
 static void read_needed(struct wo_facts *facts) {
-  const struct wo_event *failure = failure_of(facts);
+  const struct wo_event *failure = wo__failure_of(facts);
   struct figure needed = {0, WO_EVENT_NONE};
-  const struct wo_value limit = wo_facts_get(facts, WO_VIEW("host.limit"));
+  const struct wo_value limit = wo__facts_value(facts, WO_VIEW("host.limit"));
   for (size_t i = 0; i < facts->job->events.count; i++) {
     if (!facts->job->events.items[i].is_quoted) measure(&facts->job->events.items[i], &needed);
   }
-  if (needed.bytes > 0) set_bytes(facts, "host.measured", needed.bytes, needed.evidence);
+  if (needed.bytes > 0) wo__set_number(facts, "host.measured", needed.bytes, needed.evidence);
   if (failure->kind == WO_KIND_CGROUP_OOM && limit.is_known) keep_larger(&needed, limit.number.mid, limit.evidence);
-  if (needed.bytes > 0) set_bytes(facts, "host.needed", needed.bytes, needed.evidence);
+  if (needed.bytes > 0) wo__set_number(facts, "host.needed", needed.bytes, needed.evidence);
 }
 
 /* ---- What it was made of ---- */
@@ -79,16 +140,16 @@ static void read_cgroup(struct wo_facts *facts, const struct wo_event *event) {
   const double file = wo_event_number(event, WO_FIELD_FILE_RSS_BYTES, -1);
   const double shmem = wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
   const double anon = wo_event_number(event, WO_FIELD_ANON_RSS_BYTES, -1);
-  if (anon >= 0) set_bytes(facts, "host.group_anon", anon, event->id);
-  if (shmem > 0) set_bytes(facts, "host.group_shmem", shmem, event->id);
-  if (file >= 0) set_bytes(facts, "host.group_cache", file > shmem ? file - shmem : 0, event->id);
+  if (anon >= 0) wo__set_number(facts, "host.group_anon", anon, event->id);
+  if (shmem > 0) wo__set_number(facts, "host.group_shmem", shmem, event->id);
+  if (file >= 0) wo__set_number(facts, "host.group_cache", file > shmem ? file - shmem : 0, event->id);
 }
 
 /* The kernel's table of all processes; when the node ran out, of all jobs on it. */
 static void read_table(struct wo_facts *facts, const struct wo_event *event) {
   if (event->mark != WO_MARK_TASK_TABLE || !wo_event_field(event, WO_FIELD_LARGEST_BYTES)) return;
-  set_bytes(facts, "host.table_sum", wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
-  set_bytes(facts, "host.table_largest", wo_event_number(event, WO_FIELD_LARGEST_BYTES, 0), event->id);
+  wo__set_number(facts, "host.table_sum", wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
+  wo__set_number(facts, "host.table_largest", wo_event_number(event, WO_FIELD_LARGEST_BYTES, 0), event->id);
   const struct wo_view program = wo_event_text(event, WO_FIELD_PROGRAM);
   if (program.len > 0) wo_facts_set(facts, "host.table_program", wo_value_text(program), event->id);
 }
@@ -100,13 +161,12 @@ static bool is_worker_kill(const struct wo_event *event) {
 }
 
 static void read_parts(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->is_quoted) continue;
     read_cgroup(facts, event);
     read_table(facts, event);
-    if (is_worker_kill(event)) set_true(facts, "host.is_worker_killed", event->id);
-    if (event->mark == WO_MARK_LIMIT_TOUCHED) set_true(facts, "host.is_limit_touched", event->id);
+    if (is_worker_kill(event)) wo__set_bool(facts, "host.is_worker_killed", true, event->id);
+    if (event->mark == WO_MARK_LIMIT_TOUCHED) wo__set_bool(facts, "host.is_limit_touched", true, event->id);
   }
 }
 
@@ -127,7 +187,7 @@ static bool are_apart(const struct wo_event *first, const struct wo_event *last)
 static void read_node_use(struct wo_facts *facts, const struct wo_event *last) {
   const double share = wo_event_number(last, WO_FIELD_HOST_USED_PCT, -1) / 100;
   if (share < 0 || share > 1) return;
-  wo_facts_set(facts, "host.used_share", wo_value_exact(WO_UNIT_NUMBER, share), last->id);
+  wo__set_number(facts, "host.used_share", share, last->id);
 }
 
 /* Repeated prints of one program ("CPU Virtual Memory: used = 84.52 GB"). Only a rise without a fall counts, beyond what rounding
@@ -137,8 +197,7 @@ static void read_growth(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
   size_t prints = 0;
   bool is_rising = true;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_field *used = wo_event_field(event, WO_FIELD_USED_BYTES);
     if (event->is_quoted || !used || event->mark != WO_MARK_HOST_USE) continue;
     if (last && used->number.hi < wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo) is_rising = false;
@@ -151,7 +210,7 @@ static void read_growth(struct wo_facts *facts) {
   if (!is_rising || prints < GROWTH_PRINTS || !are_apart(first, last)) return;
   const double rise =
       wo_event_field(last, WO_FIELD_USED_BYTES)->number.lo - wo_event_field(first, WO_FIELD_USED_BYTES)->number.hi;
-  if (rise > 0) set_bytes(facts, "host.growth", rise, last->id);
+  if (rise > 0) wo__set_number(facts, "host.growth", rise, last->id);
 }
 
 /* ---- Where states are offloaded to ---- */
@@ -162,7 +221,7 @@ static void read_offload(struct wo_facts *facts) {
     const struct wo_setting *setting = wo_facts_setting(facts, wo_view_of(knobs[i]));
     if (!setting || !setting->event) continue;
     const bool is_disk = wo_view_is_nocase(wo_event_text(setting->event, WO_FIELD_VALUE), "nvme");
-    if (is_disk) set_true(facts, "host.is_offload_nvme", setting->event->id);
+    if (is_disk) wo__set_bool(facts, "host.is_offload_nvme", true, setting->event->id);
   }
 }
 
@@ -170,32 +229,18 @@ static void read_offload(struct wo_facts *facts) {
 
 /* A failure while batches were copied to page-locked memory is one of the host, though CUDA words it as its own. */
 static void read_pinned(struct wo_facts *facts) {
-  const struct wo_event *failure = failure_of(facts);
+  const struct wo_event *failure = wo__failure_of(facts);
   const struct wo_event *traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
   if (!failure || failure->kind != WO_KIND_CUDA_OOM) return;
   const bool is_named = wo_view_has(failure->text, "cudaHostAlloc") || wo_view_has(failure->text, "pin_memory") ||
                         wo_view_has(failure->text, "cudaHostRegister");
   const struct wo_view function = traceback ? wo_event_text(traceback, WO_FIELD_INNER_FUNCTION) : (struct wo_view){0};
-  if (is_named || wo_view_has(function, "pin_memory")) set_true(facts, "host.is_pinned", failure->id);
+  if (is_named || wo_view_has(function, "pin_memory")) wo__set_bool(facts, "host.is_pinned", true, failure->id);
 }
 
 /* ---- Requests per processor and per card ---- */
 
-static void read_shares(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
-    const struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
-    struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
-    struct wo_interval bytes;
-    if (event->is_quoted || !wo_view_starts(key, "mem-per-")) continue;
-    if (wo_units_bytes(&value, WO_MIB, &bytes) != WO_OK || bytes.mid <= 0) continue;
-    if (wo_view_is(key, "mem-per-cpu")) set_bytes(facts, "slurm.mem_per_cpu", bytes.mid, event->id);
-    if (wo_view_is(key, "mem-per-gpu")) set_bytes(facts, "slurm.mem_per_gpu", bytes.mid, event->id);
-  }
-}
-
-void wo_facts_read_host_use(struct wo_facts *facts) {
-  read_shares(facts);
+void wo__facts_host_use(struct wo_facts *facts) {
   read_parts(facts);
   read_growth(facts);
   read_offload(facts);

@@ -3,7 +3,7 @@
  * All of it keeps rounding intervals: "17.66 GiB" is ±0.005 GiB, and a difference of two such figures is ±0.01. */
 #include <assert.h>
 
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
 /* What a process holds on the card outside PyTorch's pool: context, kernels, library workspaces. Seen from 0.25 GiB (small
@@ -15,43 +15,36 @@
 /* Figures beyond the capacity by less than this share are rounding or a driver's own reserve, not a contradiction. */
 #define CONTRADICTION_SHARE 0.01
 
-/* A figure of the message: known or not. */
-struct figure {
-  bool is_known;
-  struct wo_interval bytes;
-};
-
-static struct figure read_figure(const struct wo_event *event, enum wo_field_id id) {
-  const struct wo_field *field = wo_event_field(event, id);
-  struct figure figure = {field != NULL, field ? field->number : (struct wo_interval){0, 0, 0}};
-  if (figure.bytes.lo < 0) figure.bytes.lo = 0; /* "0.00 GiB" is at least nothing */
+static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_id id) {
+  struct wo_figure figure = wo__figure_of(event, id);
+  if (figure.value.lo < 0) figure.value.lo = 0; /* "0.00 GiB" is at least nothing */
   return figure;
 }
 
 /* The difference is no less than nothing: figures are printed at slightly different moments and may overlap by a few MiB. */
-static struct figure minus(struct figure a, struct figure b) {
-  if (!a.is_known || !b.is_known) return (struct figure){false, {0, 0, 0}};
-  struct wo_interval d = {a.bytes.lo - b.bytes.hi, a.bytes.mid - b.bytes.mid, a.bytes.hi - b.bytes.lo};
+static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
+  if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
+  struct wo_interval d = wo_interval_minus(a.value, b.value);
   if (d.lo < 0) d.lo = 0;
   if (d.mid < d.lo) d.mid = d.lo;
   if (d.hi < d.mid) d.hi = d.mid;
-  return (struct figure){true, d};
+  return (struct wo_figure){true, d};
 }
 
 /* Unknown when either is: half a sum would look like the whole one. */
-static struct figure plus(struct figure a, struct figure b) {
-  if (!a.is_known || !b.is_known) return (struct figure){false, {0, 0, 0}};
-  return (struct figure){true, {a.bytes.lo + b.bytes.lo, a.bytes.mid + b.bytes.mid, a.bytes.hi + b.bytes.hi}};
+static struct wo_figure plus(struct wo_figure a, struct wo_figure b) {
+  if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
+  return (struct wo_figure){true, wo_interval_plus(a.value, b.value)};
 }
 
 /* All figures of one message, as printed and as worked out. */
 struct card {
-  struct figure tried, capacity, free, allocated, unallocated, reserved, process, listed, other, non_pytorch, unaccounted;
+  struct wo_figure tried, capacity, free, allocated, unallocated, reserved, process, listed, other, non_pytorch, unaccounted;
 };
 
 /* Generations print different parts of the pool; the rest follows. */
 static void read_pool(const struct wo_event *event, struct card *card) {
-  const struct figure cached = read_figure(event, WO_FIELD_CACHED_BYTES);
+  const struct wo_figure cached = read_figure(event, WO_FIELD_CACHED_BYTES);
   card->allocated = read_figure(event, WO_FIELD_ALLOCATED_BYTES);
   card->unallocated = read_figure(event, WO_FIELD_RESERVED_UNALLOCATED_BYTES);
   card->reserved = read_figure(event, WO_FIELD_RESERVED_BYTES);
@@ -63,35 +56,35 @@ static void read_pool(const struct wo_event *event, struct card *card) {
 /* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool;
  * or as large as it must be, when the card cannot hold it beside the pool. */
 static bool is_own_listed(const struct wo_event *event, const struct card *card) {
-  const struct figure pool = card->reserved.is_known ? card->reserved : card->allocated;
+  const struct wo_figure pool = card->reserved.is_known ? card->reserved : card->allocated;
   if (card->process.is_known || !card->listed.is_known || !pool.is_known) return false;
   if (wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0) > 1) return false;
-  const double rest = card->listed.bytes.mid - pool.bytes.mid;
-  if (rest >= 0 && card->capacity.is_known && card->listed.bytes.lo + pool.bytes.lo > card->capacity.bytes.hi) return true;
+  const double rest = card->listed.value.mid - pool.value.mid;
+  if (rest >= 0 && card->capacity.is_known && card->listed.value.lo + pool.value.lo > card->capacity.value.hi) return true;
   if (!card->reserved.is_known) return false;
   return rest > -0.05 * WO_GIB && rest <= CONTEXT_HI + 0.5 * WO_GIB;
 }
 
 /* Memory that nobody on the list claims, when only the pool is known: the process's own context must be taken off. */
-static struct figure rest_beside_pool(const struct card *card) {
-  const struct figure rest = minus(minus(card->capacity, card->free), card->reserved);
+static struct wo_figure rest_beside_pool(const struct card *card) {
+  const struct wo_figure rest = minus(minus(card->capacity, card->free), card->reserved);
   if (!rest.is_known) return rest;
-  const struct figure context = {true, {CONTEXT_LO, CONTEXT_MID, CONTEXT_HI}};
+  const struct wo_figure context = {true, {CONTEXT_LO, CONTEXT_MID, CONTEXT_HI}};
   return minus(rest, context);
 }
 
 /* Where the driver does not count memory by process (WSL, virtual GPUs) PyTorch prints 0 bytes for a process whose pool is full.
  */
 static bool is_process_uncounted(const struct card *card) {
-  return card->process.is_known && card->process.bytes.hi <= 0 && card->allocated.is_known && card->allocated.bytes.lo > 0;
+  return card->process.is_known && card->process.value.hi <= 0 && card->allocated.is_known && card->allocated.value.lo > 0;
 }
 
 /* With the process's own figure, which newer versions of PyTorch print, everything on the card can be told apart. With a list of
  * others only, they are what is listed; with neither, the rest beside the pool is theirs less a usual context. */
 static void read_processes(const struct wo_event *event, struct card *card) {
-  const struct figure none = {true, {0, 0, 0}};
+  const struct wo_figure none = {true, {0, 0, 0}};
   card->process = read_figure(event, WO_FIELD_PROCESS_BYTES);
-  if (is_process_uncounted(card)) card->process = (struct figure){false, {0, 0, 0}};
+  if (is_process_uncounted(card)) card->process = (struct wo_figure){false, {0, 0, 0}};
   card->listed = read_figure(event, WO_FIELD_OTHER_PROCESS_BYTES);
   if (is_own_listed(event, card)) {
     card->process = card->listed;
@@ -122,10 +115,10 @@ static void read_card(const struct wo_event *event, struct card *card) {
 /* What cannot be true at the same time, in words; empty when the figures agree. */
 static struct wo_view find_contradiction(struct wo_arena *arena, const struct card *card) {
   if (!card->capacity.is_known) return (struct wo_view){0};
-  const double room = card->capacity.bytes.hi * (1 + CONTRADICTION_SHARE);
+  const double room = card->capacity.value.hi * (1 + CONTRADICTION_SHARE);
   const struct {
     const char *what;
-    struct figure figure;
+    struct wo_figure figure;
   } rows[] = {
       {"allocated", card->allocated},
       {"reserved", card->reserved},
@@ -136,51 +129,46 @@ static struct wo_view find_contradiction(struct wo_arena *arena, const struct ca
   };
   char size[32];
   char capacity[32];
-  wo_units_bytes_text(card->capacity.bytes.mid, capacity, sizeof capacity);
+  wo_units_bytes_text(card->capacity.value.mid, capacity, sizeof capacity);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!rows[i].figure.is_known || rows[i].figure.bytes.lo <= room) continue;
+    if (!rows[i].figure.is_known || rows[i].figure.value.lo <= room) continue;
     return wo_arena_format(arena, "%s %s cannot fit in a card of %s",
-                           wo_units_bytes_text(rows[i].figure.bytes.mid, size, sizeof size), rows[i].what, capacity);
+                           wo_units_bytes_text(rows[i].figure.value.mid, size, sizeof size), rows[i].what, capacity);
   }
   return (struct wo_view){0};
 }
 
-/* Facts keep their intervals, so that rules can ask for what is certain and not only for what is likely. */
-static void set_figure(struct wo_facts *facts, const char *name, struct figure figure, wo_event_id evidence) {
-  if (figure.is_known) wo_facts_set(facts, name, wo_value_number(WO_UNIT_BYTES, figure.bytes), evidence);
-}
-
 static void set_field(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
-  set_figure(facts, name, read_figure(event, id), event->id);
+  wo__set_figure(facts, name, read_figure(event, id), event->id);
 }
 
 /* Printed figures are told even when they contradict each other. */
 static void set_card(struct wo_facts *facts, const struct card *card, wo_event_id id) {
-  set_figure(facts, "oom.tried", card->tried, id);
-  set_figure(facts, "oom.capacity", card->capacity, id);
-  set_figure(facts, "gpu.capacity", card->capacity, id);
-  set_figure(facts, "oom.free", card->free, id);
-  set_figure(facts, "oom.allocated", card->allocated, id);
-  set_figure(facts, "oom.reserved", card->reserved, id);
-  set_figure(facts, "oom.reserved_unallocated", card->unallocated, id);
-  set_figure(facts, "oom.process", card->process, id);
+  wo__set_figure(facts, "oom.tried", card->tried, id);
+  wo__set_figure(facts, "oom.capacity", card->capacity, id);
+  wo__set_figure(facts, "gpu.capacity", card->capacity, id);
+  wo__set_figure(facts, "oom.free", card->free, id);
+  wo__set_figure(facts, "oom.allocated", card->allocated, id);
+  wo__set_figure(facts, "oom.reserved", card->reserved, id);
+  wo__set_figure(facts, "oom.reserved_unallocated", card->unallocated, id);
+  wo__set_figure(facts, "oom.process", card->process, id);
 }
 
 /* By how much the request did not fit: at least, if every gap between tensors could be used; at most, if none could. */
 static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   if (!card->tried.is_known || !card->free.is_known || !card->unallocated.is_known) return;
-  const double hi = card->tried.bytes.mid - card->free.bytes.mid;
-  const double lo = hi - card->unallocated.bytes.mid;
+  const double hi = card->tried.value.mid - card->free.value.mid;
+  const double lo = hi - card->unallocated.value.mid;
   if (lo <= 0) return;
   wo_facts_set(facts, "oom.short", wo_value_number(WO_UNIT_BYTES, (struct wo_interval){lo, (lo + hi) / 2, hi}), id);
 }
 
 /* Figures that come from sums: withheld when the sums cannot be trusted. */
 static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_id id) {
-  set_figure(facts, "oom.non_pytorch", card->non_pytorch, id);
-  set_figure(facts, "oom.other_processes", card->other, id);
-  set_figure(facts, "oom.other_processes_listed", card->listed, id);
-  set_figure(facts, "oom.unaccounted", card->unaccounted, id);
+  wo__set_figure(facts, "oom.non_pytorch", card->non_pytorch, id);
+  wo__set_figure(facts, "oom.other_processes", card->other, id);
+  wo__set_figure(facts, "oom.other_processes_listed", card->listed, id);
+  wo__set_figure(facts, "oom.unaccounted", card->unaccounted, id);
 }
 
 /* False without a failure. */
@@ -188,12 +176,12 @@ static bool is_device_memory(const struct wo_event *event) {
   return event && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
 }
 
-struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view figure) {
+struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view figure) {
   struct card card;
   read_card(event, &card);
   const struct {
     const char *name;
-    struct figure figure;
+    struct wo_figure figure;
   } rows[] = {
       {"tried", card.tried},         {"capacity", card.capacity}, {"free", card.free},
       {"allocated", card.allocated}, {"reserved", card.reserved}, {"reserved_unallocated", card.unallocated},
@@ -201,7 +189,7 @@ struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view 
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(figure, rows[i].name) || !rows[i].figure.is_known) continue;
-    struct wo_value value = wo_value_number(WO_UNIT_BYTES, rows[i].figure.bytes);
+    struct wo_value value = wo_value_number(WO_UNIT_BYTES, rows[i].figure.value);
     value.evidence = event->id;
     return value;
   }
@@ -210,23 +198,40 @@ struct wo_value wo_facts_figure_of(const struct wo_event *event, struct wo_view 
 
 /* Rise of a figure from the first to the last message of the failing rank. */
 static void set_growth(struct wo_facts *facts, const char *name, const struct wo_event *failure, bool wants_unallocated) {
-  struct figure first = {false, {0, 0, 0}};
-  struct figure last = first;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *event = &facts->job->events.items[i];
+  struct wo_figure first = {false, {0, 0, 0}};
+  struct wo_figure last = first;
+  wo_each_event (event, &facts->job->events) {
     if (event->kind != failure->kind || event->is_quoted || event->rank != failure->rank) continue;
     struct card card;
     read_card(event, &card);
-    const struct figure figure = wants_unallocated ? card.unallocated : card.allocated;
+    const struct wo_figure figure = wants_unallocated ? card.unallocated : card.allocated;
     if (!figure.is_known) continue;
     if (!first.is_known) first = figure;
     last = figure;
   }
-  if (first.is_known && last.bytes.mid > first.bytes.mid) set_figure(facts, name, minus(last, first), failure->id);
+  if (first.is_known && last.value.mid > first.value.mid) wo__set_figure(facts, name, minus(last, first), failure->id);
 }
 
-void wo_facts_read_memory(struct wo_facts *facts) {
-  const struct wo_event *event = wo_event_get(&facts->job->events, facts->job->story.failure);
+/* The last table tells most: its counts are those of the whole run until then. */
+static void read_summary(struct wo_facts *facts) {
+  const struct wo_event *last = NULL;
+  wo_each_event (event, &facts->job->events) {
+    if (event->kind == WO_KIND_MEMORY_USE && event->mark == WO_MARK_ALLOCATOR_SUMMARY) last = event;
+  }
+  if (last == NULL) return;
+  wo__set_field(facts, "summary.allocated_peak", last, WO_FIELD_PEAK_BYTES);
+  wo__set_field(facts, "summary.reserved_peak", last, WO_FIELD_PEAK_RESERVED_BYTES);
+  wo__set_field(facts, "summary.reserved", last, WO_FIELD_RESERVED_BYTES);
+  wo__set_field(facts, "summary.allocated", last, WO_FIELD_ALLOCATED_BYTES);
+  wo__set_field(facts, "summary.active", last, WO_FIELD_ACTIVE_BYTES);
+  wo__set_field(facts, "summary.non_releasable", last, WO_FIELD_NON_RELEASABLE_BYTES);
+  wo__set_field(facts, "summary.oom_count", last, WO_FIELD_OOM_COUNT);
+  wo__set_field(facts, "summary.retries", last, WO_FIELD_RETRY_COUNT);
+}
+
+void wo__facts_memory(struct wo_facts *facts) {
+  const struct wo_event *event = wo__failure_of(facts);
+  read_summary(facts);
   if (!is_device_memory(event)) return;
   struct card card;
   read_card(event, &card);

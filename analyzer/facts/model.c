@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
 /* Bytes per parameter of gradients and Adam's moments beside the weights themselves. */
@@ -44,10 +45,6 @@ static double table_value(const struct wo_model_shape *shape, enum wo_model_dim 
   return value;
 }
 
-static void set_text(struct wo_facts *facts, const char *name, struct wo_view value, wo_event_id evidence) {
-  if (value.len > 0) wo_facts_set(facts, name, wo_value_text(value), evidence);
-}
-
 /* ---- Names and shapes ---- */
 
 /* Whether a setting names a model: the trained one, or one beside it. */
@@ -55,7 +52,7 @@ static bool is_name_key(const struct wo_facts *facts, struct wo_view key) {
   static const struct wo_view knobs[] = {{"model_name", 10}, {"other_model_name", 16}};
   for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
     const struct wo_knob *const knob = wo_pack_knob(facts->pack, knobs[i]);
-    if (knob && wo_facts_alias(knob, key)) return true;
+    if (knob && wo__facts_alias(knob, key)) return true;
   }
   return false;
 }
@@ -134,13 +131,14 @@ static void read_shape(struct wo_facts *facts) {
   for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
     const struct wo_model_number number = models[0].dims[dim];
     if (!dims[dim].fact || number.value == 0 || (count > 1 && number.is_assumed)) continue;
-    wo_facts_set(facts, dims[dim].fact, wo_value_exact(WO_UNIT_NUMBER, number.value), number.evidence);
+    wo__set_number(facts, dims[dim].fact, number.value, number.evidence);
   }
   const struct wo_model_shape *const shape = models[0].shape;
   if (count > 1 || !shape) return;
-  set_text(facts, "model.table", wo_arena_format(facts->arena, "table of known shapes: %.*s", (int)shape->id.len, shape->id.ptr),
-           models[0].evidence);
-  wo_facts_set(facts, "model.table_parameters", wo_value_exact(WO_UNIT_NUMBER, shape->parameters), models[0].evidence);
+  wo__set_text(facts, "model.table",
+               wo_arena_format(facts->arena, "table of known shapes: %.*s", (int)shape->id.len, shape->id.ptr),
+               models[0].evidence);
+  wo__set_number(facts, "model.table_parameters", shape->parameters, models[0].evidence);
 }
 
 /* A setting, or the first name that is a path or was given as a model's name; "bridge: 412 M parameters" names a part. Of several
@@ -148,13 +146,12 @@ static void read_shape(struct wo_facts *facts) {
 static void read_name(struct wo_facts *facts) {
   const struct wo_setting *const setting = wo_facts_setting(facts, WO_VIEW("model_name"));
   struct wo_job_model known[WO_LIMIT_JOB_MODELS];
-  if (setting) set_text(facts, "model.name", setting->value.text, setting->event->id);
+  if (setting) wo__set_text(facts, "model.name", setting->value.text, setting->event->id);
   if (setting || list_known(facts, known, WO_LIMIT_JOB_MODELS) > 1) return;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_view name = event->kind == WO_KIND_MODEL ? name_of(facts, event) : (struct wo_view){0};
     if (name.len == 0 || (wo_view_find_char(name, '/', 0) == WO_NOT_FOUND && !wo_model_shape_find(facts->pack, name))) continue;
-    set_text(facts, "model.name", name, event->id);
+    wo__set_text(facts, "model.name", name, event->id);
     return;
   }
 }
@@ -197,8 +194,7 @@ static void keep_distinct(struct count *kept, size_t *count, size_t cap, const s
 /* Megatron begins these lines with "> ", as quoted mail does. */
 static void read_counts(const struct wo_facts *facts, struct counts *counts) {
   *counts = (struct counts){.frozen_count = 0};
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const struct wo_view state = wo_event_text(event, WO_FIELD_STATE);
     const bool is_shard = wo_view_is(state, "shard");
     if (event->kind != WO_KIND_MODEL || (event->is_quoted && !is_shard)) continue;
@@ -271,8 +267,8 @@ static double read_dtype(struct wo_facts *facts, const struct wo_event *count_ev
   }
   const double bytes = bytes_of_dtype(dtype);
   if (bytes == 0) return 0;
-  set_text(facts, "model.dtype", dtype, evidence);
-  wo_facts_set(facts, "model.bytes_per_parameter", wo_value_exact(WO_UNIT_NUMBER, bytes), evidence);
+  wo__set_text(facts, "model.dtype", dtype, evidence);
+  wo__set_number(facts, "model.bytes_per_parameter", bytes, evidence);
   return bytes;
 }
 
@@ -299,16 +295,15 @@ static void read_frozen(struct wo_facts *facts, const struct counts *counts) {
   }
   const wo_event_id evidence = counts->frozen[0].event->id;
   const struct wo_interval sum = sum_of(counts->frozen, counts->frozen_count);
-  wo_facts_set(facts, "model.frozen_parameters", wo_value_exact(WO_UNIT_NUMBER, sum.mid), evidence);
-  if (is_known) wo_facts_set(facts, "model.frozen_weights", wo_value_exact(WO_UNIT_BYTES, bytes), evidence);
+  wo__set_number(facts, "model.frozen_parameters", sum.mid, evidence);
+  if (is_known) wo__set_number(facts, "model.frozen_weights", bytes, evidence);
 }
 
 /* The size of the weights, where it is stated, against the count: a weight has no more than four bytes. Parts of a model (tensor
  * parallel) and quantised ones are smaller, so only too much is a contradiction. */
 static void read_weights(struct wo_facts *facts, const struct count *trained, const struct counts *counts) {
   struct count weights = {{0, 0, 0}, NULL};
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_MODEL && !event->is_quoted) keep_largest(&weights, event, WO_FIELD_PARAMETER_BYTES);
   }
   if (!weights.event) return;
@@ -316,12 +311,12 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
   const bool is_one_model = trained->event && counts->frozen_count == 0;
   if (!is_one_model || weights.number.lo <= trained->number.hi * WEIGHT_BYTES_MAX) return;
   char stated[32], full[32], half[32];
-  set_text(facts, "model.contradiction",
-           wo_arena_format(facts->arena, "weights of %s do not follow from %.0f parameters: %s in fp32, %s in 16 bits",
-                           wo_units_bytes_text(weights.number.mid, stated, sizeof stated), trained->number.mid,
-                           wo_units_bytes_text(trained->number.mid * 4, full, sizeof full),
-                           wo_units_bytes_text(trained->number.mid * 2, half, sizeof half)),
-           weights.event->id);
+  wo__set_text(facts, "model.contradiction",
+               wo_arena_format(facts->arena, "weights of %s do not follow from %.0f parameters: %s in fp32, %s in 16 bits",
+                               wo_units_bytes_text(weights.number.mid, stated, sizeof stated), trained->number.mid,
+                               wo_units_bytes_text(trained->number.mid * 4, full, sizeof full),
+                               wo_units_bytes_text(trained->number.mid * 2, half, sizeof half)),
+               weights.event->id);
 }
 
 /* Echoes of all settings print "none" where weights are not quantised. */
@@ -348,8 +343,7 @@ static const struct wo_event *dtype_event(const struct wo_facts *facts, const st
   const struct wo_event *best = trained->event;
   if (best == NULL || wo_event_field(best, WO_FIELD_DTYPE) || is_quantised(facts)) return best;
   double most = trained->number.mid * DTYPE_SHARE_MIN;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     const bool is_frozen = wo_view_is(wo_event_text(event, WO_FIELD_STATE), "frozen");
     if (event->kind != WO_KIND_MODEL || event->is_quoted || is_frozen || !wo_event_field(event, WO_FIELD_DTYPE)) continue;
     const double number = wo_event_number(event, WO_FIELD_PARAMETERS, wo_event_number(event, WO_FIELD_TRAINABLE_PARAMETERS, 0));
@@ -360,8 +354,34 @@ static const struct wo_event *dtype_event(const struct wo_facts *facts, const st
   return best;
 }
 
-void wo_facts_read_model(struct wo_facts *facts) {
+/* ---- Sharding ---- */
+
+/* A file of DeepSpeed's settings is named, and what it says of sharding is not known. */
+static bool is_stage_unknown(const struct wo_facts *facts, const struct wo_setting *stage) {
+  const struct wo_setting *const file = wo_facts_setting(facts, WO_VIEW("deepspeed_config"));
+  return stage == NULL && file && wo_view_has(file->value.text, ".json");
+}
+
+/* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
+static void read_sharding(struct wo_facts *facts) {
+  static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
+  const struct wo_setting *stage = wo_facts_setting(facts, WO_VIEW("zero_stage"));
+  const struct wo_setting *sharding = wo_facts_setting(facts, WO_VIEW("sharding"));
+  const struct wo_setting *mini_batch = wo_facts_setting(facts, WO_VIEW("mini_batch"));
+  bool is_sharded = mini_batch != NULL || (stage && stage->value.is_known && stage->value.number.mid >= 1);
+  if (sharding) {
+    bool is_plain = false;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+      is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
+    is_sharded = is_sharded || !is_plain;
+  }
+  if (!is_sharded && is_stage_unknown(facts, stage)) return;
+  wo__set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
+}
+
+void wo__facts_model(struct wo_facts *facts) {
   struct counts counts;
+  read_sharding(facts);
   read_counts(facts, &counts);
   read_name(facts);
   read_shape(facts);
@@ -369,14 +389,14 @@ void wo_facts_read_model(struct wo_facts *facts) {
   const struct count trainable = counts.trainable;
   const double weight_bytes = read_dtype(facts, dtype_event(facts, &trained));
   if (trainable.event) {
-    wo_facts_set(facts, "model.trainable_parameters", wo_value_exact(WO_UNIT_NUMBER, trainable.number.mid), trainable.event->id);
+    wo__set_number(facts, "model.trainable_parameters", trainable.number.mid, trainable.event->id);
   }
   read_frozen(facts, &counts);
   read_weights(facts, &trained, &counts);
   if (!trained.event) return;
   const double parameters = trained.number.mid;
   const bool has_part = trainable.event && trainable.number.mid < parameters;
-  wo_facts_set(facts, "model.parameters", wo_value_exact(WO_UNIT_NUMBER, parameters), trained.event->id);
+  wo__set_number(facts, "model.parameters", parameters, trained.event->id);
   if (is_part_unknown(facts, &counts)) return;
   read_states(facts, parameters, has_part ? trainable.number.mid : parameters, weight_bytes, trained.event->id);
 }

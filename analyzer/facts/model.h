@@ -44,7 +44,4 @@ struct wo_job_model {
  * are padded and extended). Otherwise printed dimensions stand first, as a model of their own: nothing tells whose they are. */
 size_t wo_models_list(const struct wo_facts *facts, struct wo_job_model models[WO_LIMIT_JOB_MODELS]);
 
-/* Sets the facts "model.": counts, number format, shape, states. Needs the settings. */
-void wo_facts_read_model(struct wo_facts *facts);
-
 #endif

@@ -4,58 +4,47 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Figures of a trace are exact as far as anybody knows, so the middle of the interval is taken for all of it. */
-static struct wo_report_figure figure(const struct wo_event *event, enum wo_field_id id) {
-  const struct wo_field *const field = wo_event_field(event, id);
-  if (!field) return (struct wo_report_figure){false, 0};
-  return (struct wo_report_figure){true, field->number.mid};
-}
-
-/* Slopes are estimates, and keep their interval. */
-static struct wo_report_slope slope(const struct wo_event *event, enum wo_field_id id) {
-  const struct wo_field *const field = wo_event_field(event, id);
-  if (!field) return (struct wo_report_slope){.is_known = false};
-  return (struct wo_report_slope){true, field->number};
-}
+#include "analyzer/facts/facts_internal.h"
 
 /* The scanner makes one event for each card and format when the file ends, with the sums in its fields. */
-static struct wo_report_monitor read_event(const struct wo_event *event) {
-  return (struct wo_report_monitor){
+static struct wo_card_trace read_event(const struct wo_event *event) {
+  return (struct wo_card_trace){
       .file = event->span.file,
       .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, 0),
       .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
-      .fb_peak_bytes = figure(event, WO_FIELD_FB_PEAK_BYTES),
-      .fb_last_bytes = figure(event, WO_FIELD_FB_LAST_BYTES),
-      .fb_slope_bytes_per_s = figure(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),
-      .fb_slope_bytes_per_sample = figure(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
-      .sm_mean_pct = figure(event, WO_FIELD_SM_MEAN_PCT),
-      .capacity_bytes = figure(event, WO_FIELD_CAPACITY_BYTES),
-      .active_samples = figure(event, WO_FIELD_ACTIVE_SAMPLES),
-      .sm_active_mean_pct = figure(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
-      .idle_pct = figure(event, WO_FIELD_IDLE_PCT),
-      .fb_trend_per_s = slope(event, WO_FIELD_FB_TREND_BYTES_PER_S),
-      .fb_trend_per_sample = slope(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
-      .fb_late_rise_bytes = figure(event, WO_FIELD_FB_LATE_RISE_BYTES),
+      .fb_peak_bytes = wo__exact_figure_of(event, WO_FIELD_FB_PEAK_BYTES),
+      .fb_last_bytes = wo__exact_figure_of(event, WO_FIELD_FB_LAST_BYTES),
+      .fb_slope_bytes_per_s = wo__exact_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_S),
+      .fb_slope_bytes_per_sample = wo__exact_figure_of(event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE),
+      .sm_mean_pct = wo__exact_figure_of(event, WO_FIELD_SM_MEAN_PCT),
+      .capacity_bytes = wo__exact_figure_of(event, WO_FIELD_CAPACITY_BYTES),
+      .active_samples = wo__exact_figure_of(event, WO_FIELD_ACTIVE_SAMPLES),
+      .sm_active_mean_pct = wo__exact_figure_of(event, WO_FIELD_SM_ACTIVE_MEAN_PCT),
+      .idle_pct = wo__exact_figure_of(event, WO_FIELD_IDLE_PCT),
+      .fb_trend_per_s = wo__figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_S),
+      .fb_trend_per_sample = wo__figure_of(event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE),
+      .fb_late_rise_bytes = wo__exact_figure_of(event, WO_FIELD_FB_LATE_RISE_BYTES),
       .lack = wo_event_text(event, WO_FIELD_MESSAGE),
       .evidence = event->id,
   };
 }
 
 /* The first figure that is known. */
-static struct wo_report_figure either(struct wo_report_figure a, struct wo_report_figure b) {
+static struct wo_figure either(struct wo_figure a, struct wo_figure b) {
   return a.is_known ? a : b;
 }
 
 /* Weighted by samples: a table printed once must not count as much as a trace of hours. */
-static struct wo_report_figure mean(const struct wo_report_monitor *a, const struct wo_report_monitor *b) {
+static struct wo_figure mean_of(const struct wo_card_trace *a, const struct wo_card_trace *b) {
   if (!a->sm_mean_pct.is_known || !b->sm_mean_pct.is_known) return either(a->sm_mean_pct, b->sm_mean_pct);
   const double samples = (double)(a->samples + b->samples);
-  const double sum = a->sm_mean_pct.value * (double)a->samples + b->sm_mean_pct.value * (double)b->samples;
-  return (struct wo_report_figure){true, sum / samples};
+  const double sum = a->sm_mean_pct.value.mid * (double)a->samples + b->sm_mean_pct.value.mid * (double)b->samples;
+  const double mean = sum / samples;
+  return (struct wo_figure){true, {mean, mean, mean}};
 }
 
 /* What was told from the course of one trace cannot be added to that of another. */
-static void take_course(struct wo_report_monitor *into, const struct wo_report_monitor *from) {
+static void take_course(struct wo_card_trace *into, const struct wo_card_trace *from) {
   into->active_samples = from->active_samples;
   into->sm_active_mean_pct = from->sm_active_mean_pct;
   into->idle_pct = from->idle_pct;
@@ -65,13 +54,14 @@ static void take_course(struct wo_report_monitor *into, const struct wo_report_m
 }
 
 /* Two formats in one file tell of the same card. Slopes cannot be added: that of the longer trace stands. */
-static void merge(struct wo_report_monitor *into, const struct wo_report_monitor *other) {
-  const struct wo_report_monitor old = *into;
-  const struct wo_report_monitor *const longer = other->samples > old.samples ? other : &old;
-  const struct wo_report_monitor *const shorter = longer == other ? &old : other;
-  into->sm_mean_pct = mean(&old, other);
+static void merge(struct wo_card_trace *into, const struct wo_card_trace *other) {
+  const struct wo_card_trace old = *into;
+  const struct wo_card_trace *const longer = other->samples > old.samples ? other : &old;
+  const struct wo_card_trace *const shorter = longer == other ? &old : other;
+  into->sm_mean_pct = mean_of(&old, other);
   into->samples = old.samples + other->samples;
-  if (other->fb_peak_bytes.is_known && (!old.fb_peak_bytes.is_known || other->fb_peak_bytes.value > old.fb_peak_bytes.value)) {
+  if (other->fb_peak_bytes.is_known &&
+      (!old.fb_peak_bytes.is_known || other->fb_peak_bytes.value.mid > old.fb_peak_bytes.value.mid)) {
     into->fb_peak_bytes = other->fb_peak_bytes;
     into->evidence = other->evidence;
   }
@@ -84,48 +74,43 @@ static void merge(struct wo_report_monitor *into, const struct wo_report_monitor
 
 /* Cards are few (WO_LIMIT_MONITORS for each file), so a plain search will do. The same index in two files is two rows: they may
  * be of two nodes. */
-static struct wo_report_monitor *find(struct wo_report_monitor *rows, size_t count, const struct wo_report_monitor *like) {
+static struct wo_card_trace *find(struct wo_card_trace *rows, size_t count, const struct wo_card_trace *like) {
   for (size_t i = 0; i < count; i++) {
     if (rows[i].file == like->file && rows[i].gpu == like->gpu) return &rows[i];
   }
   return NULL;
 }
 
-enum wo_status wo_monitors_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_monitor **ret_monitors,
-                                size_t *ret_count) {
+/* Gathers the job's monitor events; those of one card in one file become one row. */
+static void make_monitors(struct wo_facts *facts) {
+  const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_MONITOR];
-  size_t count = 0;
-  *ret_count = 0;
-  if (most == 0) return WO_OK;
-  struct wo_report_monitor *const rows = wo_arena_array(arena, most, sizeof *rows);
-  if (!rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < job->events.count; i++) {
+  struct wo_card_trace *const rows = most > 0 ? wo_arena_array(facts->arena, most, sizeof *rows) : NULL;
+  for (size_t i = 0; rows != NULL && i < job->events.count; i++) {
     const struct wo_event *const event = &job->events.items[i];
     if (event->kind != WO_KIND_MONITOR || event->span.file >= job->input_count) continue;
-    const struct wo_report_monitor row = read_event(event);
-    struct wo_report_monitor *const same = find(rows, count, &row);
-    assert(same || count < most);
+    const struct wo_card_trace row = read_event(event);
+    struct wo_card_trace *const same = find(rows, facts->monitor_count, &row);
+    assert(same || facts->monitor_count < most);
     if (same) {
       merge(same, &row);
     } else {
-      rows[count++] = row;
+      rows[facts->monitor_count++] = row;
     }
   }
-  *ret_monitors = rows;
-  *ret_count = count;
-  return WO_OK;
+  facts->monitors = rows;
 }
 
 /* ---- Processes ---- */
 
-static struct wo_report_process read_process(const struct wo_event *event) {
-  return (struct wo_report_process){
+static struct wo_card_process read_process(const struct wo_event *event) {
+  return (struct wo_card_process){
       .file = event->span.file,
       .gpu = (int32_t)wo_event_number(event, WO_FIELD_GPU, -1),
       .pid = (uint64_t)wo_event_number(event, WO_FIELD_PID, 0),
       .name = wo_event_text(event, WO_FIELD_NAME),
       .samples = (uint64_t)wo_event_number(event, WO_FIELD_SAMPLES, 0),
-      .peak_bytes = figure(event, WO_FIELD_PEAK_BYTES),
+      .peak_bytes = wo__exact_figure_of(event, WO_FIELD_PEAK_BYTES),
       .evidence = event->id,
   };
 }
@@ -133,27 +118,96 @@ static struct wo_report_process read_process(const struct wo_event *event) {
 /* The largest first; a size that is unknown counts as none. The order of finding decides between equals, so that it is always the
  * same. */
 static int compare_processes(const void *a, const void *b) {
-  const struct wo_report_process *const x = a;
-  const struct wo_report_process *const y = b;
+  const struct wo_card_process *const x = a;
+  const struct wo_card_process *const y = b;
   if (x->file != y->file) return x->file < y->file ? -1 : 1;
-  if (x->peak_bytes.value != y->peak_bytes.value) return x->peak_bytes.value > y->peak_bytes.value ? -1 : 1;
+  if (x->peak_bytes.value.mid != y->peak_bytes.value.mid) return x->peak_bytes.value.mid > y->peak_bytes.value.mid ? -1 : 1;
   return x->evidence < y->evidence ? -1 : x->evidence > y->evidence;
 }
 
-enum wo_status wo_processes_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_process **ret_processes,
-                                 size_t *ret_count) {
+/* Gathers the processes that traces show, by file, the largest first. */
+static void make_processes(struct wo_facts *facts) {
+  const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_GPU_PROCESS];
-  size_t count = 0;
-  *ret_count = 0;
-  if (most == 0) return WO_OK;
-  struct wo_report_process *const rows = wo_arena_array(arena, most, sizeof *rows);
-  if (!rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
-    if (event->kind == WO_KIND_GPU_PROCESS && event->span.file < job->input_count) rows[count++] = read_process(event);
+  struct wo_card_process *const rows = most > 0 ? wo_arena_array(facts->arena, most, sizeof *rows) : NULL;
+  if (!rows) return;
+  wo_each_event (event, &job->events) {
+    if (event->kind == WO_KIND_GPU_PROCESS && event->span.file < job->input_count)
+      rows[facts->process_count++] = read_process(event);
   }
-  qsort(rows, count, sizeof *rows, compare_processes);
-  *ret_processes = rows;
-  *ret_count = count;
-  return WO_OK;
+  qsort(rows, facts->process_count, sizeof *rows, compare_processes);
+  facts->processes = rows;
+}
+
+/* ---- Facts ---- */
+
+/* The card with the highest peak: which one the job failed on is numbered differently by nvidia-smi and CUDA. */
+static const struct wo_card_trace *find_fullest(const struct wo_card_trace *monitors, size_t count) {
+  const struct wo_card_trace *best = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (monitors[i].samples < 2) continue;
+    if (best == NULL || monitors[i].fb_peak_bytes.value.mid > best->fb_peak_bytes.value.mid) best = &monitors[i];
+  }
+  return best;
+}
+
+static void set_share(struct wo_facts *facts, const char *name, struct wo_figure pct, wo_event_id evidence) {
+  if (pct.is_known) wo__set_number(facts, name, pct.value.mid / 100, evidence);
+}
+
+/* Rise is told from the first to the last sample: a slope per second would need times, which many traces lack, and says little
+ * without the trace's length. */
+static void read_fullest(struct wo_facts *facts, const struct wo_card_trace *best) {
+  wo__set_figure(facts, "dmon.fb_peak", best->fb_peak_bytes, best->evidence);
+  wo__set_figure(facts, "dmon.capacity", best->capacity_bytes, best->evidence);
+  wo__set_figure(facts, "dmon.fb_late_rise", best->fb_late_rise_bytes, best->evidence);
+  set_share(facts, "dmon.sm_mean", best->sm_mean_pct, best->evidence);
+  set_share(facts, "dmon.sm_active_mean", best->sm_active_mean_pct, best->evidence);
+  set_share(facts, "dmon.idle", best->idle_pct, best->evidence);
+  if (best->fb_peak_bytes.is_known && best->capacity_bytes.is_known) {
+    const double room = best->capacity_bytes.value.mid - best->fb_peak_bytes.value.mid;
+    wo__set_number(facts, "dmon.headroom", room > 0 ? room : 0, best->evidence);
+  }
+  if (best->fb_slope_bytes_per_sample.is_known) {
+    const double rise = best->fb_slope_bytes_per_sample.value.mid * (double)(best->samples - 1);
+    wo__set_number(facts, "dmon.fb_slope", rise, best->evidence);
+  }
+}
+
+/* The most cards that one file shows: two files may be of two nodes, or of the same cards. */
+static size_t count_cards(const struct wo_card_trace *monitors, size_t count) {
+  size_t most = 0;
+  size_t cards = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && monitors[i].file != monitors[i - 1].file) cards = 0;
+    if (monitors[i].samples >= 2 && ++cards > most) most = cards;
+  }
+  return most;
+}
+
+/* The cards among each other. */
+static void read_spread(struct wo_facts *facts, const struct wo_card_trace *monitors, size_t count, wo_event_id evidence) {
+  double lowest = 0;
+  double highest = 0;
+  size_t known = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (monitors[i].samples < 2 || !monitors[i].fb_peak_bytes.is_known) continue;
+    const double peak = monitors[i].fb_peak_bytes.value.mid;
+    if (known == 0 || peak < lowest) lowest = peak;
+    if (known == 0 || peak > highest) highest = peak;
+    known++;
+  }
+  wo__set_number(facts, "dmon.gpu_count", (double)count_cards(monitors, count), evidence);
+  if (known > 1) wo__set_number(facts, "dmon.fb_spread", highest - lowest, evidence);
+}
+
+void wo__facts_monitors(struct wo_facts *facts) {
+  make_monitors(facts);
+  make_processes(facts);
+  if (facts->process_count > 0)
+    wo__set_number(facts, "dmon.process_count", (double)facts->process_count, facts->processes[0].evidence);
+  const struct wo_card_trace *const best = find_fullest(facts->monitors, facts->monitor_count);
+  if (best == NULL) return;
+  read_fullest(facts, best);
+  read_spread(facts, facts->monitors, facts->monitor_count, best->evidence);
 }

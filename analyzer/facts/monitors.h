@@ -2,14 +2,39 @@
 #ifndef WO_MONITORS_H
 #define WO_MONITORS_H
 
-#include "analyzer/report/report.h"
+#include "analyzer/facts/facts.h"
 
-/* Gathers the job's monitor events; those of one card in one file become one row. The rows live in `arena`. WO_E_NOMEM. */
-enum wo_status wo_monitors_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_monitor **ret_monitors,
-                                size_t *ret_count);
+/* What the monitoring traces of one file show of one card. */
+struct wo_card_trace {
+  uint32_t file; /* index of the input */
+  int32_t gpu;
+  uint64_t samples;
+  struct wo_figure fb_peak_bytes; /* a lower bound: sampling misses short peaks */
+  struct wo_figure fb_last_bytes;
+  struct wo_figure fb_slope_bytes_per_s; /* unknown without time stamps */
+  struct wo_figure fb_slope_bytes_per_sample;
+  struct wo_figure sm_mean_pct;
+  struct wo_figure capacity_bytes;
+  /* In the stretch in which clearly more memory was in use than when nothing ran: the job's. */
+  struct wo_figure active_samples;
+  struct wo_figure sm_active_mean_pct;
+  struct wo_figure idle_pct;       /* share of its samples with a load below 5 % */
+  struct wo_figure fb_trend_per_s; /* bytes; unknown without time stamps */
+  struct wo_figure fb_trend_per_sample;
+  struct wo_figure fb_late_rise_bytes; /* by how much memory rose at least in its second half */
+  struct wo_view lack;                 /* why the trace has no memory figure, or empty */
+  wo_event_id evidence;
+};
 
-/* Gathers the processes that traces show, by file, the largest first. The rows live in `arena`. WO_E_NOMEM. */
-enum wo_status wo_processes_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_report_process **ret_processes,
-                                 size_t *ret_count);
+/* What the monitoring traces of one file show of one process. */
+struct wo_card_process {
+  uint32_t file;       /* index of the input */
+  int32_t gpu;         /* -1 when the trace does not tell the card */
+  uint64_t pid;        /* 0 when it does not tell the process: the name is a user's then */
+  struct wo_view name; /* program, or user; may be empty */
+  uint64_t samples;
+  struct wo_figure peak_bytes; /* a lower bound */
+  wo_event_id evidence;
+};
 
 #endif

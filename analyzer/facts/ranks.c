@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "analyzer/story/timeline.h"
 
@@ -35,29 +36,25 @@ static void note_event(struct wo_rank *row, const struct wo_event *event, enum w
   row->evidence = event->id;
 }
 
-enum wo_status wo_ranks_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_rank **ret, size_t *ret_count) {
-  struct wo_rank *rows = wo_arena_array(arena, WO_LIMIT_RANKS, sizeof *rows);
-  bool *is_seen = wo_arena_array(arena, WO_LIMIT_RANKS, sizeof *is_seen);
-  if (!rows || !is_seen) return WO_E_NOMEM;
+/* Gathers the ranks that lines name, and of small jobs the silent ones too, in the order of their numbers. */
+static void make_ranks(struct wo_facts *facts) {
+  const struct wo_job *const job = facts->job;
+  struct wo_rank *const rows = wo_arena_array(facts->arena, WO_LIMIT_RANKS, sizeof *rows);
+  bool has_some = false;
+  if (!rows) return;
   for (int32_t rank = 0; rank < WO_LIMIT_RANKS; rank++) {
     rows[rank] = (struct wo_rank){.rank = rank, .gpu = -1, .evidence = WO_EVENT_NONE};
   }
-  bool has_some = false;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (!has_global_rank(job, event) || job->story.roles[i] == WO_ROLE_EARLIER) continue;
-    is_seen[event->rank] = has_some = true;
-    rows[event->rank].is_seen = true;
-    note_event(&rows[event->rank], event, job->story.roles[i]);
+  wo_each_event (event, &job->events) {
+    if (!has_global_rank(job, event) || job->story.roles[event->id] == WO_ROLE_EARLIER) continue;
+    rows[event->rank].is_seen = has_some = true;
+    note_event(&rows[event->rank], event, job->story.roles[event->id]);
   }
-  size_t count = 0;
   for (int32_t rank = 0; has_some && rank < WO_LIMIT_RANKS; rank++) {
-    const bool is_silent = !is_seen[rank] && rank < job->story.rank_count && job->story.rank_count <= WO_LIMIT_RANKS;
-    if (is_seen[rank] || is_silent) rows[count++] = rows[rank];
+    const bool is_silent = !rows[rank].is_seen && rank < job->story.rank_count && job->story.rank_count <= WO_LIMIT_RANKS;
+    if (rows[rank].is_seen || is_silent) rows[facts->rank_count++] = rows[rank];
   }
-  *ret = rows;
-  *ret_count = count;
-  return WO_OK;
+  facts->ranks = rows;
 }
 
 /* ---- Facts ---- */
@@ -106,9 +103,9 @@ static enum wo_truth are_all_on_gpu0(const struct wo_job *job) {
   bool is_crowded = false;
   bool is_sure = false;
   int32_t first = WO_RANK_UNKNOWN;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (event->is_quoted || status_of(job->story.roles[i]) != WO_RANK_FAILED || !wo_event_field(event, WO_FIELD_GPU)) continue;
+  wo_each_event (event, &job->events) {
+    if (event->is_quoted || status_of(job->story.roles[event->id]) != WO_RANK_FAILED || !wo_event_field(event, WO_FIELD_GPU))
+      continue;
     if (wo_event_number(event, WO_FIELD_GPU, -1) != 0) return WO_FALSE;
     const double others = others_on_card(event);
     if (per_node < 2 || others + 1 < per_node) continue;
@@ -119,29 +116,28 @@ static enum wo_truth are_all_on_gpu0(const struct wo_job *job) {
   return is_crowded && is_sure ? WO_TRUE : WO_UNDECIDED;
 }
 
-void wo_facts_read_ranks(struct wo_facts *facts) {
+void wo__facts_ranks(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
-  const struct wo_event *failure = wo_event_get(&job->events, job->story.failure);
-  const struct wo_rank *rows = NULL;
-  size_t count = 0;
+  const struct wo_event *failure = wo__failure_of(facts);
   size_t failed = 0;
+  make_ranks(facts);
   if (job->story.rank_count > 0) {
-    wo_facts_set(facts, "ranks.total", wo_value_exact(WO_UNIT_NUMBER, job->story.rank_count), WO_EVENT_NONE);
+    wo__set_number(facts, "ranks.total", job->story.rank_count, WO_EVENT_NONE);
   }
-  const enum wo_class class = failure ? wo_kind_class(failure->kind) : WO_CLASS_NONE;
-  if (class != WO_CLASS_GPU_MEMORY && class != WO_CLASS_HOST_MEMORY) return;
-  if (wo_ranks_make(job, facts->arena, &rows, &count) != WO_OK) return;
+  if (!failure || !wo__is_memory(failure)) return;
+  const struct wo_rank *const rows = facts->ranks;
+  const size_t count = facts->rank_count;
   for (size_t i = 0; i < count; i++) failed += rows[i].status == WO_RANK_FAILED;
   wo_facts_set(facts, "ranks.all_on_gpu0", wo_value_bool(are_all_on_gpu0(job)), failure->id);
   if (failed == 0) return;
   const bool is_only_rank0 = failed == 1 && failure->rank == 0;
-  wo_facts_set(facts, "ranks.failed_count", wo_value_exact(WO_UNIT_NUMBER, (double)failed), failure->id);
+  wo__set_number(facts, "ranks.failed_count", (double)failed, failure->id);
   wo_facts_set(facts, "ranks.failed", wo_value_text(list_ranks(facts->arena, rows, count, true)), failure->id);
   if (failed < count) {
     wo_facts_set(facts, "ranks.not_failed", wo_value_text(list_ranks(facts->arena, rows, count, false)), failure->id);
   }
   wo_facts_set(facts, "ranks.is_one_node", wo_value_bool(is_one_node(rows, count)), failure->id);
   if (job->story.rank_count > 1) {
-    wo_facts_set(facts, "ranks.is_only_rank0", wo_value_bool(is_only_rank0 ? WO_TRUE : WO_FALSE), failure->id);
+    wo__set_bool(facts, "ranks.is_only_rank0", is_only_rank0, failure->id);
   }
 }

@@ -7,7 +7,8 @@
 
 enum wo_rank_status { WO_RANK_SILENT, WO_RANK_FOLLOWED, WO_RANK_FAILED };
 
-/* One rank. Labels that count the processes of a node give no rank here when the job has several nodes. */
+/* One rank that lines name, or, in small jobs, a silent one; at most WO_LIMIT_RANKS of a job. Labels that count the processes of
+ * a node give no rank here when the job has several nodes. */
 struct wo_rank {
   int32_t rank;
   struct wo_view host; /* empty when unknown */
@@ -16,10 +17,6 @@ struct wo_rank {
   bool is_seen;         /* a line names it */
   wo_event_id evidence; /* what shows the status, or WO_EVENT_NONE */
 };
-
-/* Gathers the ranks that lines name, and of small jobs the silent ones too, in the order of their numbers; at most
- * WO_LIMIT_RANKS. The rows live in `arena`. WO_E_NOMEM. */
-enum wo_status wo_ranks_make(const struct wo_job *job, struct wo_arena *arena, const struct wo_rank **ret, size_t *ret_count);
 
 /* "silent", "followed" or "failed": names of the JSON report. */
 const char *wo_rank_status_name(enum wo_rank_status status);

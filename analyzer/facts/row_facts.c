@@ -1,7 +1,7 @@
 /* The tables that aggregates go over: a row for each rank that the log names, and for each card of a trace. */
 #include <assert.h>
 
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/facts/monitors.h"
 #include "analyzer/facts/ranks.h"
 
@@ -54,8 +54,7 @@ static bool is_failed_role(enum wo_role role) {
 /* The step last seen before a failure, as the scanner looked it up there; -1 without. */
 static double step_before(const struct wo_job *job, const struct wo_event *failure) {
   double step = -1;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_PROGRESS || event->of != failure->id || event->span.line > failure->span.line) continue;
     step = wo_event_number(event, WO_FIELD_STEP, step);
   }
@@ -70,7 +69,7 @@ static void read_failure(const struct wo_job *job, const struct wo_event *event,
       {"rank.process", "process"},
   };
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-    set(row, figures[i][0], wo_facts_figure_of(event, wo_view_of(figures[i][1])), event->id);
+    set(row, figures[i][0], wo__facts_figure(event, wo_view_of(figures[i][1])), event->id);
   }
   const double step = step_before(job, event);
   if (step >= 0) set_number(row, "rank.step", step, event->id);
@@ -94,67 +93,59 @@ static void read_single(const struct wo_job *job, const struct wo_event *failure
 }
 
 /* Ranks that no line names are no rows: nothing is known of them, not even that they did not fail. */
-static enum wo_status read_ranks(struct wo_facts *facts) {
+static void read_ranks(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
-  const struct wo_event *failure = wo_event_get(&job->events, job->story.failure);
-  const struct wo_rank *ranks = NULL;
-  size_t count = 0;
-  if (!failure || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return WO_OK;
-  if (wo_ranks_make(job, facts->arena, &ranks, &count) != WO_OK) return WO_E_NOMEM;
-  struct wo_value *const values = new_rows(facts, count + 1);
-  if (values == NULL) return WO_E_NOMEM;
+  const struct wo_event *failure = wo__failure_of(facts);
+  if (!failure || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return;
+  struct wo_value *const values = new_rows(facts, facts->rank_count + 1);
+  if (values == NULL) return;
   size_t rows = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (ranks[i].is_seen) read_rank(job, &ranks[i], values + rows++ * COLUMN_COUNT);
+  for (size_t i = 0; i < facts->rank_count; i++) {
+    if (facts->ranks[i].is_seen) read_rank(job, &facts->ranks[i], values + rows++ * COLUMN_COUNT);
   }
   if (rows == 0 && is_failed_role(job->story.roles[failure->id])) read_single(job, failure, values + rows++ * COLUMN_COUNT);
-  facts->ranks = (struct wo_fact_table){.values = values, .row_count = rows};
-  return WO_OK;
+  facts->rank_rows = (struct wo_fact_table){.values = values, .count = rows};
 }
 
 /* ---- cards ---- */
 
-static void set_bytes(struct wo_value *row, const char *name, struct wo_report_figure figure, wo_event_id evidence) {
-  if (figure.is_known) set(row, name, wo_value_exact(WO_UNIT_BYTES, figure.value), evidence);
+static void set_bytes(struct wo_value *row, const char *name, struct wo_figure figure, wo_event_id evidence) {
+  if (figure.is_known) set(row, name, wo_value_number(WO_UNIT_BYTES, figure.value), evidence);
 }
 
-static void read_card(const struct wo_report_monitor *monitor, struct wo_value *row) {
+static void read_card(const struct wo_card_trace *monitor, struct wo_value *row) {
   const wo_event_id evidence = monitor->evidence;
   set_number(row, "card.gpu", monitor->gpu, evidence);
   set_bytes(row, "card.peak", monitor->fb_peak_bytes, evidence);
   set_bytes(row, "card.last", monitor->fb_last_bytes, evidence);
   set_bytes(row, "card.capacity", monitor->capacity_bytes, evidence);
-  if (monitor->sm_mean_pct.is_known) set_number(row, "card.busy", monitor->sm_mean_pct.value / 100, evidence);
+  if (monitor->sm_mean_pct.is_known) set_number(row, "card.busy", monitor->sm_mean_pct.value.mid / 100, evidence);
   if (!monitor->fb_slope_bytes_per_sample.is_known) return;
-  const double rise = monitor->fb_slope_bytes_per_sample.value * (double)(monitor->samples - 1);
+  const double rise = monitor->fb_slope_bytes_per_sample.value.mid * (double)(monitor->samples - 1);
   set(row, "card.slope", wo_value_exact(WO_UNIT_BYTES, rise), evidence);
 }
 
 /* A table that was printed once is no trace. */
-static enum wo_status read_cards(struct wo_facts *facts) {
-  const struct wo_report_monitor *monitors = NULL;
-  size_t count = 0;
-  if (wo_monitors_make(facts->job, facts->arena, &monitors, &count) != WO_OK) return WO_E_NOMEM;
-  struct wo_value *const values = new_rows(facts, count);
-  if (values == NULL) return WO_E_NOMEM;
+static void read_cards(struct wo_facts *facts) {
+  struct wo_value *const values = new_rows(facts, facts->monitor_count);
+  if (values == NULL) return;
   size_t rows = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (monitors[i].samples >= 2) read_card(&monitors[i], values + rows++ * COLUMN_COUNT);
+  for (size_t i = 0; i < facts->monitor_count; i++) {
+    if (facts->monitors[i].samples >= 2) read_card(&facts->monitors[i], values + rows++ * COLUMN_COUNT);
   }
-  facts->cards = (struct wo_fact_table){.values = values, .row_count = rows};
-  return WO_OK;
+  facts->card_rows = (struct wo_fact_table){.values = values, .count = rows};
 }
 
 /* ---- public ---- */
 
-enum wo_status wo_facts_read_rows(struct wo_facts *facts) {
-  const enum wo_status status = read_ranks(facts);
-  return status == WO_OK ? read_cards(facts) : status;
+void wo__facts_rows(struct wo_facts *facts) {
+  read_ranks(facts);
+  read_cards(facts);
 }
 
 struct wo_value wo_facts_get_row(const struct wo_facts *facts, size_t row, struct wo_view name) {
-  const struct wo_fact_table *const table = wo_rows_of(name) == WO_ROWS_RANK ? &facts->ranks : &facts->cards;
+  const struct wo_fact_table *const table = wo_rows_of(name) == WO_ROWS_RANK ? &facts->rank_rows : &facts->card_rows;
   const size_t column = find_column(name);
-  if (column == COLUMN_COUNT || row >= table->row_count) return wo_value_unknown(WO_UNIT_NONE);
+  if (column == COLUMN_COUNT || row >= table->count) return wo_value_unknown(WO_UNIT_NONE);
   return table->values[row * COLUMN_COUNT + column];
 }

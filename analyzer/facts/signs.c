@@ -1,17 +1,7 @@
 /* Signs beside the failure: what a traceback's frames do, what was survived, what XLA says of its program, what is remarked on
  * the allocator's settings. Each is a fact that few rules ask for; none changes the story. */
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
-
-static void set_event_field(struct wo_facts *facts, const char *name, enum wo_unit unit, const struct wo_event *event,
-                            enum wo_field_id id) {
-  const struct wo_field *const field = wo_event_field(event, id);
-  if (field) wo_facts_set(facts, name, wo_value_number(unit, field->number), event->id);
-}
-
-static void set_event_text(struct wo_facts *facts, const char *name, struct wo_view text, const struct wo_event *event) {
-  if (text.len > 0) wo_facts_set(facts, name, wo_value_text(text), event->id);
-}
 
 /* What any frame of the failure's traceback shows, not only the innermost ones: the loop that keeps a graph is the user's own
  * frame, far out. */
@@ -23,8 +13,7 @@ static void read_frames(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->pack->phase_count; i++) {
     const struct wo_phase_hint *const hint = &facts->pack->phases[i];
     if (hint->fact.len == 0 || hint->is_innermost) continue;
-    const bool is_shown = wo_story_hint_shows(hint, frames);
-    wo_facts_set(facts, hint->fact.ptr, wo_value_bool(is_shown ? WO_TRUE : WO_FALSE), traceback->id);
+    wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
   }
 }
 
@@ -33,44 +22,40 @@ static void read_recovered(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const struct wo_event *last = NULL;
   const struct wo_event *largest = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
-    if (job->story.roles[i] != WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) continue;
+  wo_each_event (event, &job->events) {
+    if (job->story.roles[event->id] != WO_ROLE_RECOVERED || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) continue;
     last = event;
     const double tried = wo_event_number(event, WO_FIELD_TRIED_BYTES, 0);
     if (tried > 0 && (largest == NULL || tried > wo_event_number(largest, WO_FIELD_TRIED_BYTES, 0))) largest = event;
   }
   if (last == NULL) return;
-  set_event_text(facts, "recovered.kind", wo_view_of(wo_kind_name(last->kind)), last);
-  set_event_text(facts, "recovered.text", wo_view_sub(wo_view_trim(last->text), 0, 400), last);
-  if (largest != NULL && largest->kind == last->kind)
-    set_event_field(facts, "recovered.tried", WO_UNIT_BYTES, largest, WO_FIELD_TRIED_BYTES);
+  wo__set_text(facts, "recovered.kind", wo_view_of(wo_kind_name(last->kind)), last->id);
+  wo__set_text(facts, "recovered.text", wo_view_sub(wo_view_trim(last->text), 0, 400), last->id);
+  if (largest != NULL && largest->kind == last->kind) wo__set_field(facts, "recovered.tried", largest, WO_FIELD_TRIED_BYTES);
 }
 
 /* Remarks are told apart by their mark: their kind is that of many others. */
 static void read_remark(struct wo_facts *facts, const struct wo_event *event) {
   if (event->mark == WO_MARK_XLA_BUFFERS) {
-    set_event_field(facts, "xla.program", WO_UNIT_BYTES, event, WO_FIELD_TOTAL_BYTES);
-    set_event_field(facts, "xla.parameters", WO_UNIT_BYTES, event, WO_FIELD_PARAMETER_BYTES);
-    set_event_field(facts, "xla.temporary", WO_UNIT_BYTES, event, WO_FIELD_TEMP_BYTES);
+    wo__set_field(facts, "xla.program", event, WO_FIELD_TOTAL_BYTES);
+    wo__set_field(facts, "xla.parameters", event, WO_FIELD_PARAMETER_BYTES);
+    wo__set_field(facts, "xla.temporary", event, WO_FIELD_TEMP_BYTES);
   } else if (event->mark == WO_MARK_ALLOCATOR_REMARK) {
-    set_event_text(facts, "alloc.remark", wo_event_text(event, WO_FIELD_MESSAGE), event);
+    wo__set_text(facts, "alloc.remark", wo_event_text(event, WO_FIELD_MESSAGE), event->id);
   } else if (event->mark == WO_MARK_TEST_RUN) {
-    wo_facts_set(facts, "job.is_test_run", wo_value_bool(WO_TRUE), event->id);
+    wo__set_bool(facts, "job.is_test_run", true, event->id);
   }
 }
 
 static void read_remarks(struct wo_facts *facts) {
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->kind == WO_KIND_NOTE && !event->is_quoted) read_remark(facts, event);
   }
 }
 
 /* Whether the program imports torch above a line of its own source. */
 static bool has_import_above(const struct wo_job *job, const struct wo_event *line) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->mark != WO_MARK_TORCH_IMPORT) continue;
     if (event->span.file == line->span.file && event->span.line < line->span.line) return true;
   }
@@ -82,12 +67,12 @@ static bool has_import_above(const struct wo_job *job, const struct wo_event *li
 static void read_alloc_name(struct wo_facts *facts, const struct wo_setting *conf) {
   const struct wo_knob *const knob = wo_pack_knob(facts->pack, WO_VIEW("alloc_conf"));
   if (knob == NULL || knob->alias_count == 0) return;
-  const struct wo_value release = wo_facts_get(facts, WO_VIEW("job.torch_release"));
+  const struct wo_value release = wo__facts_value(facts, WO_VIEW("job.torch_release"));
   const struct wo_alias *const plainest = wo_facts_default_alias(facts, knob);
   const struct wo_alias *const used = conf != NULL && conf->event != NULL ? wo_facts_event_alias(knob, conf->event) : NULL;
   const bool is_refuted = used != NULL && release.is_known && release.number.hi < used->torch_since;
   const bool is_sure = used != NULL && (used->torch_since == 0 || (release.is_known && release.number.lo >= used->torch_since));
-  if (is_refuted || is_sure) wo_facts_set(facts, "alloc.is_read", wo_value_bool(is_sure ? WO_TRUE : WO_FALSE), release.evidence);
+  if (is_refuted || is_sure) wo__set_bool(facts, "alloc.is_read", is_sure, release.evidence);
   const struct wo_view name = used != NULL && !is_refuted ? wo_event_text(conf->event, WO_FIELD_KEY) : plainest->key;
   wo_facts_set(facts, "alloc.name", wo_value_text(name), WO_EVENT_NONE);
 }
@@ -97,24 +82,24 @@ static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *f
   static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
   for (size_t i = 0; failure != NULL && i < sizeof names / sizeof names[0]; i++) {
     if (!wo_view_has(failure->text, names[i])) continue;
-    set_event_text(facts, "alloc.advised", wo_view_of(names[i]), failure);
+    wo__set_text(facts, "alloc.advised", wo_view_of(names[i]), failure->id);
     break;
   }
   const struct wo_setting *const conf = wo_facts_setting(facts, WO_VIEW("alloc_conf"));
   read_alloc_name(facts, conf);
   if (conf == NULL || conf->event == NULL) return;
-  set_event_text(facts, "alloc.variable", wo_event_text(conf->event, WO_FIELD_KEY), conf->event);
+  wo__set_text(facts, "alloc.variable", wo_event_text(conf->event, WO_FIELD_KEY), conf->event->id);
   if (!wo_view_has(conf->event->text, "os.environ")) return;
   const bool is_late = has_import_above(facts->job, conf->event);
-  wo_facts_set(facts, "alloc.is_set_late", wo_value_bool(is_late ? WO_TRUE : WO_FALSE), conf->event->id);
+  wo__set_bool(facts, "alloc.is_set_late", is_late, conf->event->id);
 }
 
-void wo_facts_read_signs(struct wo_facts *facts) {
-  const struct wo_event *const failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+void wo__facts_signs(struct wo_facts *facts) {
+  const struct wo_event *const failure = wo__failure_of(facts);
   if (failure != NULL && wo_kind_class(failure->kind) == WO_CLASS_GPU_MEMORY) {
     read_frames(facts);
-    set_event_field(facts, "oom.other_process_count", WO_UNIT_NUMBER, failure, WO_FIELD_OTHER_PROCESS_COUNT);
-    set_event_field(facts, "oom.active", WO_UNIT_BYTES, failure, WO_FIELD_ACTIVE_BYTES);
+    wo__set_field(facts, "oom.other_process_count", failure, WO_FIELD_OTHER_PROCESS_COUNT);
+    wo__set_field(facts, "oom.active", failure, WO_FIELD_ACTIVE_BYTES);
   }
   read_recovered(facts);
   read_remarks(facts);

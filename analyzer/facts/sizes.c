@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analyzer/facts/facts_internal.h"
 #include "analyzer/facts/model.h"
 #include "parsers/base/units.h"
 
@@ -173,7 +174,7 @@ static struct factor part_of(struct factor whole, double parts, const char *labe
 }
 
 static bool is_phase(const struct wo_facts *facts, const char *phase) {
-  return wo_view_is(wo_facts_get(facts, WO_VIEW("oom.phase")).text, phase);
+  return wo_view_is(wo__facts_value(facts, WO_VIEW("oom.phase")).text, phase);
 }
 
 /* A batch of evaluation says nothing of a training step. */
@@ -277,7 +278,7 @@ static void try_model(struct search *search, const struct wo_job_model *model) {
 
 /* The count of a fact, or 0 when it is unknown or was printed with too few digits ("355M", "7.62B"). */
 static double exact_count(const struct wo_facts *facts, const char *name) {
-  const struct wo_value value = wo_facts_get(facts, wo_view_of(name));
+  const struct wo_value value = wo__facts_value(facts, wo_view_of(name));
   return value.is_known && fmod(value.number.mid, ROUND_COUNT) != 0 ? value.number.mid : 0;
 }
 
@@ -286,8 +287,8 @@ static void try_parameters(struct search *search) {
   const struct wo_facts *const facts = search->facts;
   const double all = exact_count(facts, "model.parameters");
   const double part = exact_count(facts, "model.trainable_parameters");
-  const double ranks = wo_facts_get(facts, WO_VIEW("job.ranks")).number.mid;
-  const bool is_sharded = wo_facts_get(facts, WO_VIEW("model.is_sharded")).truth == WO_TRUE;
+  const double ranks = wo__facts_value(facts, WO_VIEW("job.ranks")).number.mid;
+  const bool is_sharded = wo__facts_value(facts, WO_VIEW("model.is_sharded")).truth == WO_TRUE;
   const struct factor whole = {all, "parameters", NULL};
   const struct factor trained = {part == all ? 0 : part, "trainable parameters", NULL};
   const struct factor share = {is_sharded && ranks > 1 ? ceil(all / ranks) : 0, "parameters / ranks", NULL};
@@ -301,10 +302,10 @@ static void try_parameters(struct search *search) {
 /* ---- All of it ---- */
 
 static const char *preferred_family(const struct wo_facts *facts) {
-  if (wo_facts_get(facts, WO_VIEW("oom.is_logits")).truth == WO_TRUE) return "logits";
-  if (wo_facts_get(facts, WO_VIEW("oom.is_attention")).truth == WO_TRUE) return "attention";
+  if (wo__facts_value(facts, WO_VIEW("oom.is_logits")).truth == WO_TRUE) return "logits";
+  if (wo__facts_value(facts, WO_VIEW("oom.is_attention")).truth == WO_TRUE) return "attention";
   if (is_phase(facts, "optimizer")) return "parameters";
-  return wo_facts_get(facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE ? "kv-cache" : "";
+  return wo__facts_value(facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE ? "kv-cache" : "";
 }
 
 static bool is_pytorch(struct wo_view kind) {
@@ -312,13 +313,14 @@ static bool is_pytorch(struct wo_view kind) {
          wo_view_is(kind, "npu_oom");
 }
 
-void wo_sizes_find(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
-  const struct wo_value tried = wo_facts_get(facts, WO_VIEW("oom.tried"));
+/* Works out the readings of the failure. */
+static void find_sizes(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
+  const struct wo_value tried = wo__facts_value(facts, WO_VIEW("oom.tried"));
   *ret_sizes = (struct wo_sizes){.has_request = tried.is_known && tried.number.mid >= REQUEST_MIN_BYTES};
   if (!ret_sizes->has_request) return;
   ret_sizes->request = tried.number;
   struct search search = {.facts = facts, .sizes = ret_sizes, .preferred = preferred_family(facts)};
-  search.is_segment = is_pytorch(wo_facts_get(facts, WO_VIEW("oom.kind")).text);
+  search.is_segment = is_pytorch(wo__facts_value(facts, WO_VIEW("oom.kind")).text);
   read_factors(&search);
   struct wo_job_model models[WO_LIMIT_JOB_MODELS];
   const size_t count = wo_models_list(facts, models);
@@ -361,28 +363,29 @@ static void set_family(struct wo_facts *facts, const struct wo_sizes *sizes, siz
     const struct wo_size_reading *const reading = &sizes->readings[i];
     const bool is_shown = strcmp(preferred_family(facts), families[family].family) == 0;
     if (!wo_view_starts(reading->id, families[family].prefix) || !(reading->is_specific || is_shown)) continue;
-    wo_facts_set(facts, families[family].truth, wo_value_bool(WO_TRUE), evidence);
+    wo__set_bool(facts, families[family].truth, true, evidence);
     wo_facts_set(facts, families[family].text, wo_value_text(equation_of(facts, sizes, reading)), evidence);
     return;
   }
 }
 
-void wo_facts_read_sizes(struct wo_facts *facts) {
-  struct wo_sizes sizes;
-  wo_sizes_find(facts, &sizes);
-  if (!sizes.has_request || sizes.tried_count == 0) return;
+void wo__facts_sizes(struct wo_facts *facts) {
+  struct wo_sizes *const sizes = wo_arena_alloc(facts->arena, sizeof *sizes);
+  if (!sizes) return;
+  find_sizes(facts, sizes);
+  facts->sizes = sizes;
+  if (!sizes->has_request || sizes->tried_count == 0) return;
   const wo_event_id evidence = facts->job->story.failure;
-  wo_facts_set(facts, "size.readings", wo_value_exact(WO_UNIT_NUMBER, (double)sizes.match_count), evidence);
-  wo_facts_set(facts, "size.tried", wo_value_exact(WO_UNIT_NUMBER, (double)sizes.tried_count), evidence);
-  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) set_family(facts, &sizes, i, evidence);
-  if (sizes.logits_max_bytes > 0 && sizes.logits_max_bytes + SEGMENT_STEP < sizes.request.lo) {
-    wo_facts_set(facts, "size.is_logits", wo_value_bool(WO_FALSE), evidence);
+  wo__set_number(facts, "size.readings", (double)sizes->match_count, evidence);
+  wo__set_number(facts, "size.tried", (double)sizes->tried_count, evidence);
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) set_family(facts, sizes, i, evidence);
+  if (sizes->logits_max_bytes > 0 && sizes->logits_max_bytes + SEGMENT_STEP < sizes->request.lo) {
+    wo__set_bool(facts, "size.is_logits", false, evidence);
   }
-  if (sizes.reading_count == 0) return;
-  const struct wo_view equation = equation_of(facts, &sizes, &sizes.readings[0]);
-  const struct wo_view meaning = sizes.readings[0].meaning;
-  wo_facts_set(
-      facts, "size.reading",
-      wo_value_text(wo_arena_format(facts->arena, "%.*s: %.*s", (int)meaning.len, meaning.ptr, (int)equation.len, equation.ptr)),
-      evidence);
+  if (sizes->reading_count == 0) return;
+  const struct wo_view equation = equation_of(facts, sizes, &sizes->readings[0]);
+  const struct wo_view meaning = sizes->readings[0].meaning;
+  wo__set_text(facts, "size.reading",
+               wo_arena_format(facts->arena, "%.*s: %.*s", (int)meaning.len, meaning.ptr, (int)equation.len, equation.ptr),
+               evidence);
 }

@@ -29,10 +29,4 @@ struct wo_sizes {
   double logits_max_bytes; /* the largest logits that were tried; 0 = none */
 };
 
-/* Works out the readings of the failure. The facts of the failure, the settings and the model must be there. */
-void wo_sizes_find(const struct wo_facts *facts, struct wo_sizes *ret_sizes);
-
-/* Sets the facts "size.". */
-void wo_facts_read_sizes(struct wo_facts *facts);
-
 #endif

@@ -3,21 +3,32 @@
  * A job's inputs may show several environments (the node's, a container's, one that was just installed). The failure's own words
  * rule some out; of what is left the version nearest above the failure counts, and where none stands there and they differ,
  * nothing is known. What a program or a list of its packages says beats what a script asked for. */
-#include "analyzer/facts/facts.h"
+#include "analyzer/facts/facts_internal.h"
 #include "parsers/base/exchange/torch_version.h"
 
-/* No last release. */
-#define WO_TORCH_OPEN 9999
+/* No last release: none is known to say it differently. */
+#define TORCH_OPEN 9999
 
 struct wording {
   const char *words;
   uint16_t first, last;
 };
 
+/* Words by which a message of PyTorch tells which releases can have printed it, as 100 x major + minor. Several may stand in one
+ * message, and then all of them hold. Evidence: the sources of 1.0 to 2.11, and dated messages. */
 static const struct wording wordings[] = {
-#define WO_TORCH_WORDING(words, first, last) {words, first, last},
-#include "analyzer/facts/torch_wordings.def"
-#undef WO_TORCH_WORDING
+    {" cached)", 100, 103},
+    {" reserved in total by PyTorch)", 104, 200},
+    {"If reserved memory is >> allocated memory", 110, 200},
+    {"torch.cuda.OutOfMemoryError: ", 113, 205},
+    {"has a total capacty of", 201, 201},
+    {"has a total capacity of", 202, TORCH_OPEN},
+    {"try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments", 202, 209},
+    {"allocated in private pools", 204, TORCH_OPEN},
+    {"torch.OutOfMemoryError: ", 204, TORCH_OPEN},
+    {"try setting PYTORCH_ALLOC_CONF=expandable_segments", 210, TORCH_OPEN},
+    {"torch.AcceleratorError: ", 208, TORCH_OPEN},
+    {"PYTORCH_CUDA_ALLOC_CONF is deprecated, use PYTORCH_ALLOC_CONF instead", 209, TORCH_OPEN},
 };
 
 /* Releases that are possible; the event that tells, or NULL when nothing does. */
@@ -38,13 +49,12 @@ static void narrow(struct range *range, const struct wo_event *event) {
 
 /* Words that contradict each other were printed by different programs, and tell nothing. */
 static struct range read_wordings(const struct wo_facts *facts, const struct wo_event *failure) {
-  struct range range = {.first = 0, .last = WO_TORCH_OPEN};
+  struct range range = {.first = 0, .last = TORCH_OPEN};
   if (failure != NULL && (failure->kind == WO_KIND_CUDA_OOM || failure->kind == WO_KIND_HIP_OOM)) narrow(&range, failure);
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (event->mark == WO_MARK_ALLOCATOR_REMARK) narrow(&range, event);
   }
-  return range.first > range.last ? (struct range){.first = 0, .last = WO_TORCH_OPEN} : range;
+  return range.first > range.last ? (struct range){.first = 0, .last = TORCH_OPEN} : range;
 }
 
 /* Whether the event names a version that can have failed this way, of the wanted sort. */
@@ -68,8 +78,7 @@ static const struct wo_event *choose(const struct wo_facts *facts, const struct 
   const struct wo_event *any = NULL, *nearest = NULL;
   uint16_t release = 0, first = 0;
   bool is_one = true;
-  for (size_t i = 0; i < facts->job->events.count; i++) {
-    const struct wo_event *const event = &facts->job->events.items[i];
+  wo_each_event (event, &facts->job->events) {
     if (!is_candidate(event, range, is_pinned, &release)) continue;
     if (any == NULL) first = release;
     is_one = is_one && release == first;
@@ -85,8 +94,8 @@ static void set_release(struct wo_facts *facts, uint16_t first, uint16_t last, w
   wo_facts_set(facts, "job.torch_release", wo_value_number(WO_UNIT_NUMBER, number), evidence);
 }
 
-void wo_facts_read_torch(struct wo_facts *facts) {
-  const struct wo_event *const failure = wo_event_get(&facts->job->events, facts->job->story.failure);
+void wo__facts_torch(struct wo_facts *facts) {
+  const struct wo_event *const failure = wo__failure_of(facts);
   const struct range range = read_wordings(facts, failure);
   const struct wo_event *event = choose(facts, failure, &range, false);
   uint16_t release = 0;
@@ -100,7 +109,7 @@ void wo_facts_read_torch(struct wo_facts *facts) {
 }
 
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob) {
-  const struct wo_value release = wo_facts_get(facts, WO_VIEW("job.torch_release"));
+  const struct wo_value release = wo__facts_value(facts, WO_VIEW("job.torch_release"));
   const struct wo_alias *chosen = &knob->aliases[0];
   for (size_t i = 0; i < knob->alias_count && release.is_known; i++) {
     const struct wo_alias *const alias = &knob->aliases[i];

@@ -219,8 +219,7 @@ static struct wo_view account_format(const struct wo_event_store *store, uint32_
   bool is_scontrol = false;
   bool is_sacct = false;
   bool is_jobstats = false;
-  for (size_t i = 0; i < store->count; i++) {
-    const struct wo_event *const event = &store->items[i];
+  wo_each_event (event, store) {
     if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
     const bool is_json = event->mark == WO_MARK_SACCT_JSON;
     const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;

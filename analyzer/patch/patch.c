@@ -1,5 +1,5 @@
-/* Changed lines. See patch.h. What is to be changed is found in patch_plan.c, the diff is made in patch_diff.c, files are written
- * in patch_write.c. */
+/* Changed lines. See patch.h. What is to be changed is found in patch_plan.c, hunks are put together in patch_diff.c, files are
+ * written in patch_write.c. */
 #include "analyzer/patch/patch.h"
 
 #include <assert.h>
@@ -118,6 +118,7 @@ struct changer {
   struct wo_view path;
   struct wo_view content;
   struct wo_text *out;
+  struct wo__patch_hunks hunks;
   struct wo_err *err;
   struct lines lines[WO_PATCH_EDITS_MAX]; /* that each edit may change */
 };
@@ -173,10 +174,24 @@ static bool is_plain(struct wo_view line) {
   return wo_clean_line(line, buf, sizeof buf).ptr == line.ptr;
 }
 
-/* One line with all edits of it put in. */
-static enum wo_status change_line(struct changer *changer, struct wo_view line, uint64_t number) {
+/* What was written to the output since `start`, as the successor of a line of the file. */
+static void tell_hunks(struct changer *changer, struct wo_view old, size_t start) {
+  const struct wo_view now = {changer->out->ptr, changer->out->len};
+  wo__patch_hunks_line(&changer->hunks, old, wo_view_skip(now, start));
+}
+
+static bool has_new_lines(const struct changer *changer) {
+  for (size_t i = 0; i < changer->count; i++) {
+    if (changer->edits[i].line == 0 && wo_view_equal(changer->edits[i].path, changer->path)) return true;
+  }
+  return false;
+}
+
+/* One line with all edits of it put in. Where new lines come behind it, it gets the end that the last line of a file may lack. */
+static enum wo_status change_line(struct changer *changer, struct wo_view line, uint64_t number, bool is_followed) {
   struct splice splices[SPLICES_MAX];
   size_t count = 0;
+  const size_t written = changer->out->len;
   const uint64_t start = (uint64_t)(line.ptr - changer->content.ptr);
   for (size_t i = 0; i < changer->count; i++) {
     const struct wo_patch_edit *const edit = &changer->edits[i];
@@ -190,17 +205,18 @@ static enum wo_status change_line(struct changer *changer, struct wo_view line, 
     if (count > before && !is_plain(line)) return refuse(changer, edit, "sets", "among control characters: change it by hand");
   }
   put_line(line, splices, count, changer->out);
+  if (is_followed && !wo_view_ends(line, "\n")) wo_text_add(changer->out, "%s", line_end_of(changer->content));
+  tell_hunks(changer, line, written);
   return WO_OK;
 }
 
-static void insert_lines(const struct changer *changer) {
-  struct wo_text *const out = changer->out;
-  const char *const line_end = line_end_of(changer->content);
+static void insert_lines(struct changer *changer) {
   for (size_t i = 0; i < changer->count; i++) {
+    const size_t written = changer->out->len;
     if (changer->edits[i].line != 0 || !wo_view_equal(changer->edits[i].path, changer->path)) continue;
-    if (out->len > 0 && out->ptr[out->len - 1] != '\n') wo_text_add(out, "%s", line_end);
-    wo_text_add_view(out, changer->edits[i].to);
-    wo_text_add(out, "%s", line_end);
+    wo_text_add_view(changer->out, changer->edits[i].to);
+    wo_text_add(changer->out, "%s", line_end_of(changer->content));
+    tell_hunks(changer, (struct wo_view){0}, written);
   }
 }
 
@@ -245,24 +261,33 @@ static enum wo_status find_places(struct changer *changer) {
   return WO_OK;
 }
 
+void wo_patched_done(struct wo_patched *patched) {
+  wo_text_done(&patched->after);
+  wo_text_done(&patched->hunks);
+}
+
 enum wo_status wo_patch_apply(struct wo_view content, const struct wo_patch_edit *edits, size_t count, struct wo_view path,
-                              struct wo_text *ret_text, struct wo_err *err) {
+                              struct wo_patched *ret_patched, struct wo_err *err) {
   const uint64_t directive = last_directive(content);
-  struct wo_text out = {0};
+  struct wo_patched made = {0};
   struct wo_view rest = content;
-  struct changer changer = {.edits = edits, .count = count, .path = path, .content = content, .out = &out, .err = err};
+  struct changer changer = {.edits = edits, .count = count, .path = path, .content = content, .out = &made.after, .err = err};
+  changer.hunks.out = &made.hunks;
   enum wo_status status = find_places(&changer);
   if (status == WO_OK && directive == 0) insert_lines(&changer);
   for (uint64_t number = 1; rest.len > 0 && status == WO_OK; number++) {
-    status = change_line(&changer, wo__patch_take_line(&rest), number);
+    const bool is_followed = number == directive && has_new_lines(&changer);
+    status = change_line(&changer, wo__patch_take_line(&rest), number, is_followed);
     if (number == directive) insert_lines(&changer);
   }
-  if (status == WO_OK && out.is_failed) status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  wo__patch_hunks_end(&changer.hunks);
+  if (status == WO_OK && (made.after.is_failed || made.hunks.is_failed))
+    status = wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
   if (status != WO_OK) {
-    wo_text_done(&out);
+    wo_patched_done(&made);
     return status;
   }
-  *ret_text = out;
+  *ret_patched = made;
   return WO_OK;
 }
 

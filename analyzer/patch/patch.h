@@ -24,21 +24,28 @@ struct wo_patch_edit {
                            backslashes may continue over several lines, are changed */
 };
 
+/* One file with its edits made, and what a unified diff says of them below its header. {0} when nothing was changed. */
+struct wo_patched {
+  struct wo_text after;
+  struct wo_text hunks; /* empty: the content is what it was */
+};
+
 /* Changes one file's bytes by all edits of that path. WO_E_RANGE with the line when one does not match: the file was changed
  * since it was read, the value stands there in another way, or more than once; WO_E_KIND for a new line in what is no script of a
- * POSIX shell; WO_E_LIMIT for more than WO_PATCH_EDITS_MAX edits. *ret_text is the new content (wo_text_done), also untouched
- * when no edit is of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. */
+ * POSIX shell; WO_E_LIMIT for more than WO_PATCH_EDITS_MAX edits. *ret_patched is released with wo_patched_done; its content is
+ * whole also when no edit is of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. The hunks have
+ * three lines of context. */
 enum wo_status wo_patch_apply(struct wo_view content, const struct wo_patch_edit *edits, size_t count, struct wo_view path,
-                              struct wo_text *ret_text, struct wo_err *err);
+                              struct wo_patched *ret_patched, struct wo_err *err);
+void wo_patched_done(struct wo_patched *patched);
+
+/* Adds the header of a file's hunks. The names are `path` with "a/" and "b/" before it, as `patch -p1` and `git apply` take them.
+ */
+void wo_patch_header(struct wo_view path, struct wo_text *out);
 
 /* The first line, at or behind `from` (from 1), that still sets the edit's key to its old value and is no comment; 0 when none
  * does. */
 uint64_t wo_patch_find_left(struct wo_view content, const struct wo_patch_edit *edit, uint64_t from);
-
-/* Adds a unified diff of two contents with three lines of context; nothing when they are equal. Any contents give a right diff;
- * it is a short one when they differ in single changed or inserted lines. The names in its header are `path` with "a/" and "b/"
- * before it, as `patch -p1` and `git apply` take them. */
-void wo_patch_diff(struct wo_view path, struct wo_view before, struct wo_view after, struct wo_text *out);
 
 /* Writes a file through a temporary one beside it, which gets the old one's mode and then its name. Refuses (WO_E_RANGE) when the
  * file no longer holds `before`, and (WO_E_KIND) a link and a read-only file. WO_E_IO. */
@@ -47,7 +54,7 @@ enum wo_status wo_patch_write(const char *path, struct wo_view before, struct wo
 /* Edits of the chosen fixes. Settings that stand in no file that can be changed are told in `notes`, one line each; a value that
  * a log shows and a script's variable gives is changed where that is set, for which the scripts are read. Lives in the arena.
  * WO_E_NOMEM. */
-enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
+enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_finding_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes);
 
@@ -60,7 +67,7 @@ enum wo_patch_result {
 /* All together: plan, read, change, diff to `out`, and with is_writing the files. The diff names files from the current folder,
  * or, when one lies elsewhere, all from the root, which is told in `errors` with how to apply it. What is not WHOLE is told in
  * errors; when it FAILED nothing was written, but for files that precede one that could not be given its name. */
-enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors);
 

@@ -1,30 +1,8 @@
-/* The unified diff of two contents of a file. See patch.h. */
+/* The unified diff of a file, from the lines that edits changed. See patch.h and patch_internal.h. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
 
 enum { CONTEXT_LINES = 3 };
-
-/* A walk over both contents; ' ' both, '-' the old, '+' the new line. Edits replace a line or insert one, so that looking one
- * line ahead tells which it is. */
-struct walk {
-  struct wo_view before, after;
-};
-
-static char step(struct walk *walk, struct wo_view *ret_old, struct wo_view *ret_new) {
-  struct wo_view before = walk->before, after = walk->after;
-  *ret_old = wo__patch_take_line(&before);
-  *ret_new = wo__patch_take_line(&after);
-  const bool has_both = walk->before.len > 0 && walk->after.len > 0;
-  if (has_both && wo_view_equal(*ret_old, *ret_new)) {
-    walk->before = before, walk->after = after;
-    return ' ';
-  }
-  struct wo_view next = after;
-  const bool is_inserted = walk->before.len == 0 || (after.len > 0 && wo_view_equal(wo__patch_take_line(&next), *ret_old));
-  if (!is_inserted) walk->before = before;
-  walk->after = after;
-  return is_inserted ? '+' : '-'; /* '-' stands for a replaced line: old, then new */
-}
 
 static void add_marked(struct wo_text *out, char mark, struct wo_view line) {
   wo_text_add(out, "%c", mark);
@@ -32,55 +10,71 @@ static void add_marked(struct wo_text *out, char mark, struct wo_view line) {
   if (!wo_view_ends(line, "\n")) wo_text_add(out, "\n\\ No newline at end of file\n");
 }
 
-/* One hunk: where it begins in both, and its lines. New lines wait until the old ones that they stand beside have all come, so
- * that neighbours changed together read as one block: all that goes, then all that comes. */
-struct hunk {
-  uint64_t old_first, new_first, old_count, new_count;
-  struct wo_text text, added;
-  size_t quiet; /* equal lines since the last change */
-};
-
-/* The new lines that wait, at the end of a block of changes. */
-static void end_block(struct hunk *hunk) {
-  if (hunk->added.is_failed) hunk->text.is_failed = true;
-  wo_text_add_view(&hunk->text, (struct wo_view){hunk->added.ptr, hunk->added.len});
-  wo_text_done(&hunk->added);
+/* New lines wait until the old ones that they stand beside have all come, so that neighbours changed together read as one block:
+ * all that goes, then all that comes. */
+static void end_block(struct wo__patch_hunks *hunks) {
+  if (hunks->added.is_failed) hunks->text.is_failed = true;
+  wo_text_add_view(&hunks->text, (struct wo_view){hunks->added.ptr, hunks->added.len});
+  wo_text_done(&hunks->added);
 }
 
-static void close_hunk(struct hunk *hunk, struct wo_text *out) {
-  end_block(hunk);
-  if (hunk->text.is_failed) out->is_failed = true;
-  if (hunk->text.len > 0) {
-    wo_text_add(
-        out, "@@ -%llu,%llu +%llu,%llu @@\n", (unsigned long long)(hunk->old_count > 0 ? hunk->old_first : hunk->old_first - 1),
-        (unsigned long long)hunk->old_count, (unsigned long long)(hunk->new_count > 0 ? hunk->new_first : hunk->new_first - 1),
-        (unsigned long long)hunk->new_count);
-    wo_text_add_view(out, (struct wo_view){hunk->text.ptr, hunk->text.len});
+static void open_hunk(struct wo__patch_hunks *hunks) {
+  hunks->is_open = true;
+  hunks->old_count = hunks->new_count = hunks->lead_count;
+  hunks->old_first = hunks->old_line - hunks->lead_count + 1;
+  hunks->new_first = hunks->new_line - hunks->lead_count + 1;
+  for (size_t i = 0; i < hunks->lead_count; i++) add_marked(&hunks->text, ' ', hunks->lead[i]);
+  hunks->lead_count = 0;
+}
+
+/* A side without lines begins, by convention, at the line before it. */
+static void close_hunk(struct wo__patch_hunks *hunks) {
+  end_block(hunks);
+  if (hunks->text.is_failed) hunks->out->is_failed = true;
+  if (hunks->is_open) {
+    wo_text_add(hunks->out, "@@ -%llu,%llu +%llu,%llu @@\n", (unsigned long long)(hunks->old_first - (hunks->old_count == 0)),
+                (unsigned long long)hunks->old_count, (unsigned long long)(hunks->new_first - (hunks->new_count == 0)),
+                (unsigned long long)hunks->new_count);
+    wo_text_add_view(hunks->out, (struct wo_view){hunks->text.ptr, hunks->text.len});
   }
-  wo_text_done(&hunk->text);
-  *hunk = (struct hunk){0};
+  wo_text_done(&hunks->text);
+  hunks->is_open = false;
 }
 
-/* The lines before a change, kept until one comes. */
-struct lead {
-  struct wo_view lines[CONTEXT_LINES];
-  size_t count;
-};
-
-static void push_lead(struct lead *lead, struct wo_view line) {
-  if (lead->count == CONTEXT_LINES) {
-    for (size_t i = 1; i < CONTEXT_LINES; i++) lead->lines[i - 1] = lead->lines[i];
-    lead->count--;
+static void push_lead(struct wo__patch_hunks *hunks, struct wo_view line) {
+  if (hunks->lead_count == CONTEXT_LINES) {
+    for (size_t i = 1; i < CONTEXT_LINES; i++) hunks->lead[i - 1] = hunks->lead[i];
+    hunks->lead_count--;
   }
-  lead->lines[lead->count++] = line;
+  hunks->lead[hunks->lead_count++] = line;
 }
 
-static void open_hunk(struct hunk *hunk, struct lead *lead, uint64_t old_line, uint64_t new_line) {
-  hunk->old_first = old_line - lead->count;
-  hunk->new_first = new_line - lead->count;
-  for (size_t i = 0; i < lead->count; i++) add_marked(&hunk->text, ' ', lead->lines[i]);
-  hunk->old_count = hunk->new_count = lead->count;
-  lead->count = 0;
+/* Changes that are nearer than twice the context share a hunk: its last lines of context are not the first of another. */
+static void take_equal(struct wo__patch_hunks *hunks, struct wo_view line) {
+  if (!hunks->is_open) {
+    push_lead(hunks, line);
+  } else {
+    end_block(hunks);
+    add_marked(&hunks->text, ' ', line);
+    hunks->old_count++, hunks->new_count++;
+    if (++hunks->quiet == CONTEXT_LINES) close_hunk(hunks);
+  }
+  hunks->old_line++, hunks->new_line++;
+}
+
+void wo__patch_hunks_line(struct wo__patch_hunks *hunks, struct wo_view old, struct wo_view now) {
+  if (wo_view_equal(old, now)) {
+    take_equal(hunks, old);
+    return;
+  }
+  if (!hunks->is_open) open_hunk(hunks);
+  hunks->quiet = 0;
+  if (old.len > 0) add_marked(&hunks->text, '-', old), hunks->old_count++, hunks->old_line++;
+  if (now.len > 0) add_marked(&hunks->added, '+', now), hunks->new_count++, hunks->new_line++;
+}
+
+void wo__patch_hunks_end(struct wo__patch_hunks *hunks) {
+  close_hunk(hunks);
 }
 
 /* A name with bytes that the line of a header cannot hold is quoted as in C; behind one with blanks a tab ends it. Both are what
@@ -106,35 +100,7 @@ static void add_name(struct wo_text *out, const char *mark, const char *side, st
   wo_text_add(out, "%s%s\n", is_quoted ? "\"" : "", has_blank && !is_quoted ? "\t" : "");
 }
 
-/* Changes that are nearer than twice the context share a hunk. */
-void wo_patch_diff(struct wo_view path, struct wo_view before, struct wo_view after, struct wo_text *out) {
-  struct walk walk = {before, after};
-  struct hunk hunk = {0};
-  struct lead lead = {.count = 0};
-  uint64_t old_line = 1, new_line = 1; /* of the next one */
-  bool is_open = false;
-  if (wo_view_equal(before, after)) return;
+void wo_patch_header(struct wo_view path, struct wo_text *out) {
   add_name(out, "---", "a", path);
   add_name(out, "+++", "b", path);
-  while (walk.before.len > 0 || walk.after.len > 0) {
-    struct wo_view old, new;
-    const char mark = step(&walk, &old, &new);
-    if (mark == ' ') {
-      if (is_open) {
-        end_block(&hunk);
-        add_marked(&hunk.text, ' ', old);
-        hunk.old_count++, hunk.new_count++, hunk.quiet++;
-        if (hunk.quiet == CONTEXT_LINES) close_hunk(&hunk, out), is_open = false, lead.count = 0;
-      } else {
-        push_lead(&lead, old);
-      }
-      old_line++, new_line++;
-      continue;
-    }
-    if (!is_open) open_hunk(&hunk, &lead, old_line, new_line), is_open = true;
-    hunk.quiet = 0;
-    if (mark == '-') add_marked(&hunk.text, '-', old), hunk.old_count++, old_line++;
-    if (new.len > 0) add_marked(&hunk.added, '+', new), hunk.new_count++, new_line++;
-  }
-  close_hunk(&hunk, out);
 }

@@ -10,6 +10,23 @@
 /* The next line of *rest, with its line end; the last may have none. Empty at the end. */
 struct wo_view wo__patch_take_line(struct wo_view *rest);
 
+/* Hunks in the making, from the lines of a file in their order. {.out = text} at the start. */
+struct wo__patch_hunks {
+  struct wo_text *out;
+  struct wo_text text, added;  /* of the open hunk; new lines that wait for the end of a block */
+  struct wo_view lead[3];      /* equal lines before a change, kept until one comes */
+  size_t lead_count, quiet;    /* equal lines since the last change */
+  uint64_t old_line, new_line; /* seen so far */
+  uint64_t old_first, new_first, old_count, new_count;
+  bool is_open;
+};
+
+/* Takes the next line, as it was and as it is: equal ones are context; an empty `old` is a new line. */
+void wo__patch_hunks_line(struct wo__patch_hunks *hunks, struct wo_view old, struct wo_view now);
+
+/* Closes the last hunk; releases what was in the making. */
+void wo__patch_hunks_end(struct wo__patch_hunks *hunks);
+
 /* Reads a plain file to its end; *ret_text is released with wo_text_done. WO_E_KIND for links and devices. */
 enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct wo_err *err);
 

@@ -20,19 +20,8 @@ static bool is_editable(const struct wo_job_input *input) {
          (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
 }
 
-/* "--batch-size 8", "batch_size: 8", "\"batch_size\": 8", "export X=8" -> 8. */
-static struct wo_view value_of(struct wo_view spelled, struct wo_view key) {
-  const size_t at = wo_view_find(spelled, key, 0);
-  if (at == WO_NOT_FOUND) return (struct wo_view){0};
-  struct wo_view value = wo_view_skip(spelled, at + key.len);
-  while (value.len > 0 && (value.ptr[0] == '"' || value.ptr[0] == ':' || value.ptr[0] == '=' || value.ptr[0] == ' '))
-    value = wo_view_skip(value, 1);
-  if (value.len > 0 && value.ptr[value.len - 1] == '"') value.len--;
-  return value;
-}
-
 /* The value that the search settled on, where it is not the proposed one; accumulation grows by as much as the batch shrinks. */
-static bool find_number(const struct wo_report_change *change, const struct wo_report_fix *fix, const struct wo_choice *choice,
+static bool find_number(const struct wo_finding_change *change, const struct wo_finding_fix *fix, const struct wo_choice *choice,
                         char *buf, size_t cap) {
   double value = 0;
   if (wo_view_is(change->knob, "micro_batch")) value = choice->micro_batch;
@@ -46,36 +35,45 @@ static bool find_number(const struct wo_report_change *change, const struct wo_r
   return true;
 }
 
-static void note(struct planner *planner, const struct wo_report_change *change, const char *why) {
-  wo_message(planner->notes, change->spelled, "%s", why);
+static void note(struct planner *planner, const struct wo_finding_change *change, const char *why) {
+  struct wo_text text = {0};
+  wo_spelling_add(&text, &change->spelling);
+  wo_message(planner->notes, (struct wo_view){text.ptr, text.len}, "%s", why);
+  if (text.is_failed) planner->notes->is_failed = true;
+  wo_text_done(&text);
 }
 
 /* A file that sets it, when the setting that counts is a log's: the script of the same key. */
-static const struct wo_event *find_place(const struct planner *planner, const struct wo_report_change *change) {
+static const struct wo_event *find_place(const struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   const struct wo_event *const event = wo_event_get(&job->events, change->where);
   return event && event->span.file < job->input_count && is_editable(&job->inputs[event->span.file]) ? event : NULL;
 }
 
 /* Settings of the environment go into the script that is submitted, where they are not set yet. */
-static enum wo_status add_line(struct planner *planner, const struct wo_report_change *change) {
+static enum wo_status add_line(struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   for (size_t i = 0; i < job->input_count; i++) {
     if (!wo_view_is(job->inputs[i].format, "sbatch") || !is_editable(&job->inputs[i])) continue;
-    planner->edits[planner->count++] = (struct wo_patch_edit){.path = job->inputs[i].path, .to = change->spelled};
-    return WO_OK;
+    struct wo_text line = {0};
+    wo_spelling_add(&line, &change->spelling);
+    const struct wo_view kept = wo_arena_copy(planner->arena, (struct wo_view){line.ptr, line.len});
+    const bool is_failed = line.is_failed || !kept.ptr;
+    wo_text_done(&line);
+    planner->edits[planner->count++] = (struct wo_patch_edit){.path = job->inputs[i].path, .to = kept};
+    return is_failed ? WO_E_NOMEM : WO_OK;
   }
   note(planner, change, "no batch script is among the files given; set it where the job is started");
   return WO_OK;
 }
 
 /* The text to write: the number that the search settled on, else the proposed one. Empty when the line cannot be changed by
- * itself. */
-static struct wo_view new_value(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
-                                const struct wo_report_change *change, struct wo_view key) {
+ * itself: its key is another one than that in which the change is told. */
+static struct wo_view new_value(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
+                                const struct wo_finding_change *change, struct wo_view key) {
   char number[VALUE_BYTES];
   if (find_number(change, fix, choice, number, sizeof number)) return wo_arena_copy(planner->arena, wo_view_of(number));
-  return value_of(change->spelled, key);
+  return wo_view_equal(change->spelling.key, key) ? change->spelling.value : (struct wo_view){0};
 }
 
 /* The edit of the line in one script where a variable gives the value; line 0 where none does. */
@@ -107,13 +105,14 @@ static enum wo_status add_variable(struct planner *planner, const struct wo_even
   return WO_OK;
 }
 
-static enum wo_status add_change(struct planner *planner, const struct wo_report_fix *fix, const struct wo_choice *choice,
-                                 const struct wo_report_change *change) {
+static enum wo_status add_change(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
+                                 const struct wo_finding_change *change) {
   const struct wo_event *const event = find_place(planner, change);
   const struct wo_event *const seen = wo_event_get(&planner->report->job->events, change->where);
   if (planner->count == WO_PATCH_EDITS_MAX) return WO_OK;
-  if (!seen && wo_view_starts(change->spelled, "export ")) return add_line(planner, change);
-  const struct wo_view to = seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : change->spelled;
+  if (!seen && change->spelling.style == WO_STYLE_EXPORT) return add_line(planner, change);
+  const struct wo_view to =
+      seen ? new_value(planner, fix, choice, change, wo_event_text(seen, WO_FIELD_KEY)) : (struct wo_view){0};
   bool is_added = false;
   if (!event && seen && to.len > 0 && add_variable(planner, seen, to, &is_added) != WO_OK) return WO_E_NOMEM;
   if (is_added) return WO_OK;
@@ -134,20 +133,19 @@ static enum wo_status add_change(struct planner *planner, const struct wo_report
   return planner->arena->is_exhausted ? WO_E_NOMEM : WO_OK;
 }
 
-enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_report_fix *fixes, const struct wo_choice *choices,
+enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_finding_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes) {
   struct planner planner = {.report = report, .arena = arena, .notes = notes};
   planner.edits = wo_arena_array(arena, WO_PATCH_EDITS_MAX, sizeof *planner.edits);
   if (!planner.edits) return WO_E_NOMEM;
   for (size_t i = 0; i < choice_count; i++) {
-    const struct wo_report_fix *const fix = &fixes[choices[i].proposal];
+    const struct wo_finding_fix *const fix = &fixes[choices[i].proposal];
     for (size_t k = 0; k < fix->change_count; k++) {
       if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
     }
     for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
-      const struct wo_report_change told = {.spelled = fix->commands[k]};
-      note(&planner, &told, "a change of the program, which is yours to make");
+      wo_message(notes, fix->commands[k], "a change of the program, which is yours to make");
     }
   }
   *ret_edits = planner.edits;

@@ -11,7 +11,8 @@ enum { SHOWN_BYTES = 4352, LEFT_MAX = 4 };
 
 struct file {
   struct wo_view path;
-  struct wo_text before, after;
+  struct wo_text before;
+  struct wo_patched made;
   char *absolute; /* path without links and dots in its folder; NULL when it could not be found out */
   struct wo__patch_draft draft;
 };
@@ -28,7 +29,7 @@ static struct wo_view view_of(const struct wo_text *text) {
 static bool change_file(struct file *file, const struct wo_patch_edit *edits, size_t count, struct wo_text *errors) {
   struct wo_err err = {0};
   enum wo_status status = wo__patch_read(file->path.ptr, &file->before, &err);
-  if (status == WO_OK) status = wo_patch_apply(view_of(&file->before), edits, count, file->path, &file->after, &err);
+  if (status == WO_OK) status = wo_patch_apply(view_of(&file->before), edits, count, file->path, &file->made, &err);
   if (status != WO_OK) tell(errors, file->path, &err);
   return status == WO_OK;
 }
@@ -38,7 +39,7 @@ static bool change_file(struct file *file, const struct wo_patch_edit *edits, si
 static void tell_left(const struct file *file, const struct wo_patch_edit *edit, struct wo_text *errors) {
   uint64_t line = 0;
   if (edit->line == 0 || !wo_view_equal(edit->path, file->path) || wo_view_equal(edit->value, edit->to)) return;
-  for (int i = 0; i < LEFT_MAX && (line = wo_patch_find_left(view_of(&file->after), edit, line + 1)) > 0; i++) {
+  for (int i = 0; i < LEFT_MAX && (line = wo_patch_find_left(view_of(&file->made.after), edit, line + 1)) > 0; i++) {
     char place[SHOWN_BYTES];
     snprintf(place, sizeof place, "%.*s:%llu", (int)file->path.len, file->path.ptr, (unsigned long long)line);
     wo_message(errors, wo_view_of(place), "also sets %.*s to %.*s, and is left as it is", (int)edit->key.len, edit->key.ptr,
@@ -104,9 +105,10 @@ static bool show_files(struct file *files, size_t count, struct wo_text *out, st
   bool is_known = false, is_changed = false;
   const bool is_here = are_below(files, count, here, &is_known);
   for (size_t i = 0; i < count && is_known; i++) {
-    const struct wo_view before = view_of(&files[i].before), after = view_of(&files[i].after);
-    wo_patch_diff(below(files[i].absolute, is_here ? here : "/"), before, after, out);
-    is_changed = is_changed || !wo_view_equal(before, after);
+    if (files[i].made.hunks.len == 0) continue;
+    wo_patch_header(below(files[i].absolute, is_here ? here : "/"), out);
+    wo_text_add_view(out, view_of(&files[i].made.hunks));
+    is_changed = true;
   }
   free(here);
   if (!is_known) wo_message(errors, WO_VIEW("--patch"), "the folders of the files cannot be found out");
@@ -122,8 +124,8 @@ static bool write_files(struct file *files, size_t count, struct wo_text *errors
   bool is_done = true;
   for (size_t i = 0; i < count && is_done; i++) {
     struct wo_err err = {0};
-    if (wo_view_equal(view_of(&files[i].before), view_of(&files[i].after))) continue;
-    is_done = wo__patch_draft(files[i].path.ptr, view_of(&files[i].after), &files[i].draft, &err) == WO_OK;
+    if (files[i].made.hunks.len == 0) continue;
+    is_done = wo__patch_draft(files[i].path.ptr, view_of(&files[i].made.after), &files[i].draft, &err) == WO_OK;
     if (!is_done) tell(errors, files[i].path, &err);
   }
   for (size_t i = 0; i < count; i++) {
@@ -151,7 +153,7 @@ static bool run_files(struct file *files, size_t count, const struct wo_patch_ed
   return !is_writing || write_files(files, count, errors);
 }
 
-enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_report_fix *fixes,
+enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors) {
   struct wo_arena arena;
@@ -168,7 +170,7 @@ enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct w
   is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);
   for (size_t i = 0; i < file_count; i++) {
     wo_text_done(&files[i].before);
-    wo_text_done(&files[i].after);
+    wo_patched_done(&files[i].made);
     free(files[i].absolute);
   }
   wo_arena_done(&arena);

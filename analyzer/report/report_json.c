@@ -9,29 +9,32 @@
  * people who look at the file; readers must not rely on it, but a diff of two reports does. */
 #include <assert.h>
 #include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <math.h>
 
-#include "analyzer/diagnosis/ladder.h"
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_json_internal.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/sizes.h"
-#include "parsers/base/json_out.h"
 #include "parsers/base/units.h"
 
 #ifndef WHYOOM_VERSION
 #define WHYOOM_VERSION "unknown"
 #endif
 
-enum { ID_BYTES = 24 };
-
 /* What every part needs. Items that cannot be made are counted as failed and left out. */
 struct writer {
   const struct wo_report *report;
   const struct wo_job *job;
   struct wo_json_out json;
+  struct wo_text line; /* for one text at a time */
 };
 
 /* ---- Values ---- */
+
+/* An object under the key, or null and NULL where there is nothing to put in. */
+static cJSON *put_object_if(struct writer *w, cJSON *parent, const char *key, bool has_content) {
+  cJSON *const item = wo_json_put(&w->json, parent, key, has_content ? cJSON_CreateObject() : cJSON_CreateNull());
+  return has_content ? item : NULL;
+}
 
 /* A time as RFC 3339, as far as the log tells it. No zone is written, since most logs name none;
  * the times of one report compare with each other. */
@@ -42,18 +45,10 @@ static void put_time(struct writer *w, cJSON *object, const char *key, int64_t t
               is_known ? cJSON_CreateString(wo_units_time_text(time_ns, text, sizeof text)) : cJSON_CreateNull());
 }
 
-/* "e7", or null. Ids are texts so that nobody computes with them; they hold within one report only. */
-static cJSON *id_item(wo_event_id id) {
-  char text[ID_BYTES];
-  if (id == WO_EVENT_NONE) return cJSON_CreateNull();
-  snprintf(text, sizeof text, "e%" PRId32, id);
-  return cJSON_CreateString(text);
-}
-
 /* An array of evidence ids, in the order in which an argument names them. */
 static void put_ids(struct writer *w, cJSON *object, const char *key, const wo_event_id *ids, size_t count) {
   cJSON *const array = wo_json_put_array(&w->json, object, key);
-  for (size_t i = 0; i < count; i++) wo_json_push(&w->json, array, id_item(ids[i]));
+  for (size_t i = 0; i < count; i++) wo_json_push(&w->json, array, wo__json_id(ids[i]));
 }
 
 /* The ids of all events that play the given role. */
@@ -61,7 +56,7 @@ static void put_role_ids(struct writer *w, cJSON *object, const char *key, enum 
   const struct wo_story *const story = &w->job->story;
   cJSON *const array = wo_json_put_array(&w->json, object, key);
   for (size_t i = 0; story->roles != NULL && i < w->job->events.count; i++) {
-    if (story->roles[i] == role) wo_json_push(&w->json, array, id_item((wo_event_id)i));
+    if (story->roles[i] == role) wo_json_push(&w->json, array, wo__json_id((wo_event_id)i));
   }
 }
 
@@ -137,7 +132,7 @@ static void put_runs(struct writer *w, cJSON *job) {
     wo_json_put_known(&w->json, object, "step_first", run->step_first);
     wo_json_put_known(&w->json, object, "step_last", run->step_last);
     wo_json_put_bool(&w->json, object, "current", run->is_current);
-    wo_json_put(&w->json, object, "evidence", id_item(run->failure));
+    wo_json_put(&w->json, object, "evidence", wo__json_id(run->failure));
   }
 }
 
@@ -152,10 +147,10 @@ static void put_ranks(struct writer *w, cJSON *job) {
     wo_json_put_text(&w->json, object, "host", rank->host);
     wo_json_put_known(&w->json, object, "gpu", rank->gpu);
     wo_json_put_name(&w->json, object, "status", wo_rank_status_name(rank->status));
-    wo_json_put(&w->json, object, "evidence", id_item(rank->evidence));
+    wo_json_put(&w->json, object, "evidence", wo__json_id(rank->evidence));
   }
   wo_json_put_bool(&w->json, job, "order_uncertain", story->is_order_uncertain);
-  wo_json_put(&w->json, job, "order_rival", id_item(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
+  wo_json_put(&w->json, job, "order_rival", wo__json_id(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
 }
 
 /* What is known of the job as a whole. Nodes is empty, not null, when none is known: readers can always loop over it. */
@@ -186,11 +181,8 @@ static struct wo_view host_of(const struct wo_event *event) {
 static void put_failure(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
   const struct wo_event *const event = wo_event_get(&w->job->events, story->failure);
-  if (event == NULL) {
-    wo_json_put(&w->json, root, "failure", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "failure");
+  cJSON *const object = put_object_if(w, root, "failure", event != NULL);
+  if (object == NULL) return;
   wo_json_put_name(&w->json, object, "kind", wo_kind_name(event->kind));
   wo_json_put_known(&w->json, object, "rank", event->rank);
   wo_json_put_bool(&w->json, object, "rank_inferred", story->is_rank_inferred);
@@ -201,8 +193,8 @@ static void put_failure(struct writer *w, cJSON *root) {
   wo_json_put_known(&w->json, object, "step_total", story->step_total);
   wo_json_put_text(&w->json, object, "step_unit", story->step_unit);
   wo_json_put_text(&w->json, object, "phase", story->phase);
-  wo_json_put(&w->json, object, "evidence", id_item(event->id));
-  wo_json_put(&w->json, object, "traceback", id_item(story->traceback));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(event->id));
+  wo_json_put(&w->json, object, "traceback", wo__json_id(story->traceback));
   put_role_ids(w, object, "consequences", WO_ROLE_CONSEQUENCE);
 }
 
@@ -219,52 +211,51 @@ static void put_arguments(struct writer *w, cJSON *finding, const char *key, con
   }
 }
 
+/* As it is pasted; null where there is no spelling. */
+static void put_spelling(struct writer *w, cJSON *object, const struct wo_spelling *spelling) {
+  w->line.len = 0;
+  wo_spelling_add(&w->line, spelling);
+  if (w->line.is_failed) w->json.is_failed = true;
+  wo_json_put_text(&w->json, object, "spelled", (struct wo_view){w->line.ptr, w->line.len});
+}
+
 /* Changed settings. "to" is the value, "spelled" the same in the words of the user's framework: programs want the one, people the
  * other. */
-static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   cJSON *const array = wo_json_put_array(&w->json, fix_object, "changes");
   for (size_t i = 0; i < fix->change_count; i++) {
-    const struct wo_report_change *const change = &fix->changes[i];
+    const struct wo_finding_change *const change = &fix->changes[i];
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
     wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, change->knob));
     wo_json_put(&w->json, object, "from", value_item(w, &change->from));
     wo_json_put(&w->json, object, "to", value_item(w, &change->to));
-    wo_json_put_text(&w->json, object, "spelled", change->spelled);
-    wo_json_put(&w->json, object, "where", id_item(change->where));
+    put_spelling(w, object, &change->spelling);
+    wo_json_put(&w->json, object, "where", wo__json_id(change->where));
   }
 }
 
 /* What a fix frees, as an interval: a single number would promise more than is known. */
-static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
-  if (!fix->has_saves) {
-    wo_json_put(&w->json, fix_object, "saves_bytes", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "saves_bytes");
+static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
+  cJSON *const object = put_object_if(w, fix_object, "saves_bytes", fix->has_saves);
+  if (object == NULL) return;
   wo_json_put_bytes(&w->json, object, "lo", fix->saves_bytes.lo);
   wo_json_put_bytes(&w->json, object, "hi", fix->saves_bytes.hi);
   wo_json_put_text(&w->json, object, "formula", fix->saves_formula);
 }
 
 /* What the fix leaves free. */
-static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_report_fix *fix) {
+static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   struct wo_interval room;
-  if (!wo_suffice_headroom(fix, &room)) {
-    wo_json_put(&w->json, fix_object, "headroom_bytes", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "headroom_bytes");
+  cJSON *const object = put_object_if(w, fix_object, "headroom_bytes", wo_suffice_headroom(fix, &room));
+  if (object == NULL) return;
   wo_json_put_bytes(&w->json, object, "lo", room.lo);
   wo_json_put_bytes(&w->json, object, "hi", room.hi);
 }
 
 /* What `whyoom verify` found out; null in a diagnosis. */
 static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof *proof) {
-  if (proof == NULL) {
-    wo_json_put(&w->json, fix_object, "proof", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, fix_object, "proof");
+  cJSON *const object = put_object_if(w, fix_object, "proof", proof != NULL);
+  if (object == NULL) return;
   wo_json_put_name(&w->json, object, "on", proof->on);
   wo_json_put_name(&w->json, object, "pattern", proof->pattern);
   wo_json_put_bool(&w->json, object, "fits", proof->fits);
@@ -273,7 +264,7 @@ static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof
 }
 
 /* One proposal. */
-static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *fix) {
+static void put_fix(struct writer *w, cJSON *array, const struct wo_finding_fix *fix) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, fix->id));
   wo_json_put(&w->json, object, "title", wo_json_text(&w->json, fix->title));
@@ -293,7 +284,7 @@ static void put_fix(struct writer *w, cJSON *array, const struct wo_report_fix *
 }
 
 /* One finding. The family is the stable vocabulary, the id is finer; both are given because both are asked for. */
-static void put_finding(struct writer *w, cJSON *array, const struct wo_report_finding *finding) {
+static void put_finding(struct writer *w, cJSON *array, const struct wo_finding *finding) {
   assert(finding->cause != NULL && finding->score >= 0 && finding->score <= 1);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, finding->cause->id));
@@ -328,11 +319,8 @@ static void put_interval(struct writer *w, cJSON *object, const char *key, struc
  * very thing that a reader must see. */
 static void put_memory(struct writer *w, cJSON *root) {
   const struct wo_report_memory *const memory = &w->report->memory;
-  if (!w->report->has_memory) {
-    wo_json_put(&w->json, root, "memory", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "memory");
+  cJSON *const object = put_object_if(w, root, "memory", w->report->has_memory);
+  if (object == NULL) return;
   /* A card of no bytes does not exist: zero is how an unknown capacity arrives. */
   const bool has_capacity = memory->capacity_bytes.mid > 0;
   wo_json_put_known(&w->json, object, "gpu", memory->gpu);
@@ -371,11 +359,8 @@ static void put_shortage(struct writer *w, cJSON *root) {
  * chance hit is. */
 static void put_request(struct writer *w, cJSON *root) {
   const struct wo_sizes *const sizes = w->report->request;
-  if (sizes == NULL) {
-    wo_json_put(&w->json, root, "request", cJSON_CreateNull());
-    return;
-  }
-  cJSON *const object = wo_json_put_object(&w->json, root, "request");
+  cJSON *const object = put_object_if(w, root, "request", sizes != NULL);
+  if (object == NULL) return;
   put_interval(w, object, "bytes", sizes->request);
   wo_json_put_count(&w->json, object, "tried", sizes->tried_count);
   wo_json_put_count(&w->json, object, "fitting", sizes->match_count);
@@ -396,7 +381,7 @@ static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact
   cJSON *const object = wo_json_put_object(&w->json, facts, w->json.scratch.ptr); /* the key is copied */
   wo_json_put(&w->json, object, "value", value_item(w, value));
   wo_json_put_name(&w->json, object, "unit", unit_name(value));
-  wo_json_put(&w->json, object, "evidence", id_item(value->evidence));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(value->evidence));
   const bool has_number = value->unit != WO_UNIT_TEXT && value->unit != WO_UNIT_BOOL;
   if (!has_number || value->number.lo == value->number.hi) return;
   const bool is_whole = value->unit != WO_UNIT_NUMBER; /* bytes and nanoseconds */
@@ -457,7 +442,7 @@ static const char *role_name(enum wo_role role) {
 static void put_event(struct writer *w, cJSON *array, const struct wo_event *event, enum wo_role role) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   const bool has_file = event->span.file < w->job->input_count;
-  wo_json_put(&w->json, object, "id", id_item(event->id));
+  wo_json_put(&w->json, object, "id", wo__json_id(event->id));
   wo_json_put_name(&w->json, object, "kind", wo_kind_name(event->kind));
   wo_json_put_text(&w->json, object, "path", has_file ? w->job->inputs[event->span.file].path : (struct wo_view){NULL, 0});
   wo_json_put_count(&w->json, object, "line", event->span.line);
@@ -467,7 +452,7 @@ static void put_event(struct writer *w, cJSON *array, const struct wo_event *eve
   wo_json_put_text(&w->json, object, "host", event->host);
   put_time(w, object, "time", event->time_ns);
   if (role_name(role) != NULL) wo_json_put_name(&w->json, object, "role", role_name(role));
-  if (event->of != WO_EVENT_NONE) wo_json_put(&w->json, object, "of", id_item(event->of));
+  if (event->of != WO_EVENT_NONE) wo_json_put(&w->json, object, "of", wo__json_id(event->of));
   if (event->is_quoted) wo_json_put(&w->json, object, "quoted", cJSON_CreateTrue());
   wo_json_put_text(&w->json, object, "pattern", event->pattern_id);
   wo_json_put(&w->json, object, "text", wo_json_text(&w->json, event->text));
@@ -489,30 +474,26 @@ static void put_evidence(struct writer *w, cJSON *root) {
 
 /* ---- Traces ---- */
 
-static void put_figure(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
-  wo_json_put(&w->json, object, key, figure.is_known ? wo_json_number(figure.value) : cJSON_CreateNull());
+static void put_figure(struct writer *w, cJSON *object, const char *key, struct wo_figure figure) {
+  wo_json_put(&w->json, object, key, figure.is_known ? wo_json_number(figure.value.mid) : cJSON_CreateNull());
 }
 
-static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, struct wo_report_figure figure) {
-  if (figure.is_known) figure.value = round(figure.value);
+static void put_figure_bytes(struct writer *w, cJSON *object, const char *key, struct wo_figure figure) {
+  figure.value.mid = round(figure.value.mid);
   put_figure(w, object, key, figure);
 }
 
 /* A slope and the ends of its interval, or null. */
-static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_report_slope *slope) {
-  if (!slope->is_known) {
-    wo_json_put(&w->json, object, key, cJSON_CreateNull());
-    return;
-  }
-  cJSON *const item = cJSON_CreateObject();
-  wo_json_put(&w->json, object, key, item);
-  put_figure(w, item, "value", (struct wo_report_figure){true, slope->value.mid});
-  put_figure(w, item, "lo", (struct wo_report_figure){true, slope->value.lo});
-  put_figure(w, item, "hi", (struct wo_report_figure){true, slope->value.hi});
+static void put_slope(struct writer *w, cJSON *object, const char *key, const struct wo_figure *slope) {
+  cJSON *const item = put_object_if(w, object, key, slope->is_known);
+  if (item == NULL) return;
+  wo_json_put(&w->json, item, "value", wo_json_number(slope->value.mid));
+  wo_json_put(&w->json, item, "lo", wo_json_number(slope->value.lo));
+  wo_json_put(&w->json, item, "hi", wo_json_number(slope->value.hi));
 }
 
 /* One card of one trace. What the trace has no column for is null: most of them lack something. */
-static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_monitor *monitor) {
+static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_trace *monitor) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   assert(monitor->file < w->job->input_count);
   wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[monitor->file].path));
@@ -531,22 +512,22 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_report_m
   put_slope(w, object, "fb_trend_bytes_per_sample", &monitor->fb_trend_per_sample);
   put_figure_bytes(w, object, "fb_late_rise_bytes", monitor->fb_late_rise_bytes);
   wo_json_put(&w->json, object, "note", monitor->lack.len > 0 ? wo_json_text(&w->json, monitor->lack) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "evidence", id_item(monitor->evidence));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(monitor->evidence));
 }
 
-static void put_process(struct writer *w, cJSON *array, const struct wo_report_process *process) {
+static void put_process(struct writer *w, cJSON *array, const struct wo_card_process *process) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   assert(process->file < w->job->input_count);
   wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->file].path));
-  put_figure(w, object, "gpu", (struct wo_report_figure){process->gpu >= 0, process->gpu});
-  put_figure(w, object, "pid", (struct wo_report_figure){process->pid > 0, (double)process->pid});
+  wo_json_put_known(&w->json, object, "gpu", process->gpu);
+  wo_json_put_known(&w->json, object, "pid", process->pid > 0 ? (int64_t)process->pid : -1);
   wo_json_put(&w->json, object, "name", process->name.len > 0 ? wo_json_text(&w->json, process->name) : cJSON_CreateNull());
   wo_json_put_count(&w->json, object, "samples", process->samples);
   put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
-  wo_json_put(&w->json, object, "evidence", id_item(process->evidence));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(process->evidence));
 }
 
-static void put_steps_row(struct writer *w, cJSON *array, const struct wo_report_steps *row) {
+static void put_steps_row(struct writer *w, cJSON *array, const struct wo_step_memory *row) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->file].path));
   wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, row->figure));
@@ -558,10 +539,10 @@ static void put_steps_row(struct writer *w, cJSON *array, const struct wo_report
   put_figure(w, object, "first_step", row->step_first);
   put_figure(w, object, "last_step", row->step_last);
   put_figure(w, object, "peak_step", row->step_peak);
-  put_figure_bytes(w, object, "first_bytes", (struct wo_report_figure){row->first_bytes.is_known, row->first_bytes.value.mid});
-  put_figure_bytes(w, object, "last_bytes", (struct wo_report_figure){row->last_bytes.is_known, row->last_bytes.value.mid});
-  put_figure_bytes(w, object, "peak_bytes", (struct wo_report_figure){row->peak_bytes.is_known, row->peak_bytes.value.mid});
-  put_figure_bytes(w, object, "lowest_bytes", (struct wo_report_figure){row->lowest_bytes.is_known, row->lowest_bytes.value.mid});
+  put_figure_bytes(w, object, "first_bytes", row->first_bytes);
+  put_figure_bytes(w, object, "last_bytes", row->last_bytes);
+  put_figure_bytes(w, object, "peak_bytes", row->peak_bytes);
+  put_figure_bytes(w, object, "lowest_bytes", row->lowest_bytes);
   put_slope(w, object, "slope_bytes_per_step", &row->slope_bytes_per_step);
   put_figure_bytes(w, object, "late_rise_bytes", row->late_rise_bytes);
   put_figure_bytes(w, object, "jump_bytes", row->jump_bytes);
@@ -575,7 +556,7 @@ static void put_steps_row(struct writer *w, cJSON *array, const struct wo_report
   wo_json_put_count(&w->json, object, "wraps", row->wraps);
   wo_json_put_count(&w->json, object, "first_line", row->line_first);
   wo_json_put_count(&w->json, object, "last_line", row->line_last);
-  wo_json_put(&w->json, object, "evidence", id_item(row->evidence));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(row->evidence));
 }
 
 static void put_steps(struct writer *w, cJSON *root) {
@@ -597,13 +578,13 @@ static void put_setting(struct writer *w, cJSON *array, const struct wo_report_s
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));
   wo_json_put(&w->json, object, "value", value_item(w, &setting->value));
-  wo_json_put(&w->json, object, "spelled", wo_json_text(&w->json, setting->spelled));
-  wo_json_put(&w->json, object, "evidence", id_item(setting->value.evidence));
+  put_spelling(w, object, &setting->spelling);
+  wo_json_put(&w->json, object, "evidence", wo__json_id(setting->value.evidence));
   cJSON *const others = wo_json_put_array(&w->json, object, "others");
   for (size_t i = 0; i < setting->other_count; i++) {
     cJSON *const other = wo_json_push(&w->json, others, cJSON_CreateObject());
     wo_json_put(&w->json, other, "value", value_item(w, &setting->others[i].value));
-    wo_json_put(&w->json, other, "evidence", id_item(setting->others[i].value.evidence));
+    wo_json_put(&w->json, other, "evidence", wo__json_id(setting->others[i].value.evidence));
     wo_json_put(&w->json, other, "why_not", wo_json_text(&w->json, setting->others[i].why_not));
     wo_json_put_bool(&w->json, other, "conflict", setting->others[i].is_conflict);
   }
@@ -634,7 +615,7 @@ static void put_report(struct writer *w, cJSON *root) {
   put_monitors(w, root);
   put_steps(w, root);
   if (report->ladder != NULL) {
-    wo_ladder_json(&w->json, root, "ladder", report->ladder);
+    wo__json_ladder(&w->json, root, "ladder", report->ladder);
   } else {
     wo_json_put(&w->json, root, "ladder", cJSON_CreateNull());
   }
@@ -657,4 +638,5 @@ void wo_report_json(const struct wo_report *report, struct wo_text *out) {
   cJSON *const root = cJSON_CreateObject();
   if (root != NULL) put_report(&w, root);
   wo_json_finish(&w.json, root, out);
+  wo_text_done(&w.line);
 }

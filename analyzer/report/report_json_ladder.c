@@ -1,20 +1,9 @@
 /* The ladder upwards as JSON (docs/schema/report-1.schema.json, "ladder"). A figure of which 0 means "not known" is written as
  * null. */
-#include <stdio.h>
-
-#include "analyzer/diagnosis/ladder.h"
-
-enum { ID_BYTES = 24 };
+#include "analyzer/report/report_json_internal.h"
 
 static void put_positive(struct wo_json_out *out, cJSON *object, const char *key, double value) {
   wo_json_put(out, object, key, value > 0 ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
-static cJSON *id_item(wo_event_id id) {
-  char text[ID_BYTES];
-  if (id == WO_EVENT_NONE) return cJSON_CreateNull();
-  snprintf(text, sizeof text, "e%llu", (unsigned long long)id);
-  return cJSON_CreateString(text);
 }
 
 static void put_rung(struct wo_json_out *out, cJSON *array, const struct wo_ladder_rung *rung) {
@@ -47,11 +36,11 @@ static void put_base(struct wo_json_out *out, cJSON *object, const struct wo_lad
   wo_json_put_bytes(out, object, "fixed_bytes", base->run.fixed_bytes);
   wo_json_put(out, object, "source", cJSON_CreateString(ladder->is_trace ? "trace" : "statistics"));
   wo_json_put_bool(out, object, "settings_by_name", ladder->is_hint);
-  wo_json_put(out, object, "evidence", id_item(ladder->evidence));
+  wo_json_put(out, object, "evidence", wo__json_id(ladder->evidence));
   put_positive(out, object, "failed_token_factor", failed_factor(base));
 }
 
-void wo_ladder_json(struct wo_json_out *out, cJSON *parent, const char *key, const struct wo_ladder *ladder) {
+void wo__json_ladder(struct wo_json_out *out, cJSON *parent, const char *key, const struct wo_ladder *ladder) {
   cJSON *const object = wo_json_put_object(out, parent, key);
   put_base(out, object, ladder);
   cJSON *const rungs = wo_json_put_array(out, object, "rungs");

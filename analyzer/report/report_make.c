@@ -3,15 +3,10 @@
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "analyzer/diagnosis/ladder.h"
-#include "analyzer/facts/monitors.h"
-#include "analyzer/facts/step_memory.h"
 #include "analyzer/facts/sizes.h"
+#include "analyzer/report/report.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/units.h"
-
-static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *name) {
-  return wo_facts_get(diagnosis->facts, wo_view_of(name));
-}
 
 /* ---- Memory of the card ---- */
 
@@ -21,7 +16,7 @@ static struct wo_value fact(const struct wo_diagnosis *diagnosis, const char *na
 /* Parts are drawn in this order as a bar that is as wide as the card. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
                      const char *fact_name) {
-  const struct wo_value value = fact(diagnosis, fact_name);
+  const struct wo_value value = wo_diagnosis_fact(diagnosis, fact_name);
   /* A difference whose interval starts at zero is rounding, not memory. */
   const bool is_rounding = value.number.lo <= 0 && value.number.mid < memory->capacity_bytes.mid * ROUNDING_SHARE;
   if (!value.is_known || is_rounding || memory->part_count == sizeof memory->parts / sizeof memory->parts[0]) return;
@@ -36,10 +31,10 @@ static void add_line(struct wo_report_memory *memory, struct wo_view line) {
 
 /* Was there room for the request, and where? Compares what is free and idle with what was wanted. */
 static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value room = fact(diagnosis, "oom.free");
-  const struct wo_value idle = fact(diagnosis, "oom.reserved_unallocated");
-  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value room = wo_diagnosis_fact(diagnosis, "oom.free");
+  const struct wo_value idle = wo_diagnosis_fact(diagnosis, "oom.reserved_unallocated");
+  const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (!tried.is_known || !room.is_known || contradiction.is_known) return;
   const double sum = room.number.mid + (idle.is_known ? idle.number.mid : 0);
   char f[32], u[32], s[32], t[32];
@@ -60,8 +55,8 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
 
 /* Figures that cannot be true together come of a message that was cut or mixed with another rank's. */
 static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
-  const struct wo_value tried = fact(diagnosis, "oom.tried");
-  const struct wo_value contradiction = fact(diagnosis, "oom.contradiction");
+  const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
+  const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (contradiction.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
                                      (int)contradiction.text.len, contradiction.text.ptr));
@@ -76,39 +71,30 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
 /* Nothing is drawn without the card's capacity. Where the process's own figure is missing, what the list does not explain is
  * shown as unaccounted, rather than blamed on anybody. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  const struct wo_value capacity = fact(diagnosis, "oom.capacity");
+  const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
   if (!capacity.is_known) return;
   struct wo_report_memory *memory = &report->memory;
   report->has_memory = true;
   memory->capacity_bytes = capacity.number;
-  const struct wo_value gpu = fact(diagnosis, "oom.gpu");
+  const struct wo_value gpu = wo_diagnosis_fact(diagnosis, "oom.gpu");
   memory->gpu = gpu.is_known ? (int32_t)gpu.number.mid : -1;
-  memory->is_contradictory = fact(diagnosis, "oom.contradiction").is_known;
+  memory->is_contradictory = wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known;
   add_part(diagnosis, memory, "allocated", "oom.allocated");
   add_part(diagnosis, memory, "reserved_unallocated", "oom.reserved_unallocated");
   add_part(diagnosis, memory, "non_pytorch", "oom.non_pytorch");
   add_part(diagnosis, memory, "other_processes",
-           fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
-  if (!fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
+           wo_diagnosis_fact(diagnosis, "oom.process").is_known ? "oom.other_processes" : "oom.other_processes_listed");
+  if (!wo_diagnosis_fact(diagnosis, "oom.process").is_known) add_part(diagnosis, memory, "unaccounted", "oom.unaccounted");
   add_part(diagnosis, memory, "free", "oom.free");
   add_size(diagnosis, memory);
   add_room(diagnosis, memory);
 }
 
-/* Readings were worked out for the facts, and are again with all their parts. */
-static enum wo_status make_request(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
-  struct wo_sizes *const sizes = wo_arena_alloc(diagnosis->arena, sizeof *sizes);
-  if (!sizes) return WO_E_NOMEM;
-  wo_sizes_find(diagnosis->facts, sizes);
-  if (sizes->has_request) report->request = sizes;
-  return WO_OK;
-}
-
-/* Steps up from a run that fits, which needs the monitors. */
+/* Steps up from a run that fits. */
 static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   struct wo_ladder *const ladder = wo_arena_alloc(diagnosis->arena, sizeof *ladder);
   if (!ladder) return WO_E_NOMEM;
-  if (wo_ladder_find(diagnosis, report, ladder)) report->ladder = ladder;
+  if (wo_ladder_find(diagnosis, ladder)) report->ladder = ladder;
   return WO_OK;
 }
 
@@ -190,11 +176,11 @@ static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const s
   struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
   *out = (struct wo_report_setting){.knob = setting->knob->id,
                                     .value = setting->value,
-                                    .spelled = wo_spell_setting(diagnosis->arena, setting->event),
+                                    .spelling = wo_spell_setting(setting->event),
                                     .others = others,
                                     .other_count = setting->other_count,
                                     .has_conflict = setting->has_conflict};
-  if (others == NULL || out->spelled.ptr == NULL) return WO_E_NOMEM;
+  if (others == NULL) return WO_E_NOMEM;
   for (size_t i = 0; i < setting->other_count; i++) {
     const struct wo_setting_other *const other = &setting->others[i];
     others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
@@ -218,12 +204,10 @@ static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* "/opt/python3 train.py" is a line inside of the script. */
-    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/"))
-      continue;
+    if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
   }
@@ -235,24 +219,32 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   }
 }
 
-/* Findings come first, as the line to resubmit with is only worth showing beside a fix. Monitors were gathered for the facts, and
- * are again for the report's own list. */
+/* What the facts gathered of the job for themselves is the report's own list. */
+static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
+  report->monitors = facts->monitors;
+  report->monitor_count = facts->monitor_count;
+  report->processes = facts->processes;
+  report->process_count = facts->process_count;
+  report->steps = facts->steps;
+  report->step_row_count = facts->step_count;
+  report->ranks = facts->ranks;
+  report->rank_count = facts->rank_count;
+  if (facts->sizes->has_request) report->request = facts->sizes;
+}
+
+/* Findings come first, as the line to resubmit with is only worth showing beside a fix. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_facts facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);
   if (status != WO_OK) return status;
   const struct wo_diagnosis diagnosis = {
       .facts = &facts, .pack = pack, .source = wo_facts_source(&facts), .arena = &report->arena};
-  status = wo_diagnose(&diagnosis, report);
+  take_rows(&facts, report);
+  status = wo_diagnose(&diagnosis, &report->findings, &report->finding_count);
   if (status == WO_OK) status = make_folds(&diagnosis, report);
   if (status == WO_OK) status = make_facts(&diagnosis, report);
   if (status == WO_OK) status = make_settings(&diagnosis, report);
-  if (status == WO_OK) status = wo_monitors_make(job, &report->arena, &report->monitors, &report->monitor_count);
-  if (status == WO_OK) status = wo_step_memory_make(job, &report->arena, &report->steps, &report->step_row_count);
   if (status == WO_OK) status = make_ladder(&diagnosis, report);
-  if (status == WO_OK) status = wo_ranks_make(job, &report->arena, &report->ranks, &report->rank_count);
-  if (status == WO_OK) status = make_request(&diagnosis, report);
-  if (status == WO_OK) status = wo_processes_make(job, &report->arena, &report->processes, &report->process_count);
   report->shortage = wo_shortage_find(&diagnosis);
   make_memory(&diagnosis, report);
   make_resubmit(&diagnosis, report);
@@ -271,6 +263,23 @@ enum wo_status wo_report_make(const struct wo_job *job, const struct wo_pack *pa
   }
   *ret_report = report;
   return WO_OK;
+}
+
+const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name) {
+  for (size_t i = 0; i < report->fact_count; i++) {
+    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
+  }
+  return NULL;
+}
+
+double wo_report_number(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = wo_report_fact(report, name);
+  return value ? value->number.mid : -1;
+}
+
+struct wo_view wo_report_words(const struct wo_report *report, const char *name) {
+  const struct wo_value *const value = wo_report_fact(report, name);
+  return value ? value->text : (struct wo_view){0};
 }
 
 struct wo_report *wo_report_free(struct wo_report *report) {

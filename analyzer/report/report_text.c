@@ -2,7 +2,7 @@
  *
  * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,
  * fixes, then what was left out. No decisions are made here and no number is computed that the report does not hold. */
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 
 #include <assert.h>
 
@@ -26,12 +26,12 @@ static size_t put_input_items(struct wo__writer *w, size_t column) {
   const size_t named = job->input_count <= INPUTS_NAMED ? job->input_count : INPUTS_NAMED - 1;
   for (size_t i = 0; i < named; i++) {
     wo__add_path(wo__writer_start(w), job->inputs[i].path);
-    column = wo__page_item(&w->page, column, 0, WO__TINT_PLACE, wo__writer_scratch(w));
+    column = wo_page_item(&w->page, column, 0, WO_TINT_PLACE, wo__writer_scratch(w));
   }
   if (named < job->input_count) {
     wo_text_add(wo__writer_start(w), "and ");
     wo__add_counted(&w->scratch, job->input_count - named, "more file", "more files");
-    column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+    column = wo_page_item(&w->page, column, 0, WO_TINT_PLAIN, wo__writer_scratch(w));
   }
   return column;
 }
@@ -69,12 +69,12 @@ static void write_job(struct wo__writer *w) {
     wo_text_add(wo__writer_start(w), "job ");
     wo_text_add_view(&w->scratch, w->story->job_id);
     if (w->story->array_task >= 0) wo_text_add(&w->scratch, ", array task %lld", (long long)w->story->array_task);
-    column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+    column = wo_page_item(&w->page, column, 0, WO_TINT_PLAIN, wo__writer_scratch(w));
   }
   add_ranks(w, wo__writer_start(w));
-  column = wo__page_item(&w->page, column, 0, WO__TINT_PLAIN, wo__writer_scratch(w));
+  column = wo_page_item(&w->page, column, 0, WO_TINT_PLAIN, wo__writer_scratch(w));
   add_outcome(w, wo__writer_start(w));
-  wo__page_item(&w->page, column, 0, WO__TINT_STRONG, wo__writer_scratch(w));
+  wo_page_item(&w->page, column, 0, WO_TINT_STRONG, wo__writer_scratch(w));
   wo__end_line(w);
 }
 
@@ -87,7 +87,7 @@ static const struct wo_event *find_where(const struct wo_report *report) {
   const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
   if (event == NULL && story->outcome_evidence_count > 0) event = wo_event_get(&report->job->events, story->outcome_evidence[0]);
   if (event != NULL || report->finding_count == 0) return event;
-  const struct wo_report_finding *const finding = &report->findings[0];
+  const struct wo_finding *const finding = &report->findings[0];
   if (finding->for_count == 0 || finding->for_[0].evidence_count == 0) return NULL;
   return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
 }
@@ -128,9 +128,9 @@ static void write_no_finding(struct wo__writer *w) {
     if (outcome == WO_OUTCOME_UNKNOWN) wo_text_add(text, "; %s", wo_outcome_text(outcome));
   }
   const struct wo_view tag_view = wo_view_of(tag);
-  wo__page_put(&w->page, has_failed ? WO__TINT_ERROR : WO__TINT_FIX, tag_view);
+  wo_page_put(&w->page, has_failed ? WO_TINT_ERROR : WO_TINT_FIX, tag_view);
   wo__indent(w, 1);
-  wo__page_flow(&w->page, tag_view.len + 1, WO__INDENT, WO__TINT_STRONG, wo__writer_scratch(w));
+  wo_page_flow(&w->page, tag_view.len + 1, WO__INDENT, WO_TINT_STRONG, wo__writer_scratch(w));
   wo__end_line(w);
   if (has_failed && w->where != NULL) {
     wo__write_location(w, w->where);
@@ -139,7 +139,7 @@ static void write_no_finding(struct wo__writer *w) {
 }
 
 /* A finding below the first: as a section of its own. */
-static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   wo__end_line(w);
   wo__write_title(w, tag, finding);
   wo__put_paragraph(w, finding->summary);
@@ -155,7 +155,7 @@ static void write_diagnosis(struct wo__writer *w) {
     if (report->finding_count > 0) write_in_full(w, "note", &report->findings[0]);
     return;
   }
-  const struct wo_report_finding *const finding = &report->findings[0];
+  const struct wo_finding *const finding = &report->findings[0];
   assert(finding->cause != NULL);
   wo__write_title(w, w->story->outcome == WO_OUTCOME_SUCCESS ? "note" : "error", finding);
   if (w->where != NULL) {
@@ -179,7 +179,7 @@ static void write_diagnosis(struct wo__writer *w) {
 /* The other findings: a line each, or in full when asked for. */
 static void write_others(struct wo__writer *w) {
   for (size_t i = 1; i < w->report->finding_count; i++) {
-    const struct wo_report_finding *const finding = &w->report->findings[i];
+    const struct wo_finding *const finding = &w->report->findings[i];
     if (w->page.style.is_verbose) {
       write_in_full(w, finding->cause->is_failure ? "also" : "note", finding);
       continue;
@@ -249,7 +249,7 @@ static void write_events(struct wo__writer *w, enum wo_role role) {
     wo_text_add(&w->scratch, "  ");
     wo_text_add_view(&w->scratch, wo_view_trim(event->text));
     wo__indent(w, WO__FURTHER);
-    wo__page_flow(&w->page, WO__FURTHER, WO__FURTHER + 2, WO__TINT_PLAIN, wo__writer_scratch(w));
+    wo_page_flow(&w->page, WO__FURTHER, WO__FURTHER + 2, WO_TINT_PLAIN, wo__writer_scratch(w));
     wo__end_line(w);
   }
 }
@@ -279,17 +279,17 @@ static void write_recovered(struct wo__writer *w) {
 static void write_resubmit(const struct wo__writer *w) {
   const struct wo_view line = w->report->resubmit;
   if (line.len == 0) return;
-  const size_t column = wo__put_label(w, WO__TINT_FAINT, "resubmit with:", 0);
-  if (column + wo_text_columns(line) > w->page.style.width) wo__page_break(&w->page, WO__FURTHER);
-  wo__page_put(&w->page, WO__TINT_FIX, line);
+  const size_t column = wo__put_label(w, WO_TINT_FAINT, "resubmit with:", 0);
+  if (column + wo_text_columns(line) > w->page.style.width) wo_page_break(&w->page, WO__FURTHER);
+  wo_page_put(&w->page, WO_TINT_FIX, line);
   wo__end_line(w);
 }
 
 /* A remark on the inputs, at the left margin: it is about the report, not part of the diagnosis. */
 static void put_note(const struct wo__writer *w, struct wo_view text) {
-  wo__page_put(&w->page, WO__TINT_STRONG, WO_VIEW("note:"));
+  wo_page_put(&w->page, WO_TINT_STRONG, WO_VIEW("note:"));
   wo__indent(w, 1);
-  wo__page_flow(&w->page, sizeof "note:", WO__INDENT, WO__TINT_PLAIN, text);
+  wo_page_flow(&w->page, sizeof "note:", WO__INDENT, WO_TINT_PLAIN, text);
   wo__end_line(w);
 }
 

@@ -8,13 +8,13 @@
  *     fix 1  expandable segments on
  *            export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
  *
- * In: struct wo_report_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
+ * In: struct wo_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
  * page: broken, it could not be pasted. */
 #include <assert.h>
 #include <math.h>
 
 #include "analyzer/diagnosis/diagnose.h"
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "parsers/base/units.h"
 
 enum {
@@ -85,24 +85,24 @@ static struct wo_view phase_label(struct wo_view phase) {
 /* "  --> slurm-1.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208" */
 void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   const size_t indent = WO__INDENT + 4;
-  const struct wo__page *const page = &w->page;
+  const struct wo_page *const page = &w->page;
   wo__indent(w, WO__INDENT);
-  wo__page_put(page, WO__TINT_PLACE, WO_VIEW("-->"));
+  wo_page_put(page, WO_TINT_PLACE, WO_VIEW("-->"));
   wo__indent(w, 1);
   wo__add_place(w, wo__writer_start(w), event);
-  size_t column = wo__page_item(page, indent, indent, WO__TINT_PLACE, wo__writer_scratch(w));
+  size_t column = wo_page_item(page, indent, indent, WO_TINT_PLACE, wo__writer_scratch(w));
   struct wo_text *text = wo__writer_start(w);
   if (event->rank != WO_RANK_UNKNOWN) wo_text_add(text, "rank %d", (int)event->rank);
   const bool is_inferred = w->story->is_rank_inferred && event->id == w->story->failure;
   if (is_inferred) wo_text_add(text, " (from srun: the only task that left by itself)");
-  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
-  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, event->host);
+  column = wo_page_item(page, column, indent, WO_TINT_PLAIN, wo__writer_scratch(w));
+  column = wo_page_item(page, column, indent, WO_TINT_PLAIN, event->host);
   /* The card as the process numbers it; the message says so itself. */
   const double gpu = wo_event_number(event, WO_FIELD_GPU, -1);
   text = wo__writer_start(w);
   if (gpu >= 0) wo_text_add(text, "GPU %.0f", gpu);
-  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, wo__writer_scratch(w));
-  column = wo__page_item(page, column, indent, WO__TINT_PLAIN, phase_label(w->story->phase));
+  column = wo_page_item(page, column, indent, WO_TINT_PLAIN, wo__writer_scratch(w));
+  column = wo_page_item(page, column, indent, WO_TINT_PLAIN, phase_label(w->story->phase));
   /* The user's own line, not the library's: that is the one that can be changed. */
   const struct wo_event *const traceback = wo_event_get(w->events, w->story->traceback);
   text = wo__writer_start(w);
@@ -110,7 +110,7 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
     wo_text_add_view(text, wo_event_text(traceback, WO_FIELD_FRAME_FILE));
     wo_text_add(text, ":%.0f", wo_event_number(traceback, WO_FIELD_FRAME_LINE, 0));
   }
-  wo__page_item(page, column, indent, WO__TINT_PLACE, wo__writer_scratch(w));
+  wo_page_item(page, column, indent, WO_TINT_PLACE, wo__writer_scratch(w));
   wo__end_line(w);
 }
 
@@ -130,7 +130,7 @@ static struct wo_view decisive_part(const struct wo_event *event) {
 /* What sets the words of a log off from ours. */
 static void put_gutter(const struct wo__writer *w) {
   wo__indent(w, WO__INDENT + 4);
-  wo__page_put(&w->page, WO__TINT_PLACE, w->page.style.use_utf8 ? WO_VIEW("\xE2\x94\x82") : WO_VIEW("|"));
+  wo_page_put(&w->page, WO_TINT_PLACE, w->page.style.use_utf8 ? WO_VIEW("\xE2\x94\x82") : WO_VIEW("|"));
   wo__indent(w, 1);
 }
 
@@ -148,7 +148,7 @@ static void put_carets(const struct wo__writer *w, struct wo_view line, struct w
   memset(carets, '^', count);
   put_gutter(w);
   wo__indent(w, wo_text_columns((struct wo_view){line.ptr, (size_t)(first - line.ptr)}));
-  wo__page_put(&w->page, WO__TINT_ERROR, (struct wo_view){carets, count});
+  wo_page_put(&w->page, WO_TINT_ERROR, (struct wo_view){carets, count});
   wo__end_line(w);
 }
 
@@ -175,14 +175,14 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
   for (size_t lines = 0; rest.len > 0 && lines < lines_max; lines++) {
     const struct wo_view line = wo_text_take_line(&rest, room);
     put_gutter(w);
-    wo__page_put(&w->page, WO__TINT_PLAIN, line);
+    wo_page_put(&w->page, WO_TINT_PLAIN, line);
     wo__end_line(w);
     put_carets(w, line, part);
   }
   if (rest.len == 0 && !is_cut) return;
   /* The message goes on, but what matters stands at its front. */
   put_gutter(w);
-  wo__page_put(&w->page, WO__TINT_FAINT, WO_VIEW("..."));
+  wo_page_put(&w->page, WO_TINT_FAINT, WO_VIEW("..."));
   wo__end_line(w);
 }
 
@@ -190,22 +190,22 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 
 /* "error[fragmentation]: title                likely". The id in brackets is what `whyoom explain`
  * takes, as with a compiler's error code. */
-void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding) {
+void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
   wo_text_add(wo__writer_start(w), "%s[", tag);
   wo_text_add_view(&w->scratch, finding->cause->id);
   wo_text_add(&w->scratch, "]:");
-  size_t column = wo__page_flow(&w->page, 0, WO__INDENT, WO__TINT_ERROR, wo__writer_scratch(w));
+  size_t column = wo_page_flow(&w->page, 0, WO__INDENT, WO_TINT_ERROR, wo__writer_scratch(w));
   wo__indent(w, 1);
-  column = wo__page_flow(&w->page, column + 1, WO__INDENT, WO__TINT_STRONG, finding->title);
+  column = wo_page_flow(&w->page, column + 1, WO__INDENT, WO_TINT_STRONG, finding->title);
   /* At the margin of the last line of the title; of a line of its own when there is no room. */
   if (column + 2 + confidence.len > width) {
     wo__end_line(w);
     column = 0;
   }
   wo__indent(w, width - column - confidence.len);
-  wo__page_put(&w->page, WO__TINT_FAINT, confidence);
+  wo_page_put(&w->page, WO_TINT_FAINT, confidence);
   wo__end_line(w);
 }
 
@@ -231,11 +231,11 @@ static void add_argument(const struct wo__writer *w, struct wo_text *text, const
 static void write_arguments(struct wo__writer *w, const char *label, const struct wo_argument *arguments, size_t count) {
   const size_t label_columns = sizeof "against:" - 1;
   if (count == 0) return;
-  const size_t column = wo__put_label(w, WO__TINT_FAINT, label, label_columns);
+  const size_t column = wo__put_label(w, WO_TINT_FAINT, label, label_columns);
   for (size_t i = 0; i < count; i++) {
     if (i > 0) wo__indent(w, column);
     add_argument(w, wo__writer_start(w), &arguments[i]);
-    wo__page_flow(&w->page, column, column, WO__TINT_PLAIN, wo__writer_scratch(w));
+    wo_page_flow(&w->page, column, column, WO_TINT_PLAIN, wo__writer_scratch(w));
     wo__end_line(w);
   }
 }
@@ -244,7 +244,7 @@ static void write_arguments(struct wo__writer *w, const char *label, const struc
 
 /* "# now 32, train.sbatch:14"; nothing when neither is known. The place is where to edit, which is
  * worth more than the value. */
-static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_report_change *change) {
+static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_finding_change *change) {
   const struct wo_event *const where = wo_event_get(w->events, change->where);
   if (!change->from.is_known && where == NULL) return;
   wo_text_add(text, "# now ");
@@ -254,25 +254,25 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
 }
 
 /* A changed setting, whole and on one line, so that it can be pasted; the present setting behind it as a comment, or below. */
-static void write_change(struct wo__writer *w, size_t indent, const struct wo_report_change *change) {
+static void write_change(struct wo__writer *w, size_t indent, const struct wo_finding_change *change) {
   struct wo_text *text = wo__writer_start(w);
-  wo_text_add_view(text, change->spelled);
-  if (change->spelled.len == 0) {
+  wo_spelling_add(text, &change->spelling);
+  if (change->spelling.key.len == 0) {
     wo_text_add_view(text, change->knob);
     wo_text_add(text, "=");
     wo__add_value(text, &change->to);
   }
   wo__indent(w, indent);
-  wo__page_put(&w->page, WO__TINT_FIX, wo__writer_scratch(w));
+  wo_page_put(&w->page, WO_TINT_FIX, wo__writer_scratch(w));
   const size_t column = indent + wo_text_columns(wo__writer_scratch(w));
   /* '#' starts a comment in shells, YAML and Hydra files: the line can be pasted with its comment. */
   add_present(w, wo__writer_start(w), change);
   if (w->scratch.len > 0 && column + 2 + wo_text_columns(wo__writer_scratch(w)) <= w->page.style.width) {
     wo__indent(w, 2);
-    wo__page_put(&w->page, WO__TINT_FAINT, wo__writer_scratch(w));
+    wo_page_put(&w->page, WO_TINT_FAINT, wo__writer_scratch(w));
   } else if (w->scratch.len > 0) {
-    wo__page_break(&w->page, indent + 2);
-    wo__page_flow(&w->page, indent + 2, indent + 4, WO__TINT_FAINT, wo__writer_scratch(w));
+    wo_page_break(&w->page, indent + 2);
+    wo_page_flow(&w->page, indent + 2, indent + 4, WO_TINT_FAINT, wo__writer_scratch(w));
   }
   wo__end_line(w);
 }
@@ -290,7 +290,7 @@ static void add_cost(struct wo_text *text, const char *what, struct wo_view cost
 static void put_indented(const struct wo__writer *w, size_t indent, struct wo_view text) {
   if (text.len == 0) return;
   wo__indent(w, indent);
-  wo__page_flow(&w->page, indent, indent + 2, WO__TINT_PLAIN, text);
+  wo_page_flow(&w->page, indent, indent + 2, WO_TINT_PLAIN, text);
   wo__end_line(w);
 }
 
@@ -315,7 +315,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
 }
 
 /* What a fix would have to know of the job to tell what it frees. */
-static void write_needs(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+static void write_needs(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   if (fix->need_count == 0) return;
   wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
   for (size_t i = 0; i < fix->need_count; i++) {
@@ -325,15 +325,9 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_rep
   put_indented(w, indent, wo__writer_scratch(w));
 }
 
-/* What a fix leaves missing, where it is surely too small. */
-static struct wo_interval lacking(const struct wo_report_fix *fix) {
-  const struct wo_interval need = fix->shortage_bytes, saved = fix->saves_bytes;
-  return (struct wo_interval){need.lo - saved.hi, need.mid - saved.mid, need.hi - saved.lo};
-}
-
 /* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
  * with the sum that it comes from, so that a reader can check it. */
-static void write_saves(struct wo__writer *w, size_t indent, const struct wo_report_fix *fix) {
+static void write_saves(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
                                          [WO_SUFFICES_YES] = "enough alone",
                                          [WO_SUFFICES_MAYBE] = "may be enough",
@@ -357,7 +351,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_rep
     add_range(&w->scratch, room);
   } else if (fix->suffices == WO_SUFFICES_NO && fix->shortage_bytes.lo > fix->saves_bytes.hi) {
     wo_text_add(&w->scratch, ", still lacks ");
-    add_range(&w->scratch, lacking(fix));
+    add_range(&w->scratch, wo_interval_minus(fix->shortage_bytes, fix->saves_bytes));
   }
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);
@@ -366,16 +360,16 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_rep
 
 /* One proposal: title, what to paste, what it frees, what it costs, what to know. Nothing between the settings and the commands:
  * they are copied together. */
-static void write_fix(struct wo__writer *w, const struct wo_report_fix *fix, size_t number) {
+static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, size_t number) {
   char label[32];
   snprintf(label, sizeof label, "fix %zu ", number);
-  const size_t indent = wo__put_label(w, WO__TINT_FIX, label, 0);
-  wo__page_flow(&w->page, indent, indent, WO__TINT_STRONG, fix->title);
+  const size_t indent = wo__put_label(w, WO_TINT_FIX, label, 0);
+  wo_page_flow(&w->page, indent, indent, WO_TINT_STRONG, fix->title);
   wo__end_line(w);
   for (size_t i = 0; i < fix->change_count; i++) write_change(w, indent, &fix->changes[i]);
   for (size_t i = 0; i < fix->command_count; i++) {
     wo__indent(w, indent);
-    wo__page_put(&w->page, WO__TINT_FIX, fix->commands[i]);
+    wo_page_put(&w->page, WO_TINT_FIX, fix->commands[i]);
     wo__end_line(w);
   }
   write_saves(w, indent, fix);
@@ -392,7 +386,7 @@ static void write_fix(struct wo__writer *w, const struct wo_report_fix *fix, siz
 }
 
 /* Reasons and fixes of a finding. */
-void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding) {
+void wo__write_body(struct wo__writer *w, const struct wo_finding *finding) {
   write_arguments(w, "for:", finding->for_, finding->for_count);
   write_arguments(w, "against:", finding->against, finding->against_count);
   if (finding->fix_count > 0) wo__end_line(w);

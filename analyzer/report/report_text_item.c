@@ -4,7 +4,7 @@
  * lines", "slurm-1.err:12"), not what is said in which order. */
 #include <assert.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "parsers/base/clean.h"
 
 enum {
@@ -86,7 +86,7 @@ const char *wo__confidence_name(enum wo_confidence confidence) {
  * another order without looking at their neighbours. */
 
 void wo__end_line(const struct wo__writer *w) {
-  wo__page_break(&w->page, 0);
+  wo_page_break(&w->page, 0);
 }
 
 void wo__indent(const struct wo__writer *w, size_t columns) {
@@ -94,11 +94,11 @@ void wo__indent(const struct wo__writer *w, size_t columns) {
 }
 
 /* Starts a labelled line; returns the column where its text goes. */
-size_t wo__put_label(const struct wo__writer *w, enum wo__tint tint, const char *label, size_t padded_columns) {
+size_t wo__put_label(const struct wo__writer *w, enum wo_tint tint, const char *label, size_t padded_columns) {
   const struct wo_view view = wo_view_of(label);
   const size_t columns = view.len < padded_columns ? padded_columns : view.len;
   wo__indent(w, WO__INDENT);
-  wo__page_put(&w->page, tint, view);
+  wo_page_put(&w->page, tint, view);
   wo__indent(w, columns - view.len + 1);
   return WO__INDENT + columns + 1;
 }
@@ -111,8 +111,8 @@ static size_t hang_of(const struct wo__writer *w, size_t column) {
 /* "  label: text", wrapped, as a line of its own. Nothing for an empty text. */
 void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_view text) {
   if (text.len == 0) return;
-  const size_t column = wo__put_label(w, WO__TINT_FAINT, label, 0);
-  wo__page_flow(&w->page, column, hang_of(w, column), WO__TINT_PLAIN, text);
+  const size_t column = wo__put_label(w, WO_TINT_FAINT, label, 0);
+  wo_page_flow(&w->page, column, hang_of(w, column), WO_TINT_PLAIN, text);
   wo__end_line(w);
 }
 
@@ -120,6 +120,6 @@ void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_v
 void wo__put_paragraph(const struct wo__writer *w, struct wo_view text) {
   if (text.len == 0) return;
   wo__indent(w, WO__INDENT);
-  wo__page_flow(&w->page, WO__INDENT, WO__INDENT, WO__TINT_PLAIN, text);
+  wo_page_flow(&w->page, WO__INDENT, WO__INDENT, WO_TINT_PLAIN, text);
   wo__end_line(w);
 }

@@ -1,6 +1,6 @@
 /* The ladder upwards in the text report: the run that fits, then a line for each step up. */
 #include "analyzer/diagnosis/ladder.h"
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "parsers/base/units.h"
 
 /* "micro-batch 2 x length 1024". */
@@ -29,7 +29,7 @@ static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
 static void put_further(struct wo__writer *w, struct wo_view text) {
   const size_t indent = WO__INDENT + sizeof "ladder:";
   wo__indent(w, indent);
-  wo__page_flow(&w->page, indent, indent + 2, WO__TINT_PLAIN, text);
+  wo_page_flow(&w->page, indent, indent + 2, WO_TINT_PLAIN, text);
   wo__end_line(w);
 }
 

@@ -9,11 +9,11 @@
 #include <assert.h>
 #include <math.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
 
-enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, RUN_BYTES = 768, READINGS_SHOWN = 3 };
+enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, READINGS_SHOWN = 3 };
 
 /* How a part is drawn. The fills of one column differ in every row. */
 struct look {
@@ -21,17 +21,17 @@ struct look {
   const char *label; /* as people read it */
   const char *ascii;
   const char *utf8;
-  enum wo__tint tint;
+  enum wo_tint tint;
 };
 
 /* In the order in which the message names them. Blank for free, so that a full card looks full. */
 static const struct look looks[] = {
-    {"allocated", "allocated", "#", "\xE2\x96\x88", WO__TINT_ERROR},
-    {"reserved_unallocated", "unallocated", ".", "\xE2\x96\x91", WO__TINT_PLACE},
-    {"non_pytorch", "non-PyTorch", "-", "\xE2\x96\x92", WO__TINT_STRONG},
-    {"other_processes", "other processes", "=", "\xE2\x96\x93", WO__TINT_FIX},
-    {"free", "free", " ", " ", WO__TINT_PLAIN},
-    {"unaccounted", "unaccounted", "?", "?", WO__TINT_FAINT},
+    {"allocated", "allocated", "#", "\xE2\x96\x88", WO_TINT_ERROR},
+    {"reserved_unallocated", "unallocated", ".", "\xE2\x96\x91", WO_TINT_PLACE},
+    {"non_pytorch", "non-PyTorch", "-", "\xE2\x96\x92", WO_TINT_STRONG},
+    {"other_processes", "other processes", "=", "\xE2\x96\x93", WO_TINT_FIX},
+    {"free", "free", " ", " ", WO_TINT_PLAIN},
+    {"unaccounted", "unaccounted", "?", "?", WO_TINT_FAINT},
 };
 
 /* The look of a part; a name that is not in the list is drawn as unaccounted. */
@@ -44,7 +44,7 @@ static const struct look *look_of(struct wo_view name) {
 }
 
 /* The character that fills a part's columns. */
-static struct wo_view fill_of(const struct wo__page *page, const struct look *look) {
+static struct wo_view fill_of(const struct wo_page *page, const struct look *look) {
   return wo_view_of(page->style.use_utf8 ? look->utf8 : look->ascii);
 }
 
@@ -89,42 +89,22 @@ static void share_cells(const struct wo_report_memory *memory, size_t cells, siz
   }
 }
 
-/* Writes one part of the bar: a run of one fill in one tint. */
-static void put_cells(const struct wo__page *page, const struct look *look, size_t count) {
-  char run[RUN_BYTES];
-  const struct wo_view fill = fill_of(page, look);
-  while (count > 0) {
-    size_t len = 0;
-    for (; count > 0 && len + fill.len <= sizeof run; count--) {
-      memcpy(run + len, fill.ptr, fill.len);
-      len += fill.len;
-    }
-    wo__page_put(page, look->tint, (struct wo_view){run, len});
-  }
-}
-
 /* The bar, as wide as the page. Rounding can leave a column over at the right: it stays blank. */
-static void put_bar(const struct wo__page *page, const struct wo_report_memory *memory) {
+static void put_bar(const struct wo_page *page, const struct wo_report_memory *memory) {
   const size_t room = page->style.width - INDENT - 2;
   size_t cells[PARTS_MAX] = {0};
+  struct wo_bar_part parts[PARTS_MAX];
   share_cells(memory, room, cells);
-  wo_text_repeat(page->out, ' ', INDENT);
-  wo_text_add(page->out, "[");
-  size_t used = 0;
   for (size_t i = 0; i < memory->part_count; i++) {
-    assert(used <= room);
-    const size_t count = cells[i] < room - used ? cells[i] : room - used;
-    put_cells(page, look_of(memory->parts[i].name), count);
-    used += count;
+    const struct look *const look = look_of(memory->parts[i].name);
+    parts[i] = (struct wo_bar_part){fill_of(page, look), look->tint, cells[i]};
   }
-  wo_text_repeat(page->out, ' ', room - used);
-  wo_text_add(page->out, "]");
-  wo__page_break(page, 0);
+  wo_page_bar(page, parts, memory->part_count, room);
 }
 
 /* "# 26.11 allocated  . 11.62 unallocated  1.06 free  (GiB)". In the order of the bar. Two decimals
  * as PyTorch prints them, so that a figure is found again in the message. */
-static void put_legend(const struct wo__page *page, const struct wo_report_memory *memory) {
+static void put_legend(const struct wo_page *page, const struct wo_report_memory *memory) {
   size_t column = LEGEND_INDENT;
   wo_text_repeat(page->out, ' ', LEGEND_INDENT);
   for (size_t i = 0; i < memory->part_count; i++) {
@@ -138,14 +118,14 @@ static void put_legend(const struct wo__page *page, const struct wo_report_memor
     /* A blank cannot be shown as a key; the one part without a key is the blank one. */
     const bool is_blank = wo_view_is(fill, " ");
     snprintf(item, sizeof item, "%s%s%s %s", is_blank ? "" : fill.ptr, is_blank ? "" : " ", gib, look->label);
-    column = wo__page_item(page, column, LEGEND_INDENT, look->tint, wo_view_of(item));
+    column = wo_page_item(page, column, LEGEND_INDENT, look->tint, wo_view_of(item));
   }
-  wo__page_item(page, column, LEGEND_INDENT, WO__TINT_PLAIN, WO_VIEW("(GiB)"));
-  wo__page_break(page, 0);
+  wo_page_item(page, column, LEGEND_INDENT, WO_TINT_PLAIN, WO_VIEW("(GiB)"));
+  wo_page_break(page, 0);
 }
 
 /* "GPU 1  39.39 GiB" */
-static void put_card(const struct wo__page *page, const struct wo_report_memory *memory) {
+static void put_card(const struct wo_page *page, const struct wo_report_memory *memory) {
   char size[32];
   char card[32];
   wo_text_repeat(page->out, ' ', INDENT);
@@ -154,20 +134,20 @@ static void put_card(const struct wo__page *page, const struct wo_report_memory 
   } else {
     snprintf(card, sizeof card, "GPU %d", (int)memory->gpu);
   }
-  size_t column = wo__page_item(page, INDENT, INDENT, WO__TINT_STRONG, wo_view_of(card));
+  size_t column = wo_page_item(page, INDENT, INDENT, WO_TINT_STRONG, wo_view_of(card));
   if (memory->capacity_bytes.mid > 0) {
     wo_units_bytes_text(memory->capacity_bytes.mid, size, sizeof size);
-    column = wo__page_item(page, column, INDENT, WO__TINT_PLAIN, wo_view_of(size));
+    column = wo_page_item(page, column, INDENT, WO_TINT_PLAIN, wo_view_of(size));
   }
   if (memory->is_contradictory) {
     const struct wo_view why = WO_VIEW("no bar is drawn: the figures cannot all be true");
-    wo__page_item(page, column, INDENT, WO__TINT_PLAIN, why);
+    wo_page_item(page, column, INDENT, WO_TINT_PLAIN, why);
   }
-  wo__page_break(page, 0);
+  wo_page_break(page, 0);
 }
 
 /* When the figures contradict each other a bar would lie; the arithmetic is still shown, because it says how they do. */
-void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory) {
+void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *memory) {
   assert(page != NULL && memory != NULL && memory->part_count <= PARTS_MAX);
   put_card(page, memory);
   if (!memory->is_contradictory && whole_bytes(memory) > 0) {
@@ -176,14 +156,14 @@ void wo__page_memory(const struct wo__page *page, const struct wo_report_memory 
   }
   for (size_t i = 0; i < memory->arithmetic_count; i++) {
     wo_text_repeat(page->out, ' ', INDENT);
-    wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, memory->arithmetic[i]);
-    wo__page_break(page, 0);
+    wo_page_flow(page, INDENT, LEGEND_INDENT, WO_TINT_PLAIN, memory->arithmetic[i]);
+    wo_page_break(page, 0);
   }
 }
 
 /* "the request: 2.32 GiB = 2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary): the fp32 logits; vocabulary 152064 from
  * the table of known shapes: qwen2.5-7b". A second reading begins with "or:". */
-static void put_reading(const struct wo__page *page, const struct wo_sizes *sizes, size_t index) {
+static void put_reading(const struct wo_page *page, const struct wo_sizes *sizes, size_t index) {
   const struct wo_size_reading *const reading = &sizes->readings[index];
   struct wo_text text = {0};
   char size[32];
@@ -198,13 +178,13 @@ static void put_reading(const struct wo__page *page, const struct wo_sizes *size
   if (!reading->is_specific) wo_text_add(&text, "; powers of two alone, which coincide easily");
   if (index == 0 && sizes->match_count > 1) wo_text_add(&text, "; one of %zu readings that fit", sizes->match_count);
   wo_text_repeat(page->out, ' ', INDENT);
-  wo__page_flow(page, INDENT, LEGEND_INDENT, WO__TINT_PLAIN, (struct wo_view){text.ptr, text.len});
-  wo__page_break(page, 0);
+  wo_page_flow(page, INDENT, LEGEND_INDENT, WO_TINT_PLAIN, (struct wo_view){text.ptr, text.len});
+  wo_page_break(page, 0);
   page->out->is_failed = page->out->is_failed || text.is_failed;
   wo_text_done(&text);
 }
 
-void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes) {
+void wo__page_request(const struct wo_page *page, const struct wo_sizes *sizes) {
   assert(page != NULL && sizes != NULL);
   for (size_t i = 0; i < sizes->reading_count && i < READINGS_SHOWN; i++) put_reading(page, sizes, i);
 }

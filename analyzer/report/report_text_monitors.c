@@ -1,7 +1,7 @@
 /* Monitoring traces in the text report: a line for each card, one for the processes of a trace. */
 #include <math.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "parsers/base/units.h"
 
 enum {
@@ -15,55 +15,56 @@ enum {
 /* A course that rises or falls by less than this share of the peak is flat, however sure its slope is. */
 #define FLAT_SHARE 0.02
 
-bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor) {
+bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor) {
   const struct wo_view format = w->report->job->inputs[monitor->file].format;
   return monitor->samples > 1 || w->page.style.is_verbose || !wo_view_is(format, "log");
 }
 
 /* "34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB)". dmon does not tell how large the card is; the message that it was full
  * does. */
-static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_report_monitor *monitor) {
-  const double whole = monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value : w->report->memory.capacity_bytes.mid;
+static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_card_trace *monitor) {
+  const double whole =
+      monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value.mid : w->report->memory.capacity_bytes.mid;
   char size[32];
   if (!monitor->fb_peak_bytes.is_known) {
     wo_text_add_view(text, monitor->lack.len > 0 ? monitor->lack : WO_VIEW("memory not in the trace"));
     return;
   }
-  wo_text_add(text, "peak %s", wo_units_bytes_text(monitor->fb_peak_bytes.value, size, sizeof size));
+  wo_text_add(text, "peak %s", wo_units_bytes_text(monitor->fb_peak_bytes.value.mid, size, sizeof size));
   if (whole <= 0) return;
   wo_text_add(text, " of %s", wo_units_bytes_text(whole, size, sizeof size));
-  if (whole <= monitor->fb_peak_bytes.value) return;
-  wo_text_add(text, " (head-room at most %s)", wo_units_bytes_text(whole - monitor->fb_peak_bytes.value, size, sizeof size));
+  if (whole <= monitor->fb_peak_bytes.value.mid) return;
+  wo_text_add(text, " (head-room at most %s)", wo_units_bytes_text(whole - monitor->fb_peak_bytes.value.mid, size, sizeof size));
 }
 
 /* "mean 22 % busy (31 % while memory was in use, idle for 40 % of that)". The second figure leaves out the time before the job
  * and after it, where it makes a difference. */
-static void add_load(struct wo_text *text, const struct wo_report_monitor *monitor) {
+static void add_load(struct wo_text *text, const struct wo_card_trace *monitor) {
   if (!monitor->sm_mean_pct.is_known) return;
-  const double mean = monitor->sm_mean_pct.value;
+  const double mean = monitor->sm_mean_pct.value.mid;
   const bool is_other = monitor->samples >= FEW_SAMPLES && monitor->sm_active_mean_pct.is_known &&
-                        fabs(monitor->sm_active_mean_pct.value - mean) >= 1;
-  const bool is_idle = monitor->idle_pct.is_known && monitor->idle_pct.value >= IDLE_WORTH_PCT && mean >= BUSY_WORTH_PCT;
+                        fabs(monitor->sm_active_mean_pct.value.mid - mean) >= 1;
+  const bool is_idle = monitor->idle_pct.is_known && monitor->idle_pct.value.mid >= IDLE_WORTH_PCT && mean >= BUSY_WORTH_PCT;
   wo_text_add(text, ", mean %.0f %% busy", mean);
-  if (is_other) wo_text_add(text, " (%.0f %% while memory was in use", monitor->sm_active_mean_pct.value);
-  if (is_idle) wo_text_add(text, "%sidle in %.0f %% of the samples", is_other ? ", " : " (", monitor->idle_pct.value);
+  if (is_other) wo_text_add(text, " (%.0f %% while memory was in use", monitor->sm_active_mean_pct.value.mid);
+  if (is_idle) wo_text_add(text, "%sidle in %.0f %% of the samples", is_other ? ", " : " (", monitor->idle_pct.value.mid);
   if (is_other || is_idle) wo_text_add(text, ")");
 }
 
 /* "memory rose by 1.20 GiB an hour (0.90 to 1.50)", "memory flat", or nothing where neither is shown. */
-static void add_trend(struct wo_text *text, const struct wo_report_monitor *monitor) {
+static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor) {
   const bool has_time = monitor->fb_trend_per_s.is_known;
-  const struct wo_report_slope *const slope = has_time ? &monitor->fb_trend_per_s : &monitor->fb_trend_per_sample;
-  const struct wo_report_slope *const course = &monitor->fb_trend_per_sample;
+  const struct wo_figure *const slope = has_time ? &monitor->fb_trend_per_s : &monitor->fb_trend_per_sample;
+  const struct wo_figure *const course = &monitor->fb_trend_per_sample;
   char size[32], lo[32], hi[32];
   if (!slope->is_known || !course->is_known || !monitor->active_samples.is_known) return;
-  const double flat = FLAT_SHARE * monitor->fb_peak_bytes.value / monitor->active_samples.value;
+  const double flat = FLAT_SHARE * monitor->fb_peak_bytes.value.mid / monitor->active_samples.value.mid;
   if (course->value.lo >= -flat && course->value.hi <= flat) {
     wo_text_add(text, ", memory flat");
     return;
   }
   /* A rise that is over by the middle is the start of the job. */
-  const bool is_start = slope->value.lo > 0 && monitor->fb_late_rise_bytes.is_known && monitor->fb_late_rise_bytes.value <= 0;
+  const bool is_start = slope->value.lo > 0 && monitor->fb_late_rise_bytes.is_known && monitor->fb_late_rise_bytes.value.mid <= 0;
   if (is_start || (slope->value.lo <= 0 && slope->value.hi >= 0)) {
     wo_text_add(text, ", no steady rise of memory");
     return;
@@ -81,7 +82,7 @@ static void add_trend(struct wo_text *text, const struct wo_report_monitor *moni
 static void write_cards(struct wo__writer *w) {
   bool is_first = true;
   for (size_t i = 0; i < w->report->monitor_count; i++) {
-    const struct wo_report_monitor *const monitor = &w->report->monitors[i];
+    const struct wo_card_trace *const monitor = &w->report->monitors[i];
     if (!wo__is_monitor_shown(w, monitor)) continue;
     struct wo_text *const text = wo__writer_start(w);
     wo_text_add(text, "GPU %d in ", (int)monitor->gpu);
@@ -101,14 +102,14 @@ static void write_cards(struct wo__writer *w) {
 }
 
 /* "python (pid 4711, GPU 0) 20.00 GiB". */
-static void add_process(struct wo_text *text, const struct wo_report_process *process) {
+static void add_process(struct wo_text *text, const struct wo_card_process *process) {
   char size[32];
   wo_text_add_view(text, process->name.len > 0 ? process->name : WO_VIEW("a process"));
   if (process->pid > 0) wo_text_add(text, " (pid %llu", (unsigned long long)process->pid);
   if (process->gpu >= 0) wo_text_add(text, "%sGPU %d", process->pid > 0 ? ", " : " (", (int)process->gpu);
   if (process->pid > 0 || process->gpu >= 0) wo_text_add(text, ")");
   if (process->peak_bytes.is_known) {
-    wo_text_add(text, " %s", wo_units_bytes_text(process->peak_bytes.value, size, sizeof size));
+    wo_text_add(text, " %s", wo_units_bytes_text(process->peak_bytes.value.mid, size, sizeof size));
   }
 }
 

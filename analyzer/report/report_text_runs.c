@@ -1,7 +1,7 @@
 /* The lines about ranks and runs: one each, however many there are. */
 #include <stdio.h>
 
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
@@ -108,26 +108,17 @@ static void add_run(const struct wo__writer *w, struct wo_text *text, const stru
   wo_text_add(text, ")");
 }
 
-/* A number among the report's facts. False when it is unknown. */
-static bool find_fact(const struct wo_report *report, const char *name, struct wo_value *ret) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (!wo_view_is(report->facts[i].name, name)) continue;
-    *ret = report->facts[i].value;
-    return true;
-  }
-  return false;
-}
-
 /* What the runs say together: that it fails the same way each time, and whether it gets any further. */
 static void add_verdict(const struct wo__writer *w, struct wo_text *text) {
-  struct wo_value same, progress;
-  if (!find_fact(w->report, "restart.is_same_root", &same) || same.truth != WO_TRUE) return;
+  const struct wo_value *const same = wo_report_fact(w->report, "restart.is_same_root");
+  const struct wo_value *const progress = wo_report_fact(w->report, "restart.progress_steps");
+  if (same == NULL || same->truth != WO_TRUE) return;
   wo_text_add(text, "; the same failure each time");
-  if (!find_fact(w->report, "restart.progress_steps", &progress)) return;
-  if (progress.number.mid <= 0) {
+  if (progress == NULL) return;
+  if (progress->number.mid <= 0) {
     wo_text_add(text, ", no progress: restarting does not help");
   } else {
-    wo_text_add(text, ", %.0f steps further", progress.number.mid);
+    wo_text_add(text, ", %.0f steps further", progress->number.mid);
   }
 }
 

@@ -1,5 +1,5 @@
 /* Settings in the text report: what the job's files disagree on. A reader who changed a file to no effect learns here why. */
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 
 static bool is_shown(const struct wo__writer *w, const struct wo_report_setting *setting) {
   return setting->has_conflict || w->page.style.is_verbose;

@@ -1,5 +1,5 @@
 /* Memory along the steps in the text report: one line, of the rank that the diagnosis is about. */
-#include "analyzer/report/report_text.h"
+#include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/step_memory.h"
 #include "parsers/base/units.h"
 
@@ -23,29 +23,29 @@ static const char *name_of(struct wo_view figure) {
   return "memory";
 }
 
-static bool has_jump(const struct wo_report_steps *row) {
+static bool has_jump(const struct wo_step_memory *row) {
   return row->jump_bytes.is_known && row->spread_bytes.is_known &&
-         row->jump_bytes.value >= JUMP_SHARE * row->spread_bytes.value &&
-         row->jump_bytes.value > 2 * FLAT_SHARE * row->peak_bytes.value.mid;
+         row->jump_bytes.value.mid >= JUMP_SHARE * row->spread_bytes.value.mid &&
+         row->jump_bytes.value.mid > 2 * FLAT_SHARE * row->peak_bytes.value.mid;
 }
 
 /* A rise that is over by the middle is the start of the job. */
-static bool is_rising(const struct wo_report_steps *row) {
-  const bool is_start = row->late_rise_bytes.is_known && row->late_rise_bytes.value <= 0;
+static bool is_rising(const struct wo_step_memory *row) {
+  const bool is_start = row->late_rise_bytes.is_known && row->late_rise_bytes.value.mid <= 0;
   return row->slope_bytes_per_step.is_known && row->slope_bytes_per_step.value.lo > 0 && !is_start;
 }
 
 /* "rising by 12.00 MiB a step (95 %: 11.90 MiB to 12.10 MiB)", "flat", "rose by 9.00 GiB at step 1210 (log:2411)". */
-static void add_course(struct wo_text *text, const struct wo_report_steps *row, struct wo_view path) {
-  const struct wo_report_slope *const slope = &row->slope_bytes_per_step;
+static void add_course(struct wo_text *text, const struct wo_step_memory *row, struct wo_view path) {
+  const struct wo_figure *const slope = &row->slope_bytes_per_step;
   const bool is_peak = wo_view_starts(row->figure, "peak_");
-  if (row->spread_bytes.is_known && row->spread_bytes.value <= FLAT_SHARE * row->peak_bytes.value.mid) {
+  if (row->spread_bytes.is_known && row->spread_bytes.value.mid <= FLAT_SHARE * row->peak_bytes.value.mid) {
     wo_text_add(text, ", flat");
   } else if (has_jump(row)) {
     wo_text_add(text, ", up by ");
-    add_bytes(text, row->jump_bytes.value);
+    add_bytes(text, row->jump_bytes.value.mid);
     if (row->jump_step.is_known)
-      wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->jump_step.value);
+      wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->jump_step.value.mid);
     wo_text_add(text, " (");
     wo__add_path(text, path);
     wo_text_add(text, ":%llu)", (unsigned long long)row->jump_line);
@@ -67,7 +67,7 @@ static void add_course(struct wo_text *text, const struct wo_report_steps *row, 
 void wo__write_steps(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   const double capacity = report->has_memory ? report->memory.capacity_bytes.mid : 0;
-  const struct wo_report_steps *const row = wo_step_memory_lead(report->job, report->steps, report->step_row_count, capacity);
+  const struct wo_step_memory *const row = wo_step_memory_lead(report->job, report->steps, report->step_row_count, capacity);
   if (row == NULL) return;
   const struct wo_view path = report->job->inputs[row->file].path;
   const bool has_steps = row->step_first.is_known && row->step_last.is_known && row->wraps == 0;
@@ -75,10 +75,10 @@ void wo__write_steps(struct wo__writer *w) {
   if (row->rank >= 0) wo_text_add(text, "rank %d: ", (int)row->rank);
   wo_text_add(text, "%s ", name_of(row->figure));
   add_bytes(text, row->first_bytes.value.mid);
-  if (has_steps) wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->step_first.value);
+  if (has_steps) wo_text_add(text, " at %.*s %.0f", (int)row->step_unit.len, row->step_unit.ptr, row->step_first.value.mid);
   wo_text_add(text, ", ");
   add_bytes(text, row->last_bytes.value.mid);
-  if (has_steps) wo_text_add(text, " at %.0f", row->step_last.value);
+  if (has_steps) wo_text_add(text, " at %.0f", row->step_last.value.mid);
   if (row->peak_bytes.value.mid > row->last_bytes.value.mid && row->peak_bytes.value.mid > row->first_bytes.value.mid) {
     wo_text_add(text, ", highest ");
     add_bytes(text, row->peak_bytes.value.mid);

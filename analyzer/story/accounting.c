@@ -42,8 +42,7 @@ static bool has_rows(const struct wo_job *job, struct wanted wanted) {
 
 /* The id that lines of a log name: "JOB 4711 ON gpu02", "StepId=4711.0". */
 static struct wo_view id_in_lines(const struct wo_job *job) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->is_quoted || wo_story_is_accounting(event)) continue;
     struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
     if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
@@ -62,8 +61,7 @@ static struct wanted find_wanted(const struct wo_job *job) {
     if (wanted.id.len > 0 && has_rows(job, wanted)) return wanted;
   }
   wanted = (struct wanted){.array_task = -1};
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (!is_job_row(event)) continue;
     wanted.id = wo_event_text(event, WO_FIELD_JOB);
     wanted.array_task = (int64_t)wo_event_number(event, WO_FIELD_ARRAY_TASK, -1);
@@ -74,8 +72,7 @@ static struct wanted find_wanted(const struct wo_job *job) {
 /* The last row of the job in an input; steps follow the row of their start. WO_EVENT_NONE without one. */
 static wo_event_id last_row(const struct wo_job *job, uint32_t file, struct wanted wanted) {
   wo_event_id last = WO_EVENT_NONE;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->span.file == file && is_job_row(event) && is_wanted(event, wanted)) last = event->id;
   }
   return last;
@@ -100,8 +97,7 @@ void wo_story_choose_accounting(struct wo_job *job) {
 /* The state of the job's last row that is not set aside, or empty without accounting. */
 struct wo_view wo_story_final_state(const struct wo_job *job) {
   struct wo_view state = {0};
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (is_job_row(event) && !event->is_quoted) state = wo_event_text(event, WO_FIELD_STATE);
   }
   return state;

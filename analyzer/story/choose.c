@@ -100,8 +100,7 @@ static bool is_in(const struct wo_job *job, const struct wo_event *event, int32_
  * it ended itself. NULL without. */
 static const struct wo_event *find_root(const struct wo_job *job, const struct wo_timeline *timeline, int32_t run) {
   const struct wo_event *best = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_ELASTIC || event->rank == WO_RANK_UNKNOWN || event->is_quoted || !is_in(job, event, run)) continue;
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGTERM) continue;
     const int64_t gap_ns = best ? wo_timeline_gap_ns(timeline, event, best) : 0;
@@ -144,9 +143,8 @@ const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *
   const struct wo_event *best = choose_by_order(job, is_open, timeline, run);
   const struct wo_event *root = best ? find_root(job, timeline, run) : NULL;
   if (!root || is_of_root(best, root)) return best;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (!is_open[i] || !is_in(job, event, run) || event->kind != best->kind) continue;
+  wo_each_event (event, &job->events) {
+    if (!is_open[event->id] || !is_in(job, event, run) || event->kind != best->kind) continue;
     if (is_of_root(event, root) && wo__claim_of(event) == wo__claim_of(best)) return event;
   }
   return best;
@@ -157,9 +155,8 @@ const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_o
   const struct wo_event *root = find_root(job, timeline, WO__RUNS_CURRENT);
   if (!wo__is_memory_claim(failure) || failure->rank == WO_RANK_UNKNOWN || (root && is_of_root(failure, root))) return NULL;
   const struct wo_event *rival = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (!is_open[i] || event->span.file == failure->span.file || event->kind != failure->kind) continue;
+  wo_each_event (event, &job->events) {
+    if (!is_open[event->id] || event->span.file == failure->span.file || event->kind != failure->kind) continue;
     if (event->rank == WO_RANK_UNKNOWN || event->rank == failure->rank || !wo__is_current(job, event)) continue;
     if (is_before(timeline, failure, event) || is_before(timeline, event, failure)) continue;
     if (!rival || event->rank < rival->rank) rival = event;

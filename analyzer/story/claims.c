@@ -145,11 +145,10 @@ static bool is_outlived(const struct wo_event *event, struct wo_view state) {
 /* A step's cancellation is still told, as a consequence of what ended the job. */
 static void drop_outlived(struct wo_job *job, bool *is_open) {
   const struct wo_view state = wo_story_final_state(job);
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
-    if (!is_open[i] || !is_outlived(event, state)) continue;
-    is_open[i] = false;
-    if (event->kind == WO_KIND_CANCELLED) job->story.roles[i] = WO_ROLE_CONSEQUENCE;
+  wo_each_event (event, &job->events) {
+    if (!is_open[event->id] || !is_outlived(event, state)) continue;
+    is_open[event->id] = false;
+    if (event->kind == WO_KIND_CANCELLED) job->story.roles[event->id] = WO_ROLE_CONSEQUENCE;
   }
 }
 

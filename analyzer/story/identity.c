@@ -15,8 +15,7 @@ static void add_node(struct wo_story *story, struct wo_view node) {
 static int32_t ranks_launched(const struct wo_job *job) {
   double per_node = 0;
   double nodes = 1;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     struct wo_view value = wo_event_text(event, event->kind == WO_KIND_SBATCH ? WO_FIELD_NODES : WO_FIELD_VALUE);
     uint64_t number = 0;
     if (wo_number_u64(&value, 100000, &number) != WO_OK || value.len > 0 || number == 0) continue;
@@ -68,8 +67,7 @@ static void read_names(struct wo_job *job) {
 void wo__read_identity(struct wo_job *job) {
   struct wo_story *story = &job->story;
   int32_t highest = -1;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->is_quoted && wo_story_is_accounting(event)) continue;
     struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
     if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);

@@ -6,6 +6,7 @@
 #include "analyzer/files/names.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/text.h"
 #include "parsers/base/vec.h"
 #include "parsers/base/clean.h"
 #include "parsers/formats/formats.h"
@@ -105,6 +106,32 @@ static void note_traces(struct wo_job *job, struct wo_job_input *row) {
   }
 }
 
+static void note_caps(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
+  for (enum wo_cap cap = 0; cap < WO_CAP_COUNT_; cap++) {
+    const uint64_t count = summary->caps[cap];
+    if (count > 0) {
+      add_note(row, wo_arena_format(&job->arena, "%llu %s", (unsigned long long)count, wo_cap_text(cap, count)));
+    }
+  }
+}
+
+/* A line that a pattern's expression gave up may hold what the pattern looks for. */
+static void note_unsearched(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
+  struct wo_text text = {0};
+  for (size_t i = 0; i < summary->unsearched_count; i++) {
+    const struct wo_unsearched *const one = &summary->unsearched[i];
+    wo_text_add(&text,
+                i > 0             ? ", %llu for %.*s"
+                : one->lines == 1 ? "%llu line was too long to search for %.*s"
+                                  : "%llu lines were too long to search for %.*s",
+                (unsigned long long)one->lines, (int)one->pattern->id.len, one->pattern->id.ptr);
+  }
+  if (summary->unsearched_others > 0)
+    wo_text_add(&text, ", %llu for other patterns", (unsigned long long)summary->unsearched_others);
+  add_note(row, wo_arena_copy(&job->arena, (struct wo_view){text.ptr, text.len}));
+  wo_text_done(&text);
+}
+
 /* The format is told by the evidence that was found in the input, and only then by its name. */
 static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
   row->bytes = summary->bytes;
@@ -115,6 +142,8 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
                                   (unsigned long long)summary->long_lines, summary->long_lines == 1 ? "" : "s",
                                   WO_LIMIT_LINE_BYTES / 1024));
   }
+  note_caps(job, row, summary);
+  note_unsearched(job, row, summary);
   note_traces(job, row);
 }
 
@@ -236,7 +265,21 @@ static void note_dropped(struct wo_job *job) {
                            (unsigned long long)job->events.dropped));
 }
 
+/* Ranks and runs beyond those that are told apart; with the last input as well. */
+static void note_apart(struct wo_job *job) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < job->events.count; i++) count += job->events.items[i].rank >= WO_LIMIT_RANKS;
+  struct wo_job_input *const last = job->input_count > 0 ? &job->inputs[job->input_count - 1] : NULL;
+  if (last && count > 0)
+    add_note(last, wo_arena_format(&job->arena, "evidence of ranks from %d on, which are not told apart: %llu", WO_LIMIT_RANKS,
+                                   (unsigned long long)count));
+  if (last && job->story.run_count == WO_LIMIT_RUNS)
+    add_note(last, wo_arena_format(&job->arena, "later runs than the first %d are not told apart", WO_LIMIT_RUNS));
+}
+
 enum wo_status wo_job_close(struct wo_job *job) {
   note_dropped(job);
-  return wo_story_tell(job);
+  const enum wo_status status = wo_story_tell(job);
+  note_apart(job);
+  return status;
 }

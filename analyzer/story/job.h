@@ -47,7 +47,7 @@ struct wo_job_input {
   bool is_compressed;
   bool is_unreadable; /* nothing, or not all of it, could be read; the note says why */
   bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log, read by the other flow */
-  struct wo_view notes[4];
+  struct wo_view notes[8];
   size_t note_count;
 };
 

@@ -36,10 +36,9 @@ enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
   for (size_t i = 0; i < job->input_count; i++) lines += job->inputs[i].lines;
   const struct wo_event *last = NULL;
   bool has_consequence = false;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind == WO_KIND_SUCCESS) return WO_OUTCOME_SUCCESS;
-    if (job->story.roles[i] == WO_ROLE_CONSEQUENCE) has_consequence = true;
+    if (job->story.roles[event->id] == WO_ROLE_CONSEQUENCE) has_consequence = true;
     if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) last = event;
   }
   if (has_consequence) return WO_OUTCOME_OTHER;

@@ -7,8 +7,7 @@ static bool is_prose(const struct wo_job *job, const struct wo_event *event) {
 
 /* Without a failure in another input, the text may be all there is: an issue in Markdown holds the log itself. */
 static bool has_failure_elsewhere(const struct wo_job *job) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *const event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (!event->is_quoted && wo__claim_of(event) != WO__CLAIM_NONE && !is_prose(job, event)) return true;
   }
   return false;

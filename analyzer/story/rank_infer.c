@@ -23,8 +23,7 @@ static bool is_spawned(const struct wo_event *event) {
 /* Launchers start several ranks within a task, whose number then is a node's. */
 static bool has_launcher(const struct wo_job *job) {
   static const char *const launchers[] = {"torchrun", "torch.distributed", "accelerate", "deepspeed"};
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind == WO_KIND_ELASTIC || is_spawned(event)) return true;
     if (event->kind == WO_KIND_CONFIG && wo_view_is(wo_event_text(event, WO_FIELD_KNOB), "n_gpus")) return true;
     for (size_t k = 0; k < sizeof launchers / sizeof launchers[0]; k++) {
@@ -36,8 +35,7 @@ static bool has_launcher(const struct wo_job *job) {
 
 /* Whether the job holds another message of the card's memory than this one. */
 static bool has_other_message(const struct wo_job *job, const struct wo_event *failure) {
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event != failure && !event->is_quoted && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY) return true;
   }
   return false;
@@ -91,8 +89,7 @@ static bool add_task(void *context, struct wo_view task) {
 /* Whether each of several tasks had a node to itself: then it has the node's cards too, and may run a rank on each of them. */
 static bool is_task_a_node(const struct wo_job *job) {
   struct places places = {.host_count = 0};
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
     if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || tasks.len == 0) continue;
     char list[256];
@@ -107,8 +104,7 @@ static bool is_task_a_node(const struct wo_job *job) {
 int32_t wo_rank_infer(const struct wo_job *job, const struct wo_event *failure) {
   struct ends ends = {0};
   if (failure->rank != WO_RANK_UNKNOWN || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return WO_RANK_UNKNOWN;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const bool is_srun = event->kind == WO_KIND_TASK_EXIT && wo_event_field(event, WO_FIELD_TASKS) != NULL;
     if (is_srun && !event->is_quoted) count_end(&ends, event);
   }

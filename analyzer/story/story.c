@@ -12,23 +12,22 @@
  * like an end follows from the failure. */
 static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     const bool is_echo =
         wo_kind_class(event->kind) == WO_CLASS_CONSEQUENCE || (event->kind == WO_KIND_TRACEBACK && wo_story_is_echo(event));
     if (event->is_quoted) continue;
     if (!wo__is_current(job, event)) {
-      if (is_echo || is_open[i] || story->roles[i] != WO_ROLE_NONE) story->roles[i] = WO_ROLE_EARLIER;
-    } else if (story->roles[i] != WO_ROLE_NONE) {
+      if (is_echo || is_open[event->id] || story->roles[event->id] != WO_ROLE_NONE) story->roles[event->id] = WO_ROLE_EARLIER;
+    } else if (story->roles[event->id] != WO_ROLE_NONE) {
       continue;
     } else if (event == failure) {
-      story->roles[i] = WO_ROLE_FAILURE;
+      story->roles[event->id] = WO_ROLE_FAILURE;
     } else if (wo_story_is_accounting(event)) {
       continue; /* the same end once more */
-    } else if (is_open[i] && failure && event->kind == failure->kind && wo__is_memory_claim(event)) {
-      story->roles[i] = WO_ROLE_REPEAT;
-    } else if (is_echo || is_open[i]) {
-      story->roles[i] = WO_ROLE_CONSEQUENCE;
+    } else if (is_open[event->id] && failure && event->kind == failure->kind && wo__is_memory_claim(event)) {
+      story->roles[event->id] = WO_ROLE_REPEAT;
+    } else if (is_echo || is_open[event->id]) {
+      story->roles[event->id] = WO_ROLE_CONSEQUENCE;
     }
   }
 }

@@ -1,5 +1,5 @@
 /* The parts of the story, shared by the files that tell it: claims.c (what an event may be the end of), choose.c (which of them
- * was first), runs.c (starts of the program), progress.c, identity.c. Nobody else includes this. */
+ * was first), runs.c (starts of the program), run_ends.c, progress.c, identity.c. Nobody else includes this. */
 #ifndef WO_STORY_INTERNAL_H
 #define WO_STORY_INTERNAL_H
 

@@ -72,10 +72,9 @@ static bool is_memory(const struct wo_event *event) {
 static bool steps_went_on(const struct wo_job *job, const struct wo_event *failure) {
   double before = -1;
   double total = -1;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_PROGRESS || event->of != failure->id) continue;
-    if (job->story.run_of[i] != job->story.run_of[failure->id]) continue;
+    if (job->story.run_of[event->id] != job->story.run_of[failure->id]) continue;
     const double step = wo_event_number(event, WO_FIELD_STEP, -1);
     const double of = wo_event_number(event, WO_FIELD_STEP_TOTAL, -1);
     if (!is_later(job, event, failure)) {
@@ -93,8 +92,7 @@ static bool steps_went_on(const struct wo_job *job, const struct wo_event *failu
 static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *failure) {
   bool has_own_exit = false, has_ended_others = false;
   if (failure->rank != WO_RANK_UNKNOWN) return false;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_TASK_EXIT || event->is_quoted || !is_later(job, event, failure)) continue;
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) > 0) has_own_exit = true;
     if (wo_event_text(event, WO_FIELD_SIGNAL).len > 0) has_ended_others = true;
@@ -107,8 +105,7 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
   bool is_memory_later = false;
   bool is_other_later = false;
   const wo_event_id own = wo_story_traceback_of(job, failure);
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->is_quoted || !is_later(job, event, failure) || !is_same_rank(event, failure)) continue;
     if (is_memory(event)) is_memory_later = true;
     const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
@@ -128,8 +125,7 @@ bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
   const struct wo_event *failure = &job->events.items[failure_index];
   bool has_success = false;
   bool has_bad_end = false;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (event->is_quoted || !is_later(job, event, failure)) continue;
     if (event->kind == WO_KIND_RECOVERY && event->span.line - failure->span.line <= RECOVERY_LINES) return true;
     if (event->kind == WO_KIND_SUCCESS) has_success = true;

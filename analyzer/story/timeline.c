@@ -139,8 +139,7 @@ static const struct host_clock *find_clock(const struct wo_timeline *timeline, s
 /* The first such act that is found sets the clocks; each host's first stamp of it counts. */
 static void set_clocks(const struct wo_job *job, struct wo_timeline *timeline) {
   const struct wo_event *first = NULL;
-  for (size_t i = 0; i < job->events.count; i++) {
-    const struct wo_event *event = &job->events.items[i];
+  wo_each_event (event, &job->events) {
     if (!is_common_act(event)) continue;
     if (!first) first = event;
     const struct wo_view host = wo_timeline_host(event);

@@ -11,31 +11,12 @@
 /* Findings whose fixes are tried, and fixes of all together. */
 enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
 
-/* ---- Facts ---- */
-
-static const struct wo_value *find_fact(const struct wo_report *report, const char *name) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (wo_view_is(report->facts[i].name, name) && report->facts[i].value.is_known) return &report->facts[i].value;
-  }
-  return NULL;
-}
-
-static double number_of(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = find_fact(report, name);
-  return value ? value->number.mid : -1;
-}
-
-static struct wo_view text_of(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = find_fact(report, name);
-  return value ? value->text : (struct wo_view){0};
-}
-
 /* ---- Sizes ---- */
 
 /* As printed; else the one release that the failure's words leave. */
 static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
-  const struct wo_value *const release = find_fact(report, "job.torch_release");
-  const struct wo_view printed = text_of(report, "job.torch");
+  const struct wo_value *const release = wo_report_fact(report, "job.torch_release");
+  const struct wo_view printed = wo_report_words(report, "job.torch");
   if (printed.len > 0 || !release || release->number.lo != release->number.hi) return printed;
   const unsigned number = (unsigned)release->number.lo;
   return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
@@ -53,9 +34,9 @@ static bool is_other_allocator(struct wo_view kind) {
 /* The configured length is the limit that batches are cut to, so a tensor of that length belongs to a step as long as any. */
 static bool is_of_full_length(const struct wo_report *report) {
   static const char *const readings[] = {"size.is_logits", "size.is_attention_scores"};
-  if (number_of(report, "config.seq_len") < 0) return false;
+  if (wo_report_number(report, "config.seq_len") < 0) return false;
   for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
-    const struct wo_value *const reading = find_fact(report, readings[i]);
+    const struct wo_value *const reading = wo_report_fact(report, readings[i]);
     if (reading && reading->truth == WO_TRUE) return true;
   }
   return false;
@@ -63,26 +44,26 @@ static bool is_of_full_length(const struct wo_report *report) {
 
 static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_arena *arena) {
   struct wo_job_sizes sizes = {
-      .capacity_bytes = number_of(report, "gpu.capacity"),
-      .tried_bytes = number_of(report, "oom.tried"),
-      .free_bytes = number_of(report, "oom.free"),
-      .allowed_bytes = number_of(report, "oom.allowed"),
-      .allocated_bytes = number_of(report, "oom.allocated"),
-      .unallocated_bytes = number_of(report, "oom.reserved_unallocated"),
-      .non_pytorch_bytes = number_of(report, "oom.non_pytorch"),
-      .other_bytes = number_of(report, "oom.other_processes"),
-      .is_other_allocator = is_other_allocator(text_of(report, "oom.kind")),
-      .are_contradicting = find_fact(report, "oom.contradiction") != NULL,
-      .micro_batch = number_of(report, "config.micro_batch"),
-      .seq_len = number_of(report, "config.seq_len"),
-      .layers = number_of(report, "model.layers"),
-      .hidden = number_of(report, "model.hidden_size"),
-      .vocabulary = number_of(report, "model.vocab_size"),
-      .alloc_conf = text_of(report, "config.alloc_conf"),
+      .capacity_bytes = wo_report_number(report, "gpu.capacity"),
+      .tried_bytes = wo_report_number(report, "oom.tried"),
+      .free_bytes = wo_report_number(report, "oom.free"),
+      .allowed_bytes = wo_report_number(report, "oom.allowed"),
+      .allocated_bytes = wo_report_number(report, "oom.allocated"),
+      .unallocated_bytes = wo_report_number(report, "oom.reserved_unallocated"),
+      .non_pytorch_bytes = wo_report_number(report, "oom.non_pytorch"),
+      .other_bytes = wo_report_number(report, "oom.other_processes"),
+      .is_other_allocator = is_other_allocator(wo_report_words(report, "oom.kind")),
+      .are_contradicting = wo_report_fact(report, "oom.contradiction") != NULL,
+      .micro_batch = wo_report_number(report, "config.micro_batch"),
+      .seq_len = wo_report_number(report, "config.seq_len"),
+      .layers = wo_report_number(report, "model.layers"),
+      .hidden = wo_report_number(report, "model.hidden_size"),
+      .vocabulary = wo_report_number(report, "model.vocab_size"),
+      .alloc_conf = wo_report_words(report, "config.alloc_conf"),
       .torch = read_torch(report, arena),
-      .phase = text_of(report, "oom.phase"),
+      .phase = wo_report_words(report, "oom.phase"),
   };
-  const struct wo_view checkpointing = text_of(report, "config.checkpointing");
+  const struct wo_view checkpointing = wo_report_words(report, "config.checkpointing");
   sizes.is_full_length = is_of_full_length(report);
   sizes.has_checkpointing = checkpointing.len > 0 && !wo_view_is(checkpointing, "none");
   if (report->ladder) {
@@ -95,7 +76,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
 /* ---- Proposals ---- */
 
 /* Fixes that cure nothing find out more, which a proof does itself. */
-static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
   if (fix->cost_rank == WO_COST_RANK_MAX || plan->diagnosed.proposal_count == FIXES_MAX) return false;
   for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
     if (wo_view_equal(plan->fixes[i].id, fix->id)) return false;
@@ -104,11 +85,11 @@ static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_report_
 }
 
 /* The changed settings on one line. */
-static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_report_fix *fix) {
+static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
   struct wo_text text = {0};
   for (size_t i = 0; i < fix->change_count; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");
-    wo_text_add_view(&text, fix->changes[i].spelled);
+    wo_spelling_add(&text, &fix->changes[i].spelling);
   }
   for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
     wo_text_add(&text, "%s", i > 0 ? "  " : "");
@@ -120,12 +101,12 @@ static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_re
   return kept;
 }
 
-static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, const struct wo_report_fix *fix) {
+static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, const struct wo_finding_fix *fix) {
   const size_t at = plan->diagnosed.proposal_count++;
   plan->fixes[at] = *fix;
   proposals[at] = (struct wo_proposal){.id = fix->id,
                                        .title = fix->title,
-                                       .replays_as = fix->replays_as,
+                                       .change = fix->replay,
                                        .cost_rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2,
                                        .speed = fix->cost_speed,
                                        .accuracy = fix->cost_accuracy,
@@ -147,7 +128,7 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
   if (wo_verify_states_read(report, &plan->arena, &plan->diagnosed.sizes) != WO_OK) return WO_E_NOMEM;
   size_t used = 0;
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
-    const struct wo_report_finding *const finding = &report->findings[i];
+    const struct wo_finding *const finding = &report->findings[i];
     if (!finding->cause->is_failure) continue;
     if (used++ == 0) plan->diagnosed.cause = finding->cause->id, plan->diagnosed.headline = finding->title;
     for (size_t k = 0; k < finding->fix_count; k++) {
@@ -192,11 +173,11 @@ static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct
 
 /* The report's findings are its own; copies get the proofs. */
 static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
-  struct wo_report_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
+  struct wo_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
   if (!findings) return false;
   for (size_t i = 0; i < report->finding_count; i++) {
     findings[i] = report->findings[i];
-    struct wo_report_fix *const fixes = wo_arena_array(&plan->arena, findings[i].fix_count + 1, sizeof *fixes);
+    struct wo_finding_fix *const fixes = wo_arena_array(&plan->arena, findings[i].fix_count + 1, sizeof *fixes);
     if (!fixes) return false;
     for (size_t k = 0; k < findings[i].fix_count; k++) {
       fixes[k] = findings[i].fixes[k];

@@ -13,9 +13,9 @@ struct wo_verify_plan {
   struct wo_job *job;
   struct wo_report *report;
   struct wo_diagnosed diagnosed;
-  struct wo_report_fix *fixes; /* copies, in the order of the proposals */
-  struct wo_proof *proofs;     /* one for each proposal, for the proof to fill */
-  bool is_complete;            /* every input could be read */
+  struct wo_finding_fix *fixes; /* copies, in the order of the proposals */
+  struct wo_proof *proofs;      /* one for each proposal, for the proof to fill */
+  bool is_complete;             /* every input could be read */
 };
 
 /* Reads and diagnoses the command line's words. False when there is nothing to go on, which has been told in errors. Released

@@ -8,25 +8,13 @@
 
 #define ADAM_BYTES 8.0
 
-static const struct wo_value *find_fact(const struct wo_report *report, const char *name) {
-  for (size_t i = 0; i < report->fact_count; i++) {
-    if (wo_view_is(report->facts[i].name, name)) return &report->facts[i].value;
-  }
-  return NULL;
-}
-
-static double number_of(const struct wo_report *report, const char *name) {
-  const struct wo_value *const value = find_fact(report, name);
-  return value && value->is_known ? value->number.mid : -1;
-}
-
 /* ---- On every card ---- */
 
 /* Where the number format is not known the states have a least size, that of 16 bits; only where this is too much for the card it
  * is an answer. */
 static bool read_least(const struct wo_report *report, double trained, struct wo_job_sizes *sizes) {
-  const struct wo_value *const states = find_fact(report, "model.states");
-  if (!states || !states->is_known || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
+  const struct wo_value *const states = wo_report_fact(report, "model.states");
+  if (!states || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
   sizes->weights_bytes = sizes->parameters * 2;
   sizes->gradients_bytes = trained * 2;
   sizes->optimizer_bytes = states->number.lo - sizes->weights_bytes - sizes->gradients_bytes;
@@ -35,9 +23,9 @@ static bool read_least(const struct wo_report *report, double trained, struct wo
 }
 
 static void read_whole(const struct wo_report *report, struct wo_job_sizes *sizes) {
-  const double format = number_of(report, "model.bytes_per_parameter");
-  const double all = number_of(report, "model.states"), stated = number_of(report, "model.weights");
-  const double frozen = number_of(report, "model.frozen_weights");
+  const double format = wo_report_number(report, "model.bytes_per_parameter");
+  const double all = wo_report_number(report, "model.states"), stated = wo_report_number(report, "model.weights");
+  const double frozen = wo_report_number(report, "model.frozen_weights");
   const double trained = sizes->trainable >= 0 ? sizes->trainable : sizes->parameters;
   if (stated > 0) sizes->weights_bytes = stated;
   if (sizes->parameters > 0 && format > 0) sizes->weights_bytes = sizes->parameters * format;
@@ -116,11 +104,11 @@ static enum wo_status read_share(const struct wo_report *report, struct wo_arena
 
 /* Whether the states are divided is a fact; where it is open a file of DeepSpeed's that was not given tells it. */
 enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes) {
-  const struct wo_value *const is_sharded = find_fact(report, "model.is_sharded");
+  const struct wo_value *const is_sharded = wo_report_fact(report, "model.is_sharded");
   assert(report && arena && sizes);
-  sizes->parameters = number_of(report, "model.parameters");
-  if (sizes->parameters < 0) sizes->parameters = number_of(report, "model.table_parameters");
-  sizes->trainable = number_of(report, "model.trainable_parameters");
+  sizes->parameters = wo_report_number(report, "model.parameters");
+  if (sizes->parameters < 0) sizes->parameters = wo_report_number(report, "model.table_parameters");
+  sizes->trainable = wo_report_number(report, "model.trainable_parameters");
   sizes->weights_bytes = sizes->gradients_bytes = sizes->optimizer_bytes = sizes->fixed_bytes = -1;
   if (is_sharded && is_sharded->truth == WO_TRUE) return read_share(report, arena, sizes);
   if (is_sharded && is_sharded->truth == WO_FALSE) {

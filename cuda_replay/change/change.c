@@ -43,16 +43,21 @@ static enum wo_status add_scale(struct wo_change *change, struct wo_view value, 
 }
 
 /* Transforms add up in the order given. */
-static enum wo_status add_transform(struct wo_change *change, struct wo_view value, struct wo_err *err) {
-  struct wo_err reason = {0};
-  const struct wo_transform *transform = NULL;
-  uint32_t amount = 0;
-  if (wo_transform_parse(value, &transform, &amount, &reason) != WO_OK) return refuse(err, "transform", &reason);
+static enum wo_status keep_transform(struct wo_change *change, const struct wo_transform *transform, uint32_t amount,
+                                     struct wo_err *err) {
   if (change->transform_count == WO_CHANGE_TRANSFORMS_MAX)
     return wo_err_set(err, WO_E_USAGE, "--transform can be given %d times at the most", WO_CHANGE_TRANSFORMS_MAX);
   change->transforms[change->transform_count].transform = transform;
   change->transforms[change->transform_count++].amount = amount;
   return WO_OK;
+}
+
+static enum wo_status add_transform(struct wo_change *change, struct wo_view value, struct wo_err *err) {
+  struct wo_err reason = {0};
+  const struct wo_transform *transform = NULL;
+  uint32_t amount = 0;
+  if (wo_transform_parse(value, &transform, &amount, &reason) != WO_OK) return refuse(err, "transform", &reason);
+  return keep_transform(change, transform, amount, err);
 }
 
 static const struct {
@@ -73,6 +78,46 @@ enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, stru
   }
   const struct wo_view shown = wo_view_sub(name, 0, 40);
   return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
+}
+
+/* ---- What a diagnosis proposes ---- */
+
+/* Sizes of two proposals are one scale, in which each axis stands once. */
+static enum wo_status add_size(struct wo_change *change, enum wo_scale_axis_id id, const struct wo_proposed_part *part,
+                               struct wo_err *err) {
+  struct wo_scale_axis *const axis = &change->scale.axes[id];
+  if (axis->from != 0) return wo_err_set(err, WO_E_USAGE, "--scale: %s twice", wo_scale_axis_name(id));
+  *axis = (struct wo_scale_axis){part->from, part->to};
+  change->has_scale = true;
+  return WO_OK;
+}
+
+static enum wo_status add_part(struct wo_change *change, const struct wo_proposed_part *part, struct wo_err *err) {
+  struct wo_err reason = {0};
+  const struct wo_transform *transform = NULL;
+  uint32_t amount = 0;
+  switch (part->sort) {
+  case WO_PROPOSED_MICRO_BATCH:
+    return add_size(change, WO_AXIS_MICRO_BATCH, part, err);
+  case WO_PROPOSED_SEQ_LEN:
+    return add_size(change, WO_AXIS_SEQ_LEN, part, err);
+  case WO_PROPOSED_SETTINGS:
+    return add_set(change, part->text, err);
+  case WO_PROPOSED_TRANSFORM:
+    if (wo_transform_choose(part->text, part->to > 0, part->to, &transform, &amount, &reason) != WO_OK)
+      return refuse(err, "transform", &reason);
+    return keep_transform(change, transform, amount, err);
+  case WO_PROPOSED_OTHER:
+    break;
+  }
+  const struct wo_view shown = wo_view_sub(part->text, 0, 40);
+  return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
+}
+
+enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err) {
+  enum wo_status status = WO_OK;
+  for (size_t i = 0; i < proposed->count && status == WO_OK; i++) status = add_part(change, &proposed->parts[i], err);
+  return status;
 }
 
 /* ---- Settings ---- */

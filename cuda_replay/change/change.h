@@ -12,6 +12,7 @@
 #include "cuda_replay/change/scale_from_two.h"
 #include "cuda_replay/change/transforms.h"
 #include "cuda_replay/recording/settings.h"
+#include "parsers/base/exchange/proposed_change.h"
 
 /* Settings strings and transforms of one change; transforms are applied in the order given, behind the scaling. */
 enum { WO_CHANGE_SETS_MAX = 16, WO_CHANGE_TRANSFORMS_MAX = 8 };
@@ -35,6 +36,10 @@ bool wo_change_alters_program(const struct wo_change *change);
 /* Adds one item: "set", "scale" or "transform" with the value that the option of this name takes; views point into the value.
  * WO_E_USAGE with a message that names the option and says what it wants; *change is unchanged then. */
 enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, struct wo_view value, struct wo_err *err);
+
+/* Adds what a diagnosis proposes; views point into its texts. WO_E_USAGE with what is wrong, as for the options; *change may hold
+ * a part of it then. */
+enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err);
 
 /* Whether wo_change_add knows items of that name. */
 bool wo_change_has_item(struct wo_view name);

@@ -49,41 +49,43 @@ static const struct wo_transform *find(struct wo_view name) {
   return NULL;
 }
 
-/* Reads N behind the "=", within the range of the row. */
-static enum wo_status read_amount(const struct wo_transform *row, struct wo_view rest, uint32_t *ret_amount, struct wo_err *err) {
-  uint64_t value;
+static enum wo_status check_amount(const struct wo_transform *row, uint32_t amount, struct wo_err *err) {
   if (row->amount_max == 0) return wo_err_set(err, WO_E_SYNTAX, "%s takes no number", row->name);
-  rest = wo_view_trim(rest);
-  enum wo_status status = wo_number_u64(&rest, UINT32_MAX, &value);
-  if (status == WO_E_SYNTAX || (status == WO_OK && rest.len > 0)) {
-    return wo_err_set(err, WO_E_SYNTAX, "%s=N needs a whole number from %" PRIu32 " to %" PRIu32, row->name, row->amount_min,
-                      row->amount_max);
+  if (amount >= row->amount_min && amount <= row->amount_max) return WO_OK;
+  return wo_err_set(err, WO_E_RANGE, "%s=N takes %" PRIu32 " to %" PRIu32, row->name, row->amount_min, row->amount_max);
+}
+
+enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_t amount,
+                                   const struct wo_transform **ret_transform, uint32_t *ret_amount, struct wo_err *err) {
+  const struct wo_transform *const row = find(name);
+  if (row == NULL) return fail_unknown(name, err);
+  if (!has_amount && row->amount_min > 0) {
+    return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
+                      row->amount_max < 8 ? row->amount_max : 8);
   }
-  if (status != WO_OK || value < row->amount_min || value > row->amount_max) {
-    return wo_err_set(err, WO_E_RANGE, "%s=N takes %" PRIu32 " to %" PRIu32, row->name, row->amount_min, row->amount_max);
-  }
-  *ret_amount = (uint32_t)value;
+  const enum wo_status status = has_amount ? check_amount(row, amount, err) : WO_OK;
+  if (status != WO_OK) return status;
+  *ret_transform = row;
+  *ret_amount = has_amount ? amount : 0;
   return WO_OK;
 }
 
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
                                   struct wo_err *err) {
   struct wo_view rest = wo_view_trim(text);
-  bool has_amount = wo_view_find_char(rest, '=', 0) != WO_NOT_FOUND;
-  struct wo_view name = wo_view_trim(wo_view_cut(&rest, '='));
-  const struct wo_transform *row = find(name);
-  if (row == NULL) return fail_unknown(name, err);
-  uint32_t amount = 0;
-  if (has_amount) {
-    enum wo_status status = read_amount(row, rest, &amount, err);
-    if (status != WO_OK) return status;
-  } else if (row->amount_min > 0) {
-    return wo_err_set(err, WO_E_SYNTAX, "%s needs a number, as in %s=%" PRIu32, row->name, row->name,
-                      row->amount_max < 8 ? row->amount_max : 8);
+  const bool has_amount = wo_view_find_char(rest, '=', 0) != WO_NOT_FOUND;
+  const struct wo_view name = wo_view_trim(wo_view_cut(&rest, '='));
+  const struct wo_transform *const row = has_amount ? find(name) : NULL;
+  uint64_t amount = 0;
+  rest = wo_view_trim(rest);
+  if (row != NULL && row->amount_max > 0) {
+    const enum wo_status status = wo_number_u64(&rest, UINT32_MAX, &amount);
+    if (status == WO_E_SYNTAX || (status == WO_OK && rest.len > 0))
+      return wo_err_set(err, WO_E_SYNTAX, "%s=N needs a whole number from %" PRIu32 " to %" PRIu32, row->name, row->amount_min,
+                        row->amount_max);
+    if (status != WO_OK) amount = UINT32_MAX;
   }
-  *ret_transform = row;
-  *ret_amount = amount;
-  return WO_OK;
+  return wo_transform_choose(name, has_amount, (uint32_t)amount, ret_transform, ret_amount, err);
 }
 
 enum wo_status wo_transform_apply(const struct wo_transform *transform, const struct wo_transform_request *request,

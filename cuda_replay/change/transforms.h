@@ -42,7 +42,12 @@ struct wo_transform {
 size_t wo_transform_count(void);
 const struct wo_transform *wo_transform_at(size_t index);
 
-/* Reads "name" or "name=N". WO_E_UNKNOWN (the message lists the names), WO_E_SYNTAX, WO_E_RANGE. */
+/* The transform of a name and its amount: `amount` where it is given, which it must be for some. WO_E_UNKNOWN (the message lists
+ * the names), WO_E_SYNTAX (without a number, or with one that is not taken), WO_E_RANGE. */
+enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_t amount,
+                                   const struct wo_transform **ret_transform, uint32_t *ret_amount, struct wo_err *err);
+
+/* The same for "name" or "name=N". */
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
                                   struct wo_err *err);
 

@@ -19,71 +19,63 @@ static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
   return true;
 }
 
-enum wo_status wo_replay_read_capacity(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  struct wo_replay_args *const args = target;
-  (void)option, (void)err;
-  return read_size(value, 1, &args->capacity_bytes) ? WO_OK : WO_E_USAGE;
+bool wo_replay_read_capacity(void *target, const struct wo_option_value *value) {
+  return read_size(value->text, 1, &((struct wo_replay_args *)target)->capacity_bytes);
 }
 
-enum wo_status wo_replay_read_torch(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  struct wo_replay_args *const args = target;
-  uint16_t torch = 0;
-  (void)option, (void)err;
-  if (!wo_torch_version_parse(value, &torch)) return WO_E_USAGE;
-  args->torch = torch;
-  return WO_OK;
+bool wo_replay_read_torch(void *target, const struct wo_option_value *value) {
+  return wo_torch_version_parse(value->text, &((struct wo_replay_args *)target)->torch);
 }
 
 /* "model", "gpu" or "gpu:N". */
-enum wo_status wo_replay_read_on(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+bool wo_replay_read_on(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  struct wo_view rest = value;
+  struct wo_view rest = value->text;
   const struct wo_view device = wo_view_cut(&rest, ':');
-  const bool has_number = device.len < value.len;
+  const bool is_gpu = wo_view_is(device, "gpu");
+  const bool has_number = device.len < value->text.len;
   uint64_t gpu = 0;
-  (void)option, (void)err;
-  if (!wo_view_is(device, "gpu") && (has_number || !wo_view_is(device, "model"))) return WO_E_USAGE;
-  if (has_number && (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0)) return WO_E_USAGE;
-  args->has_gpu = wo_view_is(device, "gpu");
+  if (!is_gpu && (has_number || !wo_view_is(device, "model"))) return false;
+  if (has_number && (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0)) return false;
+  args->has_gpu = is_gpu;
   args->gpu = (int)gpu;
-  return WO_OK;
+  return true;
 }
 
 /* 0 is allowed: who knows that nothing else comes onto the card. */
-enum wo_status wo_replay_read_reserve(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  (void)option, (void)err;
-  if (!read_size(value, 0, &args->reserve_bytes)) return WO_E_USAGE;
-  args->has_reserve = true;
-  return WO_OK;
+  const bool is_read = read_size(value->text, 0, &args->reserve_bytes);
+  args->has_reserve = args->has_reserve || is_read;
+  return is_read;
 }
 
 /* Entries are counted in 32 bits everywhere, so that a larger number is a slip. */
-static enum wo_status read_at(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_at(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
+  struct wo_view rest = value->text;
   uint64_t entry = 0;
-  (void)option, (void)err;
-  if (wo_number_u64(&value, UINT32_MAX, &entry) != WO_OK || value.len > 0) return WO_E_USAGE;
+  if (wo_number_u64(&rest, UINT32_MAX, &entry) != WO_OK || rest.len > 0) return false;
   args->has_at = true;
   args->at_entry = entry;
-  return WO_OK;
+  return true;
 }
 
 /* "cuda:0" is refused: a recording knows ordinals only. */
-static enum wo_status read_device(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_device(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
+  struct wo_view rest = value->text;
   uint64_t device = 0;
-  (void)option, (void)err;
-  if (wo_number_u64(&value, INT32_MAX, &device) != WO_OK || value.len > 0) return WO_E_USAGE;
+  if (wo_number_u64(&rest, INT32_MAX, &device) != WO_OK || rest.len > 0) return false;
   args->has_device = true;
   args->device = (int)device;
-  return WO_OK;
+  return true;
 }
 
 /* An item of the change, under the option's name. */
-static enum wo_status read_change(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_change(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  return wo_change_add(&args->change, wo_view_of(option->name), value, err);
+  return wo_change_add(&args->change, wo_view_of(value->option->name), value->text, value->err) == WO_OK;
 }
 
 /* ---- All options ---- */

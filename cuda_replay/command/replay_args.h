@@ -37,10 +37,10 @@ struct wo_replay_args {
 extern const struct wo_command wo_command_replay;
 
 /* Readers of options that other commands have, too: the target begins with a struct wo_replay_args. */
-enum wo_status wo_replay_read_capacity(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err);
-enum wo_status wo_replay_read_torch(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err);
-enum wo_status wo_replay_read_on(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err);
-enum wo_status wo_replay_read_reserve(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err);
+bool wo_replay_read_capacity(void *target, const struct wo_option_value *value);
+bool wo_replay_read_torch(void *target, const struct wo_option_value *value);
+bool wo_replay_read_on(void *target, const struct wo_option_value *value);
+bool wo_replay_read_reserve(void *target, const struct wo_option_value *value);
 
 /* Checks what only all options together show: two that exclude each other, one that lacks another. WO_E_USAGE. */
 enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err);

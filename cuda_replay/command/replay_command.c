@@ -18,11 +18,6 @@ struct run {
   size_t plot_count;
 };
 
-/* Only for reporting how long it took; no result depends on it. */
-static double seconds_now(const struct wo_replay_hooks *hooks) {
-  return hooks && hooks->seconds_now ? hooks->seconds_now() : 0;
-}
-
 /* ---- Exit codes ---- */
 
 /* Whether the question was another one than "is it as recorded". */
@@ -90,7 +85,7 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
 static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_replay_report report;
   struct wo_err err = {0};
-  const double begin = seconds_now(run->args.hooks);
+  const double begin = wo_hooks_seconds_now(run->args.hooks);
   const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), &run->args, &report, &err);
   if (status != WO_OK) {
     if (err.code == WO_OK) err.code = status;
@@ -98,7 +93,7 @@ static bool replay_device(struct run *run, const char *path, const struct wo_rec
     return false;
   }
   report.has_times = !run->args.no_times;
-  report.seconds = seconds_now(run->args.hooks) - begin;
+  report.seconds = wo_hooks_seconds_now(run->args.hooks) - begin;
   if (report.seconds > 0) report.events_per_second = (double)report.operation_count / report.seconds;
   if (run->report_count++ > 0 && run->call->format != WO_OUT_JSON) wo_text_add(run->call->out, "\n");
   if (run->call->format == WO_OUT_JSON) {

@@ -119,13 +119,13 @@ static void say_diverged(struct wo_replay_writer *w) {
 /* The word before the colon, and its colour. */
 static const struct {
   const char *word;
-  enum wo_replay_color color;
+  enum wo_tint color;
 } heads[WO_REPLAY_VERDICT_COUNT_] = {
-    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_REPLAY_GREEN},  [WO_REPLAY_FITS] = {"fits", WO_REPLAY_GREEN},
-    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_REPLAY_RED},      [WO_REPLAY_DIVERGED] = {"not as recorded", WO_REPLAY_RED},
-    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_CLOSE] = {"not proven", WO_REPLAY_YELLOW},
-    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_REPLAY_RED},
-    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_REPLAY_YELLOW}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_REPLAY_YELLOW},
+    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_TINT_GOOD},    [WO_REPLAY_FITS] = {"fits", WO_TINT_GOOD},
+    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_TINT_ERROR},     [WO_REPLAY_DIVERGED] = {"not as recorded", WO_TINT_ERROR},
+    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_CLOSE] = {"not proven", WO_TINT_WARNING},
+    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_TINT_ERROR},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING},
 };
 
 /* The line that people scroll back for. */
@@ -167,7 +167,7 @@ static void write_verdict(struct wo_replay_writer *w) {
   }
   wo__replay_color(w, heads[report->verdict].color);
   wo__replay_put(w, 0, 2);
-  wo__replay_color(w, WO_REPLAY_PLAIN);
+  wo__replay_color(w, WO_TINT_PLAIN);
 }
 
 /* ---- The comparison with the recording ---- */

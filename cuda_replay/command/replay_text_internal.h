@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/command/replay_report.h"
-#include "parsers/base/text.h"
+#include "parsers/base/page.h"
 
 enum { WO_SIZE_TEXT = 32 };
 
@@ -17,10 +17,8 @@ struct wo_replay_writer {
   struct wo_text_style style;
 };
 
-enum wo_replay_color { WO_REPLAY_PLAIN, WO_REPLAY_BOLD, WO_REPLAY_RED, WO_REPLAY_GREEN, WO_REPLAY_YELLOW };
-
-/* Starts / ends a colour on out; nothing without colours. */
-void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color);
+/* Starts a tint on out, or ends it (PLAIN); nothing without colours. */
+void wo__replay_color(struct wo_replay_writer *w, enum wo_tint tint);
 
 /* Writes the line under construction, wrapped to the width: the first line behind `indent` blanks, further ones behind
  * `hanging`. Empties it. */

@@ -10,13 +10,12 @@
 enum { NAME_BYTES = 200 };
 
 /* Colours carry nothing that the words do not say. */
-void wo__replay_color(struct wo_replay_writer *w, enum wo_replay_color color) {
-  static const char *const codes[] = {[WO_REPLAY_PLAIN] = "\x1b[0m",
-                                      [WO_REPLAY_BOLD] = "\x1b[1m",
-                                      [WO_REPLAY_RED] = "\x1b[1;31m",
-                                      [WO_REPLAY_GREEN] = "\x1b[1;32m",
-                                      [WO_REPLAY_YELLOW] = "\x1b[1;33m"};
-  if (w->style.use_color) wo_text_add(w->out, "%s", codes[color]);
+void wo__replay_color(struct wo_replay_writer *w, enum wo_tint tint) {
+  const struct wo_page page = {w->out, w->style};
+  if (tint == WO_TINT_PLAIN)
+    wo_page_plain(&page);
+  else
+    wo_page_tint(&page, tint);
 }
 
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
@@ -25,22 +24,15 @@ void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
 
 /* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
+  struct wo_text lines = {0};
   assert(column > 2);
-  struct wo_view rest = {w->line.ptr, w->line.len};
-  size_t at = 0;
-  while (rest.len > 0) {
-    const struct wo_view word = wo_view_cut(&rest, ' ');
-    const size_t columns = wo_text_columns(word);
-    const bool is_full = at > column && at + 1 + columns > w->style.width;
-    if (columns == 0) continue;
-    if (is_full) wo_text_add(w->out, "\n");
-    wo_text_repeat(w->out, ' ', is_full ? column : at == 0 ? 2 : 1);
-    wo_text_add_view(w->out, word);
-    at = (is_full || at == 0 ? column : at + 1) + columns;
-  }
-  wo_text_add(w->out, "\n");
-  if (w->line.is_failed) w->out->is_failed = true;
+  wo_text_wrap(&lines, (struct wo_view){w->line.ptr, w->line.len}, column, w->style.width);
+  /* The first line's indent is what stands there already, but for two blanks. */
+  const size_t kept = lines.len > column ? column - 2 : 0;
+  wo_text_add_view(w->out, wo_view_skip((struct wo_view){lines.ptr, lines.len}, kept));
+  if (lines.is_failed || w->line.is_failed) w->out->is_failed = true;
   w->line.len = 0;
+  wo_text_done(&lines);
 }
 
 const char *wo__replay_size(uint64_t bytes, char *buf) {
@@ -77,12 +69,9 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct w
   wo__replay_clean(out, w->style.is_verbose ? frame->function : wo_frame_function_name(frame));
 }
 
-/* Rounded to the nearest column, and never beyond the bar. */
-static void add_bar(struct wo_text *out, char c, uint64_t bytes, uint64_t all, size_t columns, size_t *used) {
-  size_t count = (size_t)((double)bytes / (double)all * (double)columns + 0.5);
-  if (count > columns - *used) count = columns - *used;
-  wo_text_repeat(out, c, count);
-  *used += count;
+/* Rounded to the nearest column. */
+static size_t count_cells(uint64_t bytes, uint64_t all, size_t columns) {
+  return (size_t)((double)bytes / (double)all * (double)columns + 0.5);
 }
 
 /* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
@@ -91,13 +80,10 @@ void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserv
   const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;
   const size_t columns = (w->style.width < 100 ? w->style.width : 100) - 6;
   char text[3][WO_SIZE_TEXT];
-  size_t used = 0;
   if (all == 0) return;
-  wo_text_add(w->out, "  [");
-  add_bar(w->out, '#', in_use, all, columns, &used);
-  add_bar(w->out, '.', reserved - in_use, all, columns, &used);
-  wo_text_repeat(w->out, ' ', columns - used);
-  wo_text_add(w->out, "]\n");
+  const struct wo_bar_part parts[] = {{WO_VIEW("#"), WO_TINT_PLAIN, count_cells(in_use, all, columns)},
+                                      {WO_VIEW("."), WO_TINT_PLAIN, count_cells(reserved - in_use, all, columns)}};
+  wo_page_bar(&(struct wo_page){w->out, w->style}, parts, 2, columns);
   wo_text_add(&w->line, "# in use %s  . idle in segments %s (%.1f %%)", wo__replay_size(in_use, text[0]),
               wo__replay_size(reserved - in_use, text[1]), wo_share_pct(reserved - in_use, reserved));
   if (has_capacity) wo_text_add(&w->line, "  not taken %s", wo__replay_size(all - reserved, text[2]));

@@ -51,13 +51,13 @@ static void add_result(struct wo_replay_writer *w, const struct wo_replay_case *
 
 /* The numbers, then the label that stands in w->line, wrapped in a column of its own. Colours are around the numbers only, so
  * that the wrapping does not meet them. */
-static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *result, enum wo_replay_color color) {
-  if (color != WO_REPLAY_PLAIN) wo__replay_color(w, color);
+static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *result, enum wo_tint color) {
+  if (color != WO_TINT_PLAIN) wo__replay_color(w, color);
   wo_text_add(w->out, "  ");
   add_size(w, result->reserved_hi_bytes, SIZE_COLUMNS);
   wo_text_add(w->out, "%*.1f %%", IDLE_COLUMNS - 2, wo_replay_idle_pct(result));
   add_result(w, result);
-  if (color != WO_REPLAY_PLAIN) wo__replay_color(w, WO_REPLAY_PLAIN);
+  if (color != WO_TINT_PLAIN) wo__replay_color(w, WO_TINT_PLAIN);
   if (result->reserved_lo_bytes != result->reserved_hi_bytes && result->oom_count == 0) {
     char less[WO_SIZE_TEXT];
     wo_text_add(&w->line, " (up to %s less, by the order of addresses)",
@@ -74,7 +74,7 @@ static void write_case(struct wo_replay_writer *w, bool has_case, const struct w
   wo__replay_settings(w->report, &result->settings, &w->line);
   wo_text_add(&w->line, ", %s", from);
   if (result->oom_count > 0 && result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, result->oom_entry);
-  write_row(w, result, WO_REPLAY_PLAIN);
+  write_row(w, result, WO_TINT_PLAIN);
 }
 
 /* The ends of what is not sure; one row where they are the same. */
@@ -89,7 +89,7 @@ static void write_bounds(struct wo_replay_writer *w) {
       wo__replay_settings(report, &report->settings, &w->line);
     }
     if (!is_sure) wo_text_add(&w->line, ", %s", wo_bound_name((enum wo_bound)bound));
-    write_row(w, &report->bounds[bound], WO_REPLAY_PLAIN);
+    write_row(w, &report->bounds[bound], WO_TINT_PLAIN);
   }
 }
 
@@ -178,8 +178,8 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
 
 /* The text is what was parsed, so that it can be pasted. */
 static void write_setting(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
-  static const enum wo_replay_color colors[WO_SWEEP_WORTH_COUNT_] = {
-      [WO_SWEEP_SAME] = WO_REPLAY_PLAIN, [WO_SWEEP_BETTER] = WO_REPLAY_GREEN, [WO_SWEEP_HARMFUL] = WO_REPLAY_RED};
+  static const enum wo_tint colors[WO_SWEEP_WORTH_COUNT_] = {
+      [WO_SWEEP_SAME] = WO_TINT_PLAIN, [WO_SWEEP_BETTER] = WO_TINT_GOOD, [WO_SWEEP_HARMFUL] = WO_TINT_ERROR};
   wo_text_add_view(&w->line, row->text);
   if (row->needs.len > 0) {
     wo_text_add(&w->line, " with ");

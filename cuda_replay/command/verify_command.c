@@ -56,26 +56,28 @@ static enum wo_status read_recorded_size(struct wo_view item, struct wo_scale_sp
   return WO_OK;
 }
 
-static enum wo_status read_recorded_at(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_recorded_at(void *target, const struct wo_option_value *value) {
   struct wo_verify_args *const args = target;
   struct wo_scale_spec sizes = args->recorded_at;
-  (void)option;
+  struct wo_view rest = value->text;
   do {
-    const enum wo_status status = read_recorded_size(wo_view_trim(wo_view_cut(&value, ',')), &sizes, err);
-    if (status != WO_OK) return status;
-  } while (value.len > 0);
+    if (read_recorded_size(wo_view_trim(wo_view_cut(&rest, ',')), &sizes, value->err) != WO_OK) return false;
+  } while (rest.len > 0);
   args->recorded_at = sizes;
-  return WO_OK;
+  return true;
 }
 
-static enum wo_status read_trace(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
+static bool read_trace(void *target, const struct wo_option_value *value) {
   struct wo_verify_args *const args = target;
-  (void)option;
-  if (value.len == 0) return wo_err_set(err, WO_E_USAGE, "--trace wants a recording");
-  if (args->trace_count == WO_VERIFY_TRACES_MAX)
-    return wo_err_set(err, WO_E_USAGE, "--trace can be given %d times at the most", WO_VERIFY_TRACES_MAX);
-  args->traces[args->trace_count++] = value;
-  return WO_OK;
+  if (value->text.len == 0) {
+    wo_err_set(value->err, WO_E_USAGE, "--trace wants a recording");
+  } else if (args->trace_count == WO_VERIFY_TRACES_MAX) {
+    wo_err_set(value->err, WO_E_USAGE, "--trace can be given %d times at the most", WO_VERIFY_TRACES_MAX);
+  } else {
+    args->traces[args->trace_count++] = value->text;
+    return true;
+  }
+  return false;
 }
 
 static const struct wo_option options[] = {

@@ -24,10 +24,10 @@ struct wo_record_settings wo_record_defaults(void) {
 #define STACKS "python|all"
 #define AT_EXIT "always|oom|never"
 
-static enum wo_status read_no_stacks(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  (void)option, (void)value, (void)err;
+static bool read_no_stacks(void *target, const struct wo_option_value *value) {
+  (void)value;
   ((struct wo_record_settings *)target)->stacks = WO_RECORD_STACKS_NONE;
-  return WO_OK;
+  return true;
 }
 
 /* --output and --verbose are read as those of all commands, and mean something of their own here. */

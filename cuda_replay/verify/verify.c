@@ -19,32 +19,6 @@ struct maker {
 
 /* ---- One row ---- */
 
-/* "seq_len=2048:1536" and "micro_batch=2:1" of two proposals are one --scale. */
-enum { SCALE_BYTES = 256 };
-
-/* Adds the value of a scale to those before it. */
-static bool add_scale(char *scale, size_t *length, struct wo_view value) {
-  if (*length + value.len + 2 > SCALE_BYTES) return false;
-  if (*length > 0) scale[(*length)++] = ',';
-  for (size_t i = 0; i < value.len; i++) scale[(*length)++] = value.ptr[i];
-  return true;
-}
-
-/* The last blank cuts, so that a text may begin and end with some. */
-static enum wo_status read_items(struct wo_view text, struct wo_change *change, char *scale, size_t *length, struct wo_err *err) {
-  while ((text = wo_view_trim(text)).len > 0) {
-    struct wo_view value = wo_view_cut(&text, ' ');
-    const struct wo_view name = wo_view_cut(&value, '=');
-    if (wo_view_is(name, "scale")) {
-      if (!add_scale(scale, length, value)) return wo_err_set(err, WO_E_USAGE, "a scale that is too long");
-      continue;
-    }
-    const enum wo_status status = wo_change_add(change, name, value, err);
-    if (status != WO_OK) return status;
-  }
-  return WO_OK;
-}
-
 /* Two changes of one setting, or the same transform twice, would prove what nobody can do. */
 static bool has_rivals(const struct wo_change *change) {
   for (size_t i = 0; i < change->set_count; i++) {
@@ -61,17 +35,11 @@ static bool has_rivals(const struct wo_change *change) {
   return false;
 }
 
-enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_change *ret_change,
-                                     struct wo_err *err) {
+enum wo_status wo_verify_join_changes(const struct wo_proposed_change *const *proposed, size_t count,
+                                      struct wo_change *ret_change, struct wo_err *err) {
   struct wo_change change = {0};
-  char scale[SCALE_BYTES];
-  size_t length = 0;
   for (size_t i = 0; i < count; i++) {
-    const enum wo_status status = read_items(texts[i], &change, scale, &length, err);
-    if (status != WO_OK) return status;
-  }
-  if (length > 0) {
-    const enum wo_status status = wo_change_add(&change, WO_VIEW("scale"), (struct wo_view){scale, length}, err);
+    const enum wo_status status = wo_change_add_proposed(&change, proposed[i], err);
     if (status != WO_OK) return status;
   }
   if (has_rivals(&change)) return wo_err_set(err, WO_E_USAGE, "they change the same thing");
@@ -149,8 +117,9 @@ static enum wo_status try_single(struct maker *maker, size_t index) {
   row->choice_count = 1;
   row->title = proposal->title;
   row->cost = proposal->cost_rank;
-  if (proposal->replays_as.len == 0) return cannot(row, "no replay can show it"), WO_OK;
-  if (wo_verify_read_change(&proposal->replays_as, 1, &change, &reason) != WO_OK) return cannot(row, reason.message), WO_OK;
+  const struct wo_proposed_change *const proposed = &proposal->change;
+  if (proposed->count == 0) return cannot(row, "no replay can show it"), WO_OK;
+  if (wo_verify_join_changes(&proposed, 1, &change, &reason) != WO_OK) return cannot(row, reason.message), WO_OK;
   if (maker->request->subject_count == 0) return cannot(row, "there is no pattern to replay"), WO_OK;
   return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
 }
@@ -158,7 +127,10 @@ static enum wo_status try_single(struct maker *maker, size_t index) {
 /* Whether some proposal asks for another micro-batch. */
 static bool is_batch_proposed(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->job->proposal_count; i++) {
-    if (wo_view_has(request->job->proposals[i].replays_as, "micro_batch=")) return true;
+    const struct wo_proposed_change *const proposed = &request->job->proposals[i].change;
+    for (size_t k = 0; k < proposed->count; k++) {
+      if (proposed->parts[k].sort == WO_PROPOSED_MICRO_BATCH) return true;
+    }
   }
   return false;
 }
@@ -233,7 +205,7 @@ static size_t list_sets(struct wo_verify *verify, size_t singles, struct set *se
 static enum wo_status try_set(struct maker *maker, const struct set *set, bool *ret_fits) {
   struct wo_verify *const verify = maker->verify;
   struct wo_verify_row *const row = next_row(maker);
-  struct wo_view texts[WO_CHOICES_MAX];
+  const struct wo_proposed_change *proposed[WO_CHOICES_MAX];
   struct wo_text title = {0};
   struct wo_change change;
   struct wo_err reason = {0};
@@ -242,7 +214,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   for (size_t i = 0; i < set->count; i++) {
     const size_t index = verify->rows[set->rows[i]].choices[0].proposal;
     row->choices[i].proposal = index;
-    texts[i] = maker->request->job->proposals[index].replays_as;
+    proposed[i] = &maker->request->job->proposals[index].change;
     wo_text_add(&title, "%s", i > 0 ? " + " : "");
     wo_text_add_view(&title, maker->request->job->proposals[index].title);
   }
@@ -250,7 +222,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   const bool is_failed = title.is_failed || !row->title.ptr;
   wo_text_done(&title);
   if (is_failed) return wo_err_nomem(maker->err);
-  if (wo_verify_read_change(texts, set->count, &change, &reason) != WO_OK) return WO_OK;
+  if (wo_verify_join_changes(proposed, set->count, &change, &reason) != WO_OK) return WO_OK;
   verify->sets_tried++;
   const struct wo_verify_row untried = *row;
   enum wo_status status = try_row(maker, &change, 0, row);
@@ -297,7 +269,7 @@ static bool has_open(const struct wo_verify *verify) {
     if (row->choice_count == 0) continue;
     const struct wo_proposal *const proposal = &verify->asked.job->proposals[row->choices[0].proposal];
     if (row->result.fit == WO_VERIFY_UNSURE) return true;
-    if (row->result.fit == WO_VERIFY_UNTRIED && proposal->replays_as.len > 0) return true;
+    if (row->result.fit == WO_VERIFY_UNTRIED && proposal->change.count > 0) return true;
     if (row->result.fit == WO_VERIFY_NO) decided++;
   }
   return decided == 0;

@@ -85,9 +85,9 @@ bool wo_verify_row_has_by_hand(const struct wo_verify *verify, const struct wo_v
 /* The row of a single proposal, or NULL. */
 const struct wo_verify_row *wo_verify_row_of(const struct wo_verify *verify, size_t proposal);
 
-/* Reads "scale=micro_batch=32:16 set=a:b transform=shard=8", the language of struct wo_proposal, of `count` proposals together.
- * WO_E_USAGE with what is wrong, or when two of them exclude each other. */
-enum wo_status wo_verify_read_change(const struct wo_view *texts, size_t count, struct wo_change *ret_change, struct wo_err *err);
+/* What `count` proposals change together. WO_E_USAGE with what is wrong, or when two of them exclude each other. */
+enum wo_status wo_verify_join_changes(const struct wo_proposed_change *const *proposed, size_t count,
+                                      struct wo_change *ret_change, struct wo_err *err);
 
 /* The report for people / a JSON object (without a final newline in front of it; docs/verify.md). */
 void wo_verify_text(const struct wo_verify *verify, struct wo_text_style style, struct wo_text *out);

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "cuda_replay/whatif/device_hooks.h"
 #include "cuda_replay/verify/verify.h"
@@ -16,13 +15,6 @@ struct confirmer {
   struct wo_replay_gpu looked; /* the card and the libraries; each run begins with a copy */
   struct wo_err reason;        /* of a failure */
 };
-
-/* Only for telling how long it took; no result depends on it. */
-static double seconds_now(void) {
-  struct timespec now = {0};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- The card ---- */
 
@@ -196,7 +188,7 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   const struct wo_gpu_place *const asked = verify->asked.gpu;
   struct confirmer confirmer = {.verify = verify};
   struct wo_verify_gpu *const gpu = &verify->gpu;
-  const double begin = seconds_now();
+  const double begin = wo_hooks_seconds_now(asked->hooks);
   *gpu = (struct wo_verify_gpu){
       .is_asked = true, .ordinal = asked->ordinal, .touches = asked->touches, .has_seconds = verify->asked.has_times};
   if (asked->hooks && asked->hooks->visible_devices) gpu->visible_devices = wo_view_of(asked->hooks->visible_devices);
@@ -204,7 +196,7 @@ enum wo_status wo_verify_confirm(struct wo_verify *verify, struct wo_err *err) {
   gpu->model_row = verify->chosen;
   const enum wo_status status = confirm(&confirmer);
   wo_replay_gpu_done(&confirmer.looked);
-  gpu->seconds = seconds_now() - begin;
+  gpu->seconds = wo_hooks_seconds_now(asked->hooks) - begin;
   if (status == WO_E_NOMEM) return wo_err_nomem(err);
   settle(verify, status, &confirmer.reason);
   return WO_OK;

@@ -32,4 +32,9 @@ struct wo_replay_hooks {
   double (*seconds_now)(void); /* a clock that runs evenly, to report how long a replay took; NULL: not reported */
 };
 
+/* Seconds of that clock, 0 without one. Only for reporting how long it took; no result depends on it. `hooks` may be NULL. */
+static inline double wo_hooks_seconds_now(const struct wo_replay_hooks *hooks) {
+  return hooks && hooks->seconds_now ? hooks->seconds_now() : 0;
+}
+
 #endif

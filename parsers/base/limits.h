@@ -1,5 +1,7 @@
-/* Every cap in the program. Each line says what the cap protects and what happens when it is reached; reaching one is always
- * reported, never silent. All can be overridden at build time with -D. */
+/* Every cap in the program. Each line says what the cap protects and what happens when it is reached. Reaching one is reported, never
+ * silent: those of one input are in parsers/scan/caps.def, or are counted as dropped evidence. Some are no caps but a reach, which says
+ * how far something is looked for: what lies beyond does not belong to it, so that nothing is lost. All can be overridden at build
+ * time with -D. */
 #ifndef WO_LIMITS_H
 #define WO_LIMITS_H
 
@@ -13,13 +15,13 @@
 #define WO_LIMIT_LINE_OVERLAP_BYTES ((size_t)8 * 1024)
 #endif
 
-/* How far back from a finding the reader can look (last progress line, words before a wrapped message). */
+/* A reach: how far back from a finding the reader can look (last progress line, words before a wrapped message). */
 #ifndef WO_LIMIT_LOOKBACK_BYTES
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
-/* Lines before a setting that are looked at for the structure that it stands in, and the bytes before settings, on their own line
- * too, that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later
+/* A reach: lines before a setting that are looked at for the structure that it stands in. And the bytes before settings, on their own
+ * line too, that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later
  * settings keep their own key, without a path. */
 #ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
@@ -49,7 +51,7 @@
 #define WO_LIMIT_SETTING_OTHERS 8
 #endif
 
-/* Bytes taken from the input at a time. */
+/* Bytes taken from the input at a time; no cap. */
 #ifndef WO_LIMIT_READ_BYTES
 #define WO_LIMIT_READ_BYTES ((size_t)256 * 1024)
 #endif
@@ -78,7 +80,7 @@
 #define WO_LIMIT_EVENTS_PER_KIND ((size_t)2000)
 #endif
 
-/* Bytes of a line's text kept with its evidence. */
+/* Bytes of a line's text kept with its evidence: what a report shows ends there. Fields are read from the whole line. */
 #ifndef WO_LIMIT_EVENT_TEXT_BYTES
 #define WO_LIMIT_EVENT_TEXT_BYTES ((size_t)2048)
 #endif
@@ -116,8 +118,8 @@
 #define WO_LIMIT_MONITOR_PROCESSES 128
 #endif
 
-/* Lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold one.
- */
+/* A reach: lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold
+ * one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -132,7 +134,8 @@
 #define WO_LIMIT_MATCHES_PER_LINE 16
 #endif
 
-/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted. */
+/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted with the pattern and the number
+ * of lines. */
 #ifndef WO_LIMIT_REGEX_MATCH
 #define WO_LIMIT_REGEX_MATCH 100000
 #endif
@@ -143,12 +146,12 @@
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
 #endif
 
-/* Ranks of a job that are told apart one by one. */
+/* Ranks of a job that are told apart one by one. Evidence of higher ones is noted. */
 #ifndef WO_LIMIT_RANKS
 #define WO_LIMIT_RANKS 1024
 #endif
 
-/* Runs of a program that are told apart in the files of one job. */
+/* Runs of a program that are told apart in the files of one job. That there are more is noted. */
 #ifndef WO_LIMIT_RUNS
 #define WO_LIMIT_RUNS 256
 #endif

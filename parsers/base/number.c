@@ -23,6 +23,14 @@ struct wo_interval wo_interval_exact(double value) {
   return (struct wo_interval){.lo = value, .mid = value, .hi = value};
 }
 
+struct wo_interval wo_interval_plus(struct wo_interval a, struct wo_interval b) {
+  return (struct wo_interval){a.lo + b.lo, a.mid + b.mid, a.hi + b.hi};
+}
+
+struct wo_interval wo_interval_minus(struct wo_interval a, struct wo_interval b) {
+  return (struct wo_interval){a.lo - b.hi, a.mid - b.mid, a.hi - b.lo};
+}
+
 /* ---- Integers ---- */
 
 /* The value of a digit in base 16 or below, or 16 when c is none. */

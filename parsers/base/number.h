@@ -20,6 +20,10 @@ struct wo_interval {
 /* The interval that holds exactly one value. */
 struct wo_interval wo_interval_exact(double value);
 
+/* Sum and difference of values that are independent of each other: the ends lie as far apart as they can. */
+struct wo_interval wo_interval_plus(struct wo_interval a, struct wo_interval b);
+struct wo_interval wo_interval_minus(struct wo_interval a, struct wo_interval b);
+
 /* Reads one or more decimal digits, at most `max`. WO_E_SYNTAX: no digit at the front. WO_E_RANGE: larger than max. */
 enum wo_status wo_number_u64(struct wo_view *in, uint64_t max, uint64_t *ret_value);
 

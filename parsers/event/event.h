@@ -145,6 +145,16 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
 /* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
 struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
 
+/* The event behind another one, the first for NULL; NULL behind the last. */
+static inline const struct wo_event *wo_event_next(const struct wo_event_store *store, const struct wo_event *event) {
+  const size_t next = event != NULL ? (size_t)event->id + 1 : 0;
+  return next < store->count ? &store->items[next] : NULL;
+}
+
+/* Walks over the events of a store, in their order: `event` is a pointer to const. */
+#define wo_each_event(event, store)                                                                                              \
+  for (const struct wo_event *event = wo_event_next(store, NULL); event != NULL; event = wo_event_next(store, event))
+
 /* Writes one event as one line of canonical text for tests and --verbose: `kind line=3 rank=0 tried_bytes=18962288435 ...`,
  * fields in the order of fields.def. Returns buf. */
 char *wo_event_to_text(const struct wo_event *event, char *buf, size_t cap);

@@ -37,6 +37,7 @@ struct wo_pattern {
       *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */
   size_t literal_count;
   bool is_before_number;   /* a number stands right behind each literal (parsers/match/prefilter.h) */
+  bool is_every_match;     /* each match in a line is evidence, as the text may stand there several times; else the first one */
   struct wo_view regex;    /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
   struct wo_view unless;   /* PCRE2: a line that matches this too is not evidence; may be empty */
   struct wo_view reader;   /* name of the multi-line reader that takes over (parsers/scan/format.h); may be empty */

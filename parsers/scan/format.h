@@ -13,6 +13,7 @@
 #include "parsers/event/event.h"
 #include "parsers/match/pattern.h"
 #include "parsers/scan/prefix.h"
+#include "parsers/scan/scan.h"
 
 struct wo_scan;
 
@@ -118,6 +119,9 @@ struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, co
 
 /* The event being built, or NULL. */
 struct wo_event *wo_open_event(const struct wo_open *open);
+
+/* Counts a cap that the reader has reached so often; it is reported with the input. */
+void wo_scan_note_cap(struct wo_scan *scan, enum wo_cap cap, uint64_t count);
 
 /* The store that events go to, and the patterns in use. */
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);

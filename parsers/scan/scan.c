@@ -18,6 +18,16 @@ static bool is_line_end(char c) {
   return c == '\n' || c == '\r';
 }
 
+const char *wo_cap_text(enum wo_cap cap, uint64_t count) {
+  static const char *const texts[][2] = {
+#define WO_CAP(code, one, several) [code] = {one, several},
+#include "parsers/scan/caps.def"
+#undef WO_CAP
+  };
+  assert(cap < WO_CAP_COUNT_);
+  return texts[cap][count != 1];
+}
+
 const struct wo_format *wo_format_find(const struct wo_formats *formats, struct wo_view name) {
   for (size_t i = 0; i < formats->count; i++) {
     if (wo_view_is(name, formats->items[i]->name)) return formats->items[i];
@@ -240,8 +250,8 @@ static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **re
   return true;
 }
 
-/* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by the
- * same text. False without memory. */
+/* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by
+ * the same text. False without memory. */
 static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats) {
   const size_t total = wo_pattern_count(scan->set);
   struct wo_view name = {0};
@@ -317,6 +327,7 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   if (!scan) return WO_E_NOMEM;
   scan->set = set;
   scan->prefilter = wo_pattern_set_prefilter(set);
+  scan->limit_hits = wo_pattern_limit_hits(set);
   scan->store = store;
   scan->options = options;
   scan->line_number = 1;
@@ -365,12 +376,11 @@ enum wo_status wo_scan_end(struct wo_scan *scan, struct wo_scan_summary *ret_sum
   wo__scan_close_all(scan);
   const uint64_t bytes = scan->buf_offset + scan->buf_len;
   const bool has_open_line = scan->buf_len > 0 && scan->buf[scan->buf_len - 1] != '\n';
-  *ret_summary = (struct wo_scan_summary){
-      .bytes = bytes,
-      .lines = scan->line_number - 1 + (has_open_line ? 1 : 0),
-      .long_lines = scan->long_lines,
-      .has_nul = scan->has_nul,
-  };
+  *ret_summary = scan->told;
+  ret_summary->bytes = bytes;
+  ret_summary->lines = scan->line_number - 1 + (has_open_line ? 1 : 0);
+  ret_summary->long_lines = scan->long_lines;
+  ret_summary->has_nul = scan->has_nul;
   return scan->store->is_out_of_memory ? WO_E_NOMEM : WO_OK;
 }
 

@@ -23,13 +23,38 @@ struct wo_scan_options {
   struct wo_view host; /* that the file's name tells; borrowed; or empty */
 };
 
+/* Caps that reading an input can reach. */
+enum wo_cap {
+#define WO_CAP(code, one, several) code,
+#include "parsers/scan/caps.def"
+#undef WO_CAP
+  WO_CAP_COUNT_
+};
+
+/* A pattern for which lines were not searched to their end, because a limit of PCRE2 was reached. */
+struct wo_unsearched {
+  const struct wo_pattern *pattern;
+  uint64_t lines;
+  uint64_t last_line; /* the number of the last one */
+};
+
+/* Patterns that are told apart there. */
+#define WO_SCAN_UNSEARCHED_MAX 8
+
 /* What the scanner says of an input once it has ended. */
 struct wo_scan_summary {
   uint64_t bytes;
-  uint64_t lines;      /* line feeds, plus one for a last line without */
-  uint64_t long_lines; /* lines longer than WO_LIMIT_LINE_BYTES: they are read in pieces */
-  bool has_nul;        /* NUL bytes were seen in lines that were looked at */
+  uint64_t lines;               /* line feeds, plus one for a last line without */
+  uint64_t long_lines;          /* lines longer than WO_LIMIT_LINE_BYTES: they are read in pieces */
+  bool has_nul;                 /* NUL bytes were seen in lines that were looked at */
+  uint64_t caps[WO_CAP_COUNT_]; /* how often each was reached */
+  struct wo_unsearched unsearched[WO_SCAN_UNSEARCHED_MAX];
+  size_t unsearched_count;
+  uint64_t unsearched_others; /* lines not searched for further patterns */
 };
+
+/* The words that report a cap which was reached so often, to stand behind that number. */
+const char *wo_cap_text(enum wo_cap cap, uint64_t count);
 
 /* Makes a scanner that appends to store, uses set, and hands lines to those of the formats that patterns of the set name
  * (parsers/scan/format.h; the table of all is parsers/formats/formats.h). A name that is not among them is passed over. All must

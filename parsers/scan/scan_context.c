@@ -242,6 +242,7 @@ static bool match_first(struct wo_scan *scan, const size_t *indices, size_t coun
     if (!has_literal(wo_pattern_at(scan->set, indices[i]), candidate)) continue;
     context.line = line_of(scan, candidate);
     wo_pattern_match(scan->set, indices[i], context.line->full, on_around, &context);
+    wo__scan_note_limits(scan, wo_pattern_at(scan->set, indices[i]), context.line->number);
   }
   return context.is_found;
 }
@@ -353,8 +354,11 @@ bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct
     scan->store->dropped++;
     return false;
   }
-  if (seen->changes >= WO_LIMIT_SETTING_CHANGES) return false;
   const bool is_new = seen->changes == 0 || (seen->value != value_hash && offset > seen->offset);
+  if (seen->changes >= WO_LIMIT_SETTING_CHANGES) {
+    if (is_new) wo_scan_note_cap(scan, WO_CAP_CHANGES, 1);
+    return false;
+  }
   if (is_new) {
     seen->changes++;
     seen->value = value_hash;
@@ -378,7 +382,10 @@ void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *co
   uint64_t offset = 0;
   char buf[AROUND_BYTES];
   for (int lines = 0; lines < WO_LIMIT_LOOKBACK_LINES && previous_line(&walk, &raw, &offset) && !walk.is_cut; lines++) {
-    if (!wo_scan_may_look_back(open->scan, raw.len + 1)) return;
+    if (!wo_scan_may_look_back(open->scan, raw.len + 1)) {
+      wo_scan_note_cap(open->scan, WO_CAP_PATH, 1);
+      return;
+    }
     struct wo_view text = raw;
     if (line->prefix.length > 0) {
       const struct wo_view full = wo_clean_line(wo_view_sub(raw, 0, sizeof buf), buf, sizeof buf);

@@ -108,6 +108,8 @@ struct wo_scan {
   unsigned char *ways;              /* enum wo_scan_way of each pattern */
   size_t line_start;                /* in buf: the line being read, for lines before it */
   struct wo_stamp_memo stamp_memo;
+  struct wo_scan_summary told; /* caps and patterns that were given up, so far */
+  size_t limit_hits;           /* of the patterns, when the scanner last looked */
 };
 
 /* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
@@ -115,6 +117,9 @@ void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece
 
 /* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
+
+/* Notes the line when matching the pattern on it has reached a limit of PCRE2. Called behind each match. */
+void wo__scan_note_limits(struct wo_scan *scan, const struct wo_pattern *pattern, uint64_t line);
 
 /* Closes all open constructs. */
 void wo__scan_close_all(struct wo_scan *scan);

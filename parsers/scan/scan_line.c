@@ -126,8 +126,32 @@ struct wo_event *wo_open_event(const struct wo_open *open) {
   return wo_event_get(open->store, open->event);
 }
 
+void wo_scan_note_cap(struct wo_scan *scan, enum wo_cap cap, uint64_t count) {
+  scan->told.caps[cap] += count;
+}
+
+/* Several expressions, and pieces of a long line, may reach the limit on one line. */
+void wo__scan_note_limits(struct wo_scan *scan, const struct wo_pattern *pattern, uint64_t line) {
+  const size_t hits = wo_pattern_limit_hits(scan->set);
+  if (hits == scan->limit_hits) return;
+  scan->limit_hits = hits;
+  struct wo_scan_summary *const told = &scan->told;
+  size_t at = 0;
+  while (at < told->unsearched_count && told->unsearched[at].pattern != pattern) at++;
+  if (at == WO_SCAN_UNSEARCHED_MAX) {
+    told->unsearched_others++;
+    return;
+  }
+  struct wo_unsearched *const row = &told->unsearched[at];
+  if (at == told->unsearched_count) told->unsearched_count++;
+  row->pattern = pattern;
+  if (row->last_line != line) row->lines++;
+  row->last_line = line;
+}
+
 void wo_open_append(struct wo_open *open, struct wo_view text) {
   if (text.len == 0) return;
+  if (open->message_len + text.len >= WO_LIMIT_MESSAGE_BYTES) wo_scan_note_cap(open->scan, WO_CAP_MESSAGE, 1);
   if (open->message_len > 0 && open->message_len < WO_LIMIT_MESSAGE_BYTES) open->message[open->message_len++] = ' ';
   const size_t room = WO_LIMIT_MESSAGE_BYTES - open->message_len;
   const size_t part = text.len < room ? text.len : room;
@@ -182,7 +206,10 @@ bool wo_open_is_one_of_several(const struct wo_open *open) {
 
 struct wo_open *wo__scan_open(struct wo_scan *scan, const struct wo_format *format, const struct wo_pattern *pattern,
                               const struct wo_line *line) {
-  if (scan->open_count == WO_LIMIT_OPEN_READERS) finish(scan, 0);
+  if (scan->open_count == WO_LIMIT_OPEN_READERS) {
+    wo_scan_note_cap(scan, WO_CAP_OPEN, 1);
+    finish(scan, 0);
+  }
   struct wo_open *open = &scan->open[scan->open_count];
   *open = (struct wo_open){.format = format,
                            .pattern = pattern,
@@ -217,6 +244,7 @@ static void feed_open(struct wo_scan *scan, const struct wo_line *line, struct t
       open->first.prefix.host = wo_view_of(open->host);
       open->line = line;
       const enum wo_more more = open->format->feed(open);
+      if (open->pattern) wo__scan_note_limits(scan, open->pattern, line->number);
       if (more != WO_MORE_NO_UNREAD) takers->formats[takers->count++] = open->format;
       is_over = more != WO_MORE_YES;
     } else {
@@ -262,7 +290,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
   struct wo_event *event =
       wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
   if (event) wo_match_fill(match, pattern, c->scan->store, event);
-  return false;
+  return pattern->is_every_match;
 }
 
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
@@ -273,7 +301,10 @@ bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern) {
 static void match_pattern(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers, size_t index) {
   struct match_context context = {.scan = scan, .line = line, .format = scan->readers[index]};
   if (context.format && is_taken(takers, context.format)) return;
-  wo_pattern_match(scan->set, index, line->full, on_match, &context);
+  const struct wo_pattern *const pattern = wo_pattern_at(scan->set, index);
+  if (wo_pattern_match(scan->set, index, line->full, on_match, &context) == WO_LIMIT_MATCHES_PER_LINE)
+    wo_scan_note_cap(scan, WO_CAP_MATCHES, 1);
+  wo__scan_note_limits(scan, pattern, line->number);
 }
 
 /* Files of numbers have no word to look for: their form is looked at where they begin. */

@@ -27,6 +27,7 @@ struct steps {
   size_t row_count;
   size_t cursor;        /* of the row that was found last: ranks and figures come in the same order again and again */
   uint64_t dropped;     /* figures without room for a series of their own */
+  uint64_t unread;      /* lines that were too long, or had too many numbers */
   uint64_t next_offset; /* behind the start of the last line that was taken */
   size_t first_new;     /* row that this line began; row_count: none */
 };
@@ -56,7 +57,10 @@ static const struct wo_steps_form *learn(struct steps *steps, struct wo_view lin
     if (*ret_is_out) return NULL;
   }
   if (index < steps->form_count) steps->form_count--;
-  if (!wo_steps_form_make(line, steps->forms[index])) return NULL;
+  if (!wo_steps_form_make(line, steps->forms[index])) {
+    steps->unread += steps->forms[index]->part_count == WO_LIMIT_STEPS_NUMBERS;
+    return NULL;
+  }
   steps->form_count = index + 1;
   return to_front(steps, index);
 }
@@ -139,8 +143,12 @@ static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct 
   struct wo_steps_reading reading;
   if (!steps) return;
   if (offset + 1 == steps->next_offset) match_again(scan, pattern);
-  if (offset < steps->next_offset || line.len > WO_LIMIT_STEPS_LINE_BYTES) return;
+  if (offset < steps->next_offset) return;
   note_line(steps, offset);
+  if (line.len > WO_LIMIT_STEPS_LINE_BYTES) {
+    steps->unread++;
+    return;
+  }
   bool is_out = false;
   const struct wo_steps_form *const form = read_line(steps, line, &reading, &is_out);
   const struct wo_steps_place place = {.line = number, .byte = offset, .text = line};
@@ -258,6 +266,7 @@ static void emit_all(struct wo_scan *scan, void *state) {
   const struct steps *const steps = state;
   for (size_t i = 0; i < steps->row_count; i++) emit(scan, steps->rows[i].series, steps->rows[i].pattern);
   wo_scan_store(scan)->dropped += steps->dropped;
+  wo_scan_note_cap(scan, WO_CAP_STEPS, steps->unread);
 }
 
 static void done(void *state) {

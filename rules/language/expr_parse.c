@@ -560,7 +560,7 @@ struct chain {
   enum wo_unit (*check)(struct parser *p, enum wo_op op, struct operand a, struct operand b);
 };
 
-static const struct wo_node *read_chain(struct parser *p, const struct chain *chain) {
+static inline const struct wo_node *read_chain(struct parser *p, const struct chain *chain) {
   struct operand a;
   if (read_operand(p, &a, chain->read) == NULL) return NULL;
   for (char c = peek(p); c == chain->signs[0] || c == chain->signs[1]; c = peek(p)) {

@@ -88,7 +88,8 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
     if (!members[i].is_head && loader->part == WO_PART_HEAD) continue;
     if (!members[i].read(loader, child, &members[i], target)) return false;
   }
-  for (size_t i = 0; i < count; i++) {
+  /* What was compiled in had them when it was built. */
+  for (size_t i = 0; i < count && loader->json->owned_root != NULL; i++) {
     if (members[i].is_needed && !(seen >> i & 1))
       return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
   }

@@ -61,10 +61,10 @@ static uint64_t find_least(const struct wo_verify_subject *subject, const struct
 }
 
 static void answer(const struct wo_verify_subject *subject, const char *line) {
-  const struct wo_view text = wo_view_of(line);
+  const struct wo_proposed_change proposed = wo_proposed_change_read(wo_view_of(line)), *const all[] = {&proposed};
   struct wo_change change;
   struct wo_err err = {0};
-  if (wo_verify_read_change(&text, 1, &change, &err) != WO_OK) die(err.message);
+  if (wo_verify_join_changes(all, 1, &change, &err) != WO_OK) die(err.message);
   const struct wo_verify_result result = try_it(subject, line[0] != '\0' ? &change : NULL, WO_WHATIF_SHUFFLES);
   printf("{\"change\": \"%s\", \"fit\": \"%s\", \"gets_past\": %s, \"why\": \"%s\", \"margin\": %" PRId64, line,
          fit_names[result.fit], result.gets_past ? "true" : "false", result.why, result.margin_bytes);

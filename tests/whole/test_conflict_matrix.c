@@ -205,10 +205,10 @@ static bool lowers(struct wo_view id) {
   return wo_view_starts(id, "reduce-") || wo_view_starts(id, "lower-") || wo_view_starts(id, "fewer-");
 }
 
-static void check_change(const struct wo_report_fix *fix, const struct wo_report_change *change, const char *log) {
+static void check_change(const struct wo_finding_fix *fix, const struct wo_finding_change *change, const char *log) {
   const int len = (int)fix->id.len;
   if (is_same(&change->from, &change->to)) COMPLAIN("%.*s sets what is set", len, fix->id.ptr);
-  if (change->spelled.len == 0) COMPLAIN("%.*s: nothing to paste", len, fix->id.ptr);
+  if (change->spelling.key.len == 0) COMPLAIN("%.*s: nothing to paste", len, fix->id.ptr);
   if (change->to.unit != WO_UNIT_NUMBER) return;
   const bool is_batch = wo_view_ends(change->knob, "batch");
   if (change->to.number.mid <= 0 || (is_batch && change->to.number.mid < 1)) COMPLAIN("%.*s: to nothing", len, fix->id.ptr);
@@ -221,9 +221,13 @@ static void check_change(const struct wo_report_fix *fix, const struct wo_report
 }
 
 /* What a fix tells the user to type holds the words. */
-static bool types(const struct wo_report_fix *fix, const char *words) {
+static bool types(const struct wo_finding_fix *fix, const char *words) {
   for (size_t i = 0; i < fix->change_count; i++) {
-    if (wo_view_has(fix->changes[i].spelled, words)) return true;
+    struct wo_text text = {0};
+    wo_spelling_add(&text, &fix->changes[i].spelling);
+    const bool has_words = wo_view_has((struct wo_view){text.ptr, text.len}, words);
+    wo_text_done(&text);
+    if (has_words) return true;
   }
   for (size_t i = 0; i < fix->command_count; i++) {
     if (wo_view_has(fix->commands[i], words)) return true;
@@ -232,14 +236,14 @@ static bool types(const struct wo_report_fix *fix, const char *words) {
 }
 
 /* Advice that the numbers of jobs contradict. */
-static void check_myths(const struct wo_report_fix *fix, const char *log) {
+static void check_myths(const struct wo_finding_fix *fix, const char *log) {
   static const char *const myths[] = {"TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS", "gpu-reset", "reboot", "python -c"};
   for (size_t i = 0; i < sizeof myths / sizeof myths[0]; i++) {
     if (types(fix, myths[i])) COMPLAIN("%.*s: %s", (int)fix->id.len, fix->id.ptr, myths[i]);
   }
   bool has_batch = false, has_accumulation = false;
   for (size_t i = 0; i < fix->change_count; i++) {
-    const struct wo_report_change *const change = &fix->changes[i];
+    const struct wo_finding_change *const change = &fix->changes[i];
     has_batch = has_batch || wo_view_is(change->knob, "micro_batch");
     has_accumulation = has_accumulation || wo_view_is(change->knob, "grad_accum");
     const bool is_16 = wo_view_is(change->from.text, "bf16") || wo_view_is(change->from.text, "fp16");
@@ -248,7 +252,7 @@ static void check_myths(const struct wo_report_fix *fix, const char *log) {
   if (has_accumulation && !has_batch) COMPLAIN("%.*s: accumulation alone", (int)fix->id.len, fix->id.ptr);
 }
 
-static void check_rivals(const struct wo_report_fix *a, const struct wo_report_fix *b, const char *log) {
+static void check_rivals(const struct wo_finding_fix *a, const struct wo_finding_fix *b, const char *log) {
   for (size_t i = 0; i < a->change_count; i++) {
     for (size_t k = 0; k < b->change_count; k++) {
       if (!wo_view_equal(a->changes[i].knob, b->changes[k].knob) || is_same(&a->changes[i].to, &b->changes[k].to)) continue;
@@ -262,7 +266,7 @@ static void check_rivals(const struct wo_report_fix *a, const struct wo_report_f
     COMPLAIN("max_split_size_mb with expandable segments");
 }
 
-static void check_allocator(const struct sample_job *sample, const struct wo_report_fix *fix, const char *log) {
+static void check_allocator(const struct sample_job *sample, const struct wo_finding_fix *fix, const char *log) {
   const struct wo_value conf = sample_fact(sample, "config.alloc_conf");
   const bool is_expandable = conf.is_known && wo_view_has(conf.text, "expandable_segments:True");
   if (types(fix, "max_split_size_mb") && (is_expandable || types(fix, "expandable_segments:True")))
@@ -273,7 +277,7 @@ static void check_allocator(const struct sample_job *sample, const struct wo_rep
     COMPLAIN("%.*s: garbage_collection_threshold without a fraction", (int)fix->id.len, fix->id.ptr);
 }
 
-static void check_fix(const struct sample_job *sample, const struct wo_report_fix *made, const char *log, struct seen *seen) {
+static void check_fix(const struct sample_job *sample, const struct wo_finding_fix *made, const char *log, struct seen *seen) {
   const struct wo_pack *const pack = sample->diagnosis.pack;
   const struct wo_fix *const fix = wo_pack_fix(pack, made->id);
   seen->offered[fix - pack->fixes]++;
@@ -292,7 +296,7 @@ static void check_fix(const struct sample_job *sample, const struct wo_report_fi
 }
 
 /* Fixes of the cause that the finding does not have. */
-static void count_withheld(const struct wo_pack *pack, const struct wo_report_finding *finding, struct seen *seen) {
+static void count_withheld(const struct wo_pack *pack, const struct wo_finding *finding, struct seen *seen) {
   for (size_t i = 0; i < finding->cause->fix_count; i++) {
     const struct wo_fix *const fix = wo_pack_fix(pack, finding->cause->fixes[i]);
     size_t at = 0;
@@ -310,7 +314,7 @@ static void check_job(const struct wo_pack *pack, const char *log, struct seen *
     seen->already[i] += already && wo_expr_truth(already, &sample.diagnosis.source) == WO_TRUE;
   }
   for (size_t i = 0; i < sample.report->finding_count; i++) {
-    const struct wo_report_finding *const finding = &sample.report->findings[i];
+    const struct wo_finding *const finding = &sample.report->findings[i];
     count_withheld(pack, finding, seen);
     for (size_t k = 0; k < finding->fix_count; k++) {
       check_fix(&sample, &finding->fixes[k], log, seen);

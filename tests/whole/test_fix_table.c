@@ -11,7 +11,7 @@
 
 enum { COMPLAINT_BYTES = 512 };
 
-static const struct wo_report_fix *fix_of(const struct wo_report *report, struct wo_view id) {
+static const struct wo_finding_fix *fix_of(const struct wo_report *report, struct wo_view id) {
   for (size_t i = 0; i < report->finding_count; i++) {
     for (size_t k = 0; k < report->findings[i].fix_count; k++) {
       if (wo_view_equal(report->findings[i].fixes[k].id, id)) return &report->findings[i].fixes[k];
@@ -21,7 +21,7 @@ static const struct wo_report_fix *fix_of(const struct wo_report *report, struct
 }
 
 /* The new value as it is pasted ends the spelled line, quotes and commas aside. */
-static bool has_change(const struct wo_report_fix *fix, struct wo_view wanted) {
+static bool has_change(const struct wo_finding_fix *fix, struct wo_view wanted) {
   const struct wo_view knob = wo_view_cut(&wanted, '=');
   for (size_t i = 0; i < fix->change_count; i++) {
     const struct wo_value *const to = &fix->changes[i].to;
@@ -50,7 +50,7 @@ static bool is_withheld(const struct wo_report *report, struct wo_view words) {
 static bool holds(const struct wo_report *report, struct wo_view line) {
   const struct wo_view verb = wo_view_cut(&line, ' ');
   const struct wo_view id = wo_view_cut(&line, ' ');
-  const struct wo_report_fix *const fix = fix_of(report, id);
+  const struct wo_finding_fix *const fix = fix_of(report, id);
   if (wo_view_is(verb, "silent")) return fix == NULL;
   if (wo_view_is(verb, "withholds")) return fix == NULL && line.len > 2 && is_withheld(report, line);
   if (!wo_view_is(verb, "offers") || fix == NULL) return false;
@@ -78,7 +78,7 @@ static size_t check_case(const struct wo_pack *pack, const struct wo_table_case 
     print_error("fixes.txt:%llu: %.*s: not so: %.*s\n", (unsigned long long)item->line, (int)item->title.len, item->title.ptr,
                 (int)line.len, line.ptr);
     for (size_t i = 0; i < sample.report->finding_count; i++) {
-      const struct wo_report_finding *const finding = &sample.report->findings[i];
+      const struct wo_finding *const finding = &sample.report->findings[i];
       print_error("  %.*s:", (int)finding->cause->id.len, finding->cause->id.ptr);
       for (size_t k = 0; k < finding->fix_count; k++)
         print_error(" %.*s", (int)finding->fixes[k].id.len, finding->fixes[k].id.ptr);

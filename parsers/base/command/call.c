@@ -5,10 +5,10 @@
 
 /* ---- Options of all commands ---- */
 
-static enum wo_status read_no_color(void *target, const struct wo_option *option, struct wo_view value, struct wo_err *err) {
-  (void)option, (void)value, (void)err;
+static bool read_no_color(void *target, const struct wo_option_value *value) {
+  (void)value;
   ((struct wo_call *)target)->color = WO_COLOR_NEVER;
-  return WO_OK;
+  return true;
 }
 
 /* In the order of the help text. */
@@ -118,10 +118,9 @@ static enum wo_status refuse(struct reader *reader, struct wo_view name) {
                       name.ptr, owner);
   const char *near = near_option(own->options, own->option_count, name);
   if (!near) near = near_option(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
-  return wo_err_set(reader->err, WO_E_USAGE,
-                    "unknown option --%.*s%s%s%s (whyoom --help lists them; a file of that name: -- first)",
-                    (int)(name.len < 80 ? name.len : 80), name.ptr, near ? "; did you mean --" : "", near ? near : "",
-                    near ? "?" : "");
+  return wo_err_set(
+      reader->err, WO_E_USAGE, "unknown option --%.*s%s%s%s (whyoom --help lists them; a file of that name: -- first)",
+      (int)(name.len < 80 ? name.len : 80), name.ptr, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 /* ---- Arguments ---- */

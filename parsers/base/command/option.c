@@ -75,7 +75,7 @@ static bool read_value(const struct wo_option *option, struct wo_view value, voi
   case WO_OPTION_OTHER:
     break;
   }
-  return option->read(target, option, value, err) == WO_OK;
+  return option->read(target, &(struct wo_option_value){option, value, err});
 }
 
 enum wo_status wo_option_read(const struct wo_option *option, struct wo_view value, void *target, struct wo_err *err) {

@@ -20,12 +20,11 @@ enum wo_option_kind {
   WO_OPTION_OTHER   /* `read` makes something of it */
 };
 
-struct wo_option;
+struct wo_option_value;
 
-/* Reads a value into the target of a table and leaves that alone on failure. A failure without a message means that the value is
- * not what the option wants. */
-typedef enum wo_status (*wo_option_reader)(void *target, const struct wo_option *option, struct wo_view value,
-                                           struct wo_err *err);
+/* Reads a value into the target of a table. False, with that left alone: the value is not what the option wants, or what
+ * value->err says. */
+typedef bool (*wo_option_reader)(void *target, const struct wo_option_value *value);
 
 struct wo_option {
   const char *name; /* without dashes; "" is the row that describes a lone "--" */
@@ -53,6 +52,13 @@ struct wo_option {
 #define WO_TO_TEXT(target, member) .kind = WO_OPTION_TEXT, .at = offsetof(target, member)
 #define WO_TO_CHOICE(target, member, names) .kind = WO_OPTION_CHOICE, .at = offsetof(target, member), .choices = names
 #define WO_TO_READER(reader) .kind = WO_OPTION_OTHER, .read = reader
+
+/* What a reader gets. */
+struct wo_option_value {
+  const struct wo_option *option;
+  struct wo_view text; /* of a command line: ends with a NUL byte */
+  struct wo_err *err;  /* may be filled with a message of its own */
+};
 
 /* An option as it was written: name without dashes, value empty for one that takes none. Both borrowed; values of a command line
  * end with a NUL byte. */

@@ -10,17 +10,16 @@
 #include <stdint.h>
 
 #include "parsers/base/exchange/measured_run.h"
+#include "parsers/base/exchange/proposed_change.h"
 #include "parsers/base/view.h"
 
 /* One proposed change. */
 struct wo_proposal {
-  struct wo_view id;    /* of the fix ("reduce-micro-batch"): a promise */
-  struct wo_view title; /* one line for people */
-  /* How a replay makes the change: items separated by blanks, each an option of `whyoom replay` without its dashes, such as
-   * "scale=micro_batch=32:16", "set=expandable_segments:True" or "transform=shard-optimizer=8". Empty: it cannot be replayed. */
-  struct wo_view replays_as;
-  unsigned cost_rank;   /* 1 costs nothing .. 9 is no cure (docs/rules.md) */
-  struct wo_view speed; /* words on what it costs; may be empty */
+  struct wo_view id;                /* of the fix ("reduce-micro-batch"): a promise */
+  struct wo_view title;             /* one line for people */
+  struct wo_proposed_change change; /* as a replay makes it */
+  unsigned cost_rank;               /* 1 costs nothing .. 9 is no cure (docs/rules.md) */
+  struct wo_view speed;             /* words on what it costs; may be empty */
   struct wo_view accuracy;
   double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
   double saves_hi_bytes;

@@ -35,18 +35,18 @@ struct document {
   struct node node;
 };
 
-static struct document *own(const struct wo_json *json) {
+static struct document *own(const struct wo_json_walk *json) {
   return json->open->state;
 }
 
 /* Paths count from the object "nodes", whose brace the pattern has read: one name is a node. */
-static bool is_node(const struct wo_json *json) {
+static bool is_node(const struct wo_json_walk *json) {
   const char *const path = json->place->path;
   return path[0] == '/' && strchr(path + 1, '/') == NULL;
 }
 
 /* A packed document has no places: its evidence stands where it begins in the log. */
-static void begin_node(const struct wo_json *json) {
+static void begin_node(const struct wo_json_walk *json) {
   struct document *const document = own(json);
   struct node *const node = &document->node;
   if (!is_node(json)) return;
@@ -64,7 +64,7 @@ static void set_bytes(struct wo_event_store *store, struct wo_event *event, enum
 }
 
 /* The line as evidence shows it: the node's name at the place where its object began. */
-static struct wo_line shown_line(const struct wo_json *json) {
+static struct wo_line shown_line(const struct wo_json_walk *json) {
   struct wo_line line = *json->open->line;
   line.number = own(json)->node_line;
   line.offset = own(json)->node_offset;
@@ -75,7 +75,7 @@ static struct wo_line shown_line(const struct wo_json *json) {
 /* A brace that closes what no brace opened ("[ }") ends no node.
  *
  * One event for the node's main memory, and one for each card. A document of something else has no such figures. */
-static void end_node(const struct wo_json *json) {
+static void end_node(const struct wo_json_walk *json) {
   struct wo_event_store *store = json->open->store;
   const struct node *const node = &own(json)->node;
   if (!is_node(json) || !own(json)->has_node) return;
@@ -108,7 +108,7 @@ static void keep_card(struct node *node, struct wo_view figure, struct wo_view c
   if (wo_view_is(figure, "gpu_utilization")) node->card_utilization_pct[card] = number;
 }
 
-static void read_value(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_value(const struct wo_json_walk *json, const struct wo_json_value *value) {
   struct wo_view name = wo_view_of(value->name);
   struct wo_view text = value->text;
   struct wo_interval number;

@@ -24,7 +24,7 @@ struct document {
   char type[64];   /* of the resource whose count follows */
 };
 
-static struct document *own(const struct wo_json *json) {
+static struct document *own(const struct wo_json_walk *json) {
   return json->open->state;
 }
 
@@ -32,13 +32,13 @@ static struct document *own(const struct wo_json *json) {
 #define SHOWN_BYTES 200
 
 /* The job or step being built. NULL outside of both, and when the store is full. */
-static struct wo_event *current(const struct wo_json *json) {
+static struct wo_event *current(const struct wo_json_walk *json) {
   return wo_open_event(json->open);
 }
 
 /* The line as evidence shows it: of a document on one line only what stands behind the place. *ret_at is where the place is then.
  */
-static struct wo_line shown_line(const struct wo_json *json, const char *place, size_t *ret_at) {
+static struct wo_line shown_line(const struct wo_json_walk *json, const char *place, size_t *ret_at) {
   struct wo_line line = *json->open->line;
   const size_t at = (size_t)(place - line.full.ptr);
   *ret_at = at;
@@ -49,7 +49,7 @@ static struct wo_line shown_line(const struct wo_json *json, const char *place, 
   return line;
 }
 
-static void keep_state(const struct wo_json *json, struct wo_view printed) {
+static void keep_state(const struct wo_json_walk *json, struct wo_view printed) {
   size_t at = 0;
   const struct wo_line line = shown_line(json, printed.ptr, &at);
   wo__account_keep_state(json->open, &line, wo_view_sub(line.full, at, at + printed.len));
@@ -64,11 +64,11 @@ static bool read_count(const struct wo_json_value *value, uint64_t *ret_number) 
   return wo_number_u64(&in, UINT64_C(1) << 53, ret_number) == WO_OK && in.len == 0;
 }
 
-static void set_number(const struct wo_json *json, enum wo_field_id id, double number) {
+static void set_number(const struct wo_json_walk *json, enum wo_field_id id, double number) {
   wo_event_set_number(json->open->store, current(json), id, wo_interval_exact(number));
 }
 
-static void set_text(const struct wo_json *json, enum wo_field_id id, struct wo_view text) {
+static void set_text(const struct wo_json_walk *json, enum wo_field_id id, struct wo_view text) {
   wo__account_set_text(json->open->store, current(json), id, text);
 }
 
@@ -78,7 +78,7 @@ static struct wo_account_exit exit_of_status(uint64_t status) {
 }
 
 /* Before 23.02 the id of a step is only its part behind the dot. */
-static void read_step_id(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_step_id(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const struct wo_event *job = wo_event_get(json->open->store, own(json)->job);
   const struct wo_view id = job ? wo_event_text(job, WO_FIELD_JOB) : (struct wo_view){0};
   char whole[80];
@@ -89,7 +89,7 @@ static void read_step_id(const struct wo_json *json, const struct wo_json_value 
 }
 
 /* The memory of a job counts MiB on all its nodes; the number of nodes comes before it. */
-static void read_resource(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_resource(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const double nodes = own(json)->kept.nodes > 0 ? (double)own(json)->kept.nodes : 1.0;
   const char *const type = own(json)->type;
   uint64_t count = 0;
@@ -102,7 +102,7 @@ static void read_resource(const struct wo_json *json, const struct wo_json_value
 
 /* Elapsed time is in seconds and the limit in minutes, as sacct keeps them. array/task_id is 0 or an unset object for jobs that
  * are no arrays, so it counts only behind the id of an array. */
-static void read_job_number(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_job_number(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const char *const name = value->name;
   uint64_t number = 0;
   if (!read_count(value, &number)) return;
@@ -126,7 +126,7 @@ static void read_job_number(const struct wo_json *json, const struct wo_json_val
 }
 
 /* Exit codes by what their names end in: jobs and steps have the same. */
-static void read_exit(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_exit(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const struct wo_view name = wo_view_of(value->name);
   const size_t at = wo_view_find(name, WO_VIEW("exit_code/"), 0);
   uint64_t number = 0;
@@ -146,7 +146,7 @@ static void read_exit(const struct wo_json *json, const struct wo_json_value *va
 
 /* What scontrol and squeue print besides the keys that they share with sacct. Before 23.02 an exit code is one number, the status
  * that wait() gives. The memory that was allocated says the same as memory_per_node and memory_per_cpu, and says it per job. */
-static bool read_control(const struct wo_json *json, const struct wo_json_value *value) {
+static bool read_control(const struct wo_json_walk *json, const struct wo_json_value *value) {
   struct wo_event_store *store = json->open->store;
   const char *const name = value->name;
   uint64_t number = 0;
@@ -177,7 +177,7 @@ static bool read_control(const struct wo_json *json, const struct wo_json_value 
 
 /* States of 23.02 and later are arrays (["OUT_OF_MEMORY"], or ["CANCELLED","REQUEUED"]), whose elements arrive here under the
  * array's own name. */
-static void read_value(const struct wo_json *json, const struct wo_json_value *value) {
+static void read_value(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const char *const name = value->name;
   if (!current(json) || read_control(json, value)) return;
   if (strcmp(name, "/*/state/current") == 0 || strcmp(name, "/*/steps/*/state") == 0) {
@@ -206,7 +206,7 @@ static void read_value(const struct wo_json *json, const struct wo_json_value *v
  *
  * Objects that are neither a job nor a step are only names on the path. The event stands at the brace, the one place that is sure
  * to be on this line. */
-static void begin_object(const struct wo_json *json) {
+static void begin_object(const struct wo_json_walk *json) {
   const bool is_step = wo_json_is_path(json, "/*/steps/*");
   /* A count that comes before its own type is not of the last one's. */
   if (wo_view_ends(wo_view_of(own(json)->place.path), "/*")) own(json)->type[0] = '\0';
@@ -222,7 +222,7 @@ static void begin_object(const struct wo_json *json) {
 }
 
 /* Behind a step the job is the current object again: some versions print keys of the job after "steps". */
-static void end_object(const struct wo_json *json) {
+static void end_object(const struct wo_json_walk *json) {
   if (!wo_json_is_path(json, "/*") && !wo_json_is_path(json, "/*/steps/*")) return;
   wo__account_flush(json->open);
   json->open->event = own(json)->job;

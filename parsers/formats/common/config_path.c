@@ -11,6 +11,7 @@ struct path {
   size_t cap;
   size_t start; /* of the text in buf */
   size_t levels;
+  bool is_full;  /* a name did not fit */
   int depth;     /* closing braces passed that wait for their opening one */
   size_t indent; /* YAML: parents stand further left than this */
 };
@@ -30,7 +31,9 @@ static bool add_name(struct path *path, struct wo_view name, const char *mark) {
   const size_t mark_len = strlen(mark);
   const bool is_first = path->start == path->cap;
   const size_t need = name.len + mark_len + (is_first ? 0 : 1);
-  if (name.len == 0 || need > path->start || path->levels == LEVELS_MAX) return false;
+  if (name.len == 0) return false;
+  path->is_full = need > path->start || path->levels == LEVELS_MAX;
+  if (path->is_full) return false;
   path->start -= need;
   memcpy(path->buf + path->start, name.ptr, name.len);
   memcpy(path->buf + path->start + name.len, mark, mark_len);
@@ -167,11 +170,13 @@ struct wo_view wo_config_path(const struct wo_open *open, size_t start, enum wo_
   const size_t text_start = open->line->full.len - open->line->text.len;
   struct wo_view before = wo_view_sub(open->line->full, text_start < start ? text_start : start, start);
   if (before.len > 0 && strchr("\"'", before.ptr[before.len - 1])) before = wo_view_sub(before, 0, before.len - 1);
-  const bool may_look = shape != WO_CONFIG_NONE && wo_scan_may_look_back(open->scan, before.len);
+  const bool wants_look = shape != WO_CONFIG_NONE;
+  const bool may_look = wants_look && wo_scan_may_look_back(open->scan, before.len);
   if (may_look && follow_own_line(&path, before, shape)) {
     if (shape == WO_CONFIG_BRACE) wo_open_each_line_before(open, visit_braces, &path);
     if (shape == WO_CONFIG_YAML) wo_open_each_line_before(open, visit_yaml, &path);
     if (shape == WO_CONFIG_INI) wo_open_each_line_before(open, visit_ini, &path);
   }
+  if (path.is_full || wants_look != may_look) wo_scan_note_cap(open->scan, WO_CAP_PATH, 1);
   return (struct wo_view){buf + path.start, cap - path.start};
 }

@@ -4,12 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
-bool wo_json_is_path(const struct wo_json *json, const char *path) {
+bool wo_json_is_path(const struct wo_json_walk *json, const char *path) {
   return strcmp(json->place->path, path) == 0;
 }
 
 /* Goes into a container. False when it lies deeper than names can be kept. */
-static bool push(struct wo_json *json) {
+static bool push(struct wo_json_walk *json) {
   char *const path = json->place->path;
   const size_t len = strlen(path);
   const struct wo_view name = json->key.len > 0 ? json->key : WO_VIEW("*");
@@ -22,7 +22,7 @@ static bool push(struct wo_json *json) {
 }
 
 /* Leaves a container. False at the end of the document. */
-static bool pop(struct wo_json *json) {
+static bool pop(struct wo_json_walk *json) {
   char *const slash = strrchr(json->place->path, '/');
   if (!slash) return false;
   *slash = '\0';
@@ -30,7 +30,7 @@ static bool pop(struct wo_json *json) {
 }
 
 /* Keys with a slash would look like containers; none that is wanted has one, so the rest of such a path is never asked for. */
-static void take_scalar(struct wo_json *json, struct wo_view text) {
+static void take_scalar(struct wo_json_walk *json, struct wo_view text) {
   struct wo_json_value value = {.text = text};
   const struct wo_view key = wo_view_sub(json->key, 0, 40);
   if (wo_view_is(key, "number")) {
@@ -51,7 +51,7 @@ static size_t find_quote(struct wo_view in, size_t from) {
 }
 
 /* A script or an environment may fill pieces: no text of that length is looked for, so its end is all that counts. */
-static void leave_in_text(struct wo_json *json, size_t end) {
+static void leave_in_text(struct wo_json_walk *json, size_t end) {
   json->place->is_in_text = true;
   json->place->skip = end - json->rest.len;
   json->rest = wo_view_skip(json->rest, json->rest.len);
@@ -59,7 +59,7 @@ static void leave_in_text(struct wo_json *json, size_t end) {
 }
 
 /* A text in quotes: a key when a colon follows. */
-static void take_text(struct wo_json *json) {
+static void take_text(struct wo_json_walk *json) {
   const struct wo_view in = json->rest;
   const size_t end = find_quote(in, 1);
   if (end >= in.len) {
@@ -77,7 +77,7 @@ static void take_text(struct wo_json *json) {
 }
 
 /* Numbers, true, false and null. A byte that begins none of them is skipped alone, so that the walk always moves. */
-static void take_word(struct wo_json *json) {
+static void take_word(struct wo_json_walk *json) {
   size_t end = 0;
   while (end < json->rest.len && !strchr(",]}[{\" \t", json->rest.ptr[end])) end++;
   const struct wo_view word = wo_view_sub(json->rest, 0, end > 0 ? end : 1);
@@ -86,7 +86,7 @@ static void take_word(struct wo_json *json) {
 }
 
 /* The next token. False at the end of the document, or of what can be understood. */
-static bool take_token(struct wo_json *json) {
+static bool take_token(struct wo_json_walk *json) {
   const char c = json->rest.ptr[0];
   if (c == '"') {
     take_text(json);
@@ -107,7 +107,7 @@ static bool take_token(struct wo_json *json) {
 }
 
 /* The end of a text that began in an earlier piece. False when it does not end in this one either. */
-static bool end_text(struct wo_json *json) {
+static bool end_text(struct wo_json_walk *json) {
   const size_t end = find_quote(json->rest, 0);
   if (end >= json->rest.len) {
     leave_in_text(json, end);
@@ -122,7 +122,7 @@ static bool end_text(struct wo_json *json) {
  * that began before it is passed over there. A key stays with its value. Texts do not go on behind the end of a line. */
 enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start) {
   const struct wo_line *const line = open->line;
-  struct wo_json json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};
+  struct wo_json_walk json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};
   const bool is_last = line->own_end == SIZE_MAX;
   const char *const own_end = line->full.ptr + (is_last ? line->full.len : line->own_end);
   place->skip = 0;

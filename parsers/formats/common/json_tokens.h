@@ -25,7 +25,7 @@ struct wo_json_place {
 };
 
 /* A walk over one line or piece. */
-struct wo_json {
+struct wo_json_walk {
   const struct wo_json_reader *reader;
   struct wo_open *open;
   struct wo_json_place *place;
@@ -36,13 +36,13 @@ struct wo_json {
 /* What a reader of a sort of documents does. All are set. */
 struct wo_json_reader {
   /* Behind the opening brace of an object, and before the closing one: the path names the object. */
-  void (*begin_object)(const struct wo_json *json);
-  void (*end_object)(const struct wo_json *json);
-  void (*read_value)(const struct wo_json *json, const struct wo_json_value *value);
+  void (*begin_object)(const struct wo_json_walk *json);
+  void (*end_object)(const struct wo_json_walk *json);
+  void (*read_value)(const struct wo_json_walk *json, const struct wo_json_value *value);
 };
 
 /* Whether the walk is in just that container. */
-bool wo_json_is_path(const struct wo_json *json, const char *path);
+bool wo_json_is_path(const struct wo_json_walk *json, const char *path);
 
 /* Reads open->line from byte `start` of its full text on, which is place->skip for the next line, or the next piece of the
  * same. Every line is tokens from its first byte: a prefix that looks like a logger's would be part of the document here.

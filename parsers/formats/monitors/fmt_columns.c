@@ -82,6 +82,7 @@ struct table {
   size_t skip; /* bytes of a launcher's label before the names, and before each row */
   int strange; /* lines in a row that are no part of the table */
   bool has_units;
+  bool is_too_wide; /* the names have more columns than are read */
   size_t count;
   unsigned char roles[WO_LIMIT_MONITOR_COLUMNS];
 };
@@ -155,7 +156,8 @@ static bool read_names(struct wo_view text, struct table *table) {
     if (layout->is_csv && !is_name(name)) return false;
     if ((seen & SET(role)) || (role == ACTIVE && (seen & SET(BUSY)))) role = FIGURE;
     seen |= SET(role);
-    if (!add_column(&names, role)) return false;
+    table->is_too_wide = !add_column(&names, role);
+    if (table->is_too_wide) return false;
   }
   const bool ends_in_name = !(layout->required & SET(NAME)) || (names.count > 0 && names.roles[names.count - 1] == NAME);
   if ((seen & layout->required) != layout->required || (seen & layout->refused) || names.count < layout->least || !ends_in_name)
@@ -291,7 +293,9 @@ static enum wo_more begin_table(struct wo_open *open, const struct wo_match *mat
   (void)match;
   table->layout = open->format->constants;
   table->skip = open->line->prefix.length;
-  return read_names(open->line->text, table) ? WO_MORE_YES : WO_MORE_NO;
+  if (read_names(open->line->text, table)) return WO_MORE_YES;
+  if (table->is_too_wide) wo_scan_note_cap(open->scan, WO_CAP_COLUMNS, 1);
+  return WO_MORE_NO;
 }
 
 /* Lines with '#' that are no names are units, or those of another monitor beside it. */

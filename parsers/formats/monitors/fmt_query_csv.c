@@ -297,7 +297,9 @@ static enum wo_more begin_csv(struct wo_open *open, const struct wo_match *match
     state->skip = wo_match_start(match); /* the row's own time stamp was taken for a prefix as well */
     return read_bare_row(wo_view_skip(open->line->full, state->skip), state) ? feed_csv(open) : WO_MORE_NO;
   }
-  return read_header(open->line->text, state) ? WO_MORE_YES : WO_MORE_NO;
+  if (read_header(open->line->text, state)) return WO_MORE_YES;
+  if (state->columns == 0) wo_scan_note_cap(open->scan, WO_CAP_COLUMNS, 1);
+  return WO_MORE_NO;
 }
 
 /* Strange lines in between are a few warnings of the program that shares the file. After too many in a row the trace is taken for

@@ -340,11 +340,13 @@ static enum wo_more begin_setting(struct wo_open *open, const struct wo_match *m
   const struct wo_view key = is_dotted ? pattern_key : find_key(pattern_key, found);
   struct wo_setting_place place;
   size_t from = 0;
-  for (int places = 0; places < WO_LIMIT_MATCHES_PER_LINE && find_place(open->line->full, key, &from, &place); places++) {
+  int places = 0;
+  for (; places < WO_LIMIT_MATCHES_PER_LINE && find_place(open->line->full, key, &from, &place); places++) {
     if (place.before.len >= open->line->own_end) break;
     if (is_in_remark(&place)) break;
     if (!wo__setting_take(open, &place)) break;
   }
+  if (places == WO_LIMIT_MATCHES_PER_LINE) wo_scan_note_cap(open->scan, WO_CAP_MATCHES, 1);
   return WO_MORE_NO;
 }
 

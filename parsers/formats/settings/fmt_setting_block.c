@@ -131,7 +131,10 @@ static enum wo_more feed_section(struct wo_open *open) {
 
 static enum wo_more feed_block(struct wo_open *open) {
   struct wo_setting_block *const own = open->state;
-  if (open->lines > WO_LIMIT_BLOCK_LINES) return WO_MORE_NO_UNREAD;
+  if (open->lines > WO_LIMIT_BLOCK_LINES) {
+    wo_scan_note_cap(open->scan, WO_CAP_BLOCK, 1);
+    return WO_MORE_NO_UNREAD;
+  }
   switch (own->shape) {
   case WO_INDENTED:
     return feed_indented(open);

@@ -47,7 +47,7 @@ static void check_text(const struct wo_report *report, size_t width, bool is_ver
 }
 
 /* Best first, and notes behind all failures. */
-static bool is_in_order(const struct wo_report_finding *a, const struct wo_report_finding *b) {
+static bool is_in_order(const struct wo_finding *a, const struct wo_finding *b) {
   if (a->cause->is_failure != b->cause->is_failure) return a->cause->is_failure;
   return a->score >= b->score;
 }
@@ -55,7 +55,7 @@ static bool is_in_order(const struct wo_report_finding *a, const struct wo_repor
 static void check_findings(const struct wo_report *report) {
   const struct wo_event_store *const events = &report->job->events;
   for (size_t i = 0; i < report->finding_count; i++) {
-    const struct wo_report_finding *const finding = &report->findings[i];
+    const struct wo_finding *const finding = &report->findings[i];
     require(finding->score >= 0 && finding->score <= 1);
     require(i == 0 || is_in_order(&report->findings[i - 1], finding));
     for (size_t k = 0; k < finding->for_count; k++) {

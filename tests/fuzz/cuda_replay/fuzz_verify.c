@@ -94,8 +94,10 @@ static size_t read_proposals(struct wo_view line, struct wo_proposal *proposals)
   size_t count = 0;
   for (; line.len > 0 && count < PROPOSALS_MAX; count++) {
     const struct wo_view text = wo_view_cut(&line, ';');
-    proposals[count] = (struct wo_proposal){
-        .id = WO_VIEW("fix"), .title = WO_VIEW("a fix"), .replays_as = text, .cost_rank = 1 + (unsigned)(text.len % 9)};
+    proposals[count] = (struct wo_proposal){.id = WO_VIEW("fix"),
+                                            .title = WO_VIEW("a fix"),
+                                            .change = wo_proposed_change_read(text),
+                                            .cost_rank = 1 + (unsigned)(text.len % 9)};
   }
   return count;
 }

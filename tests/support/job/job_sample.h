@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyzer/diagnosis/diagnose.h"
+#include "analyzer/report/report.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
@@ -141,7 +142,17 @@ static inline bool sample_text_is(const struct sample_job *sample, const char *n
   return value.is_known && wo_view_is(value.text, text);
 }
 
-static inline const struct wo_report_finding *sample_finding(const struct sample_job *sample, const char *id) {
+/* Whether a setting is pasted just so. */
+static inline bool sample_is_spelled(const struct wo_spelling *spelling, const char *expected) {
+  struct wo_text text = {0};
+  wo_spelling_add(&text, spelling);
+  const bool is_same = wo_view_is((struct wo_view){text.ptr, text.len}, expected);
+  if (!is_same) print_error("%.*s\n", (int)text.len, text.len > 0 ? text.ptr : "");
+  wo_text_done(&text);
+  return is_same;
+}
+
+static inline const struct wo_finding *sample_finding(const struct sample_job *sample, const char *id) {
   for (size_t i = 0; i < sample->report->finding_count; i++)
     if (wo_view_is(sample->report->findings[i].cause->id, id)) return &sample->report->findings[i];
   return NULL;

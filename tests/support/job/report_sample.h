@@ -19,13 +19,13 @@ struct sample {
   struct wo_field oom_fields[4];
   struct wo_field traceback_fields[2];
   struct wo_cause causes[2];
-  struct wo_report_finding findings[2];
+  struct wo_finding findings[2];
   wo_event_id growth[2];
   struct wo_argument for_[2];
   struct wo_argument against[1];
   struct wo_view would_tell[1];
-  struct wo_report_change changes[3];
-  struct wo_report_fix fixes[2];
+  struct wo_finding_change changes[3];
+  struct wo_finding_fix fixes[2];
   struct wo_view commands[1];
   struct wo_view notes[1];
   struct wo_view not_proposed[2];
@@ -110,44 +110,45 @@ static inline void sample_job(struct sample *s) {
 }
 
 static inline void sample_fixes(struct sample *s) {
-  s->changes[0] = (struct wo_report_change){.knob = WO_VIEW("alloc.expandable_segments"),
-                                            .from = {.unit = WO_UNIT_BOOL},
-                                            .to = {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_TRUE},
-                                            .spelled = WO_VIEW("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
-                                            .where = WO_EVENT_NONE};
-  s->changes[1] = (struct wo_report_change){.knob = WO_VIEW("micro_batch"),
-                                            .from = sample_number(8),
-                                            .to = sample_number(4),
-                                            .spelled = WO_VIEW("--per_device_train_batch_size 4"),
-                                            .where = 0};
-  s->changes[2] = (struct wo_report_change){
+  s->changes[0] = (struct wo_finding_change){
+      .knob = WO_VIEW("alloc.expandable_segments"),
+      .from = {.unit = WO_UNIT_BOOL},
+      .to = {.unit = WO_UNIT_BOOL, .is_known = true, .truth = WO_TRUE},
+      .spelling = {WO_STYLE_EXPORT, WO_VIEW("PYTORCH_CUDA_ALLOC_CONF"), WO_VIEW("expandable_segments:True")},
+      .where = WO_EVENT_NONE};
+  s->changes[1] = (struct wo_finding_change){.knob = WO_VIEW("micro_batch"),
+                                             .from = sample_number(8),
+                                             .to = sample_number(4),
+                                             .spelling = {WO_STYLE_FLAG, WO_VIEW("per_device_train_batch_size"), WO_VIEW("4")},
+                                             .where = 0};
+  s->changes[2] = (struct wo_finding_change){
       .knob = WO_VIEW("grad_accum"), .from = sample_number(4), .to = sample_number(8), .where = WO_EVENT_NONE};
   s->commands[0] =
       WO_VIEW("srun --export=ALL python train.py --per_device_train_batch_size 4 --gradient_accumulation_steps 8 --resume");
   s->notes[0] = WO_VIEW("the effective batch of 256 is kept");
-  s->fixes[0] = (struct wo_report_fix){.id = WO_VIEW("enable-expandable-segments"),
-                                       .title = WO_VIEW("expandable segments on"),
-                                       .changes = &s->changes[0],
-                                       .change_count = 1,
-                                       .has_saves = true,
-                                       .saves_bytes = {0, SAMPLE_GIB(5.8), SAMPLE_GIB(11.62)},
-                                       .saves_formula = WO_VIEW("at most the 11.62 GiB that lie idle"),
-                                       .cost_speed = WO_VIEW("about the same"),
-                                       .cost_accuracy = WO_VIEW("none"),
-                                       .cost_effort = WO_VIEW("one line")};
-  s->fixes[1] = (struct wo_report_fix){.id = WO_VIEW("reduce-micro-batch"),
-                                       .title = WO_VIEW("micro-batch 8 -> 4, accumulation 4 -> 8"),
-                                       .changes = &s->changes[1],
-                                       .change_count = 2,
-                                       .has_saves = true,
-                                       .saves_bytes = {SAMPLE_GIB(6), SAMPLE_GIB(7.5), SAMPLE_GIB(9)},
-                                       .saves_formula = WO_VIEW("half of the 12 to 18 GiB of activations"),
-                                       .cost_speed = WO_VIEW("5-15 % slower"),
-                                       .cost_accuracy = WO_VIEW("none"),
-                                       .commands = s->commands,
-                                       .command_count = 1,
-                                       .notes = s->notes,
-                                       .note_count = 1};
+  s->fixes[0] = (struct wo_finding_fix){.id = WO_VIEW("enable-expandable-segments"),
+                                        .title = WO_VIEW("expandable segments on"),
+                                        .changes = &s->changes[0],
+                                        .change_count = 1,
+                                        .has_saves = true,
+                                        .saves_bytes = {0, SAMPLE_GIB(5.8), SAMPLE_GIB(11.62)},
+                                        .saves_formula = WO_VIEW("at most the 11.62 GiB that lie idle"),
+                                        .cost_speed = WO_VIEW("about the same"),
+                                        .cost_accuracy = WO_VIEW("none"),
+                                        .cost_effort = WO_VIEW("one line")};
+  s->fixes[1] = (struct wo_finding_fix){.id = WO_VIEW("reduce-micro-batch"),
+                                        .title = WO_VIEW("micro-batch 8 -> 4, accumulation 4 -> 8"),
+                                        .changes = &s->changes[1],
+                                        .change_count = 2,
+                                        .has_saves = true,
+                                        .saves_bytes = {SAMPLE_GIB(6), SAMPLE_GIB(7.5), SAMPLE_GIB(9)},
+                                        .saves_formula = WO_VIEW("half of the 12 to 18 GiB of activations"),
+                                        .cost_speed = WO_VIEW("5-15 % slower"),
+                                        .cost_accuracy = WO_VIEW("none"),
+                                        .commands = s->commands,
+                                        .command_count = 1,
+                                        .notes = s->notes,
+                                        .note_count = 1};
 }
 
 static inline void sample_findings(struct sample *s) {
@@ -166,29 +167,29 @@ static inline void sample_findings(struct sample *s) {
   s->causes[0] = (struct wo_cause){.id = WO_VIEW("fragmentation"), .family = WO_VIEW("fragmentation"), .is_failure = true};
   s->causes[1] =
       (struct wo_cause){.id = WO_VIEW("oversized-micro-batch"), .family = WO_VIEW("oversized_batch"), .is_failure = true};
-  s->findings[0] = (struct wo_report_finding){
-      .cause = &s->causes[0],
-      .title = WO_VIEW("11.62 GiB lay idle in pieces while 2.00 GiB was refused"),
-      .summary = WO_VIEW("The allocator held enough memory, but no free piece of it was large enough."),
-      .confidence = WO_CONFIDENCE_LIKELY,
-      .score = 0.87,
-      .for_ = s->for_,
-      .for_count = 2,
-      .against = s->against,
-      .against_count = 1,
-      .would_tell = s->would_tell,
-      .would_tell_count = 1,
-      .fixes = s->fixes,
-      .fix_count = 2,
-      .not_proposed = s->not_proposed,
-      .not_proposed_count = 2};
-  s->findings[1] = (struct wo_report_finding){.cause = &s->causes[1],
-                                              .title = WO_VIEW("a micro-batch of 8 is more than the card can hold"),
-                                              .summary = WO_VIEW("Activations grow with the micro-batch."),
-                                              .confidence = WO_CONFIDENCE_POSSIBLE,
-                                              .score = 0.3,
-                                              .for_ = s->for_,
-                                              .for_count = 1};
+  s->findings[0] =
+      (struct wo_finding){.cause = &s->causes[0],
+                          .title = WO_VIEW("11.62 GiB lay idle in pieces while 2.00 GiB was refused"),
+                          .summary = WO_VIEW("The allocator held enough memory, but no free piece of it was large enough."),
+                          .confidence = WO_CONFIDENCE_LIKELY,
+                          .score = 0.87,
+                          .for_ = s->for_,
+                          .for_count = 2,
+                          .against = s->against,
+                          .against_count = 1,
+                          .would_tell = s->would_tell,
+                          .would_tell_count = 1,
+                          .fixes = s->fixes,
+                          .fix_count = 2,
+                          .not_proposed = s->not_proposed,
+                          .not_proposed_count = 2};
+  s->findings[1] = (struct wo_finding){.cause = &s->causes[1],
+                                       .title = WO_VIEW("a micro-batch of 8 is more than the card can hold"),
+                                       .summary = WO_VIEW("Activations grow with the micro-batch."),
+                                       .confidence = WO_CONFIDENCE_POSSIBLE,
+                                       .score = 0.3,
+                                       .for_ = s->for_,
+                                       .for_count = 1};
 }
 
 static inline void sample_memory(struct sample *s) {

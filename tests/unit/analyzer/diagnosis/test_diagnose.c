@@ -59,7 +59,7 @@ static int load(void **state) {
 static void test_formula(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("0"));
-  const struct wo_report_finding *finding = sample_finding(&sample, "formula");
+  const struct wo_finding *finding = sample_finding(&sample, "formula");
   assert_non_null(finding);
   sample_assert_near(finding->score, 0.66215, 1e-9, "score");
   assert_int_equal(finding->for_count, 2);
@@ -85,7 +85,7 @@ static void test_confidence(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("0"));
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const struct wo_report_finding *finding = sample_finding(&sample, rows[i].id);
+    const struct wo_finding *finding = sample_finding(&sample, rows[i].id);
     if (!finding || finding->confidence != rows[i].confidence) fail_msg("%s", rows[i].id);
     sample_assert_near(finding->score, rows[i].score, 1e-9, rows[i].id);
   }
@@ -160,7 +160,7 @@ static void test_notes(void **state) {
 static void test_would_tell(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("0"));
-  const struct wo_report_finding *finding = sample_finding(&sample, "telling");
+  const struct wo_finding *finding = sample_finding(&sample, "telling");
   assert_non_null(finding);
   assert_int_equal(finding->would_tell_count, 2);
   assert_true(wo_view_is(finding->would_tell[1], "the batch"));
@@ -202,7 +202,7 @@ static void test_compiled_in_rules(void **state) {
     struct sample_job sample;
     sample_log(&sample, pack, logs[i]);
     for (size_t k = 0; k < sample.report->finding_count; k++) {
-      const struct wo_report_finding *finding = &sample.report->findings[k];
+      const struct wo_finding *finding = &sample.report->findings[k];
       assert_true(finding->score >= WO_SCORE_SHOWN && finding->score <= 1 && finding->title.len > 0);
       for (size_t a = 0; a < finding->for_count; a++)
         for (size_t e = 0; e < finding->for_[a].evidence_count; e++)

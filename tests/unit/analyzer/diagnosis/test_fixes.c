@@ -49,9 +49,9 @@ static int load(void **state) {
   return sample_load(rules, state);
 }
 
-static const struct wo_report_fix *fix_of(const struct sample_job *sample, const char *id) {
+static const struct wo_finding_fix *fix_of(const struct sample_job *sample, const char *id) {
   for (size_t i = 0; i < sample->report->finding_count; i++) {
-    const struct wo_report_finding *finding = &sample->report->findings[i];
+    const struct wo_finding *finding = &sample->report->findings[i];
     for (size_t k = 0; k < finding->fix_count; k++)
       if (wo_view_is(finding->fixes[k].id, id)) return &finding->fixes[k];
   }
@@ -61,7 +61,7 @@ static const struct wo_report_fix *fix_of(const struct sample_job *sample, const
 /* Whether some reason under "not proposed" of the first finding holds the words. */
 static bool is_not_proposed(const struct sample_job *sample, const char *words) {
   assert_true(sample->report->finding_count > 0);
-  const struct wo_report_finding *finding = &sample->report->findings[0];
+  const struct wo_finding *finding = &sample->report->findings[0];
   for (size_t i = 0; i < finding->not_proposed_count; i++)
     if (wo_view_has(finding->not_proposed[i], words)) return true;
   return false;
@@ -70,12 +70,12 @@ static bool is_not_proposed(const struct sample_job *sample, const char *words) 
 static void test_a_change(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, "t.py --micro_batch_size 8\n" OOM_ON("1"));
-  const struct wo_report_fix *fix = fix_of(&sample, "halve");
+  const struct wo_finding_fix *fix = fix_of(&sample, "halve");
   assert_non_null(fix);
   assert_true(wo_view_is(fix->title, "batch 8 -> 4"));
   assert_int_equal(fix->change_count, 1);
   assert_true(wo_view_is(fix->changes[0].knob, "micro_batch"));
-  assert_true(wo_view_is(fix->changes[0].spelled, "--micro_batch_size 4"));
+  assert_true(sample_is_spelled(&fix->changes[0].spelling, "--micro_batch_size 4"));
   assert_int_equal(fix->changes[0].from.number.mid, 8);
   assert_int_equal(fix->changes[0].to.number.mid, 4);
   assert_int_equal(wo_event_get(&sample.job->events, fix->changes[0].where)->span.line, 1);
@@ -88,9 +88,9 @@ static void test_a_change(void **state) {
 static void test_a_knob_that_is_not_set(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("1"));
-  const struct wo_report_fix *fix = fix_of(&sample, "offload");
+  const struct wo_finding_fix *fix = fix_of(&sample, "offload");
   assert_non_null(fix);
-  assert_true(wo_view_is(fix->changes[0].spelled, "cpu_offload=true"));
+  assert_true(sample_is_spelled(&fix->changes[0].spelling, "cpu_offload=true"));
   assert_int_equal(fix->changes[0].where, WO_EVENT_NONE);
   assert_int_not_equal(fix->changes[0].from.truth, WO_TRUE);
   assert_null(fix_of(&sample, "halve")); /* nothing is known of the batch */
@@ -131,7 +131,7 @@ static void test_what_does_not_apply_is_silent(void **state) {
 static void test_commands(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("1"));
-  const struct wo_report_fix *fix = fix_of(&sample, "command-only");
+  const struct wo_finding_fix *fix = fix_of(&sample, "command-only");
   assert_non_null(fix);
   assert_int_equal(fix->command_count, 1);
   assert_true(wo_view_is(fix->commands[0], "export A=1"));
@@ -141,7 +141,7 @@ static void test_commands(void **state) {
 static void test_savings(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_ON("1"));
-  const struct wo_report_fix *fix = fix_of(&sample, "savings");
+  const struct wo_finding_fix *fix = fix_of(&sample, "savings");
   assert_true(fix && fix->has_saves);
   sample_assert_near(fix->saves_bytes.lo / WO_GIB, 1.245, 1e-6, "lo"); /* the outer ends of both intervals */
   sample_assert_near(fix->saves_bytes.hi / WO_GIB, 36.535, 1e-6, "hi");
@@ -159,7 +159,7 @@ static void test_order(void **state) {
   struct sample_job sample;
   (void)state;
   sample_log(&sample, *state, "micro_batch_size=8\n" OOM_ON("1"));
-  const struct wo_report_finding *finding = &sample.report->findings[0];
+  const struct wo_finding *finding = &sample.report->findings[0];
   size_t at = 0;
   for (size_t i = 0; i < finding->fix_count && at < sizeof order / sizeof order[0]; i++)
     at += wo_view_is(finding->fixes[i].id, order[at]);
@@ -168,7 +168,7 @@ static void test_order(void **state) {
 }
 
 static void expect_verdict(const struct sample_job *sample, const char *id, const char *verdict) {
-  const struct wo_report_fix *fix = fix_of(sample, id);
+  const struct wo_finding_fix *fix = fix_of(sample, id);
   if (!fix) fail_msg("%s is not proposed", id);
   assert_string_equal(wo_suffices_name(fix->suffices), verdict);
 }
@@ -184,7 +184,7 @@ static void test_verdicts(void **state) {
   expect_verdict(&sample, "offload", "unknown");
   expect_verdict(&sample, "no-savings", "unknown");
   expect_verdict(&sample, "negative-savings", "no"); /* the rule says so */
-  const struct wo_report_fix *fix = fix_of(&sample, "no-savings");
+  const struct wo_finding_fix *fix = fix_of(&sample, "no-savings");
   assert_int_equal(fix->need_count, 1);
   assert_true(wo_view_is(fix->needs[0], "config.micro_batch"));
   assert_null(fix_of(&sample, "nothing-saved")); /* a fix that saves nothing is none */
@@ -193,7 +193,7 @@ static void test_verdicts(void **state) {
 
 /* ---- The compiled-in fixes ---- */
 
-static double to_of(const struct wo_report_fix *fix, const char *knob, double otherwise) {
+static double to_of(const struct wo_finding_fix *fix, const char *knob, double otherwise) {
   for (size_t i = 0; i < fix->change_count; i++)
     if (wo_view_is(fix->changes[i].knob, knob)) return fix->changes[i].to.number.mid;
   return otherwise;
@@ -211,7 +211,7 @@ static void test_the_effective_batch_is_kept(void **state) {
     snprintf(log, sizeof log, "per_device_train_batch_size=%d\ngradient_accumulation_steps=3\n%s", batches[i],
              EXCEPTION(OOM_SAYS("2.00 GiB", "0", "39.38 GiB", "0.50 GiB", "38.87 GiB", "38.00 GiB", "0.25 GiB")));
     sample_log(&sample, pack, log);
-    const struct wo_report_fix *fix = fix_of(&sample, "reduce-micro-batch");
+    const struct wo_finding_fix *fix = fix_of(&sample, "reduce-micro-batch");
     if (!fix) fail_msg("batch %d: no fix", batches[i]);
     const double micro = to_of(fix, "micro_batch", 0), accumulation = to_of(fix, "grad_accum", 0);
     if (micro >= batches[i] || micro < 1 || micro * accumulation != batches[i] * 3.0)
@@ -221,18 +221,18 @@ static void test_the_effective_batch_is_kept(void **state) {
   wo_pack_free(pack);
 }
 
-static void check_fixes(const struct wo_report_finding *finding) {
+static void check_fixes(const struct wo_finding *finding) {
   for (size_t i = 0; i < finding->fix_count; i++) {
-    const struct wo_report_fix *fix = &finding->fixes[i];
+    const struct wo_finding_fix *fix = &finding->fixes[i];
     assert_true(fix->title.len > 0);
     if (fix->has_saves)
       assert_true(fix->saves_bytes.lo >= 0 && fix->saves_bytes.lo <= fix->saves_bytes.mid &&
                   fix->saves_bytes.mid <= fix->saves_bytes.hi);
     for (size_t k = 0; k < fix->change_count; k++) {
-      const struct wo_report_change *change = &fix->changes[k];
+      const struct wo_finding_change *change = &fix->changes[k];
       const bool is_same =
           change->from.is_known && change->from.unit == WO_UNIT_NUMBER && change->from.number.mid == change->to.number.mid;
-      if (is_same || change->spelled.len == 0) fail_msg("%.*s changes nothing", (int)fix->id.len, fix->id.ptr);
+      if (is_same || change->spelling.key.len == 0) fail_msg("%.*s changes nothing", (int)fix->id.len, fix->id.ptr);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "analyzer/diagnosis/ladder.h"
+#include "analyzer/report/report_json_internal.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/job/job_sample.h"
 
@@ -243,7 +244,7 @@ static void test_failing_allocations(void **state) {
     wo_fail_alloc_at(n);
     struct wo_json_out out = {0};
     cJSON *const json = cJSON_CreateObject();
-    wo_ladder_json(&out, json, "ladder", &ladder);
+    wo__json_ladder(&out, json, "ladder", &ladder);
     wo_fail_alloc_off();
     is_made = !out.is_failed;
     assert_true(is_made != wo_fail_alloc_hit());

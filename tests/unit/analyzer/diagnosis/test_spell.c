@@ -28,9 +28,8 @@ static int load(void **state) {
 static void check(const struct wo_pack *pack, const char *log, const char *knob, struct wo_value to, const char *expected) {
   struct sample_job sample;
   sample_log(&sample, pack, log);
-  const struct wo_view spelled = wo_spell_change(&sample.diagnosis, wo_pack_knob(pack, wo_view_of(knob)), to);
-  if (!wo_view_is(spelled, expected))
-    fail_msg("%s: \"%.*s\", expected \"%s\"", log, (int)spelled.len, spelled.ptr ? spelled.ptr : "", expected);
+  const struct wo_spelling spelling = wo_spell_change(&sample.diagnosis, wo_pack_knob(pack, wo_view_of(knob)), to);
+  if (!sample_is_spelled(&spelling, expected)) fail_msg("%s: expected \"%s\"", log, expected);
   sample_done(&sample);
 }
 

@@ -44,7 +44,7 @@ static int load_rules(void **state) {
   return sample_load(rules, state);
 }
 
-static bool has_line(const struct wo_report_finding *finding, const char *start) {
+static bool has_line(const struct wo_finding *finding, const char *start) {
   for (size_t i = 0; i < finding->would_tell_count; i++) {
     if (wo_view_starts(finding->would_tell[i], start)) return true;
   }
@@ -54,8 +54,8 @@ static bool has_line(const struct wo_report_finding *finding, const char *start)
 static void test_lines(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, EXCEPTION(OOM_ON("0")));
-  const struct wo_report_finding *first = sample_finding(&sample, "first");
-  const struct wo_report_finding *second = sample_finding(&sample, "second");
+  const struct wo_finding *first = sample_finding(&sample, "first");
+  const struct wo_finding *second = sample_finding(&sample, "second");
   assert_non_null(first);
   assert_non_null(second);
   assert_ptr_equal(first, &sample.report->findings[0]);
@@ -77,7 +77,7 @@ static void test_lines(void **state) {
 static void test_near_misses(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, OOM_SAYS("3.00 GiB", "0", "39.38 GiB", "1.20 GiB", "38.12 GiB", "36.53 GiB", "1.09 GiB"));
-  const struct wo_report_finding *first = &sample.report->findings[0];
+  const struct wo_finding *first = &sample.report->findings[0];
   assert_true(has_line(first, "exact figures: whether it is near as well, oom.allocated >= 36.53GiB cannot be decided"));
   assert_false(has_line(first, "exact figures: whether it is near-but-out"));
   sample_done(&sample);
@@ -86,7 +86,7 @@ static void test_near_misses(void **state) {
 static void test_off(void **state) {
   struct sample_job sample;
   sample_log(&sample, *state, EXCEPTION(OOM_ON("0")));
-  const struct wo_report_finding *first = sample_finding(&sample, "first");
+  const struct wo_finding *first = sample_finding(&sample, "first");
   assert_null(sample_finding(&sample, "silent"));
   assert_int_equal(first->fix_count, 1);
   assert_true(wo_view_is(first->fixes[0].id, "helps"));
@@ -100,8 +100,7 @@ static struct wo_why why_of(struct sample_job *sample, const char *id) {
   const struct wo_cause *cause = wo_pack_cause(pack, wo_view_of(id));
   const struct wo_fix *fix = wo_pack_fix(pack, wo_view_of(id));
   struct wo_why why;
-  const enum wo_status status = cause ? wo_why_cause(&sample->diagnosis, sample->report, cause, &why)
-                                      : wo_why_fix(&sample->diagnosis, sample->report, fix, &why);
+  const enum wo_status status = cause ? wo_why_cause(&sample->diagnosis, cause, &why) : wo_why_fix(&sample->diagnosis, fix, &why);
   assert_int_equal(status, WO_OK);
   return why;
 }
@@ -111,7 +110,7 @@ static void test_why_text(void **state) {
   sample_log(&sample, *state, EXCEPTION(OOM_ON("0")));
   const struct wo_why why = why_of(&sample, "first");
   assert_true(why.is_fired);
-  const struct wo_report_finding *finding = sample_finding(&sample, "first");
+  const struct wo_finding *finding = sample_finding(&sample, "first");
   assert_true(fabs(why.score - finding->score) < 1e-9);
   struct wo_text text = {0};
   wo_why_text(&why, &text);
@@ -190,7 +189,7 @@ static void test_out_of_memory(void **state) {
     wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
     diagnosis.arena = &arena;
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_why_cause(&diagnosis, sample.report, cause, &why);
+    const enum wo_status status = wo_why_cause(&diagnosis, cause, &why);
     if (status == WO_OK) wo_why_text(&why, &text);
     wo_fail_alloc_off();
     const bool is_hit = wo_fail_alloc_hit();

@@ -301,7 +301,7 @@ static void test_raised_limits(void **state) {
     struct sample_job sample;
     sample_log(&sample, *state, rows[i].log);
     assert_true(sample.report->finding_count > 0 && sample.report->findings[0].fix_count > 0);
-    const struct wo_report_fix *fix = &sample.report->findings[0].fixes[0];
+    const struct wo_finding_fix *fix = &sample.report->findings[0].fixes[0];
     assert_true(fix->command_count > 0);
     if (!wo_view_is(fix->commands[0], rows[i].command))
       fail_msg("row %zu: %.*s", i, (int)fix->commands[0].len, fix->commands[0].ptr);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "analyzer/facts/facts_internal.h"
 #include "tests/support/job/job_sample.h"
 
 static const char rules[] =
@@ -221,11 +222,11 @@ static void test_bools(void **state) {
 static void test_aliases(void **state) {
   const struct wo_knob *knob = wo_pack_knob(*state, WO_VIEW("micro_batch"));
   assert_non_null(knob);
-  assert_ptr_equal(wo_facts_alias(knob, WO_VIEW("micro_batch_size")), &knob->aliases[1]);
-  assert_ptr_equal(wo_facts_alias(knob, WO_VIEW("a.b.micro-batch-size")), &knob->aliases[1]);
-  assert_null(wo_facts_alias(knob, WO_VIEW("a.b.micro_batch_size.c")));
-  assert_null(wo_facts_alias(knob, WO_VIEW("Micro_Batch_Size")));
-  assert_null(wo_facts_alias(knob, (struct wo_view){0}));
+  assert_ptr_equal(wo__facts_alias(knob, WO_VIEW("micro_batch_size")), &knob->aliases[1]);
+  assert_ptr_equal(wo__facts_alias(knob, WO_VIEW("a.b.micro-batch-size")), &knob->aliases[1]);
+  assert_null(wo__facts_alias(knob, WO_VIEW("a.b.micro_batch_size.c")));
+  assert_null(wo__facts_alias(knob, WO_VIEW("Micro_Batch_Size")));
+  assert_null(wo__facts_alias(knob, (struct wo_view){0}));
 }
 
 /* Every file of the job is asked. */

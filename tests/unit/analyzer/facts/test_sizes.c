@@ -73,7 +73,7 @@ static void test_readings(void **state) {
     struct sample_job sample;
     struct wo_sizes sizes;
     sample_log(&sample, *state, rows[i].log);
-    wo_sizes_find(&sample.facts, &sizes);
+    sizes = *sample.facts.sizes;
     const struct wo_size_reading *const first = &sizes.readings[0];
     if (sizes.reading_count != rows[i].count || sizes.match_count != rows[i].count) {
       fail_msg("%s: %zu readings, first %.*s %.*s", rows[i].name, sizes.match_count, (int)first->id.len, first->id.ptr,
@@ -95,7 +95,7 @@ static void test_assumed(void **state) {
   sample_log(&sample, *state,
              SET("model_name_or_path", "Qwen/Qwen2.5-7B") SET("micro_batch_size", "3") SET("seq_length", "1800")
                  TRIED("3.06 GiB"));
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.reading_count, 1);
   assert_int_equal(sizes.readings[0].assumed_count, 1);
   assert_true(wo_view_is(sizes.readings[0].assumed[0], "vocabulary 152064 from the table of known shapes: qwen2.5-7b"));
@@ -106,7 +106,7 @@ static void test_assumed(void **state) {
   sample_done(&sample);
   sample_log(&sample, *state,
              SET("vocab_size", "152064") SET("micro_batch_size", "3") SET("seq_length", "1800") TRIED("3.06 GiB"));
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.readings[0].assumed_count, 0);
   sample_done(&sample);
 }
@@ -121,7 +121,7 @@ static void test_coincidence(void **state) {
   /* 6 x 2500 x 50000 and 6 x 20 x 2500 x 2500 are the same */
   snprintf(log, sizeof log, "%s%s", shapes, TRIED("2.79 GiB"));
   sample_log(&sample, *state, log);
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.match_count, 2);
   assert_true(sizes.tried_count > 2);
   assert_true(sample_fact(&sample, "size.is_logits").truth == WO_TRUE);
@@ -133,7 +133,7 @@ static void test_coincidence(void **state) {
            "input.softmax(dim)\n%s",
            shapes, TRIED("2.79 GiB"));
   sample_log(&sample, *state, log);
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.match_count, 2);
   assert_true(wo_view_is(sizes.readings[0].id, "attention-scores-fp32"));
   sample_done(&sample);
@@ -178,18 +178,18 @@ static void test_exact_bytes(void **state) {
   sample_log(
       &sample, *state,
       LM "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1728000000 bytes.\n");
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.reading_count, 1);
   assert_true(wo_view_is(sizes.readings[0].id, "logits-fp32"));
   sample_done(&sample);
   sample_log(
       &sample, *state,
       LM "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1728002000 bytes.\n");
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_int_equal(sizes.reading_count, 0);
   sample_done(&sample);
   sample_log(&sample, *state, LM "RuntimeError: CUDA error: out of memory\n");
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_false(sizes.has_request);
   assert_null(sample.report->request);
   sample_done(&sample);
@@ -203,7 +203,7 @@ static void test_sharded(void **state) {
       &sample, *state,
       SET("zero_stage",
           "3") "model: 7,000,000,001 parameters\n[rank6]: Traceback (most recent call last):\n[rank6]: " TRIED("3.73 GiB"));
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   const double ranks = sample_number(&sample, "job.ranks");
   assert_true(ranks == 7);
   assert_int_equal(sizes.reading_count, 1);
@@ -220,7 +220,7 @@ static void test_bounds(void **state) {
                  SET("seq_length", "4096") SET("max_prompt_length", "1024") SET("max_response_length", "2048")
                      SET("num_attention_heads", "32") SET("hidden_size", "4096") SET("intermediate_size", "8192")
                          SET("vocab_size", "65536") "model: 268,435,456 parameters\n" TRIED("1.00 GiB"));
-  wo_sizes_find(&sample.facts, &sizes);
+  sizes = *sample.facts.sizes;
   assert_true(sizes.reading_count <= WO_LIMIT_SIZE_READINGS);
   assert_true(sizes.match_count >= sizes.reading_count && sizes.tried_count > sizes.match_count);
   for (size_t i = 0; i < sizes.reading_count; i++) {

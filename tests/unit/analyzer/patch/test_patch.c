@@ -95,18 +95,18 @@ static void test_apply(void **state) {
   (void)state;
   for (size_t i = 0; i < ROWS; i++) {
     const struct wo_patch_edit edit = edit_of(&rows[i]);
-    struct wo_text text = {0};
+    struct wo_patched made = {0};
     struct wo_err err = {0};
-    const enum wo_status status = wo_patch_apply(wo_view_of(rows[i].before), &edit, 1, WO_VIEW("f"), &text, &err);
+    const enum wo_status status = wo_patch_apply(wo_view_of(rows[i].before), &edit, 1, WO_VIEW("f"), &made, &err);
     if (!rows[i].after) {
       if (status != WO_E_RANGE && status != WO_E_KIND) fail_msg("row %zu is not refused", i);
       assert_true(err.message[0] != '\0');
       continue;
     }
     if (status != WO_OK) fail_msg("row %zu: %s", i, err.message);
-    if (!wo_view_equal((struct wo_view){text.ptr, text.len}, wo_view_of(rows[i].after)))
-      fail_msg("row %zu: %.*s", i, (int)text.len, text.ptr);
-    wo_text_done(&text);
+    if (!wo_view_equal((struct wo_view){made.after.ptr, made.after.len}, wo_view_of(rows[i].after)))
+      fail_msg("row %zu: %.*s", i, (int)made.after.len, made.after.ptr);
+    wo_patched_done(&made);
   }
 }
 
@@ -133,50 +133,83 @@ static void test_several(void **state) {
        .value = WO_VIEW("3"),
        .to = WO_VIEW("4")},
   };
-  struct wo_text text = {0};
+  struct wo_patched made = {0};
   struct wo_err err = {0};
-  assert_int_equal(wo_patch_apply(WO_VIEW("--bs 8 --acc 2\n"), edits, 3, WO_VIEW("f"), &text, &err), WO_OK);
-  assert_true(wo_view_is((struct wo_view){text.ptr, text.len}, "--bs 16 --acc 1\n"));
-  wo_text_done(&text);
+  assert_int_equal(wo_patch_apply(WO_VIEW("--bs 8 --acc 2\n"), edits, 3, WO_VIEW("f"), &made, &err), WO_OK);
+  assert_true(wo_view_is((struct wo_view){made.after.ptr, made.after.len}, "--bs 16 --acc 1\n"));
+  wo_patched_done(&made);
 }
 
-static void expect_diff(const char *before, const char *after, const char *expected) {
-  struct wo_text text = {0};
-  wo_patch_diff(WO_VIEW("f"), wo_view_of(before), wo_view_of(after), &text);
-  if (!wo_view_is((struct wo_view){text.ptr, text.len}, expected)) fail_msg("%.*s", (int)text.len, text.ptr ? text.ptr : "");
-  wo_text_done(&text);
-}
+/* Lines as they were and as they are, "" for none. */
+struct pair {
+  const char *old, *now;
+};
 
-static void test_diff(void **state) {
+enum { PAIRS_MAX = 12 };
+
+static void test_hunks(void **state) {
   (void)state;
-  expect_diff("a\n", "a\n", "");
-  expect_diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n",
-              "--- a/f\n+++ b/f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n");
-  expect_diff("1\n2\n", "1\nx\n2\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n 1\n+x\n 2\n");
-  expect_diff("1\n", "x\n1\n", "--- a/f\n+++ b/f\n@@ -1,1 +1,2 @@\n+x\n 1\n");
-  expect_diff("1", "2",
-              "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-1\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n");
-  expect_diff("1\n2\n3\n", "1\nx\ny\n", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n+x\n+y\n");
-  expect_diff("1\n2\n3\n4\n5\n", "x\ny\n3\nz\nn\n5\n", "--- a/f\n+++ b/f\n@@ -1,5 +1,6 @@\n-1\n-2\n+x\n+y\n 3\n-4\n+z\n+n\n 5\n");
-  expect_diff("1\n2", "x\ny",
-              "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-1\n-2\n\\ No newline at end of file\n+x\n+y\n\\ No newline at end of file\n");
-  expect_diff("a\n1\n2\n3\n4\n5\n6\n7\n8\nb\n", "A\n1\n2\n3\n4\n5\n6\n7\n8\nB\n",
-              "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+B\n");
+  static const struct {
+    struct pair pairs[PAIRS_MAX]; /* up to the first without both */
+    const char *expected;
+  } table[] = {
+      {{{"a\n", "a\n"}}, ""},
+      {{{"1\n", "1\n"},
+        {"2\n", "2\n"},
+        {"3\n", "3\n"},
+        {"4\n", "4\n"},
+        {"5\n", "x\n"},
+        {"6\n", "6\n"},
+        {"7\n", "7\n"},
+        {"8\n", "8\n"},
+        {"9\n", "9\n"}},
+       "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n"},
+      {{{"1\n", "1\n"}, {"", "x\n"}, {"2\n", "2\n"}}, "@@ -1,2 +1,3 @@\n 1\n+x\n 2\n"},
+      {{{"", "x\n"}, {"1\n", "1\n"}}, "@@ -1,1 +1,2 @@\n+x\n 1\n"},
+      {{{"", "x\n"}}, "@@ -0,0 +1,1 @@\n+x\n"},
+      {{{"1", "2"}}, "@@ -1,1 +1,1 @@\n-1\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n"},
+      {{{"1\n", "1\n"}, {"2\n", "x\n"}, {"3\n", "y\n"}}, "@@ -1,3 +1,3 @@\n 1\n-2\n-3\n+x\n+y\n"},
+      {{{"1\n", "x\n"}, {"2\n", "y\n"}, {"3\n", "3\n"}, {"4\n", "z\n"}, {"", "n\n"}, {"5\n", "5\n"}},
+       "@@ -1,5 +1,6 @@\n-1\n-2\n+x\n+y\n 3\n-4\n+z\n+n\n 5\n"},
+      {{{"1\n", "x\n"}, {"2", "y"}},
+       "@@ -1,2 +1,2 @@\n-1\n-2\n\\ No newline at end of file\n+x\n+y\n\\ No newline at end of file\n"},
+      {{{"a\n", "A\n"},
+        {"1\n", "1\n"},
+        {"2\n", "2\n"},
+        {"3\n", "3\n"},
+        {"4\n", "4\n"},
+        {"5\n", "5\n"},
+        {"6\n", "6\n"},
+        {"7\n", "7\n"},
+        {"8\n", "8\n"},
+        {"b\n", "B\n"}},
+       "@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+B\n"},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    struct wo_text text = {0};
+    struct wo__patch_hunks hunks = {.out = &text};
+    for (const struct pair *pair = table[i].pairs; pair->old != NULL; pair++)
+      wo__patch_hunks_line(&hunks, wo_view_of(pair->old), wo_view_of(pair->now));
+    wo__patch_hunks_end(&hunks);
+    if (!wo_view_is((struct wo_view){text.ptr, text.len}, table[i].expected))
+      fail_msg("%zu: %.*s", i, (int)text.len, text.ptr ? text.ptr : "");
+    wo_text_done(&text);
+  }
 }
 
 /* Names as both readers of diffs take them. */
 static void test_names(void **state) {
   (void)state;
   static const char *const names[][2] = {
-      {"f", "--- a/f\n+++ b/f\n@@"},
-      {"jobs/a b.sh", "--- a/jobs/a b.sh\t\n+++ b/jobs/a b.sh\t\n@@"},
-      {"a\"b\\c\n", "--- \"a/a\\\"b\\\\c\\012\"\n+++ \"b/a\\\"b\\\\c\\012\"\n@@"},
-      {"\xC3\xA4.yaml", "--- a/\xC3\xA4.yaml\n+++ b/\xC3\xA4.yaml\n@@"},
+      {"f", "--- a/f\n+++ b/f\n"},
+      {"jobs/a b.sh", "--- a/jobs/a b.sh\t\n+++ b/jobs/a b.sh\t\n"},
+      {"a\"b\\c\n", "--- \"a/a\\\"b\\\\c\\012\"\n+++ \"b/a\\\"b\\\\c\\012\"\n"},
+      {"\xC3\xA4.yaml", "--- a/\xC3\xA4.yaml\n+++ b/\xC3\xA4.yaml\n"},
   };
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct wo_text text = {0};
-    wo_patch_diff(wo_view_of(names[i][0]), WO_VIEW("1\n"), WO_VIEW("2\n"), &text);
-    if (!wo_view_starts((struct wo_view){text.ptr, text.len}, names[i][1])) fail_msg("%zu: %.*s", i, (int)text.len, text.ptr);
+    wo_patch_header(wo_view_of(names[i][0]), &text);
+    if (!wo_view_is((struct wo_view){text.ptr, text.len}, names[i][1])) fail_msg("%zu: %.*s", i, (int)text.len, text.ptr);
     wo_text_done(&text);
   }
 }
@@ -208,16 +241,18 @@ static void test_diff_applies(void **state) {
   for (size_t i = 0; i < ROWS; i++) {
     const char *const name = names[i % (sizeof names / sizeof names[0])];
     const struct wo_patch_edit edit = edit_of(&rows[i]);
-    struct wo_text text = {0}, diff = {0};
+    struct wo_patched made = {0};
+    struct wo_text diff = {0};
     struct wo_err err = {0};
     if (!rows[i].after) continue;
-    assert_int_equal(wo_patch_apply(wo_view_of(rows[i].before), &edit, 1, WO_VIEW("f"), &text, &err), WO_OK);
-    wo_patch_diff(wo_view_of(name), wo_view_of(rows[i].before), (struct wo_view){text.ptr, text.len}, &diff);
+    assert_int_equal(wo_patch_apply(wo_view_of(rows[i].before), &edit, 1, WO_VIEW("f"), &made, &err), WO_OK);
+    wo_patch_header(wo_view_of(name), &diff);
+    wo_text_add_view(&diff, (struct wo_view){made.hunks.ptr, made.hunks.len});
     snprintf(path, sizeof path, "%s/d", folder);
     assert_true(wo_files_write(path, (struct wo_view){diff.ptr, diff.len}));
     if (!is_applied(folder, name, &rows[i], "patch -s -p1")) fail_msg("row %zu: patch(1) does not take it", i);
     if (!is_applied(folder, name, &rows[i], "git apply --whitespace=nowarn")) fail_msg("row %zu: git does not take it", i);
-    wo_text_done(&text);
+    wo_patched_done(&made);
     wo_text_done(&diff);
   }
   wo_files_remove_scratch(folder);
@@ -527,21 +562,21 @@ static void test_failing_allocations(void **state) {
   (void)state;
   const struct wo_patch_edit edit = edit_of(&rows[0]);
   for (long n = 1; n < 20; n++) {
-    struct wo_text text = {0};
+    struct wo_patched made = {0};
     struct wo_err err = {0};
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_patch_apply(wo_view_of(rows[0].before), &edit, 1, WO_VIEW("f"), &text, &err);
+    const enum wo_status status = wo_patch_apply(wo_view_of(rows[0].before), &edit, 1, WO_VIEW("f"), &made, &err);
     wo_fail_alloc_off();
     if (!wo_fail_alloc_hit()) assert_int_equal(status, WO_OK);
-    if (status == WO_OK) assert_true(wo_view_is((struct wo_view){text.ptr, text.len}, rows[0].after));
-    wo_text_done(&text);
+    if (status == WO_OK) assert_true(wo_view_is((struct wo_view){made.after.ptr, made.after.len}, rows[0].after));
+    wo_patched_done(&made);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_apply),         cmocka_unit_test(test_several),
-      cmocka_unit_test(test_diff),          cmocka_unit_test(test_names),
+      cmocka_unit_test(test_hunks),         cmocka_unit_test(test_names),
       cmocka_unit_test(test_diff_applies),  cmocka_unit_test(test_variables),
       cmocka_unit_test(test_find_left),     cmocka_unit_test(test_write),
       cmocka_unit_test(test_program),       cmocka_unit_test(test_part_and_whole),

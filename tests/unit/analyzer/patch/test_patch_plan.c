@@ -29,7 +29,7 @@ static int tear_down(void **state) {
 }
 
 /* The fix of that id, of any finding; NULL when none proposes it. */
-static const struct wo_report_fix *find_fix(const struct wo_report *report, const char *id) {
+static const struct wo_finding_fix *find_fix(const struct wo_report *report, const char *id) {
   for (size_t i = 0; i < report->finding_count; i++) {
     for (size_t k = 0; k < report->findings[i].fix_count; k++) {
       if (wo_view_is(report->findings[i].fixes[k].id, id)) return &report->findings[i].fixes[k];
@@ -112,7 +112,7 @@ static void test_rows(void **state) {
     struct wo_text notes = {0}, text = {0};
     size_t count = 0;
     read_job(&sample, *state, &rows[i]);
-    const struct wo_report_fix *const fix = find_fix(sample.report, rows[i].fix);
+    const struct wo_finding_fix *const fix = find_fix(sample.report, rows[i].fix);
     if (!fix) fail_msg("row %zu: %s is not proposed", i, rows[i].fix);
     const struct wo_choice choice = {.proposal = 0, .micro_batch = rows[i].micro_batch};
     wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
@@ -132,7 +132,7 @@ static void test_failing_allocations(void **state) {
   struct sample_job sample;
   bool is_through = false;
   read_job(&sample, *state, &rows[3]);
-  const struct wo_report_fix *const fix = find_fix(sample.report, rows[3].fix);
+  const struct wo_finding_fix *const fix = find_fix(sample.report, rows[3].fix);
   const struct wo_choice choice = {.micro_batch = rows[3].micro_batch};
   assert_non_null(fix);
   for (long n = 1; !is_through; n++) {

@@ -221,7 +221,7 @@ static void test_values_and_ranges(void **state) {
   (void)state;
   struct sample sample;
   sample_fill(&sample);
-  struct wo_report_change *const change = &sample.changes[2];
+  struct wo_finding_change *const change = &sample.changes[2];
   sample.fixes[1].saves_bytes = (struct wo_interval){536870912.0, 536870912.0, 536870912.0};
   change->to = (struct wo_value){.unit = WO_UNIT_BYTES, .is_known = true, .number = wo_interval_exact(2147483648.0)};
   change->from = (struct wo_value){.unit = WO_UNIT_TEXT, .is_known = true, .text = WO_VIEW("bf16")};

@@ -89,6 +89,22 @@ static void test_long_lines_are_noted(void **state) {
   test_free(text);
 }
 
+/* A pattern of the packs gives up a line that is too long for its expression: the input has a note with the pattern. */
+static void test_unsearched_lines_are_noted(void **state) {
+  static const char start[] = "#!/bin/bash\n\n\n\n\n\nsrun ";
+  enum { WORDS = 9000 };
+  char *text = test_malloc(sizeof start + WORDS * 5);
+  memcpy(text, start, sizeof start - 1);
+  for (size_t i = 0; i < WORDS; i++) memcpy(text + sizeof start - 1 + i * 5, "-a b ", 5);
+  memcpy(text + sizeof start - 1 + WORDS * 5 - 9, "python  ", 9);
+  struct sample_job sample;
+  sample_log(&sample, *state, text);
+  assert_int_equal(sample.job->inputs[0].note_count, 1);
+  assert_true(wo_view_is(sample.job->inputs[0].notes[0], "1 line was too long to search for sbatch-launch"));
+  sample_done(&sample);
+  test_free(text);
+}
+
 /* More evidence than is kept: the rest is counted, and said. */
 static void test_dropped_evidence_is_noted(void **state) {
   static const char line[] = "RuntimeError: CUDA error: out of memory\n";
@@ -209,6 +225,7 @@ int main(void) {
       cmocka_unit_test(test_paths_are_cleaned),
       cmocka_unit_test(test_unreadable_inputs_are_noted),
       cmocka_unit_test(test_long_lines_are_noted),
+      cmocka_unit_test(test_unsearched_lines_are_noted),
       cmocka_unit_test(test_dropped_evidence_is_noted),
       cmocka_unit_test(test_files_and_texts_agree),
       cmocka_unit_test(test_too_many_files),

@@ -105,17 +105,17 @@ static void test_failing_allocations(void **state) {
   }
 }
 
-static void test_ranks(void **state) {
+/* The facts of a job, its ranks among them, in an arena that is too small for them. */
+static void test_facts(void **state) {
   struct wo_arena arena;
-  const struct wo_rank *ranks = NULL;
-  size_t count = 0;
+  struct wo_facts facts;
   size_t failed = 0;
   enum wo_status status = WO_E_NOMEM;
   struct wo_job *job = read_row(*state, &rows[0]);
   assert_int_equal(wo_job_close(job), WO_OK);
   for (size_t room = 0; status != WO_OK; room += 64 + room / 4) {
     wo_arena_init(&arena, room);
-    status = wo_ranks_make(job, &arena, &ranks, &count);
+    status = wo_facts_make(job, *state, &arena, &facts);
     failed += status == WO_E_NOMEM;
     wo_arena_done(&arena);
   }
@@ -127,7 +127,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_room),
       cmocka_unit_test(test_failing_allocations),
-      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_facts),
   };
   return cmocka_run_group_tests_name("story_memory", tests, sample_load_all, sample_unload);
 }

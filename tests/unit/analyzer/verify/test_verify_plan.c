@@ -62,7 +62,9 @@ static void test_lora(void **state) {
   assert_false(sizes->are_contradicting);
   const struct wo_proposal *const batch = find(&plan, "reduce-micro-batch");
   assert_non_null(batch);
-  assert_true(wo_view_is(batch->replays_as, "scale=micro_batch=2:1"));
+  assert_int_equal(batch->change.count, 1);
+  assert_int_equal(batch->change.parts[0].sort, WO_PROPOSED_MICRO_BATCH);
+  assert_true(batch->change.parts[0].from == 2 && batch->change.parts[0].to == 1);
   assert_true(wo_view_is(batch->paste, "--per_device_train_batch_size 1  --gradient_accumulation_steps 16"));
   assert_true(wo_view_ends(plan.diagnosed.resubmit, "run_lora.sh"));
   assert_null(find(&plan, "capture-snapshot"));
@@ -80,7 +82,8 @@ static void test_ddp(void **state) {
   assert_true(sizes->micro_batch == 64);
   const struct wo_proposal *const shard = find(&plan, "shard-model-states");
   assert_non_null(shard);
-  assert_true(wo_view_is(shard->replays_as, "transform=shard=8"));
+  assert_int_equal(shard->change.parts[0].sort, WO_PROPOSED_TRANSFORM);
+  assert_true(wo_view_is(shard->change.parts[0].text, "shard") && shard->change.parts[0].to == 8);
   wo_verify_plan_done(&plan);
 }
 

@@ -56,8 +56,11 @@ static void set_up(struct fixture *fixture, double capacity_gib, size_t subject_
 }
 
 static void propose(struct fixture *fixture, const char *id, const char *replays_as, unsigned cost) {
-  fixture->proposals[fixture->job.proposal_count++] = (struct wo_proposal){
-      .id = wo_view_of(id), .title = wo_view_of(id), .replays_as = wo_view_of(replays_as), .cost_rank = cost};
+  fixture->proposals[fixture->job.proposal_count++] =
+      (struct wo_proposal){.id = wo_view_of(id),
+                           .title = wo_view_of(id),
+                           .change = wo_proposed_change_read(wo_view_of(replays_as)),
+                           .cost_rank = cost};
 }
 
 static struct wo_verify run(struct fixture *fixture) {
@@ -399,10 +402,12 @@ static void test_language(void **state) {
       {{""}, 1, WO_OK},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct wo_view texts[2] = {wo_view_of(rows[i].texts[0]), wo_view_of(rows[i].texts[1])};
+    const struct wo_proposed_change first = wo_proposed_change_read(wo_view_of(rows[i].texts[0]));
+    const struct wo_proposed_change second = wo_proposed_change_read(wo_view_of(rows[i].texts[1]));
+    const struct wo_proposed_change *const proposed[] = {&first, &second};
     struct wo_change change;
     struct wo_err err = {0};
-    if (wo_verify_read_change(texts, rows[i].count, &change, &err) != rows[i].status) fail_msg("row %zu: %s", i, err.message);
+    if (wo_verify_join_changes(proposed, rows[i].count, &change, &err) != rows[i].status) fail_msg("row %zu: %s", i, err.message);
     assert_int_equal(rows[i].status != WO_OK, err.message[0] != '\0');
   }
 }

@@ -70,8 +70,10 @@ struct bench {
 };
 
 static void propose(struct bench *bench, const char *id, const char *replays_as, unsigned cost) {
-  bench->proposals[bench->job.proposal_count++] = (struct wo_proposal){
-      .id = wo_view_of(id), .title = wo_view_of(id), .replays_as = wo_view_of(replays_as), .cost_rank = cost};
+  bench->proposals[bench->job.proposal_count++] = (struct wo_proposal){.id = wo_view_of(id),
+                                                                       .title = wo_view_of(id),
+                                                                       .change = wo_proposed_change_read(wo_view_of(replays_as)),
+                                                                       .cost_rank = cost};
 }
 
 static void add_rank(struct bench *bench, const char *settings, unsigned activations, unsigned activation_mib) {

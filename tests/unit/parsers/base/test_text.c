@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyzer/report/report_text.h"
+#include "parsers/base/page.h"
 #include "parsers/base/limits.h"
 #include "tests/support/failing_alloc.h"
 
@@ -171,9 +171,9 @@ static void test_lines_always_advance(void **state) {
 static void test_flow_hangs_and_moves_words(void **state) {
   (void)state;
   struct wo_text text = {0};
-  const struct wo__page page = {.out = &text, .style = {.width = 12}};
+  const struct wo_page page = {.out = &text, .style = {.width = 12}};
   wo_text_add(&text, "label: ");
-  const size_t column = wo__page_flow(&page, 7, 2, WO__TINT_PLAIN, WO_VIEW("seven eleven x"));
+  const size_t column = wo_page_flow(&page, 7, 2, WO_TINT_PLAIN, WO_VIEW("seven eleven x"));
   assert_string_equal(text.ptr, "label: seven\n  eleven x");
   assert_int_equal(column, 10);
   wo_text_done(&text);
@@ -182,9 +182,9 @@ static void test_flow_hangs_and_moves_words(void **state) {
 static void test_breaks_leave_no_trailing_blanks(void **state) {
   (void)state;
   struct wo_text text = {0};
-  const struct wo__page page = {.out = &text, .style = {.width = 12}};
+  const struct wo_page page = {.out = &text, .style = {.width = 12}};
   wo_text_add(&text, "label:    ");
-  wo__page_flow(&page, 10, 2, WO__TINT_PLAIN, WO_VIEW("long-word"));
+  wo_page_flow(&page, 10, 2, WO_TINT_PLAIN, WO_VIEW("long-word"));
   assert_string_equal(text.ptr, "label:\n  long-word");
   wo_text_done(&text);
 }
@@ -192,11 +192,11 @@ static void test_breaks_leave_no_trailing_blanks(void **state) {
 static void test_items_move_as_a_whole(void **state) {
   (void)state;
   struct wo_text text = {0};
-  const struct wo__page page = {.out = &text, .style = {.width = 14}};
-  size_t column = wo__page_item(&page, 0, 0, WO__TINT_PLAIN, WO_VIEW("rank 3"));
-  column = wo__page_item(&page, column, 0, WO__TINT_PLAIN, WO_VIEW("gpu12"));
-  column = wo__page_item(&page, column, 0, WO__TINT_PLAIN, (struct wo_view){NULL, 0});
-  column = wo__page_item(&page, column, 0, WO__TINT_PLAIN, WO_VIEW("GPU 1 there"));
+  const struct wo_page page = {.out = &text, .style = {.width = 14}};
+  size_t column = wo_page_item(&page, 0, 0, WO_TINT_PLAIN, WO_VIEW("rank 3"));
+  column = wo_page_item(&page, column, 0, WO_TINT_PLAIN, WO_VIEW("gpu12"));
+  column = wo_page_item(&page, column, 0, WO_TINT_PLAIN, (struct wo_view){NULL, 0});
+  column = wo_page_item(&page, column, 0, WO_TINT_PLAIN, WO_VIEW("GPU 1 there"));
   assert_string_equal(text.ptr, "rank 3  gpu12\nGPU 1 there");
   assert_int_equal(column, 11);
   wo_text_done(&text);
@@ -205,8 +205,8 @@ static void test_items_move_as_a_whole(void **state) {
 static void test_tints_do_not_span_lines(void **state) {
   (void)state;
   struct wo_text text = {0};
-  const struct wo__page page = {.out = &text, .style = {.width = 8, .use_color = true}};
-  wo__page_flow(&page, 0, 0, WO__TINT_FIX, WO_VIEW("one two three"));
+  const struct wo_page page = {.out = &text, .style = {.width = 8, .use_color = true}};
+  wo_page_flow(&page, 0, 0, WO_TINT_FIX, WO_VIEW("one two three"));
   assert_string_equal(text.ptr, "\033[32mone two\033[0m\n\033[32mthree\033[0m");
   wo_text_done(&text);
 }

@@ -34,8 +34,8 @@ static void test_words_are_read(void **state) {
     struct wo_change change;
     struct wo_err err = {0};
     snprintf(text, sizeof text, "%s%s", words[i], value_of(words[i]));
-    const struct wo_view view = wo_view_of(text);
-    if (wo_verify_read_change(&view, 1, &change, &err) != WO_OK) fail_msg("%s: %s", text, err.message);
+    const struct wo_proposed_change proposed = wo_proposed_change_read(wo_view_of(text)), *const all[] = {&proposed};
+    if (wo_verify_join_changes(all, 1, &change, &err) != WO_OK) fail_msg("%s: %s", text, err.message);
     if (change.set_count == 0) continue;
     struct wo_alloc_settings settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
     if (wo_alloc_settings_parse(change.sets[0], WO_TORCH_DEFAULT, &settings, &err) != WO_OK)

@@ -27,9 +27,9 @@ static void test_rows(void **state) {
   struct wo_report *report = report_of(&sample);
   assert_int_equal(report->monitor_count, 4);
   for (size_t i = 0; i < 4; i++) {
-    const struct wo_report_monitor *monitor = &report->monitors[i];
+    const struct wo_card_trace *monitor = &report->monitors[i];
     assert_true(monitor->file == i / 2 && monitor->gpu == (int32_t)(i % 2) && monitor->samples == 2);
-    assert_true(monitor->fb_peak_bytes.value == (i % 2 ? 900 : 300) * WO_MIB && !monitor->fb_slope_bytes_per_s.is_known);
+    assert_true(monitor->fb_peak_bytes.value.mid == (i % 2 ? 900 : 300) * WO_MIB && !monitor->fb_slope_bytes_per_s.is_known);
   }
   wo_report_free(report);
   sample_done(&sample);
@@ -44,11 +44,11 @@ static void test_merge(void **state) {
   sample_read(&sample, *state, files, 1);
   struct wo_report *report = report_of(&sample);
   assert_int_equal(report->monitor_count, 2);
-  const struct wo_report_monitor *monitor = &report->monitors[1];
+  const struct wo_card_trace *monitor = &report->monitors[1];
   assert_true(monitor->gpu == 1 && monitor->samples == 3);
-  assert_true(monitor->fb_peak_bytes.value == 950 * WO_MIB && monitor->capacity_bytes.value == 1000 * WO_MIB);
-  assert_true(monitor->fb_last_bytes.value == 900 * WO_MIB);
-  assert_true(monitor->sm_mean_pct.value == 60);
+  assert_true(monitor->fb_peak_bytes.value.mid == 950 * WO_MIB && monitor->capacity_bytes.value.mid == 1000 * WO_MIB);
+  assert_true(monitor->fb_last_bytes.value.mid == 900 * WO_MIB);
+  assert_true(monitor->sm_mean_pct.value.mid == 60);
   assert_int_equal(wo_event_get(&sample.job->events, monitor->evidence)->span.line, 9);
   wo_report_free(report);
   sample_done(&sample);

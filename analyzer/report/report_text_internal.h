@@ -1,33 +1,9 @@
-/* What the parts of the text report share: pages, tints, wrapping, writers. Private to analyzer/report_*.c and text.c.
- *
- * A page is a text with a layout. Columns count from 0. Nothing here allocates but the text itself; when memory is out the text
- * says so (is_failed) and everything goes on as if it had been written. */
-#ifndef WO_REPORT_TEXT_H
-#define WO_REPORT_TEXT_H
+/* What the parts of the text report share: writers. Private to analyzer/report/report_*.c. */
+#ifndef WO_REPORT_TEXT_INTERNAL_H
+#define WO_REPORT_TEXT_INTERNAL_H
 
 #include "analyzer/report/report.h"
-
-/* What a stretch of text is, for colouring. PLAIN writes no escape codes, and so does every tint when colours are off. */
-enum wo__tint { WO__TINT_PLAIN, WO__TINT_ERROR, WO__TINT_PLACE, WO__TINT_FIX, WO__TINT_STRONG, WO__TINT_FAINT, WO__TINT_COUNT_ };
-
-/* ---- Pages ---- */
-
-struct wo__page {
-  struct wo_text *out;
-  struct wo_text_style style;
-};
-
-/* Writes a view in a tint; no wrapping. */
-void wo__page_put(const struct wo__page *page, enum wo__tint tint, struct wo_view view);
-
-/* Ends the line and starts the next one at `indent`. */
-void wo__page_break(const struct wo__page *page, size_t indent);
-
-/* Writes text from `column` on, wrapped to the width; further lines start at `indent`. Returns the column behind it. */
-size_t wo__page_flow(const struct wo__page *page, size_t column, size_t indent, enum wo__tint tint, struct wo_view text);
-
-/* As wo__page_flow for one item of a row: items stand two blanks apart and move to the next line as a whole when they can. */
-size_t wo__page_item(const struct wo__page *page, size_t column, size_t indent, enum wo__tint tint, struct wo_view text);
+#include "parsers/base/page.h"
 
 /* ---- Writers ---- */
 
@@ -36,7 +12,7 @@ enum { WO__INDENT = 2, WO__FURTHER = 4 };
 
 /* What every part of the report needs. */
 struct wo__writer {
-  struct wo__page page;
+  struct wo_page page;
   const struct wo_report *report;
   const struct wo_story *story;
   const struct wo_event_store *events;
@@ -66,7 +42,7 @@ void wo__end_line(const struct wo__writer *w);
 void wo__indent(const struct wo__writer *w, size_t columns);
 
 /* Starts a labelled line, the label padded with blanks; returns the column where its text goes. */
-size_t wo__put_label(const struct wo__writer *w, enum wo__tint tint, const char *label, size_t padded_columns);
+size_t wo__put_label(const struct wo__writer *w, enum wo_tint tint, const char *label, size_t padded_columns);
 
 /* Writes "  label: text", wrapped, as a line of its own / a paragraph. Nothing for an empty text. */
 void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_view text);
@@ -79,8 +55,8 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event);
 void wo__write_quote(const struct wo__writer *w, const struct wo_event *event);
 
 /* Writes "tag[id]: title" with the confidence at the right margin / reasons, fixes and what was not proposed. */
-void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_report_finding *finding);
-void wo__write_body(struct wo__writer *w, const struct wo_report_finding *finding);
+void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding);
+void wo__write_body(struct wo__writer *w, const struct wo_finding *finding);
 
 /* Writes "setting: micro_batch 4 (train.sbatch:24 --micro-batch-size) over 8 (config.yaml:3): a command line beats a file" for
  * each knob that places of different sorts set differently; all settings when verbose. */
@@ -93,7 +69,7 @@ bool wo__has_settings(const struct wo__writer *w);
 void wo__add_value(struct wo_text *text, const struct wo_value *value);
 
 /* Whether a trace is worth a line: a single look at the cards at the start of a log is none, and is told when asked for. */
-bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_report_monitor *monitor);
+bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor);
 
 /* Writes what the traces show of each card, and of the processes. */
 void wo__write_monitors(struct wo__writer *w);
@@ -105,7 +81,7 @@ void wo__write_steps(struct wo__writer *w);
 void wo__write_ladder(struct wo__writer *w);
 
 /* Writes the bar of the card's memory with its legend, and the arithmetic below it. */
-void wo__page_memory(const struct wo__page *page, const struct wo_report_memory *memory);
+void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *memory);
 
 /* Writes which ranks failed and followed, and whether their order is sure / the other runs in the log; a labelled line each. */
 void wo__write_ranks(struct wo__writer *w);
@@ -115,6 +91,6 @@ void wo__write_runs(struct wo__writer *w);
 bool wo__has_ranks_or_runs(const struct wo__writer *w);
 
 /* Writes what the refused request can have been: a line for each reading, at most three; nothing without any. */
-void wo__page_request(const struct wo__page *page, const struct wo_sizes *sizes);
+void wo__page_request(const struct wo_page *page, const struct wo_sizes *sizes);
 
 #endif

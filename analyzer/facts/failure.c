@@ -1,0 +1,105 @@
+/* The memory failure itself: how often and where it was reported, in which words, from which lines of the program. */
+#include "analyzer/facts/facts_internal.h"
+#include "analyzer/story/story.h"
+
+/* Steps from which a failure no longer counts as one of the first. */
+#define FIRST_STEPS 3
+
+/* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
+ * fault means one that did harm. */
+void wo__facts_counts(struct wo_facts *facts) {
+  const struct wo_job *job = facts->job;
+  wo_each_event (event, &job->events) {
+    if (wo__is_counted(job, event)) facts->counts[event->kind]++;
+  }
+}
+
+/* How often the failure was reported, and by how many ranks; all ranks at once point to a setting, a single one to uneven work.
+ * Ranks are counted by their last eight bits: of more than 256 the figure is a lower bound. */
+static void read_repeats(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_job *job = facts->job;
+  size_t count = 0;
+  size_t ranks = 0;
+  uint64_t seen[4] = {0};
+  wo_each_event (event, &job->events) {
+    const enum wo_role role = job->story.roles[event->id];
+    if (event->kind != failure->kind || (role != WO_ROLE_FAILURE && role != WO_ROLE_REPEAT)) continue;
+    count++;
+    const uint32_t slot = (uint32_t)event->rank % 256;
+    if (event->rank == WO_RANK_UNKNOWN || (seen[slot / 64] >> (slot % 64) & 1)) continue;
+    seen[slot / 64] |= UINT64_C(1) << (slot % 64);
+    ranks++;
+  }
+  wo__set_number(facts, "oom.count", (double)count, failure->id);
+  if (ranks > 0) wo__set_number(facts, "oom.rank_count", (double)ranks, failure->id);
+}
+
+/* The innermost function of all is PyTorch's or a library's; the user's own file is where a change can be made. */
+static void read_traceback(struct wo_facts *facts) {
+  const struct wo_story *story = &facts->job->story;
+  const struct wo_event *traceback = wo_event_get(&facts->job->events, story->traceback);
+  if (!traceback) return;
+  const struct wo_view frames = wo_event_text(traceback, WO_FIELD_FRAMES);
+  wo__set_text(facts, "oom.function", wo_event_text(traceback, WO_FIELD_INNER_FUNCTION), traceback->id);
+  wo__set_text(facts, "oom.user_file", wo_event_text(traceback, WO_FIELD_FRAME_FILE), traceback->id);
+  if (frames.len == 0) return;
+  for (size_t i = 0; i < facts->pack->phase_count; i++) {
+    const struct wo_phase_hint *const hint = &facts->pack->phases[i];
+    if (hint->is_innermost) wo__set_bool(facts, hint->fact.ptr, wo_story_hint_shows(hint, frames), traceback->id);
+  }
+}
+
+/* A failure in the first steps comes from sizes that are wrong from the start; one that comes late, from growth or from an odd
+ * batch. Epochs are too long to tell. */
+static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
+  const struct wo_story *story = &facts->job->story;
+  if (story->step < 0) return;
+  wo__set_number(facts, "oom.step", (double)story->step, failure->id);
+  wo__set_text(facts, "oom.step_unit", story->step_unit, failure->id);
+  const bool counts_steps = !wo_view_is(story->step_unit, "epoch");
+  if (counts_steps) wo__set_bool(facts, "oom.first_step", story->step < FIRST_STEPS, failure->id);
+}
+
+/* Lines behind a failure whose messages of the same kind belong to it: engines report one failure in several sentences. */
+#define TEXT_LINES 12
+
+/* Bytes of one sentence, and of all, that are kept. */
+#define SENTENCE_BYTES 400
+#define TEXT_BYTES 1600
+
+/* The events are in the order of lines, so the sentences are joined as they were printed. Each is cut at a length of its own, so
+ * that a long one leaves room for the next. */
+static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
+  char text[TEXT_BYTES];
+  size_t len = 0;
+  for (size_t i = (size_t)failure->id; i < facts->job->events.count; i++) {
+    const struct wo_event *event = &facts->job->events.items[i];
+    if (event->kind != failure->kind || event->span.file != failure->span.file) continue;
+    if (event->span.line > failure->span.line + TEXT_LINES) break;
+    const struct wo_view part = wo_view_sub(event->text, 0, SENTENCE_BYTES);
+    if (len + part.len + 1 > sizeof text) break;
+    if (len > 0) text[len++] = ' ';
+    memcpy(text + len, part.ptr, part.len);
+    len += part.len;
+  }
+  wo__set_text(facts, "oom.text", wo_arena_copy(facts->arena, (struct wo_view){text, len}), failure->id);
+}
+
+/* Only for memory failures: the "oom." facts of other endings stay unknown, and rules about memory cannot hold. */
+void wo__facts_failure(struct wo_facts *facts) {
+  const struct wo_event *failure = wo__failure_of(facts);
+  if (!failure || !wo__is_memory(failure)) return;
+  wo__set_text(facts, "oom.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
+  if (failure->rank != WO_RANK_UNKNOWN) wo__set_number(facts, "oom.rank", failure->rank, failure->id);
+  wo__set_text(facts, "oom.phase", facts->job->story.phase, failure->id);
+  wo__set_text(facts, "oom.shape", wo_event_text(failure, WO_FIELD_SHAPE), failure->id);
+  wo__set_text(facts, "oom.other_process_pids", wo_event_text(failure, WO_FIELD_OTHER_PROCESS_PIDS), failure->id);
+  wo__set_field(facts, "oom.gpu", failure, WO_FIELD_GPU);
+  wo__set_field(facts, "oom.batch", failure, WO_FIELD_BATCH);
+  wo__set_field(facts, "oom.max_model_len", failure, WO_FIELD_MAX_MODEL_LEN);
+  if (failure->kind == WO_KIND_VLLM_KV) wo__set_field(facts, "oom.fitting_tokens", failure, WO_FIELD_KV_TOKENS);
+  read_repeats(facts, failure);
+  read_text(facts, failure);
+  read_traceback(facts);
+  read_step(facts, failure);
+}

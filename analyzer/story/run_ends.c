@@ -1,0 +1,68 @@
+/* How each run of a log ended and how far it came, and which of them the diagnosis is about. */
+#include "analyzer/story/story_internal.h"
+
+/* Whether a run says at its end that it finished. */
+static bool has_finished(const struct wo_job *job, size_t run) {
+  for (size_t i = 0; i < job->events.count; i++) {
+    if (job->story.run_of[i] == (int32_t)run && job->events.items[i].kind == WO_KIND_SUCCESS) return true;
+  }
+  return false;
+}
+
+/* The newest run before `run` in its log that failed; `run` itself when none did. */
+static size_t failed_before(const struct wo_story *story, size_t run) {
+  for (size_t r = run; r-- > 0 && wo_story_is_same_log(&story->runs[r], &story->runs[run]);) {
+    if (story->runs[r].failure != WO_EVENT_NONE) return r;
+  }
+  return run;
+}
+
+bool wo__runs_step_back(struct wo_job *job) {
+  struct wo_story *story = &job->story;
+  bool has_stepped = false;
+  for (size_t r = 0; r < story->run_count; r++) {
+    const struct wo_run *run = &story->runs[r];
+    if (!run->is_current || run->failure != WO_EVENT_NONE || has_finished(job, r)) continue;
+    const size_t failed = failed_before(story, r);
+    story->runs[r].is_current = false;
+    story->runs[failed].is_current = true;
+    has_stepped = has_stepped || failed != r;
+  }
+  return has_stepped;
+}
+
+/* How far each run came: the progress lines in it. Epochs are too long to show whether it gets any further. */
+static void read_steps(struct wo_job *job) {
+  wo_each_event (event, &job->events) {
+    const double step = wo_event_number(event, WO_FIELD_STEP, -1);
+    if (event->kind != WO_KIND_PROGRESS || job->story.run_of[event->id] < 0 || step < 0) continue;
+    if (wo_view_is(wo_event_text(event, WO_FIELD_NAME), "epoch")) continue;
+    struct wo_run *run = &job->story.runs[job->story.run_of[event->id]];
+    const int64_t number = (int64_t)step;
+    if (run->step_first < 0 || number < run->step_first) run->step_first = number;
+    if (number > run->step_last) run->step_last = number;
+  }
+}
+
+/* An attempt has its files to itself. An empty file is told as one line. */
+static uint64_t last_line_of(const struct wo_job *job, const struct wo_run *run) {
+  const uint64_t lines = job->inputs[run->file].lines;
+  return lines > 0 ? lines : 1;
+}
+
+/* The last run of a file may still be going: its outcome is unknown rather than a success when nothing says that it finished. */
+void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
+  for (size_t r = 0; r < job->story.run_count; r++) {
+    struct wo_run *run = &job->story.runs[r];
+    const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, (int32_t)r);
+    if (failure) {
+      run->failure = failure->id;
+      if (run->attempt > 0) run->file = failure->span.file;
+      run->outcome = wo__outcome_of(failure);
+    } else if (has_finished(job, r)) {
+      run->outcome = WO_OUTCOME_SUCCESS;
+    }
+    if (run->attempt > 0) run->last_line = last_line_of(job, run);
+  }
+  read_steps(job);
+}
