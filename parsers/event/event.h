@@ -147,7 +147,7 @@ struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id
 
 /* The event behind another one, the first for NULL; NULL behind the last. */
 static inline const struct wo_event *wo_event_next(const struct wo_event_store *store, const struct wo_event *event) {
-  const size_t next = event != NULL ? (size_t)event->id + 1 : 0;
+  const size_t next = event != NULL ? (size_t)(event - store->items) + 1 : 0;
   return next < store->count ? &store->items[next] : NULL;
 }
 
