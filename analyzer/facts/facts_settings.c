@@ -344,7 +344,7 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   return WO_OK;
 }
 
-/* Truth values have no number, so they keep "known" in a field of their own. */
+/* A truth value is known unless it is WO_UNDECIDED. */
 static bool is_settled(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
