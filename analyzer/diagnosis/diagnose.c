@@ -1,4 +1,4 @@
-/* Evaluates causes. Scoring is the one formula of rules/load/weights.h; everything else is in the rule files. */
+/* Evaluates causes. Scoring is the one formula of rules/load/weights.h; all else is in the rule files. */
 #include "analyzer/diagnosis/diagnose.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ double wo_weight_value(enum wo_weight weight) {
   return weights[weight];
 }
 
-/* A cause is ruled out by any of its exceptions, whatever its score would be. */
+/* Any exception of a cause excludes it, whatever its score is. */
 static bool applies(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause) {
   if (cause->off) return false;
   for (size_t i = 0; i < cause->not_when_count; i++) {
@@ -40,8 +40,8 @@ static enum wo_status make_arguments(const struct wo_diagnosis *diagnosis, const
   return WO_OK;
 }
 
-/* Each argument for a cause takes its share of what is missing to 1, so many weak ones never reach certainty; each against takes
- * its share of what is there. The order does not matter but for rounding. */
+/* Each argument for a cause adds its share of the rest to 1, so many weak ones never reach certainty; each argument against
+ * removes its share of the score. The order only matters for rounding. */
 static double score_of(const struct wo_finding *finding) {
   double score = weights[finding->cause->prior];
   for (size_t i = 0; i < finding->for_count; i++) score += (1 - score) * finding->for_[i].weight;
@@ -49,7 +49,7 @@ static double score_of(const struct wo_finding *finding) {
   return score;
 }
 
-/* Some causes can never be more than likely from a log alone, however much speaks for them; the rule says so with at_most. */
+/* Some causes can never be more than likely from a log alone, with any number of arguments; the rule says so with at_most. */
 static enum wo_confidence confidence_of(const struct wo_finding *finding) {
   enum wo_confidence confidence = WO_CONFIDENCE_POSSIBLE;
   if (finding->score >= WO_SCORE_LIKELY) confidence = WO_CONFIDENCE_LIKELY;
@@ -57,7 +57,7 @@ static enum wo_confidence confidence_of(const struct wo_finding *finding) {
   return confidence < finding->cause->at_most ? confidence : finding->cause->at_most;
 }
 
-/* Judges one cause by itself: its arguments, score and confidence; the texts are made later, for those that are shown. */
+/* Judges one cause: its arguments, score and confidence; texts are made later, for shown causes only. */
 static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_finding *finding) {
   *finding = (struct wo_finding){.cause = cause};
   if (make_arguments(diagnosis, cause->for_, cause->for_count, &finding->for_, &finding->for_count) != WO_OK) return WO_E_NOMEM;
@@ -69,7 +69,7 @@ static enum wo_status judge(const struct wo_diagnosis *diagnosis, const struct w
   return WO_OK;
 }
 
-/* A note never stands before a failure, whatever their scores: the first finding is the diagnosis. */
+/* A note never comes before a failure, whatever their scores: the first finding is the diagnosis. */
 static bool is_behind(const struct wo_finding *a, const struct wo_finding *b) {
   if (a->cause->is_failure != b->cause->is_failure) return b->cause->is_failure;
   return a->score < b->score;
@@ -86,7 +86,7 @@ static void insert_sorted(struct wo_finding *findings, size_t *count, const stru
   (*count)++;
 }
 
-/* A cause may name others that it makes superfluous: memory of other processes also looks like memory outside PyTorch's pool. */
+/* A cause may exclude others: memory of other processes also looks like memory outside PyTorch's pool. */
 static bool is_excluded_by(const struct wo_finding *finding, const struct wo_finding *by) {
   for (size_t i = 0; i < by->cause->exclude_count; i++) {
     if (wo_view_equal(by->cause->excludes[i], finding->cause->id)) return true;
@@ -94,7 +94,7 @@ static bool is_excluded_by(const struct wo_finding *finding, const struct wo_fin
   return false;
 }
 
-/* Only a cause that is kept and stands higher excludes; among two that exclude each other the stronger is shown. */
+/* Only a kept, higher cause excludes others; of two that exclude each other the stronger is shown. */
 static void drop_excluded(struct wo_finding *findings, size_t *count) {
   size_t kept = 0;
   for (size_t i = 0; i < *count; i++) {

@@ -1,11 +1,11 @@
-/* Diagnosis: rules over facts -> ranked findings with their arguments and fixes. The last arrow before the writers. */
+/* Diagnosis: rules over facts -> ranked findings with their arguments and fixes. The last step before the report. */
 #ifndef WO_DIAGNOSE_H
 #define WO_DIAGNOSE_H
 
 #include "analyzer/diagnosis/finding.h"
 #include "analyzer/facts/facts.h"
 
-/* What the modules of the diagnosis share. */
+/* The data that all parts of the diagnosis use. */
 struct wo_diagnosis {
   const struct wo_facts *facts;
   const struct wo_pack *pack;
@@ -18,58 +18,57 @@ static inline struct wo_value wo_diagnosis_fact(const struct wo_diagnosis *diagn
   return wo_facts_get(diagnosis->facts, wo_view_of(name));
 }
 
-/* Whether a condition of a rule holds. None (NULL) always does; one that cannot be decided does not: a rule speaks only of what is
- * known. */
+/* Whether a condition of a rule holds. No condition (NULL) always holds; an undecided one does not, because a rule applies only
+ * to known facts. */
 static inline bool wo_diagnosis_holds(const struct wo_diagnosis *diagnosis, const struct wo_expr *when) {
   return !when || wo_expr_truth(when, &diagnosis->source) == WO_TRUE;
 }
 
-/* Evaluates all causes: findings best first, excluded and too weak ones left out. WO_E_NOMEM. */
+/* Evaluates all causes: findings best first, without excluded and too weak ones. WO_E_NOMEM. */
 enum wo_status wo_diagnose(const struct wo_diagnosis *diagnosis, const struct wo_finding **ret_findings, size_t *ret_count);
 
-/* Works out the fixes of one finding: those that apply, in order, and why the others are not proposed. WO_E_NOMEM. */
+/* Makes the fixes of one finding: those that apply, in order, and the reasons against the others. WO_E_NOMEM. */
 enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo_finding *finding);
 
-/* How much memory was missing when the failure came (analyzer/diagnosis/suffice.c): the request less what was free and idle, or
- * more where the model's states alone exceed the card. Unknown without the figures. The formula lives in the report's arena. */
+/* How much memory was missing when the failure came (analyzer/diagnosis/suffice.c): the request less free and idle memory, or
+ * more if the model's states alone exceed the card. Unknown without the figures. The formula lives in the report's arena. */
 struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis);
 
-/* Works out what a fix saves and whether that is enough alone: has_saves, saves_bytes (never more than the card can hold),
+/* Computes how much a fix saves and whether that is enough alone: has_saves, saves_bytes (at most what the card can hold),
  * saves_formula, suffices, shortage_bytes and needs of *out. Returns false when the formulas show that it saves nothing at all:
- * then it is no fix. Sets the arena's exhaustion when memory is out. */
+ * then it is no fix. If memory runs out, the arena is exhausted. */
 bool wo_suffice_judge(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, const struct wo_shortage *shortage,
                       struct wo_finding_fix *out);
 
-/* What stays free at the refused request once the fix is in place: what it saves less what was missing, in bytes, never below 0.
- * Returns false, with *room undefined, where that is not known, where the fix is not enough, or where a rule and not the two
- * intervals says that it is. */
+/* Memory that stays free at the refused request with the fix: the saving less the shortage, in bytes, at least 0. Returns false,
+ * with *room undefined, if that is unknown, if the fix is not enough, or if a rule and not the two intervals says that it is
+ * enough. */
 bool wo_suffice_headroom(const struct wo_finding_fix *fix, struct wo_interval *room);
 
-/* Orders fixes: enough alone, perhaps, not known, not enough, no cure at all; then by cost, but where it is not known whether
- * they are enough; equal ones stay in order. */
+/* Orders fixes: enough alone, maybe, unknown, not enough, no cure; then by cost, except where it is unknown whether they are
+ * enough; equal ones keep their order. */
 void wo_suffice_order(struct wo_finding_fix *fixes, size_t count);
 
 /* "yes", "maybe", "no" or "unknown". */
 const char *wo_suffices_name(enum wo_suffices suffices);
 
-/* Fills what would settle findings[index], one of `count` that are shown, best first (analyzer/diagnosis/would_tell.c).
+/* Fills would_tell of findings[index], one of `count` that are shown, best first (analyzer/diagnosis/would_tell.c).
  * WO_E_NOMEM. */
 enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
                                       size_t index);
 
-/* A value with its interval and unit: "1.055 to 1.065 GiB", "true", "unknown". Lives in the arena; ptr is NULL when memory is
- * out. */
+/* A value with its interval and unit: "1.055 to 1.065 GiB", "true", "unknown". Lives in the arena; ptr is NULL without memory. */
 struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 
 /* Weights as numbers, by enum wo_weight: the one table of rules/load/weights.h. */
 double wo_weight_value(enum wo_weight weight);
 
-/* The evidence behind an expression: the events that its known facts were read from, each once. */
+/* The evidence of an expression: the events from which its known facts were read, each once. */
 enum wo_status wo_diagnose_evidence(const struct wo_diagnosis *diagnosis, const struct wo_expr *expr, const wo_event_id **ret_ids,
                                     size_t *ret_count);
 
-/* Fills the evidence of an argument: that of the figures in its text. A text without figures stands on its condition, and there
- * on the failure itself when that is part of it. WO_E_NOMEM. */
+/* Fills the evidence of an argument: that of the figures in its text. If the text has none, that of its condition; the failure
+ * alone if that is part of it. WO_E_NOMEM. */
 enum wo_status wo_diagnose_argument(const struct wo_diagnosis *diagnosis, const struct wo_clause *clause,
                                     struct wo_argument *argument);
 

@@ -1,9 +1,9 @@
-/* What a rule's texts and conditions rest on: the lines that their facts were read from. */
+/* The evidence of a rule's texts and conditions: the lines from which their facts were read. */
 #include <string.h>
 
 #include "analyzer/diagnosis/diagnose.h"
 
-/* Events that one argument can point to. */
+/* Limit of events for one argument. */
 #define EVIDENCE_MAX 8
 
 struct evidence {
@@ -12,7 +12,7 @@ struct evidence {
   size_t count;
 };
 
-/* Values that are unknown, or that come from no line (the number of ranks), point nowhere. */
+/* Unknown values, and values that come from no line (the number of ranks), have no evidence. */
 static void add_value_evidence(struct evidence *evidence, struct wo_value value) {
   if (value.evidence == WO_EVENT_NONE || (!value.is_known && value.truth == WO_UNDECIDED)) return;
   for (size_t i = 0; i < evidence->count; i++) {
@@ -21,7 +21,7 @@ static void add_value_evidence(struct evidence *evidence, struct wo_value value)
   if (evidence->count < EVIDENCE_MAX) evidence->ids[evidence->count++] = value.evidence;
 }
 
-/* The first row that tells stands for the column. */
+/* The first row with a value represents the column. */
 static void add_row_evidence(struct evidence *evidence, struct wo_view name) {
   const struct wo_facts *facts = evidence->diagnosis->facts;
   const size_t rows = wo_rows_of(name) == WO_ROWS_RANK ? facts->rank_rows.count : facts->card_rows.count;

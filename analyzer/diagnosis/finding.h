@@ -1,5 +1,4 @@
-/* A finding: a cause with its arguments and fixes. The value that the diagnosis makes; the report, the patch and the proof read
- * it.
+/* A finding: a cause with its arguments and fixes. The diagnosis makes this value; the report, the patch and the proof read it.
  *
  * Everything lives in the arena of the diagnosis. Texts are valid UTF-8 without control characters. */
 #ifndef WO_FINDING_H
@@ -21,16 +20,16 @@ struct wo_argument {
 /* A changed knob. */
 struct wo_finding_change {
   struct wo_view knob;
-  struct wo_value from; /* unknown when the job's files do not tell */
+  struct wo_value from; /* unknown when the job's files do not set it */
   struct wo_value to;
   struct wo_spelling spelling; /* of the new value, in the user's own key and style: "ppo_micro_batch_size_per_gpu=16" */
   wo_event_id where;           /* evidence of the present setting, or WO_EVENT_NONE */
 };
 
-/* Whether a fix alone gives what the refused request lacked. */
+/* Whether a fix alone saves enough for the refused request. */
 enum wo_suffices { WO_SUFFICES_UNKNOWN, WO_SUFFICES_YES, WO_SUFFICES_MAYBE, WO_SUFFICES_NO };
 
-/* What was missing when the failure came. */
+/* The memory that was missing at the failure. */
 struct wo_shortage {
   bool is_known;
   struct wo_interval bytes;
@@ -40,10 +39,10 @@ struct wo_shortage {
 struct wo_finding_fix {
   struct wo_view id;
   struct wo_view title;
-  unsigned cost_rank; /* 1 costs nothing .. WO_COST_RANK_MAX is no cure */
+  unsigned cost_rank; /* 1: costs nothing; WO_COST_RANK_MAX: no cure */
   enum wo_suffices suffices;
-  struct wo_interval shortage_bytes; /* what it was compared with; all zero when that is not known */
-  const struct wo_view *needs;       /* names of unknown facts without which the saving cannot be told; none otherwise */
+  struct wo_interval shortage_bytes; /* the shortage it was compared with; all zero when unknown */
+  const struct wo_view *needs;       /* unknown facts without which the saving is unknown; else none */
   size_t need_count;
   const struct wo_finding_change *changes;
   size_t change_count;

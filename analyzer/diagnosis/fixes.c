@@ -1,5 +1,5 @@
-/* Works out the fixes of a finding: formulas over the job's facts, written in the user's own keys. What is set already, conflicts
- * or cannot help is withheld, and said. */
+/* Makes the fixes of a finding: formulas over the job's facts, written in the user's own keys. A fix that is in force already,
+ * conflicts or cannot help is not proposed; the report says why. */
 #include <assert.h>
 
 #include "analyzer/diagnosis/diagnose.h"
@@ -22,7 +22,7 @@ static enum wo_status make_texts(const struct wo_diagnosis *diagnosis, const str
   return WO_OK;
 }
 
-/* Two unknown values are not the same: the change is worth proposing where nobody knows what is set. */
+/* Two unknown values are not the same: the change is proposed if the present value is unknown. */
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit != b.unit) return false;
   if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
@@ -30,7 +30,7 @@ static bool is_same_value(struct wo_value a, struct wo_value b) {
   return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
 }
 
-/* Truth values have no number, so they keep "known" in a field of their own. */
+/* A truth value is known unless it is WO_UNDECIDED. */
 static bool is_settled(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
@@ -58,7 +58,7 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
   return WO_OK;
 }
 
-/* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, nothing needs to be said. */
+/* Why the fix is not proposed, or an empty view when it is. *is_silent: it does not apply, and no reason is shown. */
 static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, bool *is_silent) {
   *is_silent = false;
   if (fix->already && wo_expr_truth(fix->already, &diagnosis->source) == WO_TRUE) {
@@ -71,7 +71,8 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
     return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
   }
   for (size_t i = 0; i < fix->conflict_count; i++) {
-    if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when)) return render(diagnosis, fix->conflicts[i].say);
+    if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when))
+      return render(diagnosis, fix->conflicts[i].say);
   }
   *is_silent = !wo_diagnosis_holds(diagnosis, fix->when);
   return (struct wo_view){0};
@@ -92,7 +93,7 @@ static enum wo_status make_fix(const struct wo_diagnosis *diagnosis, const struc
   return make_texts(diagnosis, fix->notes, fix->note_count, &out->notes, &out->note_count);
 }
 
-/* Whether two fixes set one knob to different values: pasting both, the later would win and nobody would know. */
+/* Whether two fixes set one knob to different values: if a user pastes both, the later wins unnoticed. */
 static bool are_rivals(const struct wo_finding_fix *a, const struct wo_finding_fix *b) {
   for (size_t i = 0; i < a->change_count; i++) {
     for (size_t k = 0; k < b->change_count; k++) {
@@ -103,8 +104,7 @@ static bool are_rivals(const struct wo_finding_fix *a, const struct wo_finding_f
   return false;
 }
 
-/* Of two fixes that set one knob differently the better is kept; the other is named with the reason. Returns how many are left.
- */
+/* If two fixes set one knob differently, keeps the better and lists the other with the reason. Returns how many are left. */
 static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_finding_fix *fixes, size_t count,
                           struct wo_view *others, size_t *other_count) {
   size_t kept = 0;
@@ -139,7 +139,7 @@ enum wo_status wo_diagnose_fixes(const struct wo_diagnosis *diagnosis, struct wo
       struct wo_finding_fix made = {0};
       if (!wo_suffice_judge(diagnosis, fix, &shortage, &made)) continue;
       if (make_fix(diagnosis, fix, &made) != WO_OK) return WO_E_NOMEM;
-      /* A fix that exists to change settings and has none to change is no fix. */
+      /* A fix with changes of which none applies is no fix. */
       if (fix->change_count > 0 && made.change_count == 0 && made.command_count == 0) continue;
       fixes[finding->fix_count++] = made;
     }

@@ -1,5 +1,5 @@
-/* From a measured run upwards. fixed: weights, gradients and optimizer states, where the parameter count is known. least: the
- * 16-bit input of every layer, which even full checkpointing keeps, and 16-bit logits where they were seen. */
+/* Steps up from a measured run. Fixed bytes: weights, gradients and optimizer states, if the parameter count is known. Least
+ * bytes per token: the 16-bit input of every layer, which even full checkpointing keeps, and 16-bit logits if they were seen. */
 #include "analyzer/diagnosis/ladder.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "analyzer/facts/monitors.h"
 #include "parsers/base/units.h"
 
-/* Left free of the card: traces miss short peaks, and allocators round. */
+/* This share of the card stays free: traces miss short peaks, and allocators round. */
 #define MARGIN_SHARE 0.05
 
 /* A process holds at least this outside PyTorch: context and kernels. */
@@ -15,10 +15,10 @@
 
 #define HALF_BYTES 2.0
 
-/* Up to this micro-batch a step up is one sample, and there are as many steps. */
+/* Up to this micro-batch a step up is one sample, with at most this number of steps. */
 #define SMALL_BATCH 3
 
-/* Settings above are misread. */
+/* Larger settings are misread. */
 #define SETTING_MAX 1e9
 
 /* The number of a fact, or 0. */
@@ -33,7 +33,7 @@ static bool is_true(const struct wo_diagnosis *diagnosis, const char *name) {
 
 /* ---- Rungs ---- */
 
-/* Accumulation is a whole number, so the global batch is met as nearly as it goes. */
+/* Accumulation is a whole number, so the global batch is kept as nearly as possible. */
 static void keep_global_batch(const struct wo_ladder_base *base, struct wo_ladder_rung *rung) {
   if (base->global_batch <= 0 || base->cards <= 0) return;
   const double steps = round(base->global_batch / (rung->micro_batch * base->cards));
@@ -49,7 +49,7 @@ static enum wo_ladder_verdict judge(const struct wo_ladder *ladder, const struct
   return rung->peak_bytes.hi <= base->capacity_bytes - ladder->margin_bytes ? WO_LADDER_SAFE : WO_LADDER_TIGHT;
 }
 
-/* Returns whether it may fit; the first that does not ends its row. */
+/* Returns whether it may fit; the first that does not is the last of its row. */
 static bool add_rung(struct wo_ladder *ladder, double micro_batch, double seq_len) {
   const struct wo_ladder_base *const base = &ladder->base;
   if (ladder->rung_count == WO_LADDER_RUNGS_MAX) return false;
@@ -70,12 +70,12 @@ void wo_ladder_climb(const struct wo_ladder_base *base, struct wo_ladder *ladder
   ladder->margin_bytes = base->capacity_bytes * MARGIN_SHARE;
   ladder->rung_count = 0;
   if (ladder->base.run.fixed_bytes > base->run.peak_bytes)
-    ladder->base.run.fixed_bytes = 0; /* then it is not the model of this run */
+    ladder->base.run.fixed_bytes = 0; /* then the count is of another model */
   if (base->run.peak_bytes > base->capacity_bytes - ladder->margin_bytes) return;
   double last = base->run.micro_batch;
   bool goes_on = true;
   for (size_t i = 0; i < sizeof factors / sizeof factors[0] && goes_on; i++) {
-    /* Small batches go up by ones, large ones by quarters. */
+    /* Small batches grow by one, large ones by quarters. */
     const double next = base->run.micro_batch <= SMALL_BATCH ? last + 1 : floor(base->run.micro_batch * factors[i]);
     if (next > SMALL_BATCH + base->run.micro_batch && base->run.micro_batch <= SMALL_BATCH) break;
     last = next;
@@ -89,7 +89,7 @@ void wo_ladder_climb(const struct wo_ladder_base *base, struct wo_ladder *ladder
 
 /* ---- Names ---- */
 
-/* Takes the letters, then the number behind them, of the next part of a name: "mb1", "seq_1024". */
+/* Takes the letters and the number after them from the next part of a name: "mb1", "seq_1024". */
 static bool next_setting(struct wo_view *rest, struct wo_view *ret_word, double *ret_number) {
   while (rest->len > 0 && !wo_is_alpha(rest->ptr[0])) *rest = wo_view_skip(*rest, 1);
   size_t letters = 0;
@@ -133,7 +133,7 @@ bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *r
 
 /* ---- The run that fits ---- */
 
-/* Whether the job as it stands ran without a memory failure, so that its own settings fit. */
+/* Whether the job ran without a memory failure, so that its own settings fit. */
 static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
   static const enum wo_outcome outcomes[] = {WO_OUTCOME_SUCCESS, WO_OUTCOME_UNKNOWN, WO_OUTCOME_TIME_LIMIT, WO_OUTCOME_CANCELLED,
                                              WO_OUTCOME_PREEMPTED};
@@ -144,8 +144,8 @@ static bool is_fitting_run(const struct wo_diagnosis *diagnosis) {
   return false;
 }
 
-/* The trace with the highest peak of a run that fits. With a failure in the job only a name can tell that a trace is of another
- * run. */
+/* The trace with the highest peak of a run that fits. If the job failed, only the name of a trace can show that it is from
+ * another run. */
 static const struct wo_card_trace *find_trace(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base,
                                               struct wo_ladder *ladder) {
   const struct wo_facts *const facts = diagnosis->facts;
@@ -175,7 +175,7 @@ static const struct wo_card_trace *find_trace(const struct wo_diagnosis *diagnos
   return best;
 }
 
-/* PyTorch's own statistics of a job that fits; the reserved peak is nearest to what the card must hold. */
+/* PyTorch's own statistics of a job that fits; the reserved peak is nearest to the memory in use on the card. */
 static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladder_base *base, struct wo_ladder *ladder) {
   const struct wo_value reserved = wo_diagnosis_fact(diagnosis, "summary.reserved_peak");
   const struct wo_value peak = reserved.is_known ? reserved : wo_diagnosis_fact(diagnosis, "summary.allocated_peak");
@@ -187,7 +187,7 @@ static bool find_statistics(const struct wo_diagnosis *diagnosis, struct wo_ladd
   return true;
 }
 
-/* What of the peak does not depend on the batch. The least that it can be, as it lowers the upper end. */
+/* The part of the peak that does not depend on the batch. It is the lowest possible value, because it lowers the upper end. */
 static double fixed_bytes(const struct wo_diagnosis *diagnosis, double cards, bool is_trace) {
   const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
   double bytes = is_trace ? CONTEXT_BYTES : 0;
@@ -200,8 +200,7 @@ static double fixed_bytes(const struct wo_diagnosis *diagnosis, double cards, bo
   return cards > 0 ? bytes + states.number.lo / (cards * parallel) : bytes;
 }
 
-/* Frozen layers in front of the trained ones keep nothing; logits over the whole vocabulary are there only where they were seen.
- */
+/* Frozen layers in front of the trained ones keep nothing; logits over the whole vocabulary count only if they were seen. */
 static double least_bytes_per_token(const struct wo_diagnosis *diagnosis) {
   const bool is_split = number(diagnosis, "config.tensor_parallel") > 1 || number(diagnosis, "config.pipeline_parallel") > 1;
   const bool is_partly_frozen = number(diagnosis, "model.trainable_parameters") < number(diagnosis, "model.parameters") &&

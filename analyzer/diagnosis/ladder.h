@@ -1,4 +1,4 @@
-/* The ladder upwards: from a run that fits, larger micro-batches and sequences, with what they would take at the peak. */
+/* The ladder: from a run that fits to larger micro-batches and sequences, with the peak memory that each needs. */
 #ifndef WO_LADDER_H
 #define WO_LADDER_H
 
@@ -11,12 +11,11 @@ enum { WO_LADDER_RUNGS_MAX = 8 };
  */
 enum wo_ladder_verdict { WO_LADDER_SAFE, WO_LADDER_TIGHT, WO_LADDER_NO };
 
-/* What is known of the run that fits and of the card. Bytes on the card with the highest peak; 0 = not known unless said
- * otherwise. */
+/* The run that fits, and the card. Bytes on the card with the highest peak; 0 = unknown unless noted otherwise. */
 struct wo_ladder_base {
   struct wo_measured_run run;
   double capacity_bytes;
-  double global_batch; /* samples of one update, to be kept */
+  double global_batch; /* samples of one update, kept on each rung */
   double cards;
   double failed_micro_batch; /* a larger run that failed; 0: none */
   double failed_seq_len;
@@ -25,9 +24,9 @@ struct wo_ladder_base {
 /* One step up. */
 struct wo_ladder_rung {
   double micro_batch;
-  double seq_len;      /* 0: not known */
-  double grad_accum;   /* that comes nearest to the global batch; 0: not known */
-  double global_batch; /* with that accumulation; 0: not known */
+  double seq_len;      /* 0: unknown */
+  double grad_accum;   /* nearest to the global batch; 0: unknown */
+  double global_batch; /* with that accumulation; 0: unknown */
   double token_factor; /* tokens in one pass over those of the base */
   struct wo_interval peak_bytes;
   enum wo_ladder_verdict verdict;
@@ -35,21 +34,21 @@ struct wo_ladder_rung {
 
 struct wo_ladder {
   struct wo_ladder_base base;
-  double margin_bytes; /* of the card, left for what a trace misses */
-  bool is_trace;       /* the peak is that of a monitoring trace; else of PyTorch's statistics */
-  bool is_hint;        /* the settings of that run are read from the name of its file */
+  double margin_bytes; /* of the card, left free because traces miss short peaks */
+  bool is_trace;       /* the peak is from a monitoring trace; else from PyTorch's statistics */
+  bool is_hint;        /* the settings of that run come from the name of its file */
   struct wo_view path; /* of that file */
   wo_event_id evidence;
   struct wo_ladder_rung rungs[WO_LADDER_RUNGS_MAX];
   size_t rung_count;
 };
 
-/* Works out the rungs of a base into ladder->rungs, smallest first: first the micro-batch, then the length. A function of its
- * arguments. No rungs when the base itself leaves no margin. */
+/* Computes the rungs of a base into ladder->rungs, smallest first: first the micro-batch, then the length. Depends on its
+ * arguments only. No rungs when the base itself leaves no margin. */
 void wo_ladder_climb(const struct wo_ladder_base *base, struct wo_ladder *ladder);
 
-/* Settings in the name of a file: "dmon_mb1_seq1024.txt" has micro-batch 1 and length 1024. What it does not tell stays 0.
- * Returns whether it told anything. */
+/* Settings in the name of a file: "dmon_mb1_seq1024.txt" has micro-batch 1 and length 1024. A missing setting stays 0. Returns
+ * whether there was any. */
 bool wo_ladder_name_hint(struct wo_view path, double *ret_micro_batch, double *ret_seq_len);
 
 /* The ladder of a job, in *ret_ladder. False when no run that fits is known with its micro-batch and its peak. */

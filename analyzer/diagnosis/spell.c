@@ -1,4 +1,4 @@
-/* Writes a setting the way the user wrote it: same key, same style, same way to say true. */
+/* Writes a setting the way the user wrote it: same key, same style, same word for true. */
 #include "analyzer/diagnosis/spell.h"
 
 #include <math.h>
@@ -8,12 +8,12 @@
 /* Whole numbers beyond this are written as powers of ten. */
 #define WHOLE_MAX 1e15
 
-/* Values of settings that are printed; what is longer is no value that anybody writes. */
+/* Longest value that is printed: no user writes longer ones. */
 #define VALUE_BYTES 1023
 
-/* What stands before the key, between it and the value, and behind that. */
+/* The texts before the key, between key and value, and after the value. */
 static const struct {
-  const char *name; /* as the reader of settings calls it (parsers/formats/settings/fmt_setting.c) */
+  const char *name; /* the name in the reader of settings (parsers/formats/settings/fmt_setting.c) */
   const char *before, *between, *behind;
 } styles[] = {
     [WO_STYLE_EQUALS] = {"equals", "", "=", ""},
@@ -32,7 +32,7 @@ static enum wo_style style_of(const struct wo_event *event) {
   return WO_STYLE_EQUALS;
 }
 
-/* Numbers and truth values stand in JSON, and in a printed dictionary, without quotes. */
+/* Numbers and truth values have no quotes in JSON and in printed dictionaries. */
 static bool is_literal(struct wo_view value) {
   static const char *const words[] = {"true", "false", "null", "none"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -51,7 +51,7 @@ void wo_spelling_add(struct wo_text *out, const struct wo_spelling *spelling) {
   wo_text_add(out, "%s", is_bare ? "" : styles[spelling->style].behind);
 }
 
-/* Megatron prints names with underscores and takes flags with dashes. */
+/* Megatron prints names with underscores but reads flags with dashes. */
 static struct wo_view as_flag(struct wo_arena *arena, struct wo_view key) {
   struct wo_view copy = wo_arena_copy(arena, key);
   char *text = wo_arena_array(arena, key.len + 1, 1);
@@ -60,14 +60,14 @@ static struct wo_view as_flag(struct wo_arena *arena, struct wo_view key) {
   return (struct wo_view){text, key.len};
 }
 
-/* Python's True, C's 1 and YAML's true are each refused by some reader of the others; the sample is what the user wrote. */
+/* Each of Python's True, C's 1 and YAML's true is refused by some reader; the sample is the present value by the user. */
 static const char *bool_text(struct wo_view sample, bool value) {
   if (sample.len > 0 && wo_is_digit(sample.ptr[0])) return value ? "1" : "0";
   if (sample.len > 0 && (sample.ptr[0] == 'T' || sample.ptr[0] == 'F')) return value ? "True" : "False";
   return value ? "true" : "false";
 }
 
-/* Whether a printed value is a canonical name itself: who writes those gets one back. */
+/* Whether a printed value is a canonical name itself: then the new value is one too. */
 static bool is_canonical(struct wo_view map, struct wo_view sample) {
   while (map.len > 0) {
     struct wo_view to = wo_view_cut(&map, ',');
@@ -77,7 +77,7 @@ static bool is_canonical(struct wo_view map, struct wo_view sample) {
   return false;
 }
 
-/* The canonical text behind a knob's printed form: the first printed value that maps to it, else itself. */
+/* The printed form of a canonical text: the first printed value that maps to it, else the text itself. */
 static struct wo_view printed_value(const struct wo_alias *alias, struct wo_view canonical, struct wo_view sample) {
   struct wo_view map = alias ? alias->value_map : (struct wo_view){0};
   if (is_canonical(map, sample)) return canonical;
@@ -92,12 +92,12 @@ static struct wo_view printed_value(const struct wo_alias *alias, struct wo_view
   return canonical;
 }
 
-/* Whole numbers are written without exponent or point, since argparse's type=int takes no "4e3" and no "4.0". */
+/* Whole numbers are written without exponent or point, because argparse's type=int refuses "4e3" and "4.0". */
 static struct wo_view value_text(struct wo_arena *arena, struct wo_value value, const struct wo_alias *alias,
                                  struct wo_view sample) {
   const double number = value.number.mid;
   if (value.unit == WO_UNIT_BOOL) {
-    /* A key may say it in words of its own: `device: cpu`, or mean the opposite. */
+    /* A key may have its own words, such as `device: cpu`, or mean the opposite. */
     const bool is_mapped = alias && alias->value_map.len > 0;
     const struct wo_view word = value.truth == WO_TRUE ? WO_VIEW("true") : WO_VIEW("false");
     return is_mapped ? printed_value(alias, word, sample) : wo_view_of(bool_text(sample, value.truth == WO_TRUE));
@@ -116,8 +116,8 @@ static bool is_environment(struct wo_view key) {
   return true;
 }
 
-/* A printout that nobody edits: Megatron's dotted list, and the Namespace that argparse makes of flags. Flags that are on or off
- * take a value in some programs and none in others, so those of a Namespace stay as they are printed. */
+/* Printed flags that nobody edits: Megatron's dotted list, and the Namespace that argparse makes of flags. Flags for on or off
+ * take a value in some programs and none in others, so those of a Namespace stay as printed. */
 static bool is_list_of_flags(const struct wo_event *event, bool has_dots) {
   const struct wo_view value = wo_event_text(event, WO_FIELD_VALUE);
   if (has_dots) return true;
@@ -125,8 +125,8 @@ static bool is_list_of_flags(const struct wo_event *event, bool has_dots) {
          !wo_view_is(value, "False");
 }
 
-/* A setting that stands nowhere is spelled by the knob's plainest alias. The keys of printed flags become the
- * flags of the launch line. */
+/* A setting that no input has is spelled with the knob's default alias. The keys of printed flags become flags of the launch
+ * line. */
 struct wo_spelling wo_spell_change(const struct wo_diagnosis *diagnosis, const struct wo_knob *knob, struct wo_value to) {
   struct wo_arena *const arena = diagnosis->arena;
   const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);

@@ -1,25 +1,25 @@
-/* Whether a fix is enough: what it saves against what was missing. Ranks fixes by that, then by cost.
+/* Whether a fix is enough: compares its saving with the shortage. Ranks fixes by that, then by cost.
  *
- * Both are intervals. A fix is enough alone when the least that it saves is the most that can be missing; "perhaps" is all that
- * lies between. What is asked is whether the refused request would be served: what comes later in the step is not in the log. */
+ * Both are intervals. A fix is enough alone if its lowest saving covers the largest shortage; "maybe" if only a part of the
+ * intervals does. The question is only whether the refused request succeeds: later parts of the step are not in the log. */
 #include <assert.h>
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "parsers/base/units.h"
 
-/* Unknown facts that a formula may name; more are not looked at. */
+/* Limit of unknown facts in a formula; more are ignored. */
 #define NEEDS_MAX 8
 
-/* Steps after which the model's states have been on the card together: what is missing then is not theirs. */
+/* After this number of steps the model's states have been on the card together: a later shortage is not theirs. */
 #define STATES_COMPLETE_STEP 3
 
 static const char *size_text(double bytes, char *buf, size_t cap) {
   return wo_units_bytes_text(bytes, buf, cap);
 }
 
-/* ---- What was missing ---- */
+/* ---- The shortage ---- */
 
-/* Takes over a shortage that is larger than the present one. */
+/* Replaces the shortage if the new one is larger. */
 static void raise_to(struct wo_shortage *shortage, struct wo_interval bytes, struct wo_view formula) {
   if (bytes.hi <= 0 || (shortage->is_known && bytes.hi <= shortage->bytes.hi)) return;
   if (bytes.lo < 0) bytes.lo = 0;
@@ -27,7 +27,7 @@ static void raise_to(struct wo_shortage *shortage, struct wo_interval bytes, str
   *shortage = (struct wo_shortage){true, bytes, formula};
 }
 
-/* The idle part of the cache counts from nothing, where none of its gaps is large enough, to all of it. */
+/* The idle part of the cache counts from 0, if none of its gaps is large enough, to all of it. */
 static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
   const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
   const struct wo_value room = wo_diagnosis_fact(diagnosis, "oom.free");
@@ -48,7 +48,7 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
                            size_text(idle.number.mid, u, sizeof u)));
 }
 
-/* A cap on the process leaves memory free that it must not take. */
+/* With a memory limit for the process, free memory of the card does not count. */
 static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
   const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
   const struct wo_value allowed = wo_diagnosis_fact(diagnosis, "oom.allowed");
@@ -61,7 +61,7 @@ static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *sh
                            size_text(allowed.number.mid, a, sizeof a)));
 }
 
-/* A small request that fails while the states are being built says nothing of how much of them is still to come. */
+/* A small request that fails while the states are allocated does not show how much of them is still missing. */
 static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
   const struct wo_value states = wo_diagnosis_fact(diagnosis, "model.states");
   const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
@@ -80,7 +80,7 @@ static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage 
                            is_range ? " to " : "", is_range ? hi : "", size_text(capacity.number.mid, c, sizeof c)));
 }
 
-/* Engines say themselves what they need. */
+/* Engines print how much they need. */
 static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage *shortage) {
   const struct wo_value needed = wo_diagnosis_fact(diagnosis, "oom.needed");
   const bool is_start = wo_view_is(wo_diagnosis_fact(diagnosis, "oom.kind").text, "vllm_startup");
@@ -101,13 +101,13 @@ struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis) {
   return shortage;
 }
 
-/* ---- What is not known ---- */
+/* ---- Unknown facts ---- */
 
 struct needs {
   const struct wo_diagnosis *diagnosis;
   struct wo_view names[NEEDS_MAX];
   size_t count;
-  size_t withheld; /* index of the one that stays unknown in a trial; count: none */
+  size_t withheld; /* index of the fact that stays unknown in a trial; `count`: none */
 };
 
 static void add_unknown(void *context, struct wo_view name) {
@@ -120,7 +120,7 @@ static void add_unknown(void *context, struct wo_view name) {
   needs->names[needs->count++] = name;
 }
 
-/* The facts, with something in the place of those that are not known. */
+/* The facts, with arbitrary values for the unknown ones. */
 static struct wo_value trial_value(void *context, struct wo_view name) {
   const struct needs *needs = context;
   const struct wo_value value = wo_facts_get(needs->diagnosis->facts, name);
@@ -139,8 +139,8 @@ static bool is_known_in_trial(const struct needs *needs, const struct wo_fix *fi
   return wo_expr_eval(fix->saves_lo, &source).is_known && wo_expr_eval(fix->saves_hi, &source).is_known;
 }
 
-/* Names the facts without which the saving stays unknown whatever else were known. A formula with a way round a fact
- * (`otherwise`) does not need it; one that no figures make known is withheld on purpose, and needs nothing. */
+/* Lists the facts without which the saving stays unknown even if all others are known. A formula with an alternative for a fact
+ * (`otherwise`) does not need it; a formula that stays unknown with all facts is withheld on purpose, and needs nothing. */
 static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   struct needs needs = {.diagnosis = diagnosis};
   wo_expr_each_fact(fix->saves_lo, add_unknown, &needs);
@@ -157,8 +157,8 @@ static void name_needs(const struct wo_diagnosis *diagnosis, const struct wo_fix
 
 /* ---- The verdict ---- */
 
-/* No fix frees more than the card holds, and what the refused request itself shrinks by: a share of states that were never on the
- * card is told in the formula, not as freed bytes. */
+/* A fix frees at most what the card holds, and the bytes by which the refused request shrinks. States that were never on the card
+ * are in the formula, but do not count as freed bytes. */
 static struct wo_interval cap_saving(const struct wo_diagnosis *diagnosis, struct wo_interval bytes) {
   const struct wo_value allocated = wo_diagnosis_fact(diagnosis, "oom.allocated");
   const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "gpu.capacity");
@@ -179,7 +179,7 @@ static enum wo_suffices compare(struct wo_interval saved, const struct wo_shorta
   return saved.hi < shortage->bytes.lo ? WO_SUFFICES_NO : WO_SUFFICES_MAYBE;
 }
 
-/* A rule may know better than two independent intervals: states and their saving rest on the same unknown number format. */
+/* A rule may know better than two independent intervals: states and their saving depend on the same unknown number format. */
 static enum wo_suffices overrule(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, enum wo_suffices verdict) {
   if (fix->saves_enough && wo_expr_truth(fix->saves_enough, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_YES;
   if (fix->saves_too_little && wo_expr_truth(fix->saves_too_little, &diagnosis->source) == WO_TRUE) return WO_SUFFICES_NO;
@@ -224,8 +224,8 @@ bool wo_suffice_headroom(const struct wo_finding_fix *fix, struct wo_interval *r
 
 /* ---- The order ---- */
 
-/* Where nothing is known of what they free, cost alone would put a guess that costs nothing before the cause's own first choice.
- */
+/* If the saving is unknown, cost does not count: else a guess that costs nothing would come before the first choice of the
+ * rule. */
 static unsigned place_of(const struct wo_finding_fix *fix) {
   static const unsigned places[] = {
       [WO_SUFFICES_YES] = 0, [WO_SUFFICES_MAYBE] = 1, [WO_SUFFICES_UNKNOWN] = 2, [WO_SUFFICES_NO] = 3};
@@ -234,7 +234,7 @@ static unsigned place_of(const struct wo_finding_fix *fix) {
   return first * (WO_COST_RANK_MAX + 1) + (fix->suffices == WO_SUFFICES_UNKNOWN ? 0 : rank);
 }
 
-/* Insertion: a finding has a dozen fixes, and equal ones must keep the order of the rule. */
+/* Insertion sort, because equal fixes must keep the order of the rule. */
 void wo_suffice_order(struct wo_finding_fix *fixes, size_t count) {
   for (size_t i = 1; i < count; i++) {
     const struct wo_finding_fix fix = fixes[i];

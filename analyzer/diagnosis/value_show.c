@@ -1,10 +1,10 @@
-/* Values with their intervals, for people who want to see what a rule saw. */
+/* Shows values with their intervals, as a rule reads them. */
 #include <inttypes.h>
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "parsers/base/units.h"
 
-/* Three decimals, as figures with two are what gets compared. */
+/* Three decimals, because the compared figures have two. */
 static struct wo_view show_bytes(struct wo_arena *arena, struct wo_interval n, bool is_exact) {
   const double size = n.hi > -n.lo ? n.hi : -n.lo;
   const double unit = size >= WO_GIB ? WO_GIB : size >= WO_MIB ? WO_MIB : 1;

@@ -1,9 +1,9 @@
-/* Works out how a rule came to its verdict. The verdict itself is the diagnosis's: nothing is decided here. */
+/* Explains how a rule came to its verdict. The diagnosis decides; nothing is decided here. */
 #include "analyzer/diagnosis/why.h"
 
 #include <assert.h>
 
-/* Room for what one rule can have. Rules that have more lose the rest, which no rule of ours comes near. */
+/* Limits for one rule; the rest is left out. No built-in rule comes near them. */
 enum { CLAUSES_MAX = 256, FACTS_MAX = 64 };
 
 /* One explanation in the making. */
@@ -11,13 +11,13 @@ struct maker {
   const struct wo_diagnosis *diagnosis;
   struct wo_why_clause *clauses;
   size_t clause_count;
-  const struct wo_expr **lets; /* that are told already */
+  const struct wo_expr **lets; /* that are listed already */
   size_t let_count;
 };
 
 /* ---- steps ---- */
 
-/* Filled in a second pass, once the first has counted. */
+/* The first pass counts, the second one fills. */
 struct step_list {
   const struct maker *maker;
   struct wo_why_step *steps; /* NULL while counting */
@@ -30,7 +30,7 @@ struct fact_list {
   size_t count;
 };
 
-/* Columns are shown for each row that tells, up to the room there is. */
+/* Columns are shown once for each row, up to the limit. */
 static void add_fact_value(struct fact_list *list, struct wo_view name, struct wo_value value) {
   if (list->count == FACTS_MAX) return;
   const struct wo_event *event = wo_event_get(&list->diagnosis->facts->job->events, value.evidence);
@@ -80,7 +80,7 @@ static void add_step(void *context, const struct wo_expr_step *step) {
 
 /* ---- clauses ---- */
 
-/* Adds a clause and takes its expression apart. NULL is a clause without a condition: it always holds. */
+/* Adds a clause with the steps of its expression. NULL is a clause without a condition: it always holds. */
 static struct wo_why_clause *add_clause(struct maker *maker, const char *part, const struct wo_expr *expr) {
   const struct wo_diagnosis *diagnosis = maker->diagnosis;
   if (maker->clause_count == CLAUSES_MAX) return NULL;
@@ -173,7 +173,7 @@ static const struct wo_why_clause *find_when(const struct maker *maker) {
   return NULL;
 }
 
-/* What the diagnosis shows of the same job, best first. */
+/* The findings of the same job, best first. */
 struct findings {
   const struct wo_finding *items;
   size_t count;
@@ -253,7 +253,7 @@ static bool names_fix(const struct wo_cause *cause, struct wo_view id) {
   return false;
 }
 
-/* Fills is_fired and the reason. A fix is only looked at where a finding names it. */
+/* Fills is_fired and the reason. A fix is only considered if a finding names it. */
 static void judge_fix(const struct maker *maker, const struct findings *found, const struct wo_fix *fix, struct wo_why *why) {
   struct wo_arena *arena = maker->diagnosis->arena;
   const struct wo_why_clause *when = find_when(maker);

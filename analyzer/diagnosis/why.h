@@ -1,11 +1,11 @@
-/* How a rule came to its verdict: its clauses one by one, taken apart, with the facts that they looked at. */
+/* How a rule came to its verdict: each clause with its conditions and the facts that they read. */
 #ifndef WO_WHY_H
 #define WO_WHY_H
 
 #include "analyzer/diagnosis/diagnose.h"
 #include "parsers/base/text.h"
 
-/* One fact that a condition looked at. */
+/* One fact that a condition read. */
 struct wo_why_fact {
   struct wo_view name;
   struct wo_value value;
@@ -15,7 +15,7 @@ struct wo_why_fact {
 /* One condition of a clause, or a part of one. */
 struct wo_why_step {
   struct wo_expr_step step;
-  bool is_overlap; /* undecided for rounding alone */
+  bool is_overlap; /* undecided only because of rounding */
   const struct wo_why_fact *facts;
   size_t fact_count; /* of leaves */
 };
@@ -27,7 +27,7 @@ struct wo_why_clause {
   struct wo_view say;  /* the text with this job's values; may be empty */
   struct wo_view source;
   struct wo_value value; /* of the expression */
-  bool is_overlap;       /* undecided for rounding alone */
+  bool is_overlap;       /* undecided only because of rounding */
   bool has_weight;
   double weight;
   double score; /* after this clause, where it has a weight */
@@ -39,7 +39,7 @@ struct wo_why {
   const char *sort; /* "cause" or "fix" */
   struct wo_view id;
   struct wo_rule_place place;
-  bool is_fired;         /* it is among what the report shows */
+  bool is_fired;         /* the report shows it */
   struct wo_view reason; /* one sentence: why it fired, or why not */
   bool has_score;
   double prior;
@@ -48,8 +48,8 @@ struct wo_why {
   size_t clause_count;
 };
 
-/* Explains a cause / a fix over the diagnosis' facts, and whether it is among what a user would see. Everything lives in the
- * diagnosis' arena. WO_E_NOMEM. */
+/* Explains a cause / a fix over the facts of the diagnosis, and whether the report shows it. Everything lives in the arena of the
+ * diagnosis. WO_E_NOMEM. */
 enum wo_status wo_why_cause(const struct wo_diagnosis *diagnosis, const struct wo_cause *cause, struct wo_why *ret_why);
 enum wo_status wo_why_fix(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_why *ret_why);
 

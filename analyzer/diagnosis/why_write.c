@@ -6,7 +6,7 @@
 
 static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
 
-/* What is undecided for rounding is told from what is undecided because a fact is unknown. */
+/* "undecided" means because of rounding; "unknown" means that a fact is unknown. */
 static const char *verdict_of(const struct wo_why_step *step) {
   const struct wo_value *value = &step->step.value;
   if (value->unit != WO_UNIT_BOOL) return value->is_known ? "value" : "unknown";
@@ -16,7 +16,7 @@ static const char *verdict_of(const struct wo_why_step *step) {
 
 /* ---- text ---- */
 
-/* Values need an arena only to be shown, and one line's is gone with the line. */
+/* Values need an arena only to be shown, so each line has its own. */
 static void add_value(struct wo_text *out, struct wo_value value) {
   struct wo_arena arena;
   wo_arena_init(&arena, (size_t)64 * 1024);
@@ -32,7 +32,7 @@ static void add_fact(struct wo_text *out, const struct wo_why_fact *fact, size_t
   wo_text_add(out, "\n");
 }
 
-/* A single comparison repeats its clause, so that only its facts are told. */
+/* A single comparison is the whole clause, so only its facts are written. */
 static void add_steps(struct wo_text *out, const struct wo_why_clause *clause) {
   for (size_t i = 0; i < clause->step_count; i++) {
     const struct wo_why_step *step = &clause->steps[i];
@@ -82,7 +82,7 @@ void wo_why_text(const struct wo_why *why, struct wo_text *out) {
 
 /* ---- JSON ---- */
 
-/* A value, its bounds where it is a number, and its unit. What is unknown is null. */
+/* A value, its bounds if it is a number, and its unit. Unknown values are null. */
 static void put_value(struct wo_json_out *json, cJSON *object, struct wo_value value) {
   const bool is_number = value.unit == WO_UNIT_NUMBER || value.unit == WO_UNIT_BYTES || value.unit == WO_UNIT_DURATION;
   wo_json_put(json, object, "unit", cJSON_CreateString(wo_unit_name(value.unit)));

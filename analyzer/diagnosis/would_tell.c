@@ -1,11 +1,11 @@
-/* What would settle a finding: what its rule says, the questions that separate it from another finding, and the comparisons that
- * rounded figures leave open. */
+/* Lists information that would decide a finding: hints of its rule, questions that separate it from another finding, and
+ * comparisons that rounded figures leave open. */
 #include "analyzer/diagnosis/diagnose.h"
 
-/* Comparisons that are told of one finding. Exact figures settle them all at once, so a few make the point. */
+/* Limit of comparisons for one finding. Exact figures would decide them all at once, so a few are enough. */
 #define OPEN_MAX 3
 
-/* The lines of one finding, and the comparisons that are told already. */
+/* The lines of one finding, and the comparisons that are listed already. */
 struct tells {
   struct wo_view *lines;
   size_t count;
@@ -20,7 +20,7 @@ static bool is_told(const struct tells *tells, struct wo_view source) {
   return false;
 }
 
-/* Adds a line for what only exacter figures can decide. `of` names another cause, or is empty. */
+/* Adds a line for a comparison that only more exact figures can decide. `of` names another cause, or is empty. */
 static void add_open(const struct wo_diagnosis *diagnosis, const struct wo_expr *when, struct wo_view of, struct tells *tells) {
   struct wo_overlap overlap;
   if (!when || tells->told_count == OPEN_MAX || !wo_expr_overlap(when, &diagnosis->source, &overlap)) return;
@@ -47,7 +47,7 @@ static bool is_found(const struct wo_finding *findings, size_t count, struct wo_
   return false;
 }
 
-/* A question between two causes is put only where both are found. */
+/* A question between two causes is only asked if both are found. */
 static void add_rule_lines(const struct wo_diagnosis *diagnosis, const struct wo_finding *findings, size_t count,
                            const struct wo_cause *cause, struct tells *tells) {
   for (size_t i = 0; i < cause->would_tell_count; i++) {
@@ -58,7 +58,7 @@ static void add_rule_lines(const struct wo_diagnosis *diagnosis, const struct wo
   }
 }
 
-/* Causes that missed by rounding alone are told with the first finding: it is the one that they would have to beat. */
+/* Causes that do not hold only because of rounding are listed with the first finding: they would have to beat that one. */
 static void add_near_misses(const struct wo_diagnosis *diagnosis, struct tells *tells) {
   const struct wo_pack *pack = diagnosis->pack;
   for (size_t i = 0; i < pack->cause_count; i++) {

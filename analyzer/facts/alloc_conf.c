@@ -1,6 +1,6 @@
-/* The configuration of PyTorch's allocator, "key:value,key:value": its parts are settings of their own, but only those of the
- * configuration that counts. A misspelt key is an error to PyTorch from 1.12 on, and silently does nothing where the whole
- * variable is not read. */
+/* The configuration of PyTorch's allocator, "key:value,key:value": each part is a setting of its own, but only if it comes from
+ * the configuration that counts. A misspelt key is an error in PyTorch from 1.12 on, and has no effect where the whole variable
+ * is not read. */
 #include "analyzer/facts/facts_internal.h"
 
 /* Keys of PyTorch 1.10 to 2.12, CUDA and HIP. */
@@ -30,7 +30,7 @@ static bool is_known(struct wo_view key) {
   return false;
 }
 
-/* The next key of the configuration, cut from *rest with its value. A list in brackets holds commas and colons of its own. */
+/* The next key of the configuration, cut from *rest with its value. A list in brackets contains commas and colons too. */
 static struct wo_view next_key(struct wo_view *rest) {
   const struct wo_view key = wo_view_trim(wo_view_sub(*rest, 0, wo_view_find_char(*rest, ':', 0)));
   const size_t open = wo_view_find_char(*rest, '[', 0);
@@ -42,7 +42,7 @@ static struct wo_view next_key(struct wo_view *rest) {
   return key;
 }
 
-/* A key without a colon is no key of a configuration: the text is something else, a variable of a script perhaps. */
+/* Whether this can be a key. Other texts are no configuration, but for example a variable of a script. */
 static bool is_key(struct wo_view key) {
   for (size_t i = 0; i < key.len; i++) {
     if (!wo_is_word(key.ptr[i])) return false;
@@ -65,7 +65,7 @@ static void tell_unknown_keys(struct wo_facts *facts, const struct wo_setting *c
   wo__set_text(facts, "alloc.unknown_keys", unknown, conf->event->id);
 }
 
-/* Whether the setting was read out of a configuration of the allocator, and that one is not the chosen one. */
+/* Whether the setting comes from a configuration of the allocator other than the chosen one. */
 static bool is_of_another(const struct wo_setting *part, const struct wo_setting *conf) {
   const struct wo_view key = wo_event_text(part->event, WO_FIELD_KEY);
   const bool is_part =

@@ -1,12 +1,13 @@
-/* Facts about how the job ended, whatever it ended of: the signal, the code, the driver's report, and what came before. */
+/* Facts about how the job ended, for every outcome: the signal, the code, the driver's report, and an earlier failure of a
+ * task. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
-/* Bytes of the words of an ending that rules look through. */
+/* Bytes of an ending's text that rules search. */
 #define TEXT_BYTES 1200
 
-/* What a shell and torchrun add to a signal's number to make an exit code of it. */
+/* Shells and torchrun add this to the number of a signal to make an exit code. */
 #define CODE_BASE 128
 
 struct signal_row {
@@ -53,14 +54,14 @@ static const char *name_of_text(struct wo_view text) {
   return NULL;
 }
 
-/* Launchers print a signal as a negative code, shells as 128 and its number. Codes above 128 that are no signal of the table are
- * codes of the program's own. */
+/* Launchers print a signal as a negative code, shells as 128 and its number. Other codes above 128 come from the program
+ * itself. */
 static const char *name_of_code(double code) {
   if (code < 0 && code > -64) return name_of_number((int)-code);
   return code > CODE_BASE && code < CODE_BASE + 64 ? name_of_number((int)code - CODE_BASE) : NULL;
 }
 
-/* NULL when the event tells of none. "Fatal Python error: Bus error" is a crash like a segmentation fault, and says which. */
+/* The signal of an event, or NULL. "Fatal Python error: Bus error" is a crash like a segmentation fault and names its signal. */
 static const char *signal_of(const struct wo_event *event) {
   const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
   const char *name = signal.len > 0 ? name_of_text(signal) : NULL;
@@ -70,9 +71,9 @@ static const char *signal_of(const struct wo_event *event) {
   return name ? name : "SIGSEGV";
 }
 
-/* ---- What came before ---- */
+/* ---- Earlier failures ---- */
 
-/* A task that ended by itself: not one that was ended with the others. */
+/* Whether a task ended by itself, and was not ended with the others. */
 static bool is_task_failure(const struct wo_event *event) {
   if (event->kind == WO_KIND_SECONDARY) return wo_view_has(event->text, "First task exited");
   if (event->kind != WO_KIND_TASK_EXIT || wo_story_is_accounting(event)) return false;
@@ -80,13 +81,13 @@ static bool is_task_failure(const struct wo_event *event) {
   return !signal || (strcmp(signal, "SIGKILL") != 0 && strcmp(signal, "SIGTERM") != 0);
 }
 
-/* Ends that srun brings about itself, and lines of tasks that it ended. */
+/* Whether srun itself may have caused this end: a cancellation, or a task that it ended. */
 static bool may_be_after_task_failure(const struct wo_event *failure) {
   if (wo_story_is_accounting(failure)) return false;
   return failure->kind == WO_KIND_CANCELLED || (failure->kind == WO_KIND_TASK_EXIT && !is_task_failure(failure));
 }
 
-/* srun ends the tasks that are left when one of them has ended (--kill-on-bad-exit, --wait). */
+/* srun ends the other tasks after one of them has ended (--kill-on-bad-exit, --wait). */
 static void read_task_failure(struct wo_facts *facts, const struct wo_event *failure) {
   wo_event_id before = WO_EVENT_NONE;
   if (!may_be_after_task_failure(failure)) return;
@@ -99,8 +100,8 @@ static void read_task_failure(struct wo_facts *facts, const struct wo_event *fai
   wo__set_bool(facts, "end.is_after_task_failure", before != WO_EVENT_NONE, before == WO_EVENT_NONE ? failure->id : before);
 }
 
-/* The driver's first report of a fault. 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c makes no failure of
- * them). */
+/* The driver's first report of a fault. Xids 45 and 154 only follow from others (parsers/formats/kernel/fmt_xid.c reports no
+ * failure for them). */
 static void read_xid(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_event *xid = wo_event_field(failure, WO_FIELD_XID) ? failure : NULL;
   for (size_t i = 0; i < facts->job->events.count && !xid; i++) {
@@ -111,9 +112,9 @@ static void read_xid(struct wo_facts *facts, const struct wo_event *failure) {
   if (xid) wo__set_number(facts, "end.xid", wo_event_number(xid, WO_FIELD_XID, 0), xid->id);
 }
 
-/* ---- Words ---- */
+/* ---- Text ---- */
 
-/* Appends a part with a blank before it, unless it stands there already; what does not fit is cut. */
+/* Appends a part with a blank before it, unless the text contains it already; cuts what does not fit. */
 static size_t append(char *text, size_t len, struct wo_view part) {
   const bool is_there = wo_view_find((struct wo_view){text, len}, part, 0) != WO_NOT_FOUND;
   if (part.len == 0 || is_there || len + 1 >= TEXT_BYTES) return len;
@@ -124,7 +125,7 @@ static size_t append(char *text, size_t len, struct wo_view part) {
   return len + count;
 }
 
-/* All that the line and its fields say, for rules that look for words in it. A long message is not in its line as a whole. */
+/* The line with its fields, for rules that search words in it. The line alone may not contain the whole of a long message. */
 static struct wo_view words_of(const struct wo_facts *facts, const struct wo_event *event) {
   static const enum wo_field_id ids[] = {WO_FIELD_EXCEPTION, WO_FIELD_MESSAGE, WO_FIELD_REASON};
   char text[TEXT_BYTES];
@@ -135,7 +136,7 @@ static struct wo_view words_of(const struct wo_facts *facts, const struct wo_eve
 
 /* ---- Accounting ---- */
 
-/* Times of the job as a whole. A step's are its own. */
+/* Times of the job as a whole; rows of steps are skipped. */
 static void read_times(struct wo_facts *facts) {
   wo_each_event (event, &facts->job->events) {
     const double elapsed = wo_event_number(event, WO_FIELD_ELAPSED_S, -1);
@@ -154,7 +155,7 @@ static void read_step(struct wo_facts *facts) {
   if (story->step_total > 0) wo__set_number(facts, "job.step_total", (double)story->step_total, WO_EVENT_NONE);
 }
 
-/* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job tells them. */
+/* sacct --json of SLURM 22.05 prints 0 for every code, and no reasons: another row of the job has them. */
 static const struct wo_event *find_code(const struct wo_facts *facts, const struct wo_event *failure) {
   if (signal_of(failure) || wo_event_number(failure, WO_FIELD_EXIT_CODE, 0) != 0) return failure;
   wo_each_event (event, &facts->job->events) {
@@ -164,7 +165,7 @@ static const struct wo_event *find_code(const struct wo_facts *facts, const stru
   return failure;
 }
 
-/* A code of 0 is none that a job ends in failure with. */
+/* A failed job does not end with code 0, so that is left out. */
 static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_event *event = find_code(facts, failure);
   const double code = wo_event_number(event, WO_FIELD_EXIT_CODE, 0);
@@ -173,7 +174,7 @@ static void read_code(struct wo_facts *facts, const struct wo_event *failure) {
   if (code != 0) wo__set_number(facts, "end.exit_code", code, event->id);
 }
 
-/* Why a job that was cancelled had waited, from any row of accounting. */
+/* The reason of a cancelled job, from any row of accounting. */
 static void read_cancellation(struct wo_facts *facts) {
   wo_each_event (event, &facts->job->events) {
     if (event->kind != WO_KIND_CANCELLED || event->is_quoted || !wo_story_is_accounting(event)) continue;
@@ -187,7 +188,7 @@ void wo__facts_ending(struct wo_facts *facts) {
   read_step(facts);
   if (!failure) return;
   wo__set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
-  /* What memory failures say stands in oom.text. */
+  /* For memory failures, oom.text has the text. */
   if (!wo__is_memory(failure)) wo__set_text(facts, "end.text", words_of(facts, failure), failure->id);
   wo__set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
   wo__set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);

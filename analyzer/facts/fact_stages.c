@@ -1,4 +1,4 @@
-/* The facts of a job: the stages that work them out, one after the other, and what is asked of them when all are done. */
+/* The facts of a job: runs the stages one after the other, and gives the values when all are done. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/timeline.h"
 #include "rules/language/event_fact.h"
@@ -31,10 +31,10 @@ enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pac
 
 /* ---- Facts of the time line ----
  *
- * What was seen, what came first, what grew. Worked out when a rule asks, as few rules do. */
+ * Which kinds were seen, which came first, which figures grew. Computed when a rule asks, because few rules do. */
 
 /* The first event of a kind that counts, or NULL. Events of one file come nearly in the order of their lines; across files the
- * times decide, as far as they tell. */
+ * times decide, if they are known. */
 static const struct wo_event *first_of(const struct wo_job *job, struct wo_view kind_name) {
   const enum wo_kind kind = wo_kind_find(kind_name);
   const struct wo_event *first = NULL;
@@ -52,7 +52,8 @@ static struct wo_value truth_at(enum wo_truth truth, const struct wo_event *even
   return value;
 }
 
-/* Times first, as the lines of several ranks need not be in order; then the lines of one file. One event is not before itself. */
+/* Times decide first, because lines of several ranks may be out of order; then the lines of one file. An event is not before
+ * itself. */
 static struct wo_value get_before(const struct wo_job *job, struct wo_view a_kind, struct wo_view b_kind) {
   const struct wo_event *a = first_of(job, a_kind);
   const struct wo_event *b = first_of(job, b_kind);
@@ -72,8 +73,8 @@ static struct wo_value get_during(const struct wo_facts *facts, struct wo_view p
   return value;
 }
 
-/* Between the first and the last message of the failing rank that give the figure; one message shows no change. Intervals are
- * taken as independent, so that rounding alone is never a rise for certain. */
+/* Change between the first and the last message of the failing rank that give the figure; unknown with one message. Intervals are
+ * treated as independent, so that rounding alone is never a certain rise. */
 static struct wo_value get_slope(const struct wo_facts *facts, struct wo_view figure) {
   const struct wo_job *job = facts->job;
   const struct wo_event *failure = wo_event_get(&job->events, job->story.failure);

@@ -95,7 +95,7 @@ bool wo__is_counted(const struct wo_job *job, const struct wo_event *event) {
   return !event->is_quoted && !wo_story_is_suspicion(event) && wo__is_of_this_end(job, event);
 }
 
-/* ---- What a stage may touch ---- */
+/* ---- Access of a stage ---- */
 
 bool wo__fact_is_listed(const char *words, struct wo_view name) {
   for (struct wo_view rest = wo_view_of(words); rest.len > 0;) {

@@ -1,22 +1,22 @@
-/* Facts: what the job knows, by name, with unit, rounding interval and origin. The source that rules are evaluated over. */
+/* Facts of a job: values by name, with unit, rounding interval and origin. Rules are evaluated over them. */
 #ifndef WO_FACTS_H
 #define WO_FACTS_H
 
 #include "analyzer/story/job.h"
 #include "rules/language/expr.h"
 
-/* A value that the inputs give for a knob and that does not count. */
+/* A value that the inputs give for a knob, but that does not count. */
 struct wo_setting_other {
   const struct wo_event *event;
   struct wo_value value;
   struct wo_view why_not; /* "a command line beats a file" */
-  bool is_conflict;       /* the same key, set differently at a place of another sort */
+  bool is_conflict;       /* the same key has another value at another sort of place */
 };
 
-/* A setting that was chosen among all that the inputs give for one knob. */
+/* The setting of a knob, chosen among all that the inputs give. */
 struct wo_setting {
   const struct wo_knob *knob;
-  const struct wo_event *event; /* where it stands, at a place that can be edited when one has the same value; NULL: not given */
+  const struct wo_event *event; /* where it is set, preferably at an editable place with the same value; NULL: not given */
   const struct wo_event *edit;  /* where it can be changed, perhaps with another value; NULL when no such place is known */
   struct wo_value value;
   struct wo_setting_other *others; /* values that do not count, in the order of the inputs; WO_LIMIT_SETTING_OTHERS at most */
@@ -24,7 +24,7 @@ struct wo_setting {
   bool has_conflict;
 };
 
-/* A figure that the inputs may not give, with the interval in which it lies. */
+/* A figure with its interval, or unknown. */
 struct wo_figure {
   bool is_known;
   struct wo_interval value;
@@ -37,7 +37,7 @@ struct wo_fact_row {
   struct wo_value value;
 };
 
-/* A table that aggregates go over (rules/language/rows.def): one value for each row and column. */
+/* A table that aggregates of rules read (rules/language/rows.def): one value for each row and column. */
 struct wo_fact_table {
   const struct wo_value *values;
   size_t count; /* of rows */
@@ -47,7 +47,7 @@ struct wo_facts {
   const struct wo_job *job;
   const struct wo_pack *pack;
   struct wo_arena *arena;
-  struct wo_fact_row *rows; /* those of rules/language/facts.def, in that order */
+  struct wo_fact_row *rows; /* in the order of rules/language/facts.def */
   size_t row_count;
   struct wo_setting *settings;
   size_t setting_count;
@@ -63,10 +63,10 @@ struct wo_facts {
   const struct wo_sizes *sizes; /* analyzer/facts/sizes.h */
   struct wo_fact_table rank_rows;
   struct wo_fact_table card_rows;
-  const struct wo_fact_stage *stage; /* that is at work; NULL when all are done */
+  const struct wo_fact_stage *stage; /* the one that runs; NULL when all are done */
 };
 
-/* Works out all facts of a closed job, stage by stage (analyzer/facts/fact_stages.def). Values live in `arena`. WO_E_NOMEM. */
+/* Computes all facts of a closed job, stage by stage (analyzer/facts/fact_stages.def). Values live in `arena`. WO_E_NOMEM. */
 enum wo_status wo_facts_make(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
                              struct wo_facts *ret_facts);
 
@@ -79,17 +79,17 @@ struct wo_facts_source wo_facts_source(const struct wo_facts *facts);
 /* The setting chosen for a knob, or NULL when the inputs do not give it. */
 const struct wo_setting *wo_facts_setting(const struct wo_facts *facts, struct wo_view knob);
 
-/* The alias of a knob that the key of a setting's event, its path included, is or ends in, or NULL. */
+/* The alias of a knob that matches the key of a setting's event: path and key are the alias or end in it. NULL if none. */
 const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const struct wo_event *event);
 
 /* Sets a fact of rules/language/facts.def. */
 void wo_facts_set(struct wo_facts *facts, const char *name, struct wo_value value, wo_event_id evidence);
 
-/* The spelling in which a knob that stands nowhere is written: the newest that the release of PyTorch is sure to read, else the
- * first. Never NULL; the knob must have an alias. Asks for job.torch_release. */
+/* The spelling for a knob that no input sets: the newest that the release of PyTorch is sure to read, else the first. Never NULL;
+ * the knob must have an alias. Reads job.torch_release. */
 const struct wo_alias *wo_facts_default_alias(const struct wo_facts *facts, const struct wo_knob *knob);
 
-/* The value of a column in a row of its table; unknown for names that are no column and rows that are not there. */
+/* The value of a column in a row of its table; unknown if there is no such column or row. */
 struct wo_value wo_facts_get_row(const struct wo_facts *facts, size_t row, struct wo_view name);
 
 #endif

@@ -1,26 +1,26 @@
-/* Settings: chooses, for each knob, among the values that command lines, echoes and files give.
+/* Chooses the value of each knob among those of command lines, printed configurations and files.
  *
- * What the key is comes before where it stands: `batch_size` means something else in every script, so a specific key beats a
- * generic one. Then comes who set it (docs/decisions/0006-printed-values-count.md); among equals the later print of
- * the same key counts. The values that were not chosen are kept with the reason. */
+ * The key counts before the place: `batch_size` has another meaning in every script, so a specific key beats a generic one. Then
+ * the origin counts (docs/decisions/0006-printed-values-count.md); among equals, the later print of the same key. Values that
+ * were not chosen are kept with the reason. */
 #include <assert.h>
 
 #include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
-/* Longer names keep their end, which is what aliases are compared with. */
+/* Longer names keep their end, because aliases are compared with the end. */
 #define NAME_BYTES 512
 
-/* More than any origin adds: what the key is comes first. */
+/* More than any origin adds, so that the key counts first. */
 #define RANK_OF_SPECIFIC 10
 
-/* Who set a value, in rising order of what that is worth. */
+/* Where a value comes from; later ones count more. */
 enum origin {
   ORIGIN_FILE,        /* a configuration file, or text in a script */
-  ORIGIN_ECHO,        /* a configuration that a log shows; when it was printed is not known */
+  ORIGIN_ECHO,        /* a configuration in a log, printed at an unknown time */
   ORIGIN_ENVIRONMENT, /* export, or a variable */
   ORIGIN_COMMAND,     /* flags and overrides */
-  ORIGIN_EFFECTIVE    /* printed by the program after it had read everything */
+  ORIGIN_EFFECTIVE    /* printed by the program after it had read all settings */
 };
 
 static const char *const origin_texts[] = {
@@ -31,7 +31,7 @@ static const char *const origin_texts[] = {
     [ORIGIN_EFFECTIVE] = "what the program printed after reading its arguments",
 };
 
-/* Something that a knob could take its value from. */
+/* A setting that may give a knob its value. */
 struct candidate {
   const struct wo_event *event;
   struct wo_view name; /* path and key */
@@ -47,17 +47,17 @@ struct candidates {
   size_t count;
 };
 
-/* Dashes and underscores are one: argparse turns the first into the second, and Megatron prints the second for the first. */
+/* Dashes and underscores are equal: argparse turns dashes into underscores, and Megatron prints underscores for dashes. */
 static bool is_same_char(char a, char b) {
   return (a == '-' ? '_' : a) == (b == '-' ? '_' : b);
 }
 
-/* Also in another case: scripts hand PER_DEVICE_BATCH over to --per_device_batch. */
+/* The case does not matter either: scripts pass PER_DEVICE_BATCH to --per_device_batch. */
 static bool is_same_letter(char a, char b) {
   return is_same_char(wo_lower(a), wo_lower(b));
 }
 
-/* Whether `name` is `tail`, or ends in it behind a dot. */
+/* Whether `name` is `tail`, or ends in it after a dot. */
 static bool ends_in_any_case(struct wo_view name, struct wo_view tail) {
   if (tail.len == 0 || name.len < tail.len) return false;
   const size_t start = name.len - tail.len;
@@ -67,7 +67,7 @@ static bool ends_in_any_case(struct wo_view name, struct wo_view tail) {
   return start == 0 || name.ptr[start - 1] == '.';
 }
 
-/* The same with the case of letters, as aliases are written. */
+/* As ends_in_any_case, but the case of letters counts, because aliases are written in one case. */
 static bool ends_in(struct wo_view name, struct wo_view tail) {
   if (tail.len == 0 || name.len < tail.len) return false;
   const size_t start = name.len - tail.len;
@@ -77,7 +77,7 @@ static bool ends_in(struct wo_view name, struct wo_view tail) {
   return start == 0 || name.ptr[start - 1] == '.';
 }
 
-/* Whether two names can mean the same thing: one may tell less of its path than the other. */
+/* Whether two names can mean the same thing: one may have a shorter path. */
 static bool is_same_setting(struct wo_view a, struct wo_view b) {
   return ends_in_any_case(a, b) || ends_in_any_case(b, a);
 }
@@ -104,7 +104,7 @@ const struct wo_alias *wo__facts_alias(const struct wo_knob *knob, struct wo_vie
   return best;
 }
 
-/* Path and key with a dot between them, without the marks of calls, written at the end of buf. */
+/* Path and key with a dot between them, without parentheses of calls, written at the end of buf. */
 static struct wo_view make_name(const struct wo_event *event, char buf[NAME_BYTES]) {
   const struct wo_view path = wo_event_text(event, WO_FIELD_PATH);
   const struct wo_view key = wo_event_text(event, WO_FIELD_KEY);
@@ -122,7 +122,7 @@ const struct wo_alias *wo_facts_event_alias(const struct wo_knob *knob, const st
   return wo__facts_alias(knob, make_name(event, buf));
 }
 
-/* Keys of one or two words mean different things in different scripts, unless their parent says which. */
+/* Keys of one or two words have different meanings in different scripts, unless their path makes it clear. */
 static bool is_generic(struct wo_view key) {
   size_t words = 1;
   for (size_t i = 0; i < key.len; i++) {
@@ -132,7 +132,7 @@ static bool is_generic(struct wo_view key) {
   return words <= 2;
 }
 
-/* Looks a printed value up in "printed=canonical,printed=canonical"; false when it is not there. */
+/* Looks a printed value up in "printed=canonical,printed=canonical"; false if it is missing. */
 static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *ret_canonical) {
   while (map.len > 0) {
     struct wo_view to = wo_view_cut(&map, ',');
@@ -146,7 +146,7 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
   return false;
 }
 
-/* Two of the words are places: DeepSpeed's "offload_optimizer": {"device": "cpu"} switches offloading on. */
+/* "cpu" and "nvme" count as yes: DeepSpeed's "offload_optimizer": {"device": "cpu"} switches offloading on. */
 static struct wo_value read_bool(struct wo_view text) {
   static const char *const yes[] = {"true", "1", "yes", "on", "cpu", "nvme"};
   static const char *const no[] = {"false", "0", "no", "off", "none", "null"};
@@ -159,7 +159,7 @@ static struct wo_value read_bool(struct wo_view text) {
   return wo_value_unknown(WO_UNIT_BOOL);
 }
 
-/* Copies a number without the separators of its digits, as Python and TOML write them: 2_048. False when it does not fit. */
+/* Copies a number without the separators that Python and TOML allow between digits: 2_048. False when it does not fit. */
 static bool copy_digits(struct wo_view text, char *buf, size_t cap, size_t *ret_len) {
   size_t len = 0;
   for (size_t i = 0; i < text.len; i++) {
@@ -173,8 +173,8 @@ static bool copy_digits(struct wo_view text, char *buf, size_t cap, size_t *ret_
   return true;
 }
 
-/* Unknown when anything follows the number: "4x" or "auto" must not be read as a size, and "8k" is 8000 to some and 8192 to
- * others. A setting is exact, however many decimals it is written with. */
+/* Unknown if anything follows the number: "4x" or "auto" must not be read as a size, and "8k" means 8000 or 8192. A setting is
+ * exact, with any number of decimals. */
 static struct wo_value read_number(struct wo_view text) {
   char buf[64];
   struct wo_interval number;
@@ -187,7 +187,7 @@ static struct wo_value read_number(struct wo_view text) {
 
 /* A value in the knob's own unit. Aliases may map printed words to canonical ones, e.g. bf16=True to the number format bf16. */
 static struct wo_value read_value(const struct wo_knob *knob, const struct wo_alias *alias, struct wo_view text) {
-  /* A text that the alias does not know says nothing about this knob: `fp16=False` names no number format. */
+  /* An unmapped text says nothing about this knob: `fp16=False` names no number format. */
   const bool is_mapped = alias->value_map.len > 0 && map_value(alias->value_map, text, &text);
   if (alias->value_map.len > 0 && !is_mapped && knob->unit == WO_UNIT_TEXT) return wo_value_unknown(WO_UNIT_TEXT);
   switch (knob->unit) {
@@ -217,7 +217,7 @@ static bool has_framework(const struct wo_job *job, struct wo_view name) {
   return false;
 }
 
-/* Of two knobs that know the name, the one that knows more of its path is meant: `eval.batch_size` is no training batch. */
+/* If two knobs match the name, the one that matches more of its path is meant: `eval.batch_size` is no training batch. */
 static size_t most_parts(const struct wo_pack *pack, struct wo_view name, size_t *ret_knobs) {
   size_t most = 0;
   *ret_knobs = 0;
@@ -231,7 +231,7 @@ static size_t most_parts(const struct wo_pack *pack, struct wo_view name, size_t
   return most;
 }
 
-/* What serves evaluation says nothing of training, where the key alone does not tell the two apart. */
+/* Whether the path shows that a generic key is a setting of evaluation, not of training. */
 static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) {
   static const char *const words[] = {"eval", "evaluation", "val", "valid", "validation", "test", "val_dataset", "eval_dataset"};
   if (!is_generic(alias->key) || wo_view_has(alias->key, "eval") || name.len == alias->key.len) return false;
@@ -245,7 +245,7 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
   return false;
 }
 
-/* Whether the path names a part beside or inside the model: its sizes are not the model's. */
+/* Whether the path names a part of the model, or a model beside it: sizes of those are not the model's. */
 static bool is_in_part(struct wo_view path) {
   static const char *const starts[] = {
       "bridge", "adapter",     "projector", "connector", "vision", "audio",   "image_encoder",    "text_encoder", "teacher",
@@ -259,7 +259,7 @@ static bool is_in_part(struct wo_view path) {
   return false;
 }
 
-/* A size or number format that is given for a part of the model (`bridge: {hidden_size: 1536}`, `vision_config`). */
+/* Whether a size or number format belongs to a part of the model (`bridge: {hidden_size: 1536}`, `vision_config`). */
 static bool is_of_part(const struct wo_knob *knob, const struct wo_alias *alias, struct wo_view name) {
   static const char *const knobs[] = {"hidden_size", "num_layers", "num_heads", "num_kv_heads", "ffn_size",
                                       "head_dim",    "vocab_size", "dtype",     "max_positions"};
@@ -271,8 +271,8 @@ static bool is_of_part(const struct wo_knob *knob, const struct wo_alias *alias,
   return false;
 }
 
-/* A key that two knobs share belongs to the one whose framework is at work; without a named framework, to the plain one. A dotted
- * key is a framework's. */
+/* If two knobs share a key, it belongs to the one whose framework the log names; else to the plain one. A dotted key belongs to a
+ * framework. */
 static bool is_of_framework(const struct wo_facts *facts, const struct wo_knob *knob, const struct wo_alias *alias,
                             struct wo_view name) {
   const bool is_dotted = wo_view_find_char(name, '.', 0) != WO_NOT_FOUND;
@@ -297,7 +297,7 @@ static bool is_plausible(const struct wo_facts *facts, const struct wo_knob *kno
   return knobs < 2 || is_of_framework(facts, knob, alias, name);
 }
 
-/* What stands in a file that people edit is a file's word, whatever it looks like. */
+/* A setting in a file that people edit has the origin file, whatever it looks like. */
 static enum origin find_origin(const struct wo_job *job, const struct wo_event *event) {
   const struct wo_view format = job->inputs[event->span.file].format;
   const struct wo_view origin = wo_event_text(event, WO_FIELD_ORIGIN);
@@ -309,13 +309,13 @@ static enum origin find_origin(const struct wo_job *job, const struct wo_event *
   return is_script ? ORIGIN_FILE : ORIGIN_ECHO;
 }
 
-/* What is printed behind the failure in the same file belongs to the next trial of a sweep, or to the next run. */
+/* Lines after the failure in the same file belong to the next trial of a sweep, or to the next run. */
 static bool is_after_failure(const struct wo_facts *facts, const struct wo_event *event) {
   const struct wo_event *failure = wo__failure_of(facts);
   return failure && event->span.file == failure->span.file && event->span.line > failure->span.line;
 }
 
-/* Settings of one line are found in the order of the patterns; they count in the order in which they stand there. */
+/* Settings of one line are found in the order of the patterns; they count in their order in the line. */
 static void insert_in_order(struct candidates *all, struct candidate candidate) {
   const struct wo_span span = candidate.event->span;
   size_t at = all->count++;
@@ -327,7 +327,7 @@ static void insert_in_order(struct candidates *all, struct candidate candidate) 
   all->items[at] = candidate;
 }
 
-/* All settings with their names; values come later, since they depend on the knob. */
+/* All settings with their names. Values are read later, because they depend on the knob. */
 static enum wo_status collect(const struct wo_facts *facts, struct candidates *ret_all) {
   const struct wo_event_store *events = &facts->job->events;
   char buf[NAME_BYTES];
@@ -344,12 +344,13 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   return WO_OK;
 }
 
-/* Truth values have no number, so they keep "known" in a field of their own. */
+/* A truth value is known unless it is WO_UNDECIDED. */
 static bool is_settled(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
 
-/* The candidates of one knob, with their values. What cannot be read, "auto" too, is none: it neither counts nor contradicts. */
+/* The candidates of one knob, with their values. An unreadable value, such as "auto", is skipped: it neither counts nor
+ * contradicts. */
 static size_t select_for(const struct wo_facts *facts, const struct wo_knob *knob, const struct candidates *all,
                          struct candidate *ret_items) {
   size_t count = 0;
@@ -366,22 +367,22 @@ static size_t select_for(const struct wo_facts *facts, const struct wo_knob *kno
   return count;
 }
 
-/* Whether `next`, which comes later, takes the place of `best`. Another key of equal rank (the critic's beside the actor's) does
- * not: the first one named is the one that the launch line puts first. */
+/* Whether `next`, which comes later, replaces `best`. Another key of equal rank (the critic's besides the actor's) does not: the
+ * launch line names the main one first. */
 static bool is_better(const struct candidate *next, const struct candidate *best) {
   if (best == NULL) return true;
   if (next->rank != best->rank) return next->rank > best->rank && !next->is_late;
   return !next->is_late && is_same_setting(next->name, best->name);
 }
 
-/* What a user would edit: a file, or else a launch line that the log shows. */
+/* Whether a user can edit it: a file, or a launch line that the log shows. */
 static bool is_editable(const struct wo_job *job, const struct candidate *candidate, bool needs_file) {
   const struct wo_view format = job->inputs[candidate->event->span.file].format;
   if (wo_view_is(format, "sbatch") || wo_view_is(format, "config")) return true;
   return !needs_file && (candidate->origin == ORIGIN_COMMAND || candidate->origin == ORIGIN_ENVIRONMENT);
 }
 
-/* Where a user would change the value: a printout cannot be edited. NULL when no such place is known. */
+/* The place where a user can change the value: printed output cannot be edited. NULL when no such place is known. */
 static const struct candidate *find_edit(const struct wo_job *job, const struct candidate *items, size_t count,
                                          const struct candidate *best) {
   const struct candidate *edit = NULL;
@@ -394,7 +395,7 @@ static const struct candidate *find_edit(const struct wo_job *job, const struct 
   return edit;
 }
 
-/* Texts in any case: programs announce "AdamW" where the file says adamw. */
+/* Texts are equal in any case: programs print "AdamW" where the file says adamw. */
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
   if (a.unit != WO_UNIT_TEXT) return a.number.mid == b.number.mid;
@@ -415,7 +416,7 @@ static struct wo_view why_not(struct wo_arena *arena, const struct candidate *ot
   return WO_VIEW("another key for the same thing");
 }
 
-/* One for each value and reason, the first of its kind. */
+/* Each pair of value and reason is kept once. */
 static bool is_told(const struct wo_setting *slot, struct wo_value value, struct wo_view reason) {
   for (size_t i = 0; i < slot->other_count; i++) {
     if (is_same_value(slot->others[i].value, value) && wo_view_equal(slot->others[i].why_not, reason)) return true;
@@ -423,7 +424,7 @@ static bool is_told(const struct wo_setting *slot, struct wo_value value, struct
   return false;
 }
 
-/* The reason names the place that the report shows, where that one alone is reason enough. */
+/* The reason names the place that the report shows, if its rank alone is enough. */
 static enum wo_status keep_others(struct wo_arena *arena, struct wo_setting *slot, const struct candidate *items, size_t count,
                                   const struct candidate *best, const struct candidate *shown) {
   for (size_t i = 0; i < count && slot->other_count < WO_LIMIT_SETTING_OTHERS; i++) {

@@ -1,12 +1,12 @@
-/* The memory failure itself: how often and where it was reported, in which words, from which lines of the program. */
+/* The memory failure: how often and where it was reported, its text, and the lines of the program that it came from. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 
 /* Steps from which a failure no longer counts as one of the first. */
 #define FIRST_STEPS 3
 
-/* What "count.<kind>" says in rules. Quoted and survived events do not count: a rule that asks whether there was a segmentation
- * fault means one that did harm. */
+/* Counts for "count.<kind>". Quoted and survived events do not count: a rule that asks for a segmentation fault means one that
+ * did harm. */
 void wo__facts_counts(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   wo_each_event (event, &job->events) {
@@ -14,8 +14,8 @@ void wo__facts_counts(struct wo_facts *facts) {
   }
 }
 
-/* How often the failure was reported, and by how many ranks; all ranks at once point to a setting, a single one to uneven work.
- * Ranks are counted by their last eight bits: of more than 256 the figure is a lower bound. */
+/* How often the failure was reported, and by how many ranks. All ranks point to a setting, a single one to uneven work. Ranks are
+ * counted by their last eight bits, so the number is a lower bound for more than 256 ranks. */
 static void read_repeats(struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_job *job = facts->job;
   size_t count = 0;
@@ -34,7 +34,7 @@ static void read_repeats(struct wo_facts *facts, const struct wo_event *failure)
   if (ranks > 0) wo__set_number(facts, "oom.rank_count", (double)ranks, failure->id);
 }
 
-/* The innermost function of all is PyTorch's or a library's; the user's own file is where a change can be made. */
+/* The innermost function belongs to PyTorch or a library; the user can change the file of the user's own frame. */
 static void read_traceback(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   const struct wo_event *traceback = wo_event_get(&facts->job->events, story->traceback);
@@ -60,15 +60,16 @@ static void read_step(struct wo_facts *facts, const struct wo_event *failure) {
   if (counts_steps) wo__set_bool(facts, "oom.first_step", story->step < FIRST_STEPS, failure->id);
 }
 
-/* Lines behind a failure whose messages of the same kind belong to it: engines report one failure in several sentences. */
+/* Messages of the same kind within this number of lines after a failure belong to it: engines report one failure in several
+ * sentences. */
 #define TEXT_LINES 12
 
 /* Bytes of one sentence, and of all, that are kept. */
 #define SENTENCE_BYTES 400
 #define TEXT_BYTES 1600
 
-/* The events are in the order of lines, so the sentences are joined as they were printed. Each is cut at a length of its own, so
- * that a long one leaves room for the next. */
+/* The events are in the order of lines, so the sentences are joined as printed. Each is cut, so that a long one leaves space for
+ * the next. */
 static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
   char text[TEXT_BYTES];
   size_t len = 0;

@@ -1,11 +1,10 @@
-/* The host's memory when it ran out: who was killed at which limit, what it was made of, and how much of it the job needed at
- * least.
- */
+/* Host memory when it ran out: which process was killed at which limit, how the memory was used, and how much the job needed at
+ * least. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
-/* Prints of the memory in use from which a rise counts as growth: one step up is what starting looks like. */
+/* From this number of prints on, a rise counts as growth: a single rise is normal at the start. */
 #define GROWTH_PRINTS 4
 
 static bool is_host_failure(const struct wo_facts *facts) {
@@ -21,7 +20,7 @@ static double rss_of(const struct wo_event *event) {
          wo_event_number(event, WO_FIELD_SHMEM_RSS_BYTES, 0);
 }
 
-/* What a monitor of the node's memory printed as it killed. It gives the size of the node beside the use, the kernel does not. */
+/* A message of a monitor that killed a process by the node's memory. Unlike the kernel it prints the size of the node. */
 static void read_node_event(struct wo_facts *facts, const struct wo_event *event) {
   if (!wo_event_field(event, WO_FIELD_TOTAL_BYTES)) return;
   wo__set_text(facts, "host.node", wo_event_text(event, WO_FIELD_HOST), event->id);
@@ -31,8 +30,8 @@ static void read_node_event(struct wo_facts *facts, const struct wo_event *event
   wo__set_field(facts, "host.victim", event, WO_FIELD_PROCESS_BYTES);
 }
 
-/* Later events overwrite: the last kill is the one that ended the job. Of sizes the largest process is kept, with its share of
- * /dev/shm, where data loaders hand over their batches. */
+/* Later events overwrite: the last kill is the one that ended the job. Of all processes the largest is kept, with its share of
+ * /dev/shm, through which data loaders pass their batches. */
 static void read_host_event(struct wo_facts *facts, const struct wo_event *event, double *rss) {
   wo__set_field(facts, "host.tried", event, WO_FIELD_TRIED_BYTES);
   wo__set_field(facts, "host.limit", event, WO_FIELD_LIMIT_BYTES);
@@ -46,8 +45,8 @@ static void read_host_event(struct wo_facts *facts, const struct wo_event *event
   wo__set_field(facts, "host.shmem", event, WO_FIELD_SHMEM_RSS_BYTES);
 }
 
-/* Without the kernel's own figure, the most that accounting sampled of a task stands for the process that the limit killed. Of
- * other failures it says nothing. */
+/* Without a figure of the kernel, the largest sample of a task in accounting is used for the process that the limit killed. It
+ * says nothing about other failures. */
 static void read_sampled_rss(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   double rss = 0;
@@ -62,7 +61,7 @@ static void read_sampled_rss(struct wo_facts *facts) {
 }
 
 /* SLURM reports all kills of a step in one line ("Detected 3 oom_kill events in StepId=4711.0"), the kernel prints one for each
- * and no number; the largest report stands. */
+ * and no number; the largest number counts. */
 void wo__facts_host(struct wo_facts *facts) {
   double kills = 0;
   double rss = 0;
@@ -96,7 +95,8 @@ static void keep_larger(struct figure *figure, double bytes, wo_event_id evidenc
 
 /* ---- How much was needed ---- */
 
-/* seff tells the use of all nodes together, of which the mean is the least that one had. Its ending only repeats that figure. */
+/* seff prints the use of all nodes together; one node used at least the mean. The ending that seff prints only repeats that
+ * figure. */
 static double used_of(const struct wo_event *event) {
   const double used = wo_event_number(event, WO_FIELD_USED_BYTES, 0);
   const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
@@ -104,9 +104,9 @@ static double used_of(const struct wo_event *event) {
   return event->kind == WO_KIND_JOB_INFO && nodes >= 1 ? used / nodes : 0;
 }
 
-/* What one event shows of the use of the job on one node. "exceeded memory limit (used > limit)" tells it for the step,
- * accounting for the largest task, the kernel for one process; the sum of the kernel's table counts shared pages several times,
- * so it is left out. */
+/* The use of the job on one node by one event. "exceeded memory limit (used > limit)" gives it for the step, accounting for the
+ * largest task, the kernel for one process. The sum of the kernel's table counts shared pages several times, so it is left
+ * out. */
 static void measure(const struct wo_event *event, struct figure *needed) {
   const enum wo_kind kind = event->kind;
   const bool is_kill = kind == WO_KIND_CGROUP_OOM || kind == WO_KIND_HOST_OOM;
@@ -119,7 +119,7 @@ static void measure(const struct wo_event *event, struct figure *needed) {
   if (kind == WO_KIND_JOB_INFO && !wo_event_field(event, WO_FIELD_TOTAL_BYTES)) keep_larger(needed, used_of(event), event->id);
 }
 
-/* A job that was killed at its limit needed more than that; sampled figures often lie below. */
+/* A job that was killed at its limit needed more than that; sampled figures are often lower. */
 static void read_needed(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   struct figure needed = {0, WO_EVENT_NONE};
@@ -132,7 +132,7 @@ static void read_needed(struct wo_facts *facts) {
   if (needed.bytes > 0) wo__set_number(facts, "host.needed", needed.bytes, needed.evidence);
 }
 
-/* ---- What it was made of ---- */
+/* ---- Parts ---- */
 
 /* The kernel's figures of the cgroup. Files in memory include /dev/shm. */
 static void read_cgroup(struct wo_facts *facts, const struct wo_event *event) {
@@ -154,7 +154,7 @@ static void read_table(struct wo_facts *facts, const struct wo_event *event) {
   if (program.len > 0) wo_facts_set(facts, "host.table_program", wo_value_text(program), event->id);
 }
 
-/* Data-loader workers call themselves pt_data_worker since PyTorch 2.1; the trainer's message names them in all versions. */
+/* Data-loader workers are named pt_data_worker since PyTorch 2.1; the message of the trainer names them in all versions. */
 static bool is_worker_kill(const struct wo_event *event) {
   if (wo_kind_class(event->kind) != WO_CLASS_HOST_MEMORY) return false;
   return wo_view_starts(wo_event_text(event, WO_FIELD_PROGRAM), "pt_data_worker") || event->mark == WO_MARK_WORKER_KILLED;
@@ -172,10 +172,10 @@ static void read_parts(struct wo_facts *facts) {
 
 /* ---- The node over time ---- */
 
-/* Between the first and the last print, or the rise is that of starting: models are loaded, and states are set up. */
+/* A rise in less time belongs to the start: models are loaded, and states are set up. */
 #define GROWTH_SECONDS 3600
 
-/* Whether both prints bear times of their own that lie far enough apart. */
+/* Whether both prints have time stamps of their own that are far enough apart. */
 static bool are_apart(const struct wo_event *first, const struct wo_event *last) {
   const struct wo_stamp *a = &first->stamp;
   const struct wo_stamp *b = &last->stamp;
@@ -190,8 +190,8 @@ static void read_node_use(struct wo_facts *facts, const struct wo_event *last) {
   wo__set_number(facts, "host.used_share", share, last->id);
 }
 
-/* Repeated prints of one program ("CPU Virtual Memory: used = 84.52 GB"). Only a rise without a fall counts, beyond what rounding
- * makes of equal figures. */
+/* Repeated prints of one program ("CPU Virtual Memory: used = 84.52 GB"). Only a rise without a fall counts, and it must exceed
+ * the rounding. */
 static void read_growth(struct wo_facts *facts) {
   const struct wo_event *first = NULL;
   const struct wo_event *last = NULL;
@@ -213,7 +213,7 @@ static void read_growth(struct wo_facts *facts) {
   if (rise > 0) wo__set_number(facts, "host.growth", rise, last->id);
 }
 
-/* ---- Where states are offloaded to ---- */
+/* ---- Offloading ---- */
 
 static void read_offload(struct wo_facts *facts) {
   static const char *const knobs[] = {"optimizer_offload", "param_offload"};
@@ -227,7 +227,7 @@ static void read_offload(struct wo_facts *facts) {
 
 /* ---- Page-locked memory ---- */
 
-/* A failure while batches were copied to page-locked memory is one of the host, though CUDA words it as its own. */
+/* A failure while batches were copied to page-locked memory is a failure of the host, although CUDA reports it as its own. */
 static void read_pinned(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   const struct wo_event *traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
@@ -237,8 +237,6 @@ static void read_pinned(struct wo_facts *facts) {
   const struct wo_view function = traceback ? wo_event_text(traceback, WO_FIELD_INNER_FUNCTION) : (struct wo_view){0};
   if (is_named || wo_view_has(function, "pin_memory")) wo__set_bool(facts, "host.is_pinned", true, failure->id);
 }
-
-/* ---- Requests per processor and per card ---- */
 
 void wo__facts_host_use(struct wo_facts *facts) {
   read_parts(facts);

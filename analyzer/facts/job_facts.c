@@ -1,10 +1,10 @@
-/* What the job as a whole is: its frameworks, what it asked for, how it went, its earlier runs, what one pass works on. */
+/* Facts about the job as a whole: its frameworks, requests, outcome, earlier runs, and the work of one pass. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/files/names.h"
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
-/* Longest number in a file's name that is taken for a batch or a length. */
+/* Largest number in a file's name that can be a batch or a length. */
 #define NUMBER_MAX 10000000
 
 /* ---- Frameworks ---- */
@@ -20,8 +20,8 @@ static bool is_training_phase(struct wo_view phase) {
   return wo_view_is(phase, "backward") || wo_view_is(phase, "optimizer");
 }
 
-/* Trainers for reinforcement learning start an engine inside (verl, OpenRLHF with vLLM), so an engine's name alone does not make
- * a job one that serves. vLLM's line on graph capture stands right beside the failure that it explains. */
+/* Trainers for reinforcement learning start an engine inside (verl, OpenRLHF with vLLM), so the name of an engine alone does not
+ * show that the job serves. vLLM's line on graph capture is next to the failure that it explains. */
 void wo__facts_frameworks(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
   bool is_serving = failure && is_engine_kind(failure->kind);
@@ -44,7 +44,7 @@ void wo__facts_frameworks(struct wo_facts *facts) {
 
 /* ---- Requests and outcome ---- */
 
-/* Accounting counts cards per node here, and the nodes beside them. */
+/* Accounting gives the GPUs per node, and the number of nodes separately. */
 static void read_cards(struct wo_facts *facts, const struct wo_event *event) {
   const struct wo_field *gpus = wo_event_field(event, WO_FIELD_GPUS);
   const double nodes = wo_event_number(event, WO_FIELD_NODE_COUNT, 1);
@@ -71,8 +71,8 @@ static void read_signal_request(struct wo_facts *facts) {
   }
 }
 
-/* What the script asked for and what accounting says it got. The launch line's own number of processes counts most, as it is what
- * the program sees. */
+/* Resources that the script requested, and that accounting says it got. The number of processes in the launch line counts most,
+ * because the program sees that one. */
 void wo__facts_requests(struct wo_facts *facts) {
   read_shares(facts);
   read_signal_request(facts);
@@ -89,7 +89,7 @@ void wo__facts_requests(struct wo_facts *facts) {
   if (gpus && gpus->value.is_known) wo_facts_set(facts, "gpu.count", gpus->value, gpus->event->id);
 }
 
-/* The words that tell how the job ended: the exception with its message, the manager's reason, or the line itself. */
+/* The text that says how the job ended: the exception with its message, the manager's reason, or the line itself. */
 static struct wo_view end_text(const struct wo_facts *facts, const struct wo_event *failure) {
   const struct wo_view exception = wo_event_text(failure, WO_FIELD_EXCEPTION);
   const struct wo_view message = wo_event_text(failure, WO_FIELD_MESSAGE);
@@ -124,12 +124,12 @@ void wo__facts_job(struct wo_facts *facts) {
 
 /* ---- Earlier runs ---- */
 
-/* Where in the user's code a failure came from; NULL when its traceback is not in the log. */
+/* The traceback of a failure, which shows the place in the user's code; NULL when the log does not have it. */
 static const struct wo_event *place_of(const struct wo_job *job, const struct wo_event *failure) {
   return failure->kind == WO_KIND_TRACEBACK ? failure : wo_event_get(&job->events, wo_story_traceback_of(job, failure));
 }
 
-/* Same kind, and the same line of the user's or the same request. Undecided where neither is known on both sides. */
+/* Same kind, and the same line of the user's code or the same request. Undecided if neither is known for both. */
 static enum wo_truth is_same_root(const struct wo_job *job, const struct wo_event *a, const struct wo_event *b) {
   if (a->kind != b->kind) return WO_FALSE;
   const struct wo_field *a_tried = wo_event_field(a, WO_FIELD_TRIED_BYTES);
@@ -147,7 +147,7 @@ static enum wo_truth is_same_root(const struct wo_job *job, const struct wo_even
   return wo_view_equal(a_file, b_file) && is_same_line && is_same_exception ? WO_TRUE : WO_FALSE;
 }
 
-/* Runs of the same log before the one that the diagnosis is about. The weakest answer of all pairs is that of all runs. */
+/* Runs of the same log before the diagnosed one. The weakest answer of all pairs counts. */
 void wo__facts_restarts(struct wo_facts *facts) {
   const struct wo_story *story = &facts->job->story;
   const struct wo_event *failure = wo_event_get(&facts->job->events, story->failure);
@@ -180,7 +180,7 @@ static double setting_number(const struct wo_facts *facts, const char *knob) {
   return setting && setting->value.is_known ? setting->value.number.mid : 0;
 }
 
-/* The number of a word such as "mb1": one of the leads, digits, and nothing else. 0 without. */
+/* The number of a word such as "mb1": one of the leads, digits, and nothing else. 0 for other words. */
 static double number_of_word(struct wo_view word, const char *const *leads, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const struct wo_view lead = wo_view_of(leads[i]);
@@ -192,7 +192,7 @@ static double number_of_word(struct wo_view word, const char *const *leads, size
   return 0;
 }
 
-/* "dmon_mb1_seq1024.txt": people name a trace after what they tried. */
+/* "dmon_mb1_seq1024.txt": people name a trace after the settings that they tried. */
 static void read_trace_name(struct wo_facts *facts, struct wo_view path, wo_event_id evidence) {
   static const char *const batches[] = {"mb", "mbs", "bs", "micro", "batch"};
   static const char *const lengths[] = {"seq", "seqlen", "len", "ctx"};
@@ -209,7 +209,7 @@ static void read_trace_name(struct wo_facts *facts, struct wo_view path, wo_even
   if (batch > 0 && length > 0) wo__set_number(facts, "trace.tokens", batch * length, evidence);
 }
 
-/* The first trace; of several nobody knows which run a change is to be measured against. */
+/* Reads the first trace. Nothing if there are several, because the right one to compare with is unknown. */
 static void read_trace(struct wo_facts *facts) {
   const struct wo_event *first = NULL;
   wo_each_event (event, &facts->job->events) {

@@ -1,18 +1,19 @@
-/* Arithmetic on the figures of a memory failure: who holds what of the card, and whether the figures can be true together.
+/* Arithmetic on the figures of a memory failure: which process holds which part of the GPU memory, and whether the figures
+ * contradict each other.
  *
- * All of it keeps rounding intervals: "17.66 GiB" is ±0.005 GiB, and a difference of two such figures is ±0.01. */
+ * All results keep rounding intervals: "17.66 GiB" is ±0.005 GiB, and a difference of two such figures is ±0.01. */
 #include <assert.h>
 
 #include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
-/* What a process holds on the card outside PyTorch's pool: context, kernels, library workspaces. Seen from 0.25 GiB (small
- * context) to about 2 GiB (NCCL with many channels, several libraries). */
+/* Memory of a process outside PyTorch's pool: context, kernels, library workspaces. Observed: from 0.25 GiB (small context) to
+ * about 2 GiB (NCCL with many channels, several libraries). */
 #define CONTEXT_LO (0.25 * WO_GIB)
 #define CONTEXT_MID (0.6 * WO_GIB)
 #define CONTEXT_HI (2.0 * WO_GIB)
 
-/* Figures beyond the capacity by less than this share are rounding or a driver's own reserve, not a contradiction. */
+/* A figure that exceeds the capacity by less than this share is no contradiction: rounding, or a reserve of the driver. */
 #define CONTRADICTION_SHARE 0.01
 
 static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_id id) {
@@ -21,7 +22,7 @@ static struct wo_figure read_figure(const struct wo_event *event, enum wo_field_
   return figure;
 }
 
-/* The difference is no less than nothing: figures are printed at slightly different moments and may overlap by a few MiB. */
+/* The difference is at least 0: figures are printed at slightly different moments and may overlap by a few MiB. */
 static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
   struct wo_interval d = wo_interval_minus(a.value, b.value);
@@ -31,18 +32,18 @@ static struct wo_figure minus(struct wo_figure a, struct wo_figure b) {
   return (struct wo_figure){true, d};
 }
 
-/* Unknown when either is: half a sum would look like the whole one. */
+/* Unknown if either is: half a sum would look like the whole. */
 static struct wo_figure plus(struct wo_figure a, struct wo_figure b) {
   if (!a.is_known || !b.is_known) return (struct wo_figure){false, {0, 0, 0}};
   return (struct wo_figure){true, wo_interval_plus(a.value, b.value)};
 }
 
-/* All figures of one message, as printed and as worked out. */
+/* All figures of one message, printed and computed. */
 struct card {
   struct wo_figure tried, capacity, free, allocated, unallocated, reserved, process, listed, other, non_pytorch, unaccounted;
 };
 
-/* Generations print different parts of the pool; the rest follows. */
+/* Versions of PyTorch print different parts of the pool; the rest is computed. */
 static void read_pool(const struct wo_event *event, struct card *card) {
   const struct wo_figure cached = read_figure(event, WO_FIELD_CACHED_BYTES);
   card->allocated = read_figure(event, WO_FIELD_ALLOCATED_BYTES);
@@ -53,8 +54,8 @@ static void read_pool(const struct wo_event *event, struct card *card) {
   if (!card->reserved.is_known) card->reserved = plus(card->allocated, card->unallocated);
 }
 
-/* In a container the process's own pid does not match, and it is listed as another: one process, and about as large as the pool;
- * or as large as it must be, when the card cannot hold it beside the pool. */
+/* Whether the listed process is the own one. In a container its pid does not match, so it is listed as another: one process,
+ * about as large as the pool, or so large that the card cannot hold both it and the pool. */
 static bool is_own_listed(const struct wo_event *event, const struct card *card) {
   const struct wo_figure pool = card->reserved.is_known ? card->reserved : card->allocated;
   if (card->process.is_known || !card->listed.is_known || !pool.is_known) return false;
@@ -65,7 +66,7 @@ static bool is_own_listed(const struct wo_event *event, const struct card *card)
   return rest > -0.05 * WO_GIB && rest <= CONTEXT_HI + 0.5 * WO_GIB;
 }
 
-/* Memory that nobody on the list claims, when only the pool is known: the process's own context must be taken off. */
+/* Memory of no listed process when only the pool is known: the context of the own process is subtracted. */
 static struct wo_figure rest_beside_pool(const struct card *card) {
   const struct wo_figure rest = minus(minus(card->capacity, card->free), card->reserved);
   if (!rest.is_known) return rest;
@@ -79,8 +80,8 @@ static bool is_process_uncounted(const struct card *card) {
   return card->process.is_known && card->process.value.hi <= 0 && card->allocated.is_known && card->allocated.value.lo > 0;
 }
 
-/* With the process's own figure, which newer versions of PyTorch print, everything on the card can be told apart. With a list of
- * others only, they are what is listed; with neither, the rest beside the pool is theirs less a usual context. */
+/* With the figure of the own process, which newer versions of PyTorch print, all parts are known. With only a list of others,
+ * these are the listed ones. With neither, the others hold the rest outside the pool, less a usual context. */
 static void read_processes(const struct wo_event *event, struct card *card) {
   const struct wo_figure none = {true, {0, 0, 0}};
   card->process = read_figure(event, WO_FIELD_PROCESS_BYTES);
@@ -103,7 +104,7 @@ static void read_processes(const struct wo_event *event, struct card *card) {
   }
 }
 
-/* PyTorch prints all figures in one message, so they are of one moment and can be added up. */
+/* PyTorch prints all figures in one message, so they belong to one moment and can be added. */
 static void read_card(const struct wo_event *event, struct card *card) {
   *card = (struct card){.tried = read_figure(event, WO_FIELD_TRIED_BYTES),
                         .capacity = read_figure(event, WO_FIELD_CAPACITY_BYTES),
@@ -112,7 +113,7 @@ static void read_card(const struct wo_event *event, struct card *card) {
   read_processes(event, card);
 }
 
-/* What cannot be true at the same time, in words; empty when the figures agree. */
+/* A contradiction between the figures, in words; empty when they agree. */
 static struct wo_view find_contradiction(struct wo_arena *arena, const struct card *card) {
   if (!card->capacity.is_known) return (struct wo_view){0};
   const double room = card->capacity.value.hi * (1 + CONTRADICTION_SHARE);
@@ -142,7 +143,7 @@ static void set_field(struct wo_facts *facts, const char *name, const struct wo_
   wo__set_figure(facts, name, read_figure(event, id), event->id);
 }
 
-/* Printed figures are told even when they contradict each other. */
+/* Printed figures are set even if they contradict each other. */
 static void set_card(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   wo__set_figure(facts, "oom.tried", card->tried, id);
   wo__set_figure(facts, "oom.capacity", card->capacity, id);
@@ -154,7 +155,7 @@ static void set_card(struct wo_facts *facts, const struct card *card, wo_event_i
   wo__set_figure(facts, "oom.process", card->process, id);
 }
 
-/* By how much the request did not fit: at least, if every gap between tensors could be used; at most, if none could. */
+/* How many bytes the request lacked: at least, if every gap between tensors could be used; at most, if none could. */
 static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   if (!card->tried.is_known || !card->free.is_known || !card->unallocated.is_known) return;
   const double hi = card->tried.value.mid - card->free.value.mid;
@@ -163,7 +164,7 @@ static void set_shortfall(struct wo_facts *facts, const struct card *card, wo_ev
   wo_facts_set(facts, "oom.short", wo_value_number(WO_UNIT_BYTES, (struct wo_interval){lo, (lo + hi) / 2, hi}), id);
 }
 
-/* Figures that come from sums: withheld when the sums cannot be trusted. */
+/* Figures that come from sums; not set when the printed figures contradict each other. */
 static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_id id) {
   wo__set_figure(facts, "oom.non_pytorch", card->non_pytorch, id);
   wo__set_figure(facts, "oom.other_processes", card->other, id);
@@ -212,7 +213,7 @@ static void set_growth(struct wo_facts *facts, const char *name, const struct wo
   if (first.is_known && last.value.mid > first.value.mid) wo__set_figure(facts, name, minus(last, first), failure->id);
 }
 
-/* The last table tells most: its counts are those of the whole run until then. */
+/* The last table is used: its counts cover the whole run until then. */
 static void read_summary(struct wo_facts *facts) {
   const struct wo_event *last = NULL;
   wo_each_event (event, &facts->job->events) {

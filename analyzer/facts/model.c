@@ -1,7 +1,7 @@
 /* Facts about the model. See model.h.
  *
- * A job can have several: an actor with a critic and a reference, frozen models with a trained bridge between them. They are kept
- * apart by name; only counts of models that are printed as frozen are ever added up. */
+ * A job can have several: an actor with a critic and a reference, frozen models with a trained bridge between them. They are
+ * separated by name; only counts of models that are printed as frozen are added. */
 #include "analyzer/facts/model.h"
 
 #include <assert.h>
@@ -9,13 +9,13 @@
 #include "analyzer/facts/facts_internal.h"
 #include "parsers/base/units.h"
 
-/* Bytes per parameter of gradients and Adam's moments beside the weights themselves. */
+/* Bytes per parameter of Adam's moments in fp32, besides weights and gradients. */
 #define ADAM_FP32_BYTES 8.0
 
-/* No number format has more bytes for a weight than 4, but files and buffers add a little. */
+/* A weight has at most 4 bytes in every number format, but files and buffers add a little. */
 #define WEIGHT_BYTES_MAX 4.5
 
-/* Share of the parameters that a line must count for its number format to be the model's. */
+/* A line gives the number format of the model if it counts at least this share of the parameters. */
 #define DTYPE_SHARE_MIN 0.9
 
 #define FROZEN_MAX 8
@@ -47,7 +47,7 @@ static double table_value(const struct wo_model_shape *shape, enum wo_model_dim 
 
 /* ---- Names and shapes ---- */
 
-/* Whether a setting names a model: the trained one, or one beside it. */
+/* Whether a setting names a model: the trained one or another one. */
 static bool is_name_key(const struct wo_facts *facts, struct wo_view key) {
   static const struct wo_view knobs[] = {{"model_name", 10}, {"other_model_name", 16}};
   for (size_t i = 0; i < sizeof knobs / sizeof knobs[0]; i++) {
@@ -65,7 +65,7 @@ static struct wo_view name_of(const struct wo_facts *facts, const struct wo_even
   return wo_event_text(event, WO_FIELD_VALUE);
 }
 
-/* The known models that the job names, each once; a name and the same with -Instruct are one shape. */
+/* The known models that the job names, each once; a name with and without -Instruct is one shape. */
 static size_t list_known(const struct wo_facts *facts, struct wo_job_model *models, size_t cap) {
   size_t count = 0;
   for (size_t i = 0; i < facts->job->events.count && count < cap; i++) {
@@ -84,7 +84,7 @@ static size_t list_known(const struct wo_facts *facts, struct wo_job_model *mode
   return count;
 }
 
-/* Whether any dimension is printed. */
+/* Reads the printed dimensions; false if there are none. */
 static bool read_printed(const struct wo_facts *facts, struct wo_job_model *ret_model) {
   bool is_any = false;
   *ret_model = (struct wo_job_model){.evidence = WO_EVENT_NONE};
@@ -97,7 +97,7 @@ static bool read_printed(const struct wo_facts *facts, struct wo_job_model *ret_
   return is_any;
 }
 
-/* Dimensions that a known model cannot have show that they are another model's. */
+/* Whether the printed dimensions fit a known model; if not, they belong to another one. */
 static bool agrees(const struct wo_job_model *printed, const struct wo_model_shape *shape) {
   for (int dim = 0; dim < WO_MODEL_DIM_COUNT_; dim++) {
     if (dim == WO_MODEL_VOCAB || printed->dims[dim].value == 0) continue;
@@ -123,7 +123,7 @@ size_t wo_models_list(const struct wo_facts *facts, struct wo_job_model models[W
   return known + 1;
 }
 
-/* With several models a dimension that is not printed belongs to none of them in particular. */
+/* With several models, a dimension that is not printed cannot be assigned to one of them. */
 static void read_shape(struct wo_facts *facts) {
   struct wo_job_model models[WO_LIMIT_JOB_MODELS];
   const size_t count = wo_models_list(facts, models);
@@ -141,8 +141,8 @@ static void read_shape(struct wo_facts *facts) {
   wo__set_number(facts, "model.table_parameters", shape->parameters, models[0].evidence);
 }
 
-/* A setting, or the first name that is a path or was given as a model's name; "bridge: 412 M parameters" names a part. Of several
- * known models none is the model. */
+/* The name is a setting, or the first printed name that is a path or a known model; "bridge: 412 M parameters" names a part. With
+ * several known models the name stays unknown. */
 static void read_name(struct wo_facts *facts) {
   const struct wo_setting *const setting = wo_facts_setting(facts, WO_VIEW("model_name"));
   struct wo_job_model known[WO_LIMIT_JOB_MODELS];
@@ -164,7 +164,7 @@ struct count {
   const struct wo_event *event; /* NULL: none */
 };
 
-/* What is printed of all models. */
+/* All printed counts of models. */
 struct counts {
   struct count all;       /* the largest */
   struct count trainable; /* the largest */
@@ -174,7 +174,7 @@ struct counts {
   size_t shard_count;
 };
 
-/* The largest count is that of the model: layers, adapters and value heads report theirs in the same words. */
+/* The largest count is that of the model: layers, adapters and value heads print their counts in the same words. */
 static void keep_largest(struct count *kept, const struct wo_event *event, enum wo_field_id id) {
   const struct wo_field *const field = wo_event_field(event, id);
   if (field && field->number.mid > kept->number.mid) *kept = (struct count){field->number, event};
@@ -191,7 +191,7 @@ static void keep_distinct(struct count *kept, size_t *count, size_t cap, const s
   kept[(*count)++] = (struct count){field->number, event};
 }
 
-/* Megatron begins these lines with "> ", as quoted mail does. */
+/* Quoted lines count for shards: Megatron begins these lines with "> ", as quoted mail does. */
 static void read_counts(const struct wo_facts *facts, struct counts *counts) {
   *counts = (struct counts){.frozen_count = 0};
   wo_each_event (event, &facts->job->events) {
@@ -219,7 +219,7 @@ static struct wo_interval sum_of(const struct count *counts, size_t count) {
   return sum;
 }
 
-/* The settings of a grid are printed with it; without them nobody knows how many parts there are. */
+/* The number of parts by the settings of the grid, which are printed with it; 0 if unknown. */
 static double grid_size(const struct wo_facts *facts) {
   const struct wo_setting *const tensor = wo_facts_setting(facts, WO_VIEW("tensor_parallel"));
   const struct wo_setting *const pipeline = wo_facts_setting(facts, WO_VIEW("pipeline_parallel"));
@@ -228,7 +228,8 @@ static double grid_size(const struct wo_facts *facts) {
              : 0;
 }
 
-/* The trained model's count: printed as a whole, or all parts of the grid, or, beside frozen models, what is trainable. */
+/* The count of the trained model: printed as a whole, or the sum of all parts of the grid, or, besides frozen models, the
+ * trainable count. */
 static struct count trained_count(const struct wo_facts *facts, const struct counts *counts) {
   if (counts->all.event) return counts->all;
   if (counts->shard_count > 0 && (double)counts->shard_count == grid_size(facts)) {
@@ -252,8 +253,8 @@ static double bytes_of_dtype(struct wo_view dtype) {
   return 0;
 }
 
-/* `fp16=True` asks for autocast, which leaves the weights as they are; a key that speaks of the type itself, or the line that
- * gives the count, tells their size. Returns the bytes of a weight, or 0. */
+/* `fp16=True` switches autocast on, which does not change the weights. A key with the type itself, or the line with the count,
+ * gives their size. Returns the bytes of a weight, or 0. */
 static double read_dtype(struct wo_facts *facts, const struct wo_event *count_event) {
   const struct wo_setting *const setting = wo_facts_setting(facts, WO_VIEW("dtype"));
   struct wo_view dtype = {0};
@@ -283,7 +284,7 @@ static void read_states(struct wo_facts *facts, double parameters, double traina
   wo_facts_set(facts, "model.states", wo_value_number(WO_UNIT_BYTES, states), evidence);
 }
 
-/* Weights of the models that are printed as frozen, where the number format stands beside every count. */
+/* Weights of the models that are printed as frozen, if every count has a number format. */
 static void read_frozen(struct wo_facts *facts, const struct counts *counts) {
   double bytes = 0;
   bool is_known = true;
@@ -299,8 +300,8 @@ static void read_frozen(struct wo_facts *facts, const struct counts *counts) {
   if (is_known) wo__set_number(facts, "model.frozen_weights", bytes, evidence);
 }
 
-/* The size of the weights, where it is stated, against the count: a weight has no more than four bytes. Parts of a model (tensor
- * parallel) and quantised ones are smaller, so only too much is a contradiction. */
+/* Compares the printed size of the weights with the count: a weight has at most four bytes. Parts of a model (tensor parallel)
+ * and quantised models are smaller, so only a too large size is a contradiction. */
 static void read_weights(struct wo_facts *facts, const struct count *trained, const struct counts *counts) {
   struct count weights = {{0, 0, 0}, NULL};
   wo_each_event (event, &facts->job->events) {
@@ -319,7 +320,7 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
                weights.event->id);
 }
 
-/* Echoes of all settings print "none" where weights are not quantised. */
+/* Printed configurations show "none" if weights are not quantised. */
 static bool is_quantised(const struct wo_facts *facts) {
   static const char *const unused[] = {"none", "null", "false", "no", ""};
   const struct wo_setting *const format = wo_facts_setting(facts, WO_VIEW("quantization"));
@@ -330,15 +331,15 @@ static bool is_quantised(const struct wo_facts *facts) {
   return is_used;
 }
 
-/* Adapters leave most weights frozen, and quantised weights are not trained: how many are, only a count of trainable ones tells.
- * Echoes print rank 0 where no adapters are used. */
+/* Adapters leave most weights frozen, and quantised weights are not trained: only a printed count of trainable ones shows how
+ * many are. Printed configurations show rank 0 if no adapters are used. */
 static bool is_part_unknown(const struct wo_facts *facts, const struct counts *counts) {
   const struct wo_setting *const rank = wo_facts_setting(facts, WO_VIEW("lora_rank"));
   return !counts->trainable.event && (is_quantised(facts) || (rank && rank->value.number.mid >= 1));
 }
 
-/* The line that tells the number format beside a count: that of the trained count, or else of most of its parameters. The same
- * count may stand in several lines, and adapters add little to what the base model's line gives. */
+/* The line that gives the number format with a count: the line of the trained count, or else of most of its parameters. Several
+ * lines may print the same count, and adapters add little to the count of the base model. */
 static const struct wo_event *dtype_event(const struct wo_facts *facts, const struct count *trained) {
   const struct wo_event *best = trained->event;
   if (best == NULL || wo_event_field(best, WO_FIELD_DTYPE) || is_quantised(facts)) return best;
@@ -356,13 +357,13 @@ static const struct wo_event *dtype_event(const struct wo_facts *facts, const st
 
 /* ---- Sharding ---- */
 
-/* A file of DeepSpeed's settings is named, and what it says of sharding is not known. */
+/* A file with DeepSpeed's settings is named, but its sharding is unknown. */
 static bool is_stage_unknown(const struct wo_facts *facts, const struct wo_setting *stage) {
   const struct wo_setting *const file = wo_facts_setting(facts, WO_VIEW("deepspeed_config"));
   return stage == NULL && file && wo_view_has(file->value.text, ".json");
 }
 
-/* ZeRO, FSDP or a trainer that shards by itself (verl). A setting that is not given means that nothing is sharded. */
+/* ZeRO, FSDP or a trainer that shards by itself (verl). Without a setting nothing is sharded. */
 static void read_sharding(struct wo_facts *facts) {
   static const char *const plain[] = {"none", "false", "off", "[]", "ddp", "no_shard", ""};
   const struct wo_setting *stage = wo_facts_setting(facts, WO_VIEW("zero_stage"));

@@ -1,4 +1,4 @@
-/* The model of a job: what is printed of it, and what the table of known shapes adds. */
+/* The model of a job: printed dimensions, completed from the table of known shapes. */
 #ifndef WO_MODEL_H
 #define WO_MODEL_H
 
@@ -22,26 +22,27 @@ enum wo_model_dim {
       WO_MODEL_DIM_COUNT_
 };
 
-/* What people call a dimension ("vocabulary"). */
+/* The usual word for a dimension ("vocabulary"). */
 const char *wo_model_dim_label(enum wo_model_dim dim);
 
-/* A dimension of one model. An assumed one comes from the table of known shapes: nothing in the log prints it. */
+/* A dimension of one model. An assumed one comes from the table of known shapes; the log does not print it. */
 struct wo_model_number {
   double value; /* 0 = unknown */
   bool is_assumed;
-  wo_event_id evidence; /* where it is printed, or where the name is that led to the table */
+  wo_event_id evidence; /* where it is printed, or the name by which it was found in the table */
 };
 
 /* One model of the job. */
 struct wo_job_model {
-  const struct wo_model_shape *shape; /* of the table; NULL: only printed dimensions */
+  const struct wo_model_shape *shape; /* from the table; NULL: only printed dimensions */
   wo_event_id evidence;               /* where its name is printed, or WO_EVENT_NONE */
   struct wo_model_number dims[WO_MODEL_DIM_COUNT_];
 };
 
 /* The models that the job names or describes, at most WO_LIMIT_JOB_MODELS; returns their number. Printed dimensions and the table
- * are put together only when one known model is named and no printed dimension but the vocabulary speaks against it (vocabularies
- * are padded and extended). Otherwise printed dimensions stand first, as a model of their own: nothing tells whose they are. */
+ * are combined only when one known model is named and no printed dimension except the vocabulary contradicts it (vocabularies are
+ * padded and extended). Otherwise printed dimensions come first, as a separate model, because it is unknown to which model they
+ * belong. */
 size_t wo_models_list(const struct wo_facts *facts, struct wo_job_model models[WO_LIMIT_JOB_MODELS]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Gathers what monitoring traces show: one row for each file and card. */
+/* Collects the figures of monitoring traces: one row for each file and GPU. */
 #include "analyzer/facts/monitors.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 #include "analyzer/facts/facts_internal.h"
 
-/* The scanner makes one event for each card and format when the file ends, with the sums in its fields. */
+/* The scanner makes one event for each GPU and format at the end of a file, with the sums in its fields. */
 static struct wo_card_trace read_event(const struct wo_event *event) {
   return (struct wo_card_trace){
       .file = event->span.file,
@@ -34,7 +34,7 @@ static struct wo_figure either(struct wo_figure a, struct wo_figure b) {
   return a.is_known ? a : b;
 }
 
-/* Weighted by samples: a table printed once must not count as much as a trace of hours. */
+/* Weighted by samples: a table that was printed once counts less than a trace of hours. */
 static struct wo_figure mean_of(const struct wo_card_trace *a, const struct wo_card_trace *b) {
   if (!a->sm_mean_pct.is_known || !b->sm_mean_pct.is_known) return either(a->sm_mean_pct, b->sm_mean_pct);
   const double samples = (double)(a->samples + b->samples);
@@ -43,7 +43,7 @@ static struct wo_figure mean_of(const struct wo_card_trace *a, const struct wo_c
   return (struct wo_figure){true, {mean, mean, mean}};
 }
 
-/* What was told from the course of one trace cannot be added to that of another. */
+/* Figures from the course of a trace cannot be added to those of another. */
 static void take_course(struct wo_card_trace *into, const struct wo_card_trace *from) {
   into->active_samples = from->active_samples;
   into->sm_active_mean_pct = from->sm_active_mean_pct;
@@ -53,7 +53,7 @@ static void take_course(struct wo_card_trace *into, const struct wo_card_trace *
   into->fb_late_rise_bytes = from->fb_late_rise_bytes;
 }
 
-/* Two formats in one file tell of the same card. Slopes cannot be added: that of the longer trace stands. */
+/* Two formats in one file are about the same GPU. Slopes cannot be added: the longer trace gives them. */
 static void merge(struct wo_card_trace *into, const struct wo_card_trace *other) {
   const struct wo_card_trace old = *into;
   const struct wo_card_trace *const longer = other->samples > old.samples ? other : &old;
@@ -72,8 +72,8 @@ static void merge(struct wo_card_trace *into, const struct wo_card_trace *other)
   into->capacity_bytes = either(old.capacity_bytes, other->capacity_bytes);
 }
 
-/* Cards are few (WO_LIMIT_MONITORS for each file), so a plain search will do. The same index in two files is two rows: they may
- * be of two nodes. */
+/* GPUs are few (WO_LIMIT_MONITORS for each file), so a linear search is enough. The same index in two files makes two rows,
+ * because they may belong to two nodes. */
 static struct wo_card_trace *find(struct wo_card_trace *rows, size_t count, const struct wo_card_trace *like) {
   for (size_t i = 0; i < count; i++) {
     if (rows[i].file == like->file && rows[i].gpu == like->gpu) return &rows[i];
@@ -81,7 +81,7 @@ static struct wo_card_trace *find(struct wo_card_trace *rows, size_t count, cons
   return NULL;
 }
 
-/* Gathers the job's monitor events; those of one card in one file become one row. */
+/* Collects the job's monitor events; those of one GPU in one file become one row. */
 static void make_monitors(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_MONITOR];
@@ -115,7 +115,7 @@ static struct wo_card_process read_process(const struct wo_event *event) {
   };
 }
 
-/* The largest first; a size that is unknown counts as none. The order of finding decides between equals, so that it is always the
+/* The largest first; an unknown size counts as 0. Equal ones keep their order in the evidence, so that the result is always the
  * same. */
 static int compare_processes(const void *a, const void *b) {
   const struct wo_card_process *const x = a;
@@ -125,7 +125,7 @@ static int compare_processes(const void *a, const void *b) {
   return x->evidence < y->evidence ? -1 : x->evidence > y->evidence;
 }
 
-/* Gathers the processes that traces show, by file, the largest first. */
+/* Collects the processes of traces, by file, the largest first. */
 static void make_processes(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_GPU_PROCESS];
@@ -141,7 +141,7 @@ static void make_processes(struct wo_facts *facts) {
 
 /* ---- Facts ---- */
 
-/* The card with the highest peak: which one the job failed on is numbered differently by nvidia-smi and CUDA. */
+/* The GPU with the highest peak. The GPU of the failure cannot be used: nvidia-smi and CUDA number GPUs differently. */
 static const struct wo_card_trace *find_fullest(const struct wo_card_trace *monitors, size_t count) {
   const struct wo_card_trace *best = NULL;
   for (size_t i = 0; i < count; i++) {
@@ -155,8 +155,8 @@ static void set_share(struct wo_facts *facts, const char *name, struct wo_figure
   if (pct.is_known) wo__set_number(facts, name, pct.value.mid / 100, evidence);
 }
 
-/* Rise is told from the first to the last sample: a slope per second would need times, which many traces lack, and says little
- * without the trace's length. */
+/* The rise is from the first to the last sample: a slope per second needs times, which many traces lack, and says little without
+ * the length of the trace. */
 static void read_fullest(struct wo_facts *facts, const struct wo_card_trace *best) {
   wo__set_figure(facts, "dmon.fb_peak", best->fb_peak_bytes, best->evidence);
   wo__set_figure(facts, "dmon.capacity", best->capacity_bytes, best->evidence);
@@ -174,7 +174,7 @@ static void read_fullest(struct wo_facts *facts, const struct wo_card_trace *bes
   }
 }
 
-/* The most cards that one file shows: two files may be of two nodes, or of the same cards. */
+/* The largest number of GPUs in one file: two files may be from two nodes, or about the same GPUs. */
 static size_t count_cards(const struct wo_card_trace *monitors, size_t count) {
   size_t most = 0;
   size_t cards = 0;
@@ -185,7 +185,7 @@ static size_t count_cards(const struct wo_card_trace *monitors, size_t count) {
   return most;
 }
 
-/* The cards among each other. */
+/* The number of GPUs, and how much their peaks differ. */
 static void read_spread(struct wo_facts *facts, const struct wo_card_trace *monitors, size_t count, wo_event_id evidence) {
   double lowest = 0;
   double highest = 0;

@@ -1,4 +1,4 @@
-/* Gathers the ranks of a job and works out what their failing together, or alone, tells. */
+/* Collects the ranks of a job, and the facts about which of them failed. */
 #include "analyzer/facts/ranks.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ const char *wo_rank_status_name(enum wo_rank_status status) {
   return names[status];
 }
 
-/* A label that counts processes per node names a rank of the job only where there is one node. */
+/* A label that counts processes per node is a rank of the job only if there is one node. */
 static bool has_global_rank(const struct wo_job *job, const struct wo_event *event) {
   if (event->is_quoted || event->rank < 0 || event->rank >= WO_LIMIT_RANKS) return false;
   return !event->is_local_rank || job->story.node_count <= 1;
@@ -36,7 +36,7 @@ static void note_event(struct wo_rank *row, const struct wo_event *event, enum w
   row->evidence = event->id;
 }
 
-/* Gathers the ranks that lines name, and of small jobs the silent ones too, in the order of their numbers. */
+/* Collects the ranks that lines name, and in small jobs the silent ones too, in the order of their numbers. */
 static void make_ranks(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   struct wo_rank *const rows = wo_arena_array(facts->arena, WO_LIMIT_RANKS, sizeof *rows);
@@ -71,7 +71,7 @@ static struct wo_view list_ranks(struct wo_arena *arena, const struct wo_rank *r
   return wo_arena_copy(arena, (struct wo_view){text, len});
 }
 
-/* Whether the failed ranks share one host while ranks of another one did not fail; undecided without all hosts. */
+/* Whether all failed ranks are on one host while ranks of another one did not fail; undecided if a host is unknown. */
 static enum wo_truth is_one_node(const struct wo_rank *rows, size_t count) {
   struct wo_view host = {0};
   bool has_other = false;
@@ -87,16 +87,16 @@ static enum wo_truth is_one_node(const struct wo_rank *rows, size_t count) {
   return host.len > 0 && has_other ? WO_TRUE : WO_UNDECIDED;
 }
 
-/* Processes on the card beside the one that reports: one that is listed without the reporter's own figure is the reporter, as it
- * is called in a container. */
+/* Other processes on the GPU of this report. If the report has no figure for its own process, one of the listed ones is that
+ * process: in a container its pid differs. */
 static double others_on_card(const struct wo_event *event) {
   const double listed = wo_event_number(event, WO_FIELD_OTHER_PROCESS_COUNT, 0);
   return wo_event_field(event, WO_FIELD_PROCESS_BYTES) ? listed : listed - 1;
 }
 
-/* Whether all ranks of a node put their processes on GPU 0: each report is of GPU 0, and as many processes hold memory there as
- * the node has ranks; a single other process in a single report may be a stranger's. Cards that CUDA_VISIBLE_DEVICES hands out
- * one by one are all called GPU 0, but hold one process. */
+/* Whether all ranks of a node use GPU 0: each report names GPU 0, and as many processes hold memory there as the node has ranks.
+ * A single other process in a single report may belong to another user. If CUDA_VISIBLE_DEVICES gives each rank one GPU, all are
+ * called GPU 0, but each holds one process. */
 static enum wo_truth are_all_on_gpu0(const struct wo_job *job) {
   const double nodes = job->story.node_count > 1 ? (double)job->story.node_count : 1;
   const double per_node = (double)job->story.rank_count / nodes;

@@ -1,4 +1,4 @@
-/* The tables that aggregates go over: a row for each rank that the log names, and for each card of a trace. */
+/* The tables that aggregates of rules read: one row for each rank that the log names, and one for each GPU of a trace. */
 #include <assert.h>
 
 #include "analyzer/facts/facts_internal.h"
@@ -10,7 +10,7 @@ struct column {
   enum wo_unit unit;
 };
 
-/* Rows of both tables have all columns; those of the other table stay unknown. */
+/* Rows of both tables have all columns; columns of the other table stay unknown. */
 static const struct column columns[] = {
 #define WO_FACT(name, unit, meaning) {name, WO_UNIT_##unit},
 #include "rules/language/rows.def"
@@ -26,7 +26,6 @@ static size_t find_column(struct wo_view name) {
   return COLUMN_COUNT;
 }
 
-/* Sets one cell. An unknown value leaves it unknown. */
 static void set(struct wo_value *row, const char *name, struct wo_value value, wo_event_id evidence) {
   const size_t i = find_column(wo_view_of(name));
   assert(i < COLUMN_COUNT && columns[i].unit == value.unit);
@@ -51,7 +50,7 @@ static bool is_failed_role(enum wo_role role) {
   return role == WO_ROLE_FAILURE || role == WO_ROLE_REPEAT;
 }
 
-/* The step last seen before a failure, as the scanner looked it up there; -1 without. */
+/* The last step before a failure, which the scanner looked up for it; -1 if unknown. */
 static double step_before(const struct wo_job *job, const struct wo_event *failure) {
   double step = -1;
   wo_each_event (event, &job->events) {
@@ -61,7 +60,7 @@ static double step_before(const struct wo_job *job, const struct wo_event *failu
   return step;
 }
 
-/* What a rank's own message says. */
+/* Figures of the rank's own message. */
 static void read_failure(const struct wo_job *job, const struct wo_event *event, struct wo_value *row) {
   static const char *const figures[][2] = {
       {"rank.tried", "tried"},         {"rank.free", "free"},         {"rank.capacity", "capacity"},
@@ -84,7 +83,7 @@ static void read_rank(const struct wo_job *job, const struct wo_rank *rank, stru
   if (event && rank->status == WO_RANK_FAILED) read_failure(job, event, row);
 }
 
-/* The one process of a job that labels no line. */
+/* The row of a job that labels no line: it has one process. */
 static void read_single(const struct wo_job *job, const struct wo_event *failure, struct wo_value *row) {
   const double gpu = wo_event_number(failure, WO_FIELD_GPU, -1);
   if (gpu >= 0) set_number(row, "rank.gpu", gpu, failure->id);
@@ -92,7 +91,7 @@ static void read_single(const struct wo_job *job, const struct wo_event *failure
   read_failure(job, failure, row);
 }
 
-/* Ranks that no line names are no rows: nothing is known of them, not even that they did not fail. */
+/* Ranks that no line names get no row: it is not even known that they did not fail. */
 static void read_ranks(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   const struct wo_event *failure = wo__failure_of(facts);
@@ -125,7 +124,7 @@ static void read_card(const struct wo_card_trace *monitor, struct wo_value *row)
   set(row, "card.slope", wo_value_exact(WO_UNIT_BYTES, rise), evidence);
 }
 
-/* A table that was printed once is no trace. */
+/* A table that was printed once is not a trace. */
 static void read_cards(struct wo_facts *facts) {
   struct wo_value *const values = new_rows(facts, facts->monitor_count);
   if (values == NULL) return;
@@ -135,8 +134,6 @@ static void read_cards(struct wo_facts *facts) {
   }
   facts->card_rows = (struct wo_fact_table){.values = values, .count = rows};
 }
-
-/* ---- public ---- */
 
 void wo__facts_rows(struct wo_facts *facts) {
   read_ranks(facts);

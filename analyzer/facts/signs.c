@@ -1,10 +1,10 @@
-/* Signs beside the failure: what a traceback's frames do, what was survived, what XLA says of its program, what is remarked on
- * the allocator's settings. Each is a fact that few rules ask for; none changes the story. */
+/* Facts besides the failure that few rules read: from frames of the traceback, survived failures, XLA's messages on its program,
+ * and remarks on the allocator's settings. None changes the story. */
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 
-/* What any frame of the failure's traceback shows, not only the innermost ones: the loop that keeps a graph is the user's own
- * frame, far out. */
+/* Facts from any frame of the failure's traceback, not only from the innermost ones: the loop that keeps a graph is in the user's
+ * own, outer frame. */
 static void read_frames(struct wo_facts *facts) {
   const struct wo_event *const traceback = wo_event_get(&facts->job->events, facts->job->story.traceback);
   if (traceback == NULL) return;
@@ -17,7 +17,7 @@ static void read_frames(struct wo_facts *facts) {
   }
 }
 
-/* The memory failure of the card that was survived last, with the largest request among the survived ones of its kind. */
+/* The last GPU memory failure that was survived, with the largest request among those of its kind. */
 static void read_recovered(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const struct wo_event *last = NULL;
@@ -34,7 +34,7 @@ static void read_recovered(struct wo_facts *facts) {
   if (largest != NULL && largest->kind == last->kind) wo__set_field(facts, "recovered.tried", largest, WO_FIELD_TRIED_BYTES);
 }
 
-/* Remarks are told apart by their mark: their kind is that of many others. */
+/* The mark separates remarks: many others have the same kind. */
 static void read_remark(struct wo_facts *facts, const struct wo_event *event) {
   if (event->mark == WO_MARK_XLA_BUFFERS) {
     wo__set_field(facts, "xla.program", event, WO_FIELD_TOTAL_BYTES);
@@ -62,7 +62,7 @@ static bool has_import_above(const struct wo_job *job, const struct wo_event *li
   return false;
 }
 
-/* Which name to set, and whether the one that is set is read at all: PYTORCH_ALLOC_CONF by newer releases only (the knob says
+/* The name to set, and whether the release reads the name that is set: only newer releases read PYTORCH_ALLOC_CONF (the knob says
  * since when). */
 static void read_alloc_name(struct wo_facts *facts, const struct wo_setting *conf) {
   const struct wo_knob *const knob = wo_pack_knob(facts->pack, WO_VIEW("alloc_conf"));
@@ -77,7 +77,7 @@ static void read_alloc_name(struct wo_facts *facts, const struct wo_setting *con
   wo_facts_set(facts, "alloc.name", wo_value_text(name), WO_EVENT_NONE);
 }
 
-/* What the variable is called, what the message advises to call it, and whether the program sets it too late. */
+/* The name of the variable, the name that the message advises, and whether the program sets it too late. */
 static void read_alloc_variable(struct wo_facts *facts, const struct wo_event *failure) {
   static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
   for (size_t i = 0; failure != NULL && i < sizeof names / sizeof names[0]; i++) {

@@ -12,15 +12,15 @@
 #include "analyzer/facts/model.h"
 #include "parsers/base/units.h"
 
-/* Below this the rounding is a large part of the size, and nearly everything fits something. */
+/* Below this, rounding is a large part of the size, and nearly every request matches some reading. */
 #define REQUEST_MIN_BYTES (32 * WO_MIB)
 
 #define SEGMENT_STEP (2 * WO_MIB)
 
-/* What allocators other than PyTorch's align their requests to, at most. */
+/* Largest alignment of requests in allocators other than PyTorch's. */
 #define ALIGNMENT_BYTES 512.0
 
-/* A whole multiple of this is a rounded count: real ones are sums of odd products. */
+/* A multiple of this is a rounded count: exact counts are sums of odd products. */
 #define ROUND_COUNT 1e4
 
 #define FACTORS_MAX 6
@@ -33,7 +33,7 @@ struct factor {
   const struct wo_job_model *table; /* the model whose table gives it; NULL: printed */
 };
 
-/* A sort of tensor. `family` is what facts and frames speak of. */
+/* A sort of tensor. `family` is its group in facts and frames. */
 struct sort {
   const char *id;
   const char *family;
@@ -55,7 +55,7 @@ struct search {
 
 /* ---- Products ---- */
 
-/* Factors of two stand in every second setting; what is left when they are taken out tells products apart. */
+/* The odd part of a product identifies it: factors of two are in every second setting. */
 static double odd_part(double bytes) {
   if (!(bytes >= 1 && bytes < 9e15) || bytes != floor(bytes)) return 1;
   uint64_t rest = (uint64_t)bytes;
@@ -90,7 +90,8 @@ static void add_assumed(const struct search *search, const struct factor *factor
       search->facts->arena, "%s %.0f from the table of known shapes: %.*s", factor->label, factor->value, (int)id.len, id.ptr);
 }
 
-/* What agrees with the frames comes first, then what rests on printed numbers alone, then what is hardest to hit by chance. */
+/* Readings that agree with the frames come first, then those from printed numbers alone, then those that are least likely by
+ * chance. */
 static double score_of(const struct search *search, const struct sort *sort, const struct wo_size_reading *reading) {
   const double frames = strcmp(sort->family, search->preferred) == 0 ? 100 : 0;
   const double printed = reading->assumed_count == 0 ? 60 : 0;
@@ -111,7 +112,7 @@ static void insert(struct search *search, const struct wo_size_reading *reading,
   search->scores[at] = score;
 }
 
-/* The same product of other settings (4 samples a card, 4 samples decoded) is one reading. */
+/* Equal products of different settings (4 samples per GPU, 4 samples decoded) are one reading. */
 static bool is_listed(const struct wo_sizes *sizes, const struct sort *sort, double bytes) {
   for (size_t i = 0; i < sizes->reading_count; i++) {
     if (sizes->readings[i].bytes == bytes && wo_view_is(sizes->readings[i].id, sort->id)) return true;
@@ -119,7 +120,7 @@ static bool is_listed(const struct wo_sizes *sizes, const struct sort *sort, dou
   return false;
 }
 
-/* Tries one product. Unknown factors are zero, and such a product is not tried. */
+/* Tries one product. Unknown factors are 0; such a product is skipped. */
 static void try_product(struct search *search, const struct sort *sort, const struct factor *factors, size_t count) {
   struct wo_sizes *const sizes = search->sizes;
   assert(count > 0 && count <= FACTORS_MAX);
@@ -159,14 +160,14 @@ static struct factor factor_of(const struct wo_job_model *model, enum wo_model_d
   return (struct factor){number.value, wo_model_dim_label(dim), number.is_assumed ? model : NULL};
 }
 
-/* How many cards share a layer in training, or 1. The rollout engine of a trainer has a setting of its own. */
+/* How many cards share a layer in training, or 1. The setting of a trainer's rollout engine does not count. */
 static double tensor_parallel(const struct wo_facts *facts) {
   const struct wo_setting *const found = wo_facts_setting(facts, WO_VIEW("tensor_parallel"));
   const bool is_other = found && wo_view_has(wo_event_text(found->event, WO_FIELD_KEY), "rollout");
   return is_other ? 1 : fmax(setting(facts, "tensor_parallel"), 1);
 }
 
-/* A card's part of a factor that tensor parallelism divides; zero, which is not tried, where nothing is divided. */
+/* One GPU's part of a factor that tensor parallelism divides; 0, which is skipped, if nothing is divided. */
 static struct factor part_of(struct factor whole, double parts, const char *label) {
   whole.value = parts > 1 && fmod(whole.value, parts) == 0 ? whole.value / parts : 0;
   whole.label = label;
@@ -177,7 +178,7 @@ static bool is_phase(const struct wo_facts *facts, const char *phase) {
   return wo_view_is(wo__facts_value(facts, WO_VIEW("oom.phase")).text, phase);
 }
 
-/* A batch of evaluation says nothing of a training step. */
+/* The evaluation batch only counts in evaluation. */
 static void read_factors(struct search *search) {
   const struct wo_facts *const facts = search->facts;
   const double prompt = setting(facts, "prompt_len");
@@ -211,8 +212,8 @@ static const struct sort flat[] = {{"parameters-fp32", "parameters", "one fp32 n
                                    {"parameters-16bit", "parameters", "one 16-bit number for each parameter", 2}};
 static const struct sort cache = {"kv-cache-16bit", "kv-cache", "the 16-bit KV cache", 2};
 
-/* The loss shifts the labels by one, so programs cut the last position off before or after the projection. Where both sizes print
- * alike, the plain one is told. */
+/* The loss shifts the labels by one, so programs cut the last position off before or after the projection. If both sizes print
+ * alike, the uncut one is reported. */
 static void try_logits(struct search *search, const struct wo_job_model *model, struct factor batch, struct factor length) {
   const struct factor whole[] = {batch, length, factor_of(model, WO_MODEL_VOCAB)};
   struct factor shifted[] = {batch, length, whole[2]};
@@ -243,7 +244,7 @@ static void try_activations(struct search *search, const struct wo_job_model *mo
   }
 }
 
-/* Keys and values of all layers: a batch that generates, or the one sequence of an engine. */
+/* Keys and values of all layers, for a batch in generation or for the one sequence of an engine. */
 static void try_cache(struct search *search, const struct wo_job_model *model, struct factor tokens) {
   const struct factor factors[] = {{2, "keys and values", NULL},
                                    factor_of(model, WO_MODEL_LAYERS),
@@ -282,7 +283,7 @@ static double exact_count(const struct wo_facts *facts, const char *name) {
   return value.is_known && fmod(value.number.mid, ROUND_COUNT) != 0 ? value.number.mid : 0;
 }
 
-/* One buffer for all weights, or this card's part of it where they are sharded: FSDP and ZeRO pad it to equal parts. */
+/* One buffer for all weights, or one GPU's part of it if they are sharded: FSDP and ZeRO pad it to equal parts. */
 static void try_parameters(struct search *search) {
   const struct wo_facts *const facts = search->facts;
   const double all = exact_count(facts, "model.parameters");
@@ -299,7 +300,7 @@ static void try_parameters(struct search *search) {
   }
 }
 
-/* ---- All of it ---- */
+/* ---- Search ---- */
 
 static const char *preferred_family(const struct wo_facts *facts) {
   if (wo__facts_value(facts, WO_VIEW("oom.is_logits")).truth == WO_TRUE) return "logits";
@@ -313,7 +314,6 @@ static bool is_pytorch(struct wo_view kind) {
          wo_view_is(kind, "npu_oom");
 }
 
-/* Works out the readings of the failure. */
 static void find_sizes(const struct wo_facts *facts, struct wo_sizes *ret_sizes) {
   const struct wo_value tried = wo__facts_value(facts, WO_VIEW("oom.tried"));
   *ret_sizes = (struct wo_sizes){.has_request = tried.is_known && tried.number.mid >= REQUEST_MIN_BYTES};
@@ -357,7 +357,7 @@ static struct wo_view equation_of(const struct wo_facts *facts, const struct wo_
   return text;
 }
 
-/* A product of powers of two alone is hit by chance too often to say what the request is, unless the frames say the same. */
+/* A product of powers of two alone matches too often by chance, so it counts only if the frames agree. */
 static void set_family(struct wo_facts *facts, const struct wo_sizes *sizes, size_t family, wo_event_id evidence) {
   for (size_t i = 0; i < sizes->reading_count; i++) {
     const struct wo_size_reading *const reading = &sizes->readings[i];

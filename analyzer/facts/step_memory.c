@@ -1,9 +1,9 @@
-/* Rows of memory along the steps, and the facts that rules speak of. */
+/* Collects rows of memory along the steps, and their facts. */
 #include "analyzer/facts/step_memory.h"
 
 #include "analyzer/facts/facts_internal.h"
 
-/* A figure above the card's size by more than this is not one of this card: another card's, or the host's. */
+/* A figure that exceeds the card's size by more than this factor belongs to another card or to the host. */
 #define CAPACITY_SLACK 1.02
 
 /* ---- Rows ---- */
@@ -40,7 +40,7 @@ static struct wo_step_memory read_event(const struct wo_job *job, const struct w
   };
 }
 
-/* Gathers the job's events of that kind, in their order. */
+/* Collects the job's events of that kind, in their order. */
 static void make_rows(struct wo_facts *facts) {
   const struct wo_job *const job = facts->job;
   const size_t most = job->events.per_kind[WO_KIND_MEMORY_STEPS];
@@ -53,10 +53,10 @@ static void make_rows(struct wo_facts *facts) {
   facts->steps = rows;
 }
 
-/* ---- The row that counts ---- */
+/* ---- The leading row ---- */
 
-/* How much a figure tells of what piles up: what is in use now, then what is not said, then the pool. Peaks only rise, and free
- * memory alone has no size. 0: nothing. */
+/* How well a figure shows growing memory: best what is allocated now, then unspecified use, then the pool, then peaks, which only
+ * rise. 0: not at all, as free memory alone has no size. */
 static int worth_of(struct wo_view figure) {
   static const char *const names[] = {"peak_reserved", "peak_allocated", "reserved", "used", "allocated"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -69,7 +69,7 @@ static bool is_of_card(const struct wo_step_memory *row, double capacity_bytes) 
   return row->is_counted && (capacity_bytes <= 0 || row->peak_bytes.value.lo <= CAPACITY_SLACK * capacity_bytes);
 }
 
-/* Whether a tells more than b. */
+/* Whether row a is better than row b. */
 static bool is_better(const struct wo_step_memory *a, const struct wo_step_memory *b, int32_t rank) {
   const bool is_a = rank >= 0 && a->rank == rank;
   const bool is_b = rank >= 0 && b->rank == rank;
@@ -89,7 +89,7 @@ const struct wo_step_memory *wo_step_memory_lead(const struct wo_job *job, const
   return best;
 }
 
-/* The step at which the card would be full, were all to go on as it went; unknown where nothing rises. */
+/* The step at which the card is full if the rise goes on; unknown if nothing rises. */
 static void set_full_step(struct wo_facts *facts, const struct wo_step_memory *row, double capacity_bytes) {
   const struct wo_interval slope = row->slope_bytes_per_step.value;
   const double left = capacity_bytes - row->last_bytes.value.mid;
@@ -117,12 +117,12 @@ static void set_lead(struct wo_facts *facts, const struct wo_step_memory *row) {
   wo__set_number(facts, "steps.falls", (double)row->falls, id);
   wo__set_number(facts, "steps.restarts", (double)row->restarts, id);
   if (row->rank >= 0) wo__set_number(facts, "steps.rank", row->rank, id);
-  if (row->wraps > 0) return; /* the numbers begin anew: they say no order */
+  if (row->wraps > 0) return; /* the numbers begin again, so they give no order */
   wo__set_figure(facts, "steps.first_step", row->step_first, id);
   wo__set_figure(facts, "steps.last_step", row->step_last, id);
 }
 
-/* The same rank's other figures, each by its own name. */
+/* The other figures of the same rank, each under its own name. */
 static void set_others(struct wo_facts *facts, const struct wo_step_memory *rows, size_t count,
                        const struct wo_step_memory *lead) {
   static const struct {
@@ -141,7 +141,7 @@ static void set_others(struct wo_facts *facts, const struct wo_step_memory *rows
   }
 }
 
-/* The ranks among each other, by the figure of the leading row. A rank counts once, in whatever files it printed. */
+/* Compares the ranks by the figure of the leading row. A rank counts once, even if it printed to several files. */
 static void set_ranks(struct wo_facts *facts, const struct wo_step_memory *rows, size_t count,
                       const struct wo_step_memory *lead) {
   const struct wo_step_memory *lowest = lead;
@@ -173,7 +173,7 @@ void wo__facts_steps(struct wo_facts *facts) {
   if (lead == NULL) return;
   set_others(facts, facts->steps, facts->step_count, lead);
   set_ranks(facts, facts->steps, facts->step_count, lead);
-  /* A counter of the highest so far tells nothing of what is in use: no course is told from it. */
+  /* A peak counter does not show the memory in use, so no course is derived from it. */
   if (wo_view_starts(lead->figure, "peak_")) return;
   set_lead(facts, lead);
   set_full_step(facts, lead, capacity_bytes);

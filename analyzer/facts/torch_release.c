@@ -1,12 +1,12 @@
-/* Which release of PyTorch failed: what the inputs print of versions, held against the words of the failure itself.
+/* Which release of PyTorch failed: the versions that the inputs print, compared with the words of the failure.
  *
- * A job's inputs may show several environments (the node's, a container's, one that was just installed). The failure's own words
- * rule some out; of what is left the version nearest above the failure counts, and where none stands there and they differ,
- * nothing is known. What a program or a list of its packages says beats what a script asked for. */
+ * A job's inputs may show several environments (the node's, a container's, one that was just installed). The words of the failure
+ * exclude some. Of the others, the version nearest above the failure counts; if there is none above and they differ, the release
+ * is unknown. A version that a program or a list of packages prints beats one that a script requested. */
 #include "analyzer/facts/facts_internal.h"
 #include "parsers/base/exchange/torch_version.h"
 
-/* No last release: none is known to say it differently. */
+/* No last release: all later known releases print it too. */
 #define TORCH_OPEN 9999
 
 struct wording {
@@ -14,8 +14,8 @@ struct wording {
   uint16_t first, last;
 };
 
-/* Words by which a message of PyTorch tells which releases can have printed it, as 100 x major + minor. Several may stand in one
- * message, and then all of them hold. Evidence: the sources of 1.0 to 2.11, and dated messages. */
+/* Words in messages of PyTorch, and the releases that can print them, as 100 x major + minor. If a message contains several, all
+ * of them hold. Evidence: the sources of 1.0 to 2.11, and dated messages. */
 static const struct wording wordings[] = {
     {" cached)", 100, 103},
     {" reserved in total by PyTorch)", 104, 200},
@@ -31,7 +31,7 @@ static const struct wording wordings[] = {
     {"PYTORCH_CUDA_ALLOC_CONF is deprecated, use PYTORCH_ALLOC_CONF instead", 209, TORCH_OPEN},
 };
 
-/* Releases that are possible; the event that tells, or NULL when nothing does. */
+/* Possible releases, and the event that shows them, or NULL. */
 struct range {
   uint16_t first, last;
   const struct wo_event *event;
@@ -47,7 +47,7 @@ static void narrow(struct range *range, const struct wo_event *event) {
   }
 }
 
-/* Words that contradict each other were printed by different programs, and tell nothing. */
+/* Words that contradict each other come from different programs, and are ignored. */
 static struct range read_wordings(const struct wo_facts *facts, const struct wo_event *failure) {
   struct range range = {.first = 0, .last = TORCH_OPEN};
   if (failure != NULL && (failure->kind == WO_KIND_CUDA_OOM || failure->kind == WO_KIND_HIP_OOM)) narrow(&range, failure);
@@ -57,7 +57,7 @@ static struct range read_wordings(const struct wo_facts *facts, const struct wo_
   return range.first > range.last ? (struct range){.first = 0, .last = TORCH_OPEN} : range;
 }
 
-/* Whether the event names a version that can have failed this way, of the wanted sort. */
+/* Whether the event names a version of the wanted sort that can have failed this way. */
 static bool is_candidate(const struct wo_event *event, const struct range *range, bool is_pinned, uint16_t *ret_release) {
   if (event->kind != WO_KIND_FRAMEWORK || event->is_quoted) return false;
   const struct wo_view version = wo_event_text(event, WO_FIELD_TORCH);
@@ -66,7 +66,7 @@ static bool is_candidate(const struct wo_event *event, const struct range *range
   return *ret_release >= range->first && *ret_release <= range->last;
 }
 
-/* Above the failure, of the same rank where both tell. */
+/* Whether it is above the failure, and of the same rank if both ranks are known. */
 static bool is_above(const struct wo_event *event, const struct wo_event *failure) {
   if (failure == NULL || event->span.file != failure->span.file || event->span.line > failure->span.line) return false;
   return event->rank == failure->rank || event->rank == WO_RANK_UNKNOWN || failure->rank == WO_RANK_UNKNOWN;

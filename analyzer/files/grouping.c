@@ -1,8 +1,8 @@
 /* Sorts the files of a scan into jobs by their names.
  *
- * One row for each path, sorted so that the logs of one job stand side by side: by folder, then id, array task, and what the name
- * says besides (its stem). Runs of equal rows are the groups. Then the other files of each folder are handed to its groups.
- * Sorting keeps this usable for archives of many thousand logs in one folder. */
+ * Makes one row for each path and sorts them, so that the logs of one job are neighbours: by folder, id, array task, and the rest
+ * of the name (its stem). Runs of equal rows are the groups. Then the other files of each folder join its groups. Sorting keeps
+ * this fast for archives of many thousand logs in one folder. */
 #include "analyzer/files/grouping.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "analyzer/files/names.h"
 #include "parsers/base/number.h"
 
-/* Sorts in the order in which they are dealt with: logs make the groups that the others join. */
+/* Sorts of files, in the order in which they are handled: logs make the groups that the others join. */
 enum sort { SORT_LOG, SORT_RECORD, SORT_SCRIPT, SORT_CONFIG, SORT_REST };
 
 struct row {
@@ -20,7 +20,7 @@ struct row {
   struct wo_view id;   /* or empty */
   int64_t task;        /* or -1 */
   struct wo_view stem; /* the name's words without id, rank, stream and ending, joined by '-' */
-  uint64_t number;     /* at the name's end, where there is no id */
+  uint64_t number;     /* at the end of a name without an id */
   bool has_number;
   enum sort sort;
   uint32_t path;
@@ -61,14 +61,14 @@ static bool is_any(struct wo_view word, const char *const *words, size_t count) 
 
 #define IS_ANY(word, words) is_any((word), (words), sizeof(words) / sizeof *(words))
 
-/* Programs whose output people save beside their logs, named after them: dmon-4711.csv, sacct.txt. */
+/* Programs whose output people save with their logs, in files named after the program: dmon-4711.csv, sacct.txt. */
 static const char *const records[] = {"dmon", "scontrol", "sacct", "seff", "jobstats"};
 
-/* Words that tell the sort of a file and not the job. */
+/* Words that name the sort of a file and not the job. */
 static const char *const sorts[] = {"out",   "err",    "log", "stdout", "stderr", "txt",  "gz",   "slurm", "job",
                                     "batch", "sbatch", "sh",  "yaml",   "yml",    "json", "toml", "csv",   "config"};
 
-/* Asked of whole words: "seffort.log" is no output of seff. */
+/* Whole words only: "seffort.log" is no output of seff. */
 static bool has_record_word(struct wo_view rest) {
   while (rest.len > 0) {
     if (IS_ANY(wo_name_word(&rest), records)) return true;
@@ -76,7 +76,7 @@ static bool has_record_word(struct wo_view rest) {
   return false;
 }
 
-/* A record is told first, since its ending (.log, .txt, .csv) may be that of a log as well. */
+/* Records are checked first, because their ending (.log, .txt, .csv) may be that of a log too. */
 static enum sort sort_of(struct wo_view base) {
   static const char *const scripts[] = {".sbatch", ".slurm", ".sh"};
   static const char *const configs[] = {".yaml", ".yml", ".json", ".toml"};
@@ -90,7 +90,7 @@ static enum sort sort_of(struct wo_view base) {
   return wo_name_is_stream(base) ? SORT_LOG : SORT_REST;
 }
 
-/* Eight digits that read as a day: no id, unless SLURM's own word stands in front. */
+/* Eight digits that form a date are no id, except after SLURM's own "slurm-". */
 static bool is_date(struct wo_view base, struct wo_view id) {
   if (id.len != 8 || wo_view_starts(base, "slurm-")) return false;
   struct wo_view month = wo_view_sub(id, 4, 6);
@@ -101,7 +101,7 @@ static bool is_date(struct wo_view base, struct wo_view id) {
   return is_read && wo_view_starts(id, "20") && m >= 1 && m <= 12 && d >= 1 && d <= 31;
 }
 
-/* "rank3", or with the number as a word of its own, which is taken as well. */
+/* "rank3", or with the number as a word of its own, which is then cut from *rest. */
 static bool is_rank(struct wo_view word, struct wo_view *rest) {
   static const char *const words[] = {"rank", "task"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -117,7 +117,7 @@ static bool is_rank(struct wo_view word, struct wo_view *rest) {
   return false;
 }
 
-/* Writes the words that are left of the name; `number_at` is where its last number stands, or WO_NOT_FOUND. */
+/* Joins the other words of the name; `number_at` is the position of its last number, or WO_NOT_FOUND. */
 static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, struct wo_view base, size_t number_at) {
   char *stem = wo_arena_alloc(arena, base.len + 1);
   if (!stem) return (struct wo_view){0};
@@ -137,8 +137,8 @@ static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, s
   return (struct wo_view){stem, len};
 }
 
-/* What a file's name tells. Only names of logs and records hold ids: the digits in train_8x7b.sh or config-2048.yaml are none. A
- * number at the end of a log's name without an id is a rank or a run's, which its neighbours tell. */
+/* Reads a file's name. Only names of logs and records contain ids: the digits in train_8x7b.sh or config-2048.yaml are none. A
+ * number at the end of a log's name without an id is a rank or a run; its neighbours decide which. */
 static struct row read_row(struct wo_arena *arena, struct wo_view path, uint32_t index) {
   const struct wo_view base = wo_name_base(path);
   struct row row = {.folder = wo_view_sub(path, 0, path.len - base.len), .task = -1, .sort = sort_of(base), .path = index};
@@ -166,7 +166,7 @@ static int compare_numbers(uint64_t a, uint64_t b) {
   return (a > b) - (a < b);
 }
 
-/* Logs with an id first: by it alone, as job names differ between a job's files. */
+/* Logs with an id come first and are compared by it alone, because stems differ between files of one job. */
 static int compare_keys(const struct row *a, const struct row *b) {
   int order = wo_view_compare(a->folder, b->folder);
   if (order == 0) order = (int)a->sort - (int)b->sort;
@@ -177,7 +177,7 @@ static int compare_keys(const struct row *a, const struct row *b) {
   return order;
 }
 
-/* The path's place breaks ties, so that the order is the same on every C library: qsort is not stable. */
+/* The path's index decides between equal rows, so that the order is the same on every C library: qsort is not stable. */
 static int compare_rows(const void *left, const void *right) {
   const struct row *a = left;
   const struct row *b = right;
@@ -189,8 +189,8 @@ static int compare_rows(const void *left, const void *right) {
 
 /* ---- Groups ---- */
 
-/* A file may join several groups (a script that all jobs of a folder share), so members are cells of their own and not links in
- * the rows. */
+/* A file may join several groups (a script that all jobs of a folder share), so members are separate and not links in the
+ * rows. */
 static enum wo_status join(struct work *work, struct draft *draft, uint32_t path) {
   struct member *member = wo_arena_alloc(work->arena, sizeof *member);
   if (!member) return WO_E_NOMEM;
@@ -210,7 +210,7 @@ static bool is_ranks(const struct row *rows, uint32_t count) {
   return true;
 }
 
-/* Rows [first, end) have equal keys: one job, or, when numbers in them count something else, one for each number. */
+/* Rows [first, end) have equal keys: they are one job, or one job for each number if the numbers are no ranks. */
 static enum wo_status add_run(struct work *work, uint32_t first, uint32_t end) {
   const bool is_one = work->rows[first].id.len > 0 || is_ranks(&work->rows[first], end - first);
   struct draft *draft = NULL;
@@ -228,7 +228,7 @@ static enum wo_status add_run(struct work *work, uint32_t first, uint32_t end) {
   return WO_OK;
 }
 
-/* "err.0" to "err.3" next to "slurm-4711.out" only: what has no name and no id of its own belongs to the one job that has. */
+/* Adds logs without name and id ("err.0" to "err.3") to the one job of the folder that has an id ("slurm-4711.out"). */
 static enum wo_status adopt_nameless(struct work *work, uint32_t first_draft) {
   const uint32_t count = work->draft_count - first_draft;
   struct draft *drafts = &work->drafts[first_draft];
@@ -264,7 +264,7 @@ static uint32_t lower_bound(const struct draft *drafts, uint32_t count, struct w
   return low;
 }
 
-/* Hands a file to the groups of its id; a record of a whole array goes to all its tasks. */
+/* Adds a file to the groups of its id; a record of a whole array joins all its tasks. */
 static enum wo_status join_by_id(struct work *work, const struct row *row, struct draft *drafts, uint32_t count,
                                  uint32_t *ret_joined) {
   for (uint32_t i = lower_bound(drafts, count, row->id); i < count && wo_view_equal(drafts[i].first->id, row->id); i++) {
@@ -275,7 +275,7 @@ static enum wo_status join_by_id(struct work *work, const struct row *row, struc
   return WO_OK;
 }
 
-/* "train.sbatch" belongs to train-4711.out and train-4712.out. Stems are not sorted across ids, so all are looked at; scripts are
+/* "train.sbatch" belongs to train-4711.out and train-4712.out. Stems are not sorted across ids, so all are compared; scripts are
  * few. */
 static enum wo_status join_by_stem(struct work *work, const struct row *row, struct draft *drafts, uint32_t count,
                                    uint32_t *ret_joined) {
@@ -287,7 +287,7 @@ static enum wo_status join_by_stem(struct work *work, const struct row *row, str
   return WO_OK;
 }
 
-/* Hands one file that is no log to the folder's groups, or to the rest. `is_only`: the folder has no other of its sort. */
+/* Adds one file that is no log to groups of its folder, or to the rest. `is_only`: the folder has no other of its sort. */
 static enum wo_status place(struct work *work, const struct row *row, bool is_only, struct draft *drafts, uint32_t count) {
   uint32_t joined = 0;
   enum wo_status status = WO_OK;
@@ -341,7 +341,7 @@ static int compare_paths(const void *left, const void *right) {
   return compare_numbers(*a, *b);
 }
 
-/* Logs come first and in the order given, so that lines of rank 0 stand before those of rank 1. The others follow as they
+/* Logs come first and in the order given, so that lines of rank 0 come before those of rank 1. The others follow as they
  * joined. */
 static enum wo_status finish_group(struct work *work, const struct draft *draft, struct wo_group *group) {
   uint32_t *members = wo_arena_array(work->arena, draft->member_count, sizeof *members);
@@ -359,7 +359,7 @@ static enum wo_status finish_group(struct work *work, const struct draft *draft,
   return WO_OK;
 }
 
-/* Groups were made in the order of names; what is returned has the order of the paths that were given. */
+/* Groups were made in the order of names; the result has the order of the given paths. */
 static enum wo_status finish(struct work *work, struct wo_grouping *ret) {
   struct wo_group *groups = wo_arena_array(work->arena, (size_t)work->draft_count + 1, sizeof *groups);
   if (!groups) return WO_E_NOMEM;
@@ -394,7 +394,7 @@ enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct w
 
 /* ---- Times ---- */
 
-/* Monitors are started before the program and stopped behind it, but not always. */
+/* Monitors are usually started before the program and stopped after it, but not always. */
 #define TIME_MARGIN_NS (INT64_C(60) * 1000000000)
 
 static const struct wo_group_span *find_span(const struct wo_group_span *spans, uint32_t count, uint32_t path) {
@@ -418,13 +418,13 @@ static bool span_of_logs(const struct wo_group *group, const struct wo_group_spa
   return is_known;
 }
 
-/* Whether two spans have some time in common, give or take the margin. Times come from text, so sums must not overflow. */
+/* Whether two spans overlap within the margin. Times come from text, so sums must not overflow. */
 static bool overlaps(const struct wo_group_span *a, const struct wo_group_span *b) {
   const double margin = (double)TIME_MARGIN_NS;
   return (double)a->first_ns - margin <= (double)b->last_ns && (double)b->first_ns - margin <= (double)a->last_ns;
 }
 
-/* Only a path that names a monitor or an accounting tool, and no job, goes by its time. */
+/* Only a path that names a monitor or an accounting tool, and no job, is matched by time. */
 static bool goes_by_time(struct wo_view path) {
   int64_t task = -1;
   return sort_of(wo_name_base(path)) == SORT_RECORD && wo_name_id(path, &task).len == 0;

@@ -1,12 +1,12 @@
-/* Which files of a scan belong to the same job, told from their names alone.
+/* Finds which files of a scan belong to the same job, by their names alone.
  *
- * A job's log is what SLURM names after it: "slurm-4711.out" (%j), "train_4711_3.err" (%A_%a: each task of an array is a job of
- * its own), "out-4711.0" to ".3" (one file for each rank), or, without an id, what differs only in the name of the stream
- * ("train.out", "train.err"); "err.0" alone says nothing and joins the one job of its folder that has an id. Monitor and
- * accounting files join by the id in their names. Scripts and configurations bear no id: they join the jobs whose logs bear
- * their name ("train.sbatch", "train-4711.out"), or, where the folder has only one of its sort, all of its jobs.
+ * The logs of a job are the files that SLURM names after it: "slurm-4711.out" (%j), "train_4711_3.err" (%A_%a: each task of an
+ * array is a job of its own), "out-4711.0" to ".3" (one file for each rank), or, without an id, files whose names differ only in
+ * the stream ("train.out", "train.err"); "err.0" alone names no job, so it joins the one job of its folder that has an id.
+ * Monitor and accounting files join by the id in their names. Scripts and configurations have no id: they join the jobs whose
+ * logs have their name ("train.sbatch", "train-4711.out"), or all jobs of the folder if it has only one file of that sort.
  *
- * Jobs never reach across folders. Nothing is opened, and names can be wrong: what the files say is read later. */
+ * A job is always within one folder. No file is opened, and names can be wrong: the content is read later. */
 #ifndef WO_GROUPING_H
 #define WO_GROUPING_H
 
@@ -18,9 +18,9 @@
 /* The files of one job. */
 struct wo_group {
   struct wo_view folder;   /* with its slash; empty for the current one */
-  struct wo_view job_id;   /* empty when the names tell none */
+  struct wo_view job_id;   /* empty when the names have none */
   int64_t array_task;      /* or -1 */
-  const uint32_t *members; /* indexes into the paths: logs in the order given, then what stands next to them */
+  const uint32_t *members; /* indexes into the paths: logs in the order given, then the files that join them */
   uint32_t member_count;
   uint32_t log_count; /* at least 1 */
 };
@@ -36,7 +36,7 @@ struct wo_grouping {
  * jobs) or in none. WO_E_NOMEM; *ret is not set then. */
 enum wo_status wo_group_paths(const char *const *paths, uint32_t count, struct wo_arena *arena, struct wo_grouping *ret);
 
-/* From when to when a file was written, as its lines tell once it has been read: nanoseconds since 1970, of one clock. */
+/* When a file was written, by the time stamps of its lines: nanoseconds since 1970, of one clock. */
 struct wo_group_span {
   uint32_t path; /* index into the paths */
   int64_t first_ns;
@@ -49,7 +49,7 @@ struct wo_group_match {
   uint32_t group; /* index into grouping->groups */
 };
 
-/* Tells the jobs of monitor and accounting files whose names bear no id (grouping->rest): the job of the same folder whose logs
+/* Finds the jobs of monitor and accounting files whose names have no id (grouping->rest): the job of the same folder whose logs
  * were written within the file's span, widened by a minute at both ends. A file whose span fits several jobs, such as a trace of
  * a whole day, belongs to none. `spans` holds one entry for each file whose times are known, in any order; files without one are
  * left out. Pure. Returns the number of matches; `matches` has room for grouping->rest_count. */

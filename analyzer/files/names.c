@@ -1,8 +1,7 @@
-/* Reads facts off file names. Names are hints: what the content says wins.
+/* Reads file names. Names are hints: the content counts more.
  *
- * Users name logs by hand and by SLURM's patterns (%j job, %A_%a array and task, %t task), and
- * launchers add theirs. Everything here looks at the last part of a path: folders are named after
- * experiments, users and dates. */
+ * Users name logs by hand and by SLURM's patterns (%j job, %A_%a array and task, %t task), and launchers add theirs. Only the
+ * last part of a path is read, except for torchrun's folders: others are named after experiments, users and dates. */
 #include "analyzer/files/names.h"
 
 #include <stdio.h>
@@ -10,7 +9,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* SLURM job ids have at least three digits in practice; shorter numbers in names are versions and counters. */
+/* SLURM job ids have at least three digits in practice; shorter numbers are versions and counters. */
 #define JOB_ID_DIGITS_MIN 3
 #define JOB_ID_DIGITS_MAX 10
 
@@ -24,7 +23,7 @@ static bool is_separator(char c) {
   return c == '_' || c == '-' || c == '.';
 }
 
-/* The rank that a word says. Separators may stand between the word and its number: "rank3", "rank_3", "rank-03", "task.3". */
+/* The rank by a word. Separators may come between the word and its number: "rank3", "rank_3", "rank-03", "task.3". */
 static int32_t rank_by_word(struct wo_view base) {
   static const char *const words[] = {"rank", "task"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -39,7 +38,7 @@ static int32_t rank_by_word(struct wo_view base) {
   return WO_RANK_UNKNOWN;
 }
 
-/* Whether a word is a node's name: a usual stem and a number. A card is called "gpu3", a node "gpu03". */
+/* Whether a word is a node's name: a usual stem and a number. "gpu3" is a GPU, "gpu03" a node. */
 static bool is_host(struct wo_view word) {
   static const char *const stems[] = {"node", "nid", "host", "gpu", "cn", "compute", "worker", "server", "dgx", "hgx"};
   size_t letters = 0;
@@ -100,8 +99,8 @@ int32_t wo_name_local_rank(struct wo_view path) {
   return wo_name_attempt(path, &name) ? name.local_rank : WO_RANK_UNKNOWN;
 }
 
-/* Whether the number behind `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". An array's
- * task is known by the job in front of it: "slurm-4711_0.out". */
+/* Whether the number after `head`, which ends in a separator, counts something else: "epoch_0.log", "part-0.err". A task of an
+ * array has the job before it: "slurm-4711_0.out". */
 static bool counts_other_things(struct wo_view head) {
   static const char *const counted[] = {"epoch",   "step", "iter", "part",  "run",   "try",  "attempt",
                                         "restart", "seed", "fold", "trial", "array", "node", "job"};
@@ -136,8 +135,8 @@ bool wo_name_number(struct wo_view path, struct wo_name_number *ret) {
   return true;
 }
 
-/* Whether both read the same once numbers behind the first `exact` bytes are taken for equal: with "%N.%t" the node's name stands
- * in front of the task. */
+/* Whether both are equal if all numbers after the first `exact` bytes count as equal: with "%N.%t" the node's name is before the
+ * task. */
 static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
   size_t i = 0;
   size_t k = 0;
@@ -152,8 +151,8 @@ static bool is_same_pattern(struct wo_view a, struct wo_view b, size_t exact) {
   return i == a.len && k == b.len;
 }
 
-/* The number at the end of a name is a rank when the names that differ only there count from 0 without a gap, and no name stands
- * without number among them ("train.log", "train.log.1": old logs, put aside). */
+/* The number at the end of a name is a rank if the names that differ only there count from 0 without a gap, and none of them has
+ * no number ("train.log", "train.log.1" are rotated logs). */
 static int32_t rank_by_siblings(struct wo_view path, const char *const *all, size_t count) {
   struct wo_name_number own;
   if (!wo_name_number(path, &own)) return WO_RANK_UNKNOWN;
@@ -199,8 +198,8 @@ static bool has_kind(const struct wo_event_store *store, uint32_t file, enum wo_
   return false;
 }
 
-/* The format of a trace that is all that the input holds, or an empty view. Outputs of jobs often hold a table of nvidia-smi, and
- * are logs all the same. */
+/* The format of a trace if the input holds nothing else; else an empty view. Outputs of jobs often contain a table of nvidia-smi,
+ * but are logs. */
 static struct wo_view trace_format(const struct wo_event_store *store, uint32_t file, struct wo_view base) {
   enum wo_mark mark = WO_MARK_NONE;
   if (wo_view_ends(base, ".out") || wo_view_ends(base, ".err")) return (struct wo_view){0};
@@ -213,14 +212,14 @@ static struct wo_view trace_format(const struct wo_event_store *store, uint32_t 
   return mark >= WO_MARK_SMI_DMON ? wo_view_of(wo_mark_name(mark)) : (struct wo_view){0};
 }
 
-/* Accounting, when the input holds nothing else. The JSON of scontrol and squeue differs from that of sacct in keys: jobs there
- * have a command or a count of tasks, and no steps. */
+/* The format of accounting if the input holds nothing else. The JSON of scontrol and squeue has other keys than that of sacct:
+ * its jobs have a command or a count of tasks, and no steps. */
 static struct wo_view account_format(const struct wo_event_store *store, uint32_t file) {
   bool is_scontrol = false;
   bool is_sacct = false;
   bool is_jobstats = false;
   wo_each_event (event, store) {
-    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* keys of a job may be those of a setting */
+    if (event->span.file != file || event->kind == WO_KIND_CONFIG) continue; /* a job may have keys that look like settings */
     const bool is_json = event->mark == WO_MARK_SACCT_JSON;
     const bool is_control = wo_event_text(event, WO_FIELD_PROGRAM).len > 0 || wo_event_text(event, WO_FIELD_TASKS).len > 0;
     if (event->mark == WO_MARK_SCONTROL || (is_json && is_control)) {
@@ -238,8 +237,8 @@ static struct wo_view account_format(const struct wo_event_store *store, uint32_
   return is_jobstats ? WO_VIEW("jobstats") : (struct wo_view){0};
 }
 
-/* By the name's end for what people edit, by a word in it for what tools print. A text file with
- * #SBATCH lines is a script that lost its ending on the way through a mail. */
+/* Files that people edit are known by their ending, output of tools by a word in the name. A .txt file with #SBATCH lines is a
+ * script that was renamed, for example in a mail. */
 struct wo_view wo_name_format(const struct wo_event_store *store, uint32_t file, struct wo_view path) {
   const struct wo_view base = wo_name_base(path);
   const bool is_script = wo_view_ends(base, ".sbatch") || wo_view_ends(base, ".slurm") || wo_view_ends(base, ".sh");
@@ -280,7 +279,7 @@ bool wo_name_is_stream(struct wo_view path) {
   return false;
 }
 
-/* SLURM's own name for the log of an array's task, "slurm-12_3.out": there even a short number is a job. */
+/* SLURM's own name for the log of an array's task, "slurm-12_3.out": in it even a short number is a job. */
 static bool is_default_array_name(struct wo_view base) {
   struct wo_view rest = base;
   uint64_t number = 0;
@@ -291,8 +290,8 @@ static bool is_default_array_name(struct wo_view base) {
   return wo_number_u64(&rest, UINT32_MAX, &number) == WO_OK && (wo_view_is(rest, ".out") || wo_view_is(rest, ".err"));
 }
 
-/* The first run of digits that stands alone: not part of a word ("gpt2"), nor the head of one
- * ("70b"), and of a length that ids have. What follows an underscore is the array task. */
+/* The first run of digits that is no part of a word ("gpt2", "70b") and is as long as ids are. A number after an underscore is
+ * the array task. */
 struct wo_view wo_name_id(struct wo_view path, int64_t *ret_array_task) {
   const struct wo_view base = wo_name_base(path);
   const size_t digits_min = is_default_array_name(base) ? 1 : JOB_ID_DIGITS_MIN;

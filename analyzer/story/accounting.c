@@ -1,29 +1,28 @@
-/* Which rows of accounting text are about this job, and how they say that it ended.
+/* Finds the rows of accounting that are about this job, and its final state in them.
  *
  * sacct prints many jobs, and a requeued job once for each start. The job is the one whose id a log names, in a line or in its
- * file's name; without, the last one. Rows of other jobs and of earlier starts are set aside as quoted. */
+ * file's name; else the last one. Rows of other jobs and of earlier starts are ignored (is_quoted). */
 #include "analyzer/story/story.h"
 
 #include "analyzer/files/names.h"
 
-/* The job that is looked for. */
+/* The job to look for. */
 struct wanted {
   struct wo_view id;  /* empty: none known */
   int64_t array_task; /* or -1 */
 };
 
-/* Lines about a model have a state too: frozen, or a shard. */
+/* Lines about a model have a state too: frozen or shard. */
 bool wo_story_is_accounting(const struct wo_event *event) {
   return event->kind != WO_KIND_MODEL && wo_event_field(event, WO_FIELD_STATE) != NULL;
 }
 
-/* A row of the job itself. Rows of steps have states of their own, which need not be the job's: a job whose first step failed may
- * well complete. */
+/* A row of the job itself. Rows of steps have states of their own: a job whose first step failed can still complete. */
 static bool is_job_row(const struct wo_event *event) {
   return event->kind == WO_KIND_JOB_INFO && wo_story_is_accounting(event) && !wo_event_field(event, WO_FIELD_STEP_ID);
 }
 
-/* A task of an array has an id of its own beside the array's. Where either side does not tell the task, any will do. */
+/* A task of an array has its own id besides the id of the array. If either side does not name the task, any task matches. */
 static bool is_wanted(const struct wo_event *event, struct wanted wanted) {
   const bool is_own = wo_view_equal(wo_event_text(event, WO_FIELD_JOB), wanted.id);
   const bool is_array = wo_view_equal(wo_event_text(event, WO_FIELD_ARRAY_JOB), wanted.id);
@@ -32,7 +31,7 @@ static bool is_wanted(const struct wo_event *event, struct wanted wanted) {
   return wanted.array_task < 0 || task < 0 || task == (double)wanted.array_task;
 }
 
-/* An id that no row is about is no use: logs name ids of other jobs too, such as those that they wait for (--dependency). */
+/* An id without a row is useless: logs also name other jobs, such as those that they wait for (--dependency). */
 static bool has_rows(const struct wo_job *job, struct wanted wanted) {
   for (size_t i = 0; i < job->events.count; i++) {
     if (is_job_row(&job->events.items[i]) && is_wanted(&job->events.items[i], wanted)) return true;
@@ -40,7 +39,7 @@ static bool has_rows(const struct wo_job *job, struct wanted wanted) {
   return false;
 }
 
-/* The id that lines of a log name: "JOB 4711 ON gpu02", "StepId=4711.0". */
+/* The id in lines of a log: "JOB 4711 ON gpu02", "StepId=4711.0". */
 static struct wo_view id_in_lines(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     if (event->is_quoted || wo_story_is_accounting(event)) continue;
@@ -51,7 +50,7 @@ static struct wo_view id_in_lines(const struct wo_job *job) {
   return (struct wo_view){0};
 }
 
-/* What lines say counts more than a file's name, which may be made of the array's id. The last resort is the last row, as sacct
+/* Lines count more than the name of a file, which may contain the id of the array. The last resort is the last row, because sacct
  * prints the newest job at the end. */
 static struct wanted find_wanted(const struct wo_job *job) {
   struct wanted wanted = {.id = id_in_lines(job), .array_task = -1};
@@ -78,8 +77,8 @@ static wo_event_id last_row(const struct wo_job *job, uint32_t file, struct want
   return last;
 }
 
-/* Each input is judged by itself: the job's last start stands at the end of sacct's table, wherever scontrol's text of the same
- * job was given. */
+/* Each input is judged alone: the job's last start is at the end of sacct's table, wherever scontrol's text of the same job was
+ * given. */
 void wo_story_choose_accounting(struct wo_job *job) {
   const struct wanted wanted = find_wanted(job);
   if (wanted.id.len == 0) return;
@@ -94,7 +93,6 @@ void wo_story_choose_accounting(struct wo_job *job) {
   }
 }
 
-/* The state of the job's last row that is not set aside, or empty without accounting. */
 struct wo_view wo_story_final_state(const struct wo_job *job) {
   struct wo_view state = {0};
   wo_each_event (event, &job->events) {

@@ -1,11 +1,11 @@
-/* Attempts of a launcher: torchrun that starts its workers again gives their logs a new folder, "attempt_1" beside "attempt_0".
- * Each attempt is a run of its own, over all of its files. Launchers of several nodes count each for themselves. */
+/* Attempts of a launcher: if torchrun restarts its workers, their logs go to a new folder, "attempt_1" beside "attempt_0". Each
+ * attempt is one run over all of its files. The launcher of each node counts its own attempts. */
 #include <stdlib.h>
 
 #include "analyzer/files/names.h"
 #include "analyzer/story/story_internal.h"
 
-/* Names that sort before each other; shorter ones first, since only equal ones must meet. */
+/* Shorter names first: the order only has to bring equal names together. */
 static int compare_views(struct wo_view a, struct wo_view b) {
   if (a.len != b.len) return a.len < b.len ? -1 : 1;
   return a.len > 0 ? memcmp(a.ptr, b.ptr, a.len) : 0;
@@ -19,7 +19,7 @@ static int compare_runs(const void *a, const void *b) {
   return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
 }
 
-/* The run of a name; -1 when there is none. */
+/* The run of this attempt, or -1. */
 static int32_t find_run(const struct wo_story *story, const struct wo_name_attempt *name) {
   for (size_t r = 0; r < story->run_count; r++) {
     const struct wo_run *run = &story->runs[r];
@@ -28,7 +28,7 @@ static int32_t find_run(const struct wo_story *story, const struct wo_name_attem
   return -1;
 }
 
-/* A run for each attempt that the names of the inputs show. Beyond the limit runs are not told apart. */
+/* Makes a run for each attempt in the names of the inputs. Attempts beyond the limit of runs are left out. */
 static void collect(struct wo_job *job) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->input_count && story->run_count < WO_LIMIT_RUNS; i++) {
@@ -46,7 +46,7 @@ static void collect(struct wo_job *job) {
   if (story->run_count > 1) qsort(story->runs, story->run_count, sizeof *story->runs, compare_runs);
 }
 
-/* A launcher that made one attempt has no other to tell it from. The last attempt of each is current. */
+/* Drops the runs of launchers that made only one attempt. The last attempt of each launcher is current. */
 static void keep_several(struct wo_story *story) {
   const size_t count = story->run_count;
   story->run_count = 0;

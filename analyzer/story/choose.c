@@ -1,8 +1,8 @@
-/* Which of the events that claim to be the end was the first failure.
+/* Chooses the first failure among the events that claim to be the end.
  *
- * The stronger claim wins. Among equal ones: the process that torchelastic blames; the earlier, by lines within a file and by
- * times across files; and where neither tells, the lower rank. Files are walked in the order of their names, so that the order in
- * which they were given changes nothing. */
+ * The stronger claim wins. Among equal claims: the process that torchelastic blames; then the earlier event, by lines within a
+ * file and by times across files; then the lower rank. Files are walked in the order of their names, so that the order in which
+ * they were given changes nothing. */
 #include <stdlib.h>
 
 #include "analyzer/story/story_internal.h"
@@ -10,12 +10,12 @@
 /* Exit code of a process that torchelastic ended itself. */
 #define EXIT_SIGTERM (-15)
 
-/* Order in which things stand in the inputs: only lines of one file have one. */
+/* Only lines of one file have an order. */
 static bool is_line_before(const struct wo_event *a, const struct wo_event *b) {
   return a->span.file == b->span.file && a->span.line < b->span.line;
 }
 
-/* A cancellation before an error of the program explains that error, unless it is itself the answer to a task's failure. */
+/* A cancellation before an error of the program explains that error, unless a task's failure led to the cancellation. */
 static bool is_stopped_by(const struct wo_event *error, const struct wo_event *stop) {
   if (stop->kind != WO_KIND_CANCELLED || wo__claim_of(error) != WO__CLAIM_PROGRAM || stop->span.file != error->span.file)
     return false;
@@ -23,7 +23,8 @@ static bool is_stopped_by(const struct wo_event *error, const struct wo_event *s
   return is_line_before(stop, error) && !wo_view_is(wo_event_text(stop, WO_FIELD_REASON), "TASK FAILURE");
 }
 
-/* Whether both lines bear times of their own: then these tell more than the order in which a launcher got hold of the lines. */
+/* Whether both lines have time stamps of their own: these are more reliable than the order in which a launcher received the
+ * lines. */
 static bool are_stamped(const struct wo_event *a, const struct wo_event *b) {
   return a->stamp.clock != WO_CLOCK_NONE && b->stamp.clock != WO_CLOCK_NONE && !a->stamp.is_inherited && !b->stamp.is_inherited;
 }
@@ -38,13 +39,13 @@ static bool is_before(const struct wo_timeline *timeline, const struct wo_event 
   return is_line_before(a, b);
 }
 
-/* Whether a is to be preferred though nothing tells which of the two came first. */
+/* Whether a is preferred although the order of the two is unknown. */
 static bool is_lower(const struct wo_event *a, const struct wo_event *b) {
   if (a->span.file == b->span.file || a->rank == b->rank) return false;
   return a->rank != WO_RANK_UNKNOWN && (b->rank == WO_RANK_UNKNOWN || a->rank < b->rank);
 }
 
-/* Of two equal claims the earlier wins: the first failure pulls the others after it, as ranks wait for each other. */
+/* The earlier of two equal claims wins: the first failure causes the others, because ranks wait for each other. */
 static bool wins(const struct wo_timeline *timeline, const struct wo_event *event, const struct wo_event *best) {
   if (!best || is_stopped_by(best, event)) return true;
   if (is_stopped_by(event, best)) return false;
@@ -59,7 +60,7 @@ static bool wins(const struct wo_timeline *timeline, const struct wo_event *even
 
 /* ---- Files by name ---- */
 
-/* A file and where its events stand in the store. */
+/* A file and the range of its events in the store. */
 struct file_events {
   struct wo_view path;
   size_t first;
@@ -90,14 +91,14 @@ static size_t sort_files(const struct wo_job *job, struct file_events *files, si
   return count;
 }
 
-/* ---- What the launcher says ---- */
+/* ---- The launcher's report ---- */
 
 static bool is_in(const struct wo_job *job, const struct wo_event *event, int32_t run) {
   return run == WO__RUNS_CURRENT ? wo__is_current(job, event) : job->story.run_of[event->id] == run;
 }
 
-/* Torchelastic's account of the first failure; of several, one for each node, the earliest that does not tell of a process that
- * it ended itself. NULL without. */
+/* Torchelastic's report of the first failure; if there are several (one for each node), the earliest about a process that
+ * torchelastic did not end itself. NULL if there is none. */
 static const struct wo_event *find_root(const struct wo_job *job, const struct wo_timeline *timeline, int32_t run) {
   const struct wo_event *best = NULL;
   wo_each_event (event, &job->events) {
@@ -110,7 +111,7 @@ static const struct wo_event *find_root(const struct wo_job *job, const struct w
   return best;
 }
 
-/* Whether an event is of the process that the launcher blames. Labels that count the processes of a node need its name too. */
+/* Whether an event belongs to the process that the launcher blames. For ranks that count per node the hosts must match too. */
 static bool is_of_root(const struct wo_event *event, const struct wo_event *root) {
   const struct wo_view host = wo_timeline_host(event);
   const struct wo_view root_host = wo_timeline_host(root);
@@ -136,8 +137,8 @@ static const struct wo_event *choose_by_order(const struct wo_job *job, const bo
   return best;
 }
 
-/* Where torchelastic names the rank that failed first, that rank's own report of the same thing: clocks of nodes and the
- * buffering of pipes shuffle lines. */
+/* If torchelastic names the rank that failed first, that rank's own report of the same failure is chosen: clocks of nodes and
+ * buffers of pipes change the order of lines. */
 const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
                                           int32_t run) {
   const struct wo_event *best = choose_by_order(job, is_open, timeline, run);

@@ -1,11 +1,11 @@
-/* What each event may be the end of, and which events are out of the question: survived, explained by another one, or outlived
- * by the job. */
+/* Which events can be the end of the job, and which cannot: those that were survived, that another event explains, or after which
+ * the job went on. */
 #include "analyzer/story/story_internal.h"
 
-/* Lines between a message and the traceback that it ends, when wrapping or loggers push them apart. */
+/* Lines between a message and the traceback that it ends: wrapping and loggers separate them. */
 #define TRACEBACK_LINES 6
 
-/* Events behind a traceback within which the message that it frames is looked for. */
+/* The message of a traceback is searched within this number of events after it. */
 #define NEIGHBOURS 256
 
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
@@ -46,7 +46,7 @@ enum wo_outcome wo__outcome_of(const struct wo_event *event) {
   }
 }
 
-/* Evidence of a host kill that a cancellation or time limit explains as well: a SIGKILL without a word about memory. */
+/* A SIGKILL without a word about memory, which a cancellation or a time limit explains as well. */
 static bool is_weak_kill(const struct wo_event *event) {
   const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
   const bool is_sigkill = wo_view_is(signal, "Killed") || wo_view_is(signal, "9");
@@ -57,7 +57,7 @@ bool wo_story_is_suspicion(const struct wo_event *event) {
   return wo_event_field(event, WO_FIELD_IS_SUSPECTED) != NULL;
 }
 
-/* Events that belong to another one (`of`), such as progress around a failure, are never what a job died of. */
+/* A job never dies of an event that belongs to another one (`of`), such as progress around a failure. */
 static bool is_candidate(const struct wo_event *event) {
   if (event->is_quoted || event->of != WO_EVENT_NONE || wo_story_is_suspicion(event)) return false;
   if (event->kind == WO_KIND_TRACEBACK) return !wo_story_is_echo(event);
@@ -108,7 +108,7 @@ bool wo__is_memory_claim(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
-/* Opens the candidates, and closes those memory failures that the program went on after. is_open has a place for each event. */
+/* Opens the candidates, except memory failures after which the program went on. */
 static void assign_recovered(struct wo_job *job, bool *is_open) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
@@ -120,9 +120,9 @@ static void assign_recovered(struct wo_job *job, bool *is_open) {
   }
 }
 
-/* Kills without a word about memory count for nothing once the workload manager says that it ended the job. */
+/* A kill without a word about memory does not count if the workload manager says that it ended the job. */
 static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
-  bool is_ended[WO_LIMIT_RUNS + 1] = {false}; /* by run; the first is that of files with a single one */
+  bool is_ended[WO_LIMIT_RUNS + 1] = {false}; /* by run + 1; the first entry is for files with a single run */
   for (size_t i = 0; i < job->events.count; i++) {
     if (is_open[i] && wo_kind_class(job->events.items[i].kind) == WO_CLASS_ENDING) is_ended[job->story.run_of[i] + 1] = true;
   }
@@ -131,8 +131,8 @@ static void drop_explained_kills(const struct wo_job *job, bool *is_open) {
   }
 }
 
-/* Whether the state that a job ended in shows that this line of a log was not its end. A log that holds several starts shows how
- * the earlier ones ended; and a step that was cancelled while the job FAILED was ended by srun, not by a user. */
+/* Whether the final state of the job shows that this line of a log was not its end. A log of several starts also shows how the
+ * earlier ones ended; and if the job FAILED, a cancelled step was ended by srun, not by a user. */
 static bool is_outlived(const struct wo_event *event, struct wo_view state) {
   const bool is_failed = wo_view_is(state, "FAILED");
   const bool is_later =
@@ -142,7 +142,7 @@ static bool is_outlived(const struct wo_event *event, struct wo_view state) {
   return event->kind == WO_KIND_PREEMPTED && is_later;
 }
 
-/* A step's cancellation is still told, as a consequence of what ended the job. */
+/* The cancellation of a step is still shown, as a consequence of the job's end. */
 static void drop_outlived(struct wo_job *job, bool *is_open) {
   const struct wo_view state = wo_story_final_state(job);
   wo_each_event (event, &job->events) {

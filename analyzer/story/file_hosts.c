@@ -1,18 +1,18 @@
-/* Hosts in the names of files: "%x.%N.err" gives each node a log of its own. How sites call their nodes nobody can list, so a
- * word of a name is a host when the job's other evidence, or the workload manager's list of nodes, calls a host so. */
+/* Hosts in the names of files: "%x.%N.err" gives each node a log of its own. There is no list of all node names, so a word of a
+ * file name is a host only if other evidence of the job, or the workload manager's list of nodes, names such a host. */
 #include "analyzer/files/names.h"
 #include "analyzer/story/story_internal.h"
 
-/* Names of hosts that are looked for. Each is compared to the name of every file. */
+/* Limit, because each host name is compared to the name of every file. */
 #define HOSTS_MAX 512
 
 struct search {
   struct wo_job *job;
   struct wo_view *host_of; /* of each input; empty when unknown */
-  size_t hosts;            /* looked for so far */
+  size_t hosts;            /* searched so far */
 };
 
-/* Whether the host stands in the name with nothing that would make it a part of another word. */
+/* Whether the name contains the host as a whole word. */
 static bool has_host(struct wo_view base, struct wo_view host) {
   for (size_t at = wo_view_find(base, host, 0); at != WO_NOT_FOUND; at = wo_view_find(base, host, at + 1)) {
     const size_t end = at + host.len;
@@ -22,7 +22,7 @@ static bool has_host(struct wo_view base, struct wo_view host) {
   return false;
 }
 
-/* A node's name has a letter and a number; a word that has not may stand in any name. */
+/* A node's name has a letter and a digit; any file name can contain other words. */
 static bool is_telling(struct wo_view host) {
   bool has_alpha = false;
   bool has_digit = false;
@@ -33,7 +33,7 @@ static bool is_telling(struct wo_view host) {
   return has_alpha && has_digit && host.len >= 3;
 }
 
-/* The longest name wins: "gpu1" stands in "rack2-gpu1" too. A new name lies in a buffer of the caller and is copied. */
+/* The longest name wins: "rack2-gpu1" contains "gpu1" too. The name is in a buffer of the caller, so it is copied. */
 static bool try_host(void *context, struct wo_view host) {
   struct search *search = context;
   struct wo_job *job = search->job;
@@ -48,7 +48,7 @@ static bool try_host(void *context, struct wo_view host) {
   return ++search->hosts < HOSTS_MAX;
 }
 
-/* Lines of context name hosts that are only mentioned; of them only the list of the job's own nodes counts. */
+/* Lines of context also name other hosts; only their list of the job's own nodes counts. */
 static void try_event(struct search *search, const struct wo_event *event) {
   if (event->is_quoted) return;
   if (event->kind == WO_KIND_JOB_INFO) wo_name_each_host(wo_event_text(event, WO_FIELD_NODES), try_host, search);

@@ -1,14 +1,14 @@
-/* Tracebacks of failures: which one belongs to which message, and what its frames show of the phase and of the tensor. */
+/* Tracebacks of failures: which one belongs to which message, and which phase and tensor its frames show. */
 #include "analyzer/story/story.h"
 
-/* Lines between a message and the traceback that it ends, when wrapping or loggers push them apart. */
+/* Lines between a message and the traceback that it ends: wrapping and loggers separate them. */
 #define TRACEBACK_LINES 6
 
-/* Events on either side within which related ones are looked for. */
+/* The traceback of a message is searched within this number of events before it. */
 #define NEIGHBOURS 256
 
 wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event) {
-  /* What the workload manager or the kernel says belongs to no traceback, however near one stands. */
+  /* Messages of the workload manager or the kernel belong to no traceback, even to a near one. */
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->kind == WO_KIND_CGROUP_OOM || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT) return WO_EVENT_NONE;
   for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= NEIGHBOURS; id--) {
@@ -19,7 +19,7 @@ wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_even
   return WO_EVENT_NONE;
 }
 
-/* Hints are plain texts, looked for in path, function and line of code alike. */
+/* Hints are plain texts; they are searched in path, function and line of code. */
 static bool hint_matches(const struct wo_phase_hint *hint, struct wo_view frame) {
   for (size_t i = 0; i < hint->any_of_count; i++) {
     if (wo_view_find(frame, hint->any_of[i], 0) != WO_NOT_FOUND) return true;

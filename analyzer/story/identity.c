@@ -2,7 +2,7 @@
 #include "analyzer/files/names.h"
 #include "analyzer/story/story_internal.h"
 
-/* Each name once. Names are few and the room is small: a job on more nodes is listed by its first ones. */
+/* Adds each name once. The list is short: for a job on more nodes it holds the first ones. */
 static void add_node(struct wo_story *story, struct wo_view node) {
   if (node.len == 0 || story->node_count == sizeof story->nodes / sizeof story->nodes[0]) return;
   for (size_t i = 0; i < story->node_count; i++) {
@@ -11,7 +11,7 @@ static void add_node(struct wo_story *story, struct wo_view node) {
   story->nodes[story->node_count++] = node;
 }
 
-/* Ranks that the launch line starts: processes per node times nodes; 0 when it does not tell. */
+/* Ranks that the launch line starts: processes per node times nodes; 0 when the line does not say. */
 static int32_t ranks_launched(const struct wo_job *job) {
   double per_node = 0;
   double nodes = 1;
@@ -26,8 +26,8 @@ static int32_t ranks_launched(const struct wo_job *job) {
   return ranks < 1e6 ? (int32_t)ranks : 0;
 }
 
-/* SLURM's list "gpu[01-04]" is taken apart name by name; a new name lies in a buffer of the caller and is copied. False stops the
- * walk when the room is full. */
+/* Called for each name of SLURM's list "gpu[01-04]". The name is in a buffer of the caller, so a new one is copied. False stops
+ * the walk when the list is full. */
 static bool add_listed_node(void *context, struct wo_view node) {
   struct wo_job *job = context;
   struct wo_story *story = &job->story;
@@ -37,7 +37,7 @@ static bool add_listed_node(void *context, struct wo_view node) {
   return story->node_count < sizeof story->nodes / sizeof story->nodes[0];
 }
 
-/* Nodes that were allocated, and tasks that were started. A single task may start ranks of its own, so it tells nothing. */
+/* Nodes that were allocated, and tasks that were started. A single task may start several ranks, so that number is ignored. */
 static void read_allocation(struct wo_job *job, const struct wo_event *event) {
   struct wo_story *story = &job->story;
   if (event->kind != WO_KIND_JOB_INFO || wo_event_field(event, WO_FIELD_STEP_ID)) return;
@@ -50,9 +50,8 @@ static void read_allocation(struct wo_job *job, const struct wo_event *event) {
   if (story->array_task < 0 && task >= 0) story->array_task = (int64_t)task;
 }
 
-/* The job's id, its nodes and the number of ranks. Context lines name hosts that are only mentioned (a rendezvous endpoint, a
- * file server), so their hosts do not count. */
-/* What the names of logs tell. Lines name a task of an array by an id of its own, so its number may stand in the name alone. */
+/* Reads id and task from the names of logs. Lines name a task of an array by its own id, so often only the file name has its
+ * number. */
 static void read_names(struct wo_job *job) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->input_count; i++) {

@@ -64,8 +64,8 @@ void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count) {
   job->path_count = count;
 }
 
-/* NULL beyond the limit of files, or without memory. Names of files may hold any bytes; they are cleaned as a name ends up on a
- * terminal and in JSON. */
+/* NULL beyond the limit of files, or without memory. Names of files can contain any bytes; they are cleaned because they are
+ * printed on terminals and in JSON. */
 static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   struct {
     struct wo_job_input *items;
@@ -81,7 +81,7 @@ static struct wo_job_input *add_input(struct wo_job *job, const char *path) {
   return row;
 }
 
-/* An input has room for a few notes; the first ones are the causes of the others. */
+/* An input has space for a few notes; the first ones are the causes of the others, so the later ones are dropped. */
 static void add_note(struct wo_job_input *row, struct wo_view note) {
   if (note.len > 0 && row->note_count < sizeof row->notes / sizeof row->notes[0]) row->notes[row->note_count++] = note;
 }
@@ -94,8 +94,8 @@ void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo
   add_note(row, wo_arena_copy(&job->arena, wo_view_of(err->message)));
 }
 
-/* What the readers of traces did not read and why: tables of other vendors, columns without names. Each thing once, whatever the
- * number of cards. */
+/* Notes what the readers of traces could not read and why: tables of other vendors, columns without names. Each reason is noted
+ * once, not once per card. */
 static void note_traces(struct wo_job *job, struct wo_job_input *row) {
   const uint32_t file = (uint32_t)(row - job->inputs);
   for (size_t i = job->events.count; i-- > 0 && job->events.items[i].span.file == file;) {
@@ -115,7 +115,7 @@ static void note_caps(struct wo_job *job, struct wo_job_input *row, const struct
   }
 }
 
-/* A line that a pattern's expression gave up may hold what the pattern looks for. */
+/* A line that was too long to search may contain a match of the pattern. */
 static void note_unsearched(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
   struct wo_text text = {0};
   for (size_t i = 0; i < summary->unsearched_count; i++) {
@@ -132,7 +132,7 @@ static void note_unsearched(struct wo_job *job, struct wo_job_input *row, const 
   wo_text_done(&text);
 }
 
-/* The format is told by the evidence that was found in the input, and only then by its name. */
+/* The format follows from the evidence in the input first, and from its name second. */
 static void note_summary(struct wo_job *job, struct wo_job_input *row, const struct wo_scan_summary *summary) {
   row->bytes = summary->bytes;
   row->lines = summary->lines;
@@ -147,12 +147,12 @@ static void note_summary(struct wo_job *job, struct wo_job_input *row, const str
   note_traces(job, row);
 }
 
-/* Bytes at the start of an input by which text is told from other data, and the share of control bytes that no text has. */
+/* The first bytes of an input decide whether it is text: in text, at most one byte in BINARY_SHARE is a control character. */
 #define SAMPLE_BYTES ((size_t)4096)
 #define BINARY_SHARE 20
 
-/* Whether more than one byte in BINARY_SHARE is a control character that logs do not hold. Runs of NUL do stand in logs: network
- * file systems leave them where a node's last blocks were lost. */
+/* Whether more than one byte in BINARY_SHARE is a control character that logs do not contain. Logs do contain runs of NUL:
+ * network file systems leave them where a node's last blocks were lost. */
 static bool is_binary(const char *buf, size_t len) {
   const size_t sample = len < SAMPLE_BYTES ? len : SAMPLE_BYTES;
   size_t odd = 0;
@@ -163,8 +163,9 @@ static bool is_binary(const char *buf, size_t len) {
   return odd * BINARY_SHARE > sample;
 }
 
-/* What a recording of allocations is called, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2
- * to 5 start with 0x80 and their number, 0 and 1 with a dictionary) that soon names its segments; a profile is a Chrome trace. */
+/* The format of a recording of allocations, by its first bytes; empty for everything else. A snapshot is a pickle (protocols 2 to
+ * 5 start with 0x80 and their number, 0 and 1 with a dictionary) that names its segments near the start; a profile is a Chrome
+ * trace. */
 static struct wo_view recording_format(const char *buf, size_t len) {
   const struct wo_view front = {buf, len < SAMPLE_BYTES ? len : SAMPLE_BYTES};
   const bool is_pickle = len > 2 && (((unsigned char)buf[0] == 0x80 && buf[1] >= 2 && buf[1] <= 5) ||
@@ -175,14 +176,14 @@ static struct wo_view recording_format(const char *buf, size_t len) {
                                                                                                           : (struct wo_view){0};
 }
 
-/* What the first bytes tell of an input. */
+/* Properties of an input that its first bytes show. */
 struct front {
   bool is_binary;
   struct wo_view recording; /* its format, or empty */
 };
 
-/* Reads to the end, to the first error, or no further than the front of a recording; in each case the scanner is ended, so that
- * what came before the error counts. */
+/* Reads to the end, to the first error, or only the first block of a recording; in each case the scanner is ended, so that lines
+ * before the error count. */
 static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct wo_scan_summary *ret_summary,
                            struct front *ret_front, struct wo_err *err) {
   char *buf = malloc(WO_LIMIT_READ_BYTES);
@@ -203,7 +204,7 @@ static enum wo_status pump(struct wo_scan *scan, struct wo_input *input, struct 
   return status != WO_OK ? status : end;
 }
 
-/* The rank and the host that a file's name tells (log_node04_3.err) are those of all its lines that do not name one. */
+/* The rank and the host in a file's name (log_node04_3.err) apply to all of its lines that do not name one. */
 static enum wo_status new_scan(struct wo_job *job, const char *path, struct wo_scan **ret_scan) {
   const struct wo_view name = wo_view_of(path);
   const int32_t local = wo_name_local_rank(name);
@@ -257,7 +258,7 @@ enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const c
   return status != WO_OK ? status : end;
 }
 
-/* Stands with the last input, in which the limit was passed or went on being passed. */
+/* The note goes to the last input: the limit was passed there or before. */
 static void note_dropped(struct wo_job *job) {
   if (job->events.dropped == 0 || job->input_count == 0) return;
   add_note(&job->inputs[job->input_count - 1],
@@ -265,7 +266,7 @@ static void note_dropped(struct wo_job *job) {
                            (unsigned long long)job->events.dropped));
 }
 
-/* Ranks and runs beyond those that are told apart; with the last input as well. */
+/* Ranks and runs beyond the limits are not told apart; this note goes to the last input too. */
 static void note_apart(struct wo_job *job) {
   uint64_t count = 0;
   for (size_t i = 0; i < job->events.count; i++) count += job->events.items[i].rank >= WO_LIMIT_RANKS;

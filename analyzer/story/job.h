@@ -1,4 +1,4 @@
-/* A job: its inputs, the evidence read from them, and the story that the evidence tells.
+/* A job: its inputs, the evidence read from them, and the story of the job: the first failure, its consequences, the end.
  *
  * Reading: wo_job_new, wo_job_expect, wo_job_read... for each input, wo_job_close. After closing a job is read-only. One job per
  * thread. */
@@ -45,8 +45,8 @@ struct wo_job_input {
   uint64_t bytes;
   uint64_t lines;
   bool is_compressed;
-  bool is_unreadable; /* nothing, or not all of it, could be read; the note says why */
-  bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log, read by the other flow */
+  bool is_unreadable; /* it could not be read, or not to its end; the note says why */
+  bool is_recording;  /* allocations as PyTorch records them (snapshot, profiler): no log; `whyoom replay` reads it */
   struct wo_view notes[8];
   size_t note_count;
 };
@@ -58,7 +58,7 @@ enum wo_role {
   WO_ROLE_CONSEQUENCE,
   WO_ROLE_RECOVERED,
   WO_ROLE_REPEAT,
-  WO_ROLE_EARLIER /* of an earlier run of the program in the same file */
+  WO_ROLE_EARLIER /* in an earlier run of the program in the same file */
 };
 
 /* One start of the program in a file that holds several (appended logs, requeued jobs, restarts by a launcher). */
@@ -71,11 +71,11 @@ struct wo_run {
   wo_event_id failure; /* first of the run, or WO_EVENT_NONE */
   int64_t step_first;  /* progress first and last seen in the run, or -1 */
   int64_t step_last;
-  bool is_current; /* the run of its file that the diagnosis is about */
-  /* Launchers that start all workers again write a folder of logs for each attempt. Such a run spans the files of its folder;
-   * `file` is the one that holds its failure, or its first. */
+  bool is_current; /* the run of its file that is diagnosed */
+  /* A launcher that restarts all workers writes a folder of logs for each attempt. Such a run spans the files of its folder;
+   * `file` is the one that holds its failure, or else the first. */
   struct wo_view launch_folder; /* common to the attempts */
-  uint32_t attempt;             /* from 1; 0 for a run that is a part of one file */
+  uint32_t attempt;             /* from 1; 0 for a run that is part of one file */
 };
 
 struct wo_timeline; /* analyzer/story/timeline.h */
@@ -89,10 +89,10 @@ struct wo_story {
   struct wo_run *runs; /* by file, then in the order of lines; none for files that hold a single run */
   size_t run_count;
   int32_t *run_of;                    /* one per event: index into runs, or -1 */
-  bool is_rank_inferred;              /* no line names the failure's rank: srun's lines about tasks leave only this one */
+  bool is_rank_inferred;              /* no line names the rank of the failure; srun's lines about tasks leave only this one */
   bool is_order_uncertain;            /* `rival` may have come before the failure */
   wo_event_id rival;                  /* or WO_EVENT_NONE */
-  int64_t rival_gap_ns;               /* between the times of both, or -1 where they bear none that can be compared */
+  int64_t rival_gap_ns;               /* between both, or -1 when their times cannot be compared */
   wo_event_id traceback;              /* traceback of the failure, or WO_EVENT_NONE */
   int64_t step;                       /* progress last seen before the failure, or -1 */
   int64_t step_total;                 /* or -1 */
@@ -123,12 +123,13 @@ struct wo_job {
 /* Makes an empty job over the pack's patterns; the pack must outlive it. WO_E_NOMEM. */
 enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job);
 
-/* Tells the paths of all inputs before the first is read: what a name means can depend on the others (wo_name_rank). Without it
- * each name stands for itself. The paths are borrowed until wo_job_close. */
+/* Passes the paths of all inputs before the first is read, because the meaning of a name can depend on the others (wo_name_rank).
+ * Without this call each name is read alone. The paths are borrowed until wo_job_close. */
 void wo_job_expect(struct wo_job *job, const char *const *paths, size_t count);
 
-/* Reads one input to its end and adds its evidence. WO_E_KIND: it is no text, and was read as far as it looks like it. A failure
- * is noted in the input's row (is_unreadable) and returned in *err; what could be read stays. `input` stays the caller's. */
+/* Reads one input to its end and adds its evidence. WO_E_KIND: it is not text; the parts that look like text were read. A failure
+ * is noted in the input's row (is_unreadable) and returned in *err; the evidence read before it stays. `input` stays the
+ * caller's. */
 enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const char *path, struct wo_err *err);
 
 /* Reads text that is already in memory (tests, examples of rules). */
@@ -137,7 +138,7 @@ enum wo_status wo_job_read_text(struct wo_job *job, struct wo_view text, const c
 /* Notes an input that could not be opened. */
 void wo_job_add_unreadable(struct wo_job *job, const char *path, const struct wo_err *err);
 
-/* Tells the story: which event came first, what follows from it, how the job ended. WO_E_NOMEM. */
+/* Fills the story: which failure came first, what followed from it, how the job ended. WO_E_NOMEM. */
 enum wo_status wo_job_close(struct wo_job *job);
 
 /* Frees a job; NULL allowed; returns NULL. */

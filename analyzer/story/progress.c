@@ -1,8 +1,8 @@
-/* How far the job had come, in which phase it failed, and how it ended when nothing failed. */
+/* The last step of the job, the phase in which it failed, and its outcome when nothing failed. */
 #include "analyzer/story/story_internal.h"
 
-/* Progress before the failure only; lines after it are of ranks that had not noticed. The newest was found first, so the first
- * one counts. */
+/* Only progress before the failure counts; later lines are from ranks that had not noticed it. The newest is stored first, so the
+ * first one counts. */
 static void read_steps(struct wo_job *job, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; failure && i < job->events.count; i++) {
@@ -18,19 +18,18 @@ static void read_steps(struct wo_job *job, const struct wo_event *failure) {
   }
 }
 
-/* The traceback's frames are better than progress lines: a bar says "train" during the backward pass too. */
+/* Frames of the traceback are better than progress lines: a progress bar says "train" during the backward pass too. */
 static void read_phase(struct wo_job *job) {
   const struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
   if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
 }
 
-/* What accounting says when nothing else tells of a failure: the job finished, or has not ended yet. */
 static enum wo_outcome outcome_of_state(const struct wo_job *job) {
   const struct wo_view state = wo_story_final_state(job);
   return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
 }
 
-/* A log without any failure: it finished, unless its last progress bar shows that it stopped half-way. */
+/* A job without any failure finished, unless accounting or its last progress bar shows that it did not. */
 enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
   uint64_t lines = 0;
   for (size_t i = 0; i < job->input_count; i++) lines += job->inputs[i].lines;

@@ -1,11 +1,11 @@
-/* Texts about a job that lie beside its logs: a README, notes. They quote messages, plans and settings of other times. */
+/* Texts about a job that are stored with its logs: a README, notes. They quote messages, plans and settings of other runs. */
 #include "analyzer/story/story_internal.h"
 
 static bool is_prose(const struct wo_job *job, const struct wo_event *event) {
   return wo_view_is(job->inputs[event->span.file].format, "prose");
 }
 
-/* Without a failure in another input, the text may be all there is: an issue in Markdown holds the log itself. */
+/* If no other input has a failure, the prose may be the only source: an issue in Markdown contains the log itself. */
 static bool has_failure_elsewhere(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     if (!event->is_quoted && wo__claim_of(event) != WO__CLAIM_NONE && !is_prose(job, event)) return true;

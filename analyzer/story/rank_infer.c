@@ -1,18 +1,18 @@
-/* Without labels (srun -l) lines of all tasks run into one file, and a traceback names no rank. srun then still says which task
- * ended by itself: "srun: error: gpu02: task 2: Exited with exit code 1". With every other task killed in its wake, the message
- * is that task's. */
+/* Without labels (srun -l) all tasks write to one file, and a traceback names no rank. srun still reports which task ended by
+ * itself: "srun: error: gpu02: task 2: Exited with exit code 1". If every other task was killed after it, the message is from
+ * that task. */
 #include "analyzer/story/rank_infer.h"
 
 #include <stdio.h>
 
 #include "analyzer/files/names.h"
 
-/* Hosts and tasks that are told apart, and the bytes of a name that are compared. */
+/* Limits of hosts and tasks, and of the bytes of a name that are compared. */
 #define HOSTS_MAX 64
 #define TASKS_MAX 4096
 #define NAME_BYTES 64
 
-/* A program that starts its ranks itself shows it when they fail: by the exception that hands on a child's, or by its frames. */
+/* Whether the program starts its ranks itself: an exception that repeats the error of a child process, or the frames, show it. */
 static bool is_spawned(const struct wo_event *event) {
   const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
   return event->kind == WO_KIND_TRACEBACK &&
@@ -20,7 +20,7 @@ static bool is_spawned(const struct wo_event *event) {
           wo_view_has(wo_event_text(event, WO_FIELD_FRAMES), "torch/multiprocessing/spawn"));
 }
 
-/* Launchers start several ranks within a task, whose number then is a node's. */
+/* Launchers start several ranks within a task, so the number of the task is that of a node. */
 static bool has_launcher(const struct wo_job *job) {
   static const char *const launchers[] = {"torchrun", "torch.distributed", "accelerate", "deepspeed"};
   wo_each_event (event, &job->events) {
@@ -33,7 +33,7 @@ static bool has_launcher(const struct wo_job *job) {
   return false;
 }
 
-/* Whether the job holds another message of the card's memory than this one. */
+/* Whether another message about GPU memory is in the job. */
 static bool has_other_message(const struct wo_job *job, const struct wo_event *failure) {
   wo_each_event (event, &job->events) {
     if (event != failure && !event->is_quoted && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY) return true;
@@ -41,14 +41,14 @@ static bool has_other_message(const struct wo_job *job, const struct wo_event *f
   return false;
 }
 
-/* What the lines about tasks say together. */
+/* The lines about ends of tasks, counted. */
 struct ends {
-  size_t by_themselves; /* tasks with a code or a signal of their own, or lines about several such tasks */
+  size_t by_themselves; /* tasks that ended with a code or a signal; a line about several such tasks counts 2 */
   size_t killed;        /* lines about tasks that were ended from outside */
   uint64_t task;        /* the one that ended by itself */
 };
 
-/* A line "tasks 1-3" counts twice: more than one is all that matters. */
+/* A line "tasks 1-3" counts 2: it only matters whether there is more than one. */
 static void count_end(struct ends *ends, const struct wo_event *event) {
   struct wo_view tasks = wo_event_text(event, WO_FIELD_TASKS);
   const struct wo_view signal = wo_event_text(event, WO_FIELD_SIGNAL);
@@ -86,7 +86,7 @@ static bool add_task(void *context, struct wo_view task) {
   return ++places->tasks < TASKS_MAX;
 }
 
-/* Whether each of several tasks had a node to itself: then it has the node's cards too, and may run a rank on each of them. */
+/* Whether each of several tasks had a node to itself: then it has all GPUs of the node, and may run one rank on each. */
 static bool is_task_a_node(const struct wo_job *job) {
   struct places places = {.host_count = 0};
   wo_each_event (event, &job->events) {
@@ -100,7 +100,7 @@ static bool is_task_a_node(const struct wo_job *job) {
   return places.tasks > 1 && !places.is_host_named_twice && places.tasks <= places.host_count;
 }
 
-/* A single task says nothing: what it started itself has ranks of its own. Task 2 cannot be alone. */
+/* A single task decides nothing, because it may have started several ranks. A task with a number above 0 is not the only one. */
 int32_t wo_rank_infer(const struct wo_job *job, const struct wo_event *failure) {
   struct ends ends = {0};
   if (failure->rank != WO_RANK_UNKNOWN || wo_kind_class(failure->kind) != WO_CLASS_GPU_MEMORY) return WO_RANK_UNKNOWN;

@@ -1,4 +1,4 @@
-/* How each run of a log ended and how far it came, and which of them the diagnosis is about. */
+/* How each run of a log ended, its last step, and which run is diagnosed. */
 #include "analyzer/story/story_internal.h"
 
 /* Whether a run says at its end that it finished. */
@@ -31,7 +31,7 @@ bool wo__runs_step_back(struct wo_job *job) {
   return has_stepped;
 }
 
-/* How far each run came: the progress lines in it. Epochs are too long to show whether it gets any further. */
+/* First and last step of each run, from its progress lines. Epochs are too long to show whether a run gets any further. */
 static void read_steps(struct wo_job *job) {
   wo_each_event (event, &job->events) {
     const double step = wo_event_number(event, WO_FIELD_STEP, -1);
@@ -44,13 +44,13 @@ static void read_steps(struct wo_job *job) {
   }
 }
 
-/* An attempt has its files to itself. An empty file is told as one line. */
+/* An attempt is the only run of its files. An empty file counts as one line. */
 static uint64_t last_line_of(const struct wo_job *job, const struct wo_run *run) {
   const uint64_t lines = job->inputs[run->file].lines;
   return lines > 0 ? lines : 1;
 }
 
-/* The last run of a file may still be going: its outcome is unknown rather than a success when nothing says that it finished. */
+/* The last run of a file may still be running: without a message that it finished, its outcome is unknown, not success. */
 void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
   for (size_t r = 0; r < job->story.run_count; r++) {
     struct wo_run *run = &job->story.runs[r];

@@ -1,15 +1,15 @@
 /* The runs in a log: where one start of the program ends and the next begins.
  *
- * Logs with a fixed name are appended to, requeued jobs write on in their file, launchers start failed processes again. A new run
- * begins where another job's id appears, where the launcher or the workload manager says that it starts again, and where a banner
- * of the program's start stands for the second time after an end. A program that caught its failure and goes on is one run. */
+ * Logs with a fixed name grow with each job, requeued jobs continue their file, launchers restart failed processes. A new run
+ * begins where another job id appears, where the launcher or the workload manager reports a restart, and where a start banner of
+ * the program appears again after an end. A program that caught its failure and goes on is one run. */
 #include "analyzer/story/story_internal.h"
 
 /* Banners of a run that are remembered, and job ids of a file. */
 #define BANNERS_MAX 8
 #define IDS_MAX 64
 
-/* Lines within which a sentence of recovery takes back the end before it. */
+/* A message of recovery within this number of lines cancels the end before it. */
 #define RECOVERY_LINES 60
 
 /* A walk over the events of one file. */
@@ -17,34 +17,33 @@ struct walk {
   struct wo_story *story;
   uint32_t file;
   struct wo_run run;  /* the one being read */
-  uint64_t end_line;  /* of the last end in it; 0 without */
+  uint64_t end_line;  /* of the last end in it; 0 if there is none */
   uint64_t id_line;   /* where its job was last named; 0 = nowhere */
-  bool is_starting;   /* the end was one after which the program is started again */
+  bool is_starting;   /* the program is started again after that end */
   bool has_mixed_ids; /* two jobs write to the file at once: ids divide nothing */
   struct wo_view banners[BANNERS_MAX];
   size_t banner_count;
 };
 
-/* The job's id that a line names, without its step; empty without. */
+/* The job id that a line names, without its step; empty if none. */
 static struct wo_view job_id_of(const struct wo_event *event) {
   struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
   if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
   return wo_view_cut(&id, '.');
 }
 
-/* The id of the job that writes here. Lines of context name other jobs, such as those waited for. */
+/* The id of the job that writes here. Lines of context name other jobs, such as dependencies. */
 static struct wo_view writer_of(const struct wo_event *event) {
   const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && event->kind != WO_KIND_RUN_START;
   return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : job_id_of(event);
 }
 
-/* Lines that two jobs which end at the same moment write one after the other. A job that only starts says so in a header. */
+/* Whether two jobs wrote these lines at the same moment, because both ended then. A job that starts writes a header instead. */
 static bool are_side_by_side(const struct wo_event *a, const struct wo_event *b) {
   return b->kind != WO_KIND_RUN_START && b->span.line - a->span.line <= 1;
 }
 
-/* Whether an id comes back after another one has stood between, or two jobs end in one breath: then they wrote at the same time.
- */
+/* Whether an id appears again after another one, or two jobs end at the same moment: then both wrote at the same time. */
 static bool has_mixed_ids(const struct wo_job *job, size_t from, size_t to) {
   struct wo_view seen[IDS_MAX];
   size_t count = 0;
@@ -66,15 +65,15 @@ static bool has_mixed_ids(const struct wo_job *job, size_t from, size_t to) {
   return false;
 }
 
-/* An end of the program, or of the job. A message of memory alone is none: it may have been caught. */
+/* Whether the program or the job ended here. A memory message alone is no end: the program may have caught it. */
 static bool is_end(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
   return event->kind == WO_KIND_TRACEBACK || event->kind == WO_KIND_ELASTIC || event->kind == WO_KIND_RESTART ||
          event->kind == WO_KIND_SUCCESS || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT;
 }
 
-/* Whether a traceback tells of a signal. The workload manager prints its line first and signals the job's processes then, so this
- * may stand behind the line and still be of the run that it ends. */
+/* Whether a traceback reports a signal. The workload manager first prints its line and then sends the signal, so this traceback
+ * may come after the line and still belong to the run that it ends. */
 static bool is_answer_to_signal(const struct wo_event *traceback) {
   static const char *const exceptions[] = {"KeyboardInterrupt", "SignalException", "SignalHandler"};
   static const char *const messages[] = {"killed by signal", "eceived signal", "eceived SIG", "got signal", "SIGTERM", "SIGUSR"};
@@ -87,7 +86,7 @@ static bool is_answer_to_signal(const struct wo_event *traceback) {
   return false;
 }
 
-/* What only a program that runs again prints. */
+/* Whether only a program that runs again prints this. */
 static bool is_sign_of_life(const struct wo_event *event) {
   return event->kind == WO_KIND_PROGRESS || event->kind == WO_KIND_RUN_START || wo__is_memory_claim(event) ||
          (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && !is_answer_to_signal(event));
@@ -100,7 +99,7 @@ static bool is_known_banner(const struct walk *walk, struct wo_view pattern) {
   return false;
 }
 
-/* Whether the event belongs to a run that began behind the last end. */
+/* Whether the event belongs to a run that began after the last end. */
 static bool begins_run(const struct walk *walk, const struct wo_event *event, struct wo_view id) {
   if (walk->run.job_id.len > 0 && id.len > 0 && !wo_view_equal(id, walk->run.job_id)) return !walk->has_mixed_ids;
   if (walk->end_line == 0 || event->span.line <= walk->end_line) return false;
@@ -117,7 +116,7 @@ static void start_run(struct walk *walk, uint64_t line) {
   walk->banner_count = 0;
 }
 
-/* Closes the run at `last_line`. Beyond the limit runs are not told apart any more. */
+/* Closes the run at `last_line`. False beyond the limit of runs: the run then goes on. */
 static bool close_run(struct walk *walk, uint64_t last_line) {
   struct wo_story *story = walk->story;
   if (story->run_count == WO_LIMIT_RUNS) return false;
@@ -133,14 +132,14 @@ static void note_end(struct walk *walk, const struct wo_event *event) {
   walk->is_starting = walk->is_starting || is_restart;
 }
 
-/* Where the run of this event began: a header is its first line; otherwise it began behind the end of the one before. */
+/* First line of the run that this event begins: a header is the first line; else the run began after the end of the one
+ * before. */
 static uint64_t first_line_of(const struct walk *walk, const struct wo_event *event, bool is_other_job) {
   const uint64_t end = is_other_job ? walk->id_line : walk->end_line;
   if (event->kind == WO_KIND_RUN_START && is_other_job) return event->span.line;
   return end > 0 && end < event->span.line ? end + 1 : event->span.line;
 }
 
-/* One event of the walk. */
 static void visit(struct walk *walk, const struct wo_event *event) {
   const struct wo_view id = writer_of(event);
   if (begins_run(walk, event, id)) {
@@ -173,7 +172,7 @@ static void divide_file(struct wo_job *job, size_t from, size_t to) {
   if (job->story.run_count > before) close_run(&walk, job->inputs[walk.file].lines);
 }
 
-/* Tells each event its run. Late events of a run may stand behind the first ones of the next, so lines decide. */
+/* Sets the run of each event. Late events of a run may be stored after the first ones of the next run, so lines decide. */
 static void assign_runs(struct wo_job *job, const int32_t *run_of_file) {
   const struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {

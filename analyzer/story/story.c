@@ -1,15 +1,15 @@
-/* Tells the story: the first failure that was not survived, the roles of the other events, and the outcome.
+/* Makes the story: the first failure that was not survived, the roles of the other events, and the outcome.
  *
- * Order of evidence: memory that ran out and was not survived; then what the workload manager says (time limit, preemption,
- * node); then the program's own errors; then collective time-outs; a plain cancellation, a kill without reason and bad exit codes
- * last, because they follow from the others. Of two that say the same, a line of a log counts more than a state of accounting. */
+ * Order of evidence: memory that ran out and was not survived; then reports of the workload manager (time limit, preemption,
+ * node); then errors of the program; then collective time-outs; last a plain cancellation, a kill without reason and bad exit
+ * codes, because they follow from the others. If a line of a log and a state of accounting say the same, the line counts. */
 #include "analyzer/story/story.h"
 
 #include "analyzer/story/rank_infer.h"
 #include "analyzer/story/story_internal.h"
 
-/* Roles that are given already stay. Repeats are reports of the same kind, of other ranks or of the same one; all else that looks
- * like an end follows from the failure. */
+/* Roles that are already set stay. Repeats are reports of the same kind, by any rank; all else that looks like an end follows
+ * from the failure. */
 static void assign_roles(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
   wo_each_event (event, &job->events) {
@@ -32,7 +32,7 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
   }
 }
 
-/* The failure and its traceback are of one rank, which no line names. */
+/* The failure and its traceback belong to one rank, which no line names. */
 static void set_inferred_rank(struct wo_job *job, int32_t rank) {
   struct wo_event *traceback = wo_event_get(&job->events, job->story.traceback);
   if (rank == WO_RANK_UNKNOWN) return;
@@ -50,8 +50,8 @@ static void note_failure(struct wo_job *job, const struct wo_event *failure) {
   set_inferred_rank(job, wo_rank_infer(job, failure));
 }
 
-/* The failure of the last run; of the one before it where the last one is still going well, as whoever asks about the job means
- * that one. */
+/* The failure of the last run, or of the run before it if the last one still goes well: a user who asks about such a job means
+ * the earlier failure. */
 static const struct wo_event *find_failure(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
   const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
   if (!failure && wo_story_final_state(job).len == 0 && wo__runs_step_back(job)) {
@@ -60,7 +60,6 @@ static const struct wo_event *find_failure(struct wo_job *job, const bool *is_op
   return failure;
 }
 
-/* Whether another rank may have been first. */
 static void note_rival(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
                        const struct wo_event *failure) {
   struct wo_story *story = &job->story;

@@ -1,12 +1,12 @@
-/* The parts of the story, shared by the files that tell it: claims.c (what an event may be the end of), choose.c (which of them
- * was first), runs.c (starts of the program), run_ends.c, progress.c, identity.c. Nobody else includes this. */
+/* Functions that the files of the story share: claims.c (which events can be the end of the job), choose.c (which of them was
+ * first), runs.c (starts of the program), run_ends.c, progress.c, identity.c. No other room includes this. */
 #ifndef WO_STORY_INTERNAL_H
 #define WO_STORY_INTERNAL_H
 
 #include "analyzer/story/story.h"
 #include "analyzer/story/timeline.h"
 
-/* Strength with which an event claims to be what the job died of; higher wins, then the earlier one. */
+/* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
   WO__CLAIM_EXIT,
@@ -17,37 +17,37 @@ enum wo__claim {
   WO__CLAIM_MEMORY
 };
 
-/* What an event claims; WO__CLAIM_NONE for one that ends nothing. */
+/* The claim of an event; WO__CLAIM_NONE for one that ends nothing. */
 enum wo__claim wo__claim_of(const struct wo_event *event);
 
-/* Outcome that an event stands for, if it is what the job died of; WO_OUTCOME_UNKNOWN for one that ends nothing. */
+/* The outcome of the job if it died of this event; WO_OUTCOME_UNKNOWN for an event that ends nothing. */
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
 /* Whether the event says that memory ran out, of the card or of the host. */
 bool wo__is_memory_claim(const struct wo_event *event);
 
-/* Opens the events that the job may have died of; is_open has a place for each event, all false. Survived memory failures get
- * their role and stay closed. */
+/* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
+ * failures get their role and stay unmarked. */
 void wo__claims_open(struct wo_job *job, bool *is_open);
 
-/* Stands for all runs that the diagnosis is about (wo__is_current). */
+/* All runs that are diagnosed (wo__is_current). */
 #define WO__RUNS_CURRENT (-1)
 
-/* The first failure among the open events of a run, or NULL. The same whatever the order of the files. */
+/* The first failure among the open events of a run, or NULL. The order of the files changes nothing. */
 const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
                                           int32_t run);
 
-/* An open event of another rank that may have come before the failure, as nothing tells which was first; NULL when the order is
+/* An open event of another rank that may have come before the failure, because their order is unknown; NULL when the order is
  * clear. */
 const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
                                       const struct wo_event *failure);
 
-/* Gives events without a host that of their file's name, where the name holds one that the job's evidence or its list of nodes
- * calls a host. WO_E_NOMEM. */
+/* Sets the host of events without one from the name of their file, if that contains a name that the job's evidence or its list of
+ * nodes calls a host. WO_E_NOMEM. */
 enum wo_status wo__file_hosts_find(struct wo_job *job);
 
-/* Makes a run of each attempt of a launcher that made several, by the names of the inputs; the last one is current. Needs the
- * room of story->runs. *ret_run_of_file has a place for each input: the index of its run, or -1. WO_E_NOMEM. */
+/* Makes one run for each attempt of a launcher that made several, by the names of the inputs; the last one is current. Needs
+ * story->runs allocated. *ret_run_of_file has one entry for each input: the index of its run, or -1. WO_E_NOMEM. */
 enum wo_status wo__attempts_find(struct wo_job *job, const int32_t **ret_run_of_file);
 
 /* Fills story->runs and story->run_of. The last run of each file is current. WO_E_NOMEM. */
@@ -56,17 +56,17 @@ enum wo_status wo__runs_find(struct wo_job *job);
 /* Fills the failure, the outcome and the steps of each run. */
 void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline);
 
-/* Where the current run of a file has no failure and does not say that it finished, makes the newest failed one before it
- * current. False when there is none. */
+/* If the current run of a file has no failure and does not say that it finished, makes the newest failed run before it current.
+ * Returns false if there is none. */
 bool wo__runs_step_back(struct wo_job *job);
 
-/* Whether an event is of a run that the diagnosis is about. */
+/* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);
 
-/* Sets what prose says aside as quoted, where another input tells of a failure itself. */
+/* Ignores (is_quoted) the events of prose if another input reports a failure itself. */
 void wo__set_prose_aside(struct wo_job *job);
 
-/* Fills step, unit and phase of the story from what stands before the failure (NULL: nothing). */
+/* Fills step, unit and phase of the story from the lines before the failure (NULL: no failure). */
 void wo__read_progress(struct wo_job *job, const struct wo_event *failure);
 
 /* How a job without a failure ended. */

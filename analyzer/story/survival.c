@@ -1,13 +1,13 @@
-/* Which memory failures a program caught and survived, and which exceptions are only echoes of another failure. */
+/* Which memory failures a program survived, and which exceptions are only echoes of another failure. */
 #include "analyzer/story/story.h"
 
-/* Lines within which a sentence of recovery ("skipping batch") belongs to the failure before it. */
+/* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
 #define RECOVERY_LINES 60
 
-/* Steps by which a job must have gone on after a failure. One more step is often printed by ranks that have not noticed yet. */
+/* The job must go on by this number of steps after a failure. Ranks that have not noticed it often print one more step. */
 #define PROGRESS_STEPS 2
 
-/* Exceptions that tell of another process's end, not of their own cause. */
+/* Exceptions that report the end of another process. */
 static const char *const echo_exceptions[] = {
     "SignalException",  "ChildFailedError",   "ProcessExitedException", "ProcessRaisedException", "RayTaskError",
     "EngineDeadError",  "CalledProcessError", "BrokenPipeError",        "ConnectionResetError",   "ConnectionRefusedError",
@@ -15,8 +15,8 @@ static const char *const echo_exceptions[] = {
     "DistNetworkError", "EOFError",           "AsyncEngineDeadError",
 };
 
-/* Parts of messages with which a process reports that its peer, its child or its server is gone. They come with RuntimeError and
- * other classes that mean many things. */
+/* Parts of messages that report the end of a peer, a child or a server. Their exceptions are RuntimeError and others with many
+ * meanings. */
 static const char *const echo_messages[] = {
     "Connection closed by peer",
     "Connection reset by peer",
@@ -40,7 +40,7 @@ static bool has_any(struct wo_view text, const char *const *words, size_t count)
   return false;
 }
 
-/* A process that cannot open its own port fails by itself, though the exception is the one for lost peers. */
+/* A process that cannot open its own port fails by itself, although the exception is the one for lost peers. */
 static bool is_port_taken(struct wo_view message) {
   return wo_view_has(message, "failed to listen") || wo_view_has(message, "EADDRINUSE");
 }
@@ -52,13 +52,13 @@ bool wo_story_is_echo(const struct wo_event *traceback) {
          has_any(wo_event_text(traceback, WO_FIELD_MESSAGE), echo_messages, sizeof echo_messages / sizeof echo_messages[0]);
 }
 
-/* Only within one run of the program in one file: the order of files is that of the command line, not of time. */
+/* Only within one run in one file: the order of the files on the command line is not an order in time. */
 static bool is_later(const struct wo_job *job, const struct wo_event *a, const struct wo_event *b) {
   const int32_t *run_of = job->story.run_of;
   return a->span.file == b->span.file && a->span.line > b->span.line && run_of[a->id] == run_of[b->id];
 }
 
-/* Lines without a rank may be of any. */
+/* Lines without a rank may be from any. */
 static bool is_same_rank(const struct wo_event *a, const struct wo_event *b) {
   return a->rank == b->rank || a->rank == WO_RANK_UNKNOWN || b->rank == WO_RANK_UNKNOWN;
 }
@@ -68,7 +68,7 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
-/* Progress events that belong to the failure: the last step before it, and whether a later one is further on. */
+/* Compares the last step before the failure with the steps after it. */
 static bool steps_went_on(const struct wo_job *job, const struct wo_event *failure) {
   double before = -1;
   double total = -1;
@@ -87,8 +87,8 @@ static bool steps_went_on(const struct wo_job *job, const struct wo_event *failu
   return false;
 }
 
-/* srun ended the other tasks because one had ended by itself: without ranks, steps behind the failure may be those of the others,
- * which run on for a moment. */
+/* Whether srun ended the other tasks because one had ended by itself. Without ranks, steps after the failure may come from those
+ * others, which ran on for a moment. */
 static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *failure) {
   bool has_own_exit = false, has_ended_others = false;
   if (failure->rank != WO_RANK_UNKNOWN) return false;
@@ -100,7 +100,7 @@ static bool has_one_task_gone(const struct wo_job *job, const struct wo_event *f
   return has_own_exit && has_ended_others;
 }
 
-/* Whether something later in the same file and of the same rank shows that the program was still running its own code. */
+/* Whether a later exception in the same file, by the same rank, shows that the program was still running its own code. */
 static bool died_of_something_else(const struct wo_job *job, const struct wo_event *failure) {
   bool is_memory_later = false;
   bool is_other_later = false;
@@ -110,7 +110,7 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
     if (is_memory(event)) is_memory_later = true;
     const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
                         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && event->id != own;
-    /* A traceback whose exception is itself about memory is the same failure told again. */
+    /* A traceback about memory is another report of the same failure. */
     if (is_own && !wo_view_has_nocase(wo_event_text(event, WO_FIELD_MESSAGE), "out of memory") &&
         !wo_view_has(wo_event_text(event, WO_FIELD_EXCEPTION), "OutOfMemory")) {
       is_other_later = true;
@@ -119,8 +119,8 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
   return is_other_later && !is_memory_later;
 }
 
-/* A sentence of recovery settles it. Otherwise the job must have gone on: to a good end without a bad one, to further steps, or
- * to an exception of its own that has nothing to do with memory. */
+/* A message of recovery decides. Without one the job must have gone on: to a good end without a bad one, to further steps, or to
+ * an exception that has nothing to do with memory. */
 bool wo_story_survived(const struct wo_job *job, size_t failure_index) {
   const struct wo_event *failure = &job->events.items[failure_index];
   bool has_success = false;

@@ -1,27 +1,27 @@
-/* Puts the stamps of all events on one scale, and sets the clocks of hosts by what several of them stamped. */
+/* Puts the time stamps of all events on one scale, and corrects the clocks of hosts by an act that several of them stamped. */
 #include "analyzer/story/timeline.h"
 
 #include <stdio.h>
 
 #include "parsers/base/units.h"
 
-/* Hosts whose clocks are set. */
+/* Limit of hosts whose clocks are compared. */
 #define HOSTS_MAX 64
 
-/* Clocks that are further apart are not wrong: the stamps are of two acts. */
+/* If two stamps differ by more, they belong to two acts. */
 #define AHEAD_MAX_NS (INT64_C(3600) * WO_NS_PER_S)
 
-/* A whole second is all that many loggers print. */
+/* Many loggers print whole seconds only. */
 #define SECOND_NS WO_NS_PER_S
 
-/* What is known of the time of an event. */
+/* Bounds of the time of an event. */
 struct moment {
   enum wo_clock clock;
   int64_t low_ns;  /* not earlier; INT64_MIN when open */
   int64_t high_ns; /* not later; INT64_MAX when open */
 };
 
-/* By how much the clock of a host is ahead of the first host's. */
+/* How far the clock of a host is ahead of the first host's clock. */
 struct host_clock {
   struct wo_view host;
   int64_t ahead_ns;
@@ -38,7 +38,7 @@ struct wo_view wo_timeline_host(const struct wo_event *event) {
   return told.len > 0 ? told : event->host;
 }
 
-/* The stamp of an event: what it says of its own time counts more than when the line was printed. */
+/* The time of an event: the time that it names counts more than when its line was printed. */
 static struct wo_stamp stamp_of(const struct wo_event *event) {
   struct wo_view text = wo_event_text(event, WO_FIELD_TIME);
   struct wo_stamp stamp = {.clock = WO_CLOCK_LOCAL};
@@ -46,7 +46,7 @@ static struct wo_stamp stamp_of(const struct wo_event *event) {
   return event->stamp;
 }
 
-/* Any stamp with a year, by which the others are given theirs; clock NONE without. */
+/* The first stamp with a year, from which the others get theirs; clock NONE if there is none. */
 static struct wo_stamp find_dated(const struct wo_job *job) {
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_stamp stamp = stamp_of(&job->events.items[i]);
@@ -59,7 +59,7 @@ static int64_t distance(int64_t a, int64_t b) {
   return a < b ? b - a : a - b;
 }
 
-/* A stamp without a year is put into the year that brings it nearest to one that has a year. */
+/* A stamp without a year gets the year that brings it nearest to the one that has a year. */
 static struct wo_stamp with_year(struct wo_stamp stamp, struct wo_stamp dated) {
   if (stamp.clock != WO_CLOCK_YEARLESS || dated.clock == WO_CLOCK_NONE) return stamp;
   char text[64];
@@ -82,7 +82,7 @@ static struct wo_stamp with_year(struct wo_stamp stamp, struct wo_stamp dated) {
   return best;
 }
 
-/* A stamp that shows no fraction may be of any time in its second. */
+/* A stamp without a fraction can be any time in its second. */
 static int64_t end_of(int64_t time_ns) {
   return time_ns % SECOND_NS == 0 ? time_ns + SECOND_NS - 1 : time_ns;
 }
@@ -90,7 +90,6 @@ static int64_t end_of(int64_t time_ns) {
 /* No log was printed before 1970 or after 2200; between them sums of two times cannot overflow. */
 #define TIME_MAX_NS (INT64_C(230) * 366 * 86400 * WO_NS_PER_S)
 
-/* The time of an event by its own stamp. */
 static struct moment moment_of(struct wo_stamp stamp) {
   const bool is_possible = stamp.time_ns >= 0 && stamp.time_ns < TIME_MAX_NS;
   if (stamp.clock == WO_CLOCK_NONE || !is_possible) return (struct moment){.low_ns = INT64_MIN, .high_ns = INT64_MAX};
@@ -98,9 +97,9 @@ static struct moment moment_of(struct wo_stamp stamp) {
       .clock = stamp.clock, .low_ns = stamp.time_ns, .high_ns = stamp.is_inherited ? INT64_MAX : end_of(stamp.time_ns)};
 }
 
-/* What stands before a stamped line in its file was printed before it. The store holds the events of a file one after the other,
- * nearly in the order of their lines; what was looked up around another event stands out of order and gives no bound. Launchers
- * tell of a time long gone, so their blocks bound nothing. */
+/* Lines before a stamped line of the same file were printed before it. The store holds the events of a file one after the other,
+ * nearly in the order of their lines; events that were looked up around another one are out of order and give no bound. Launchers
+ * report events long past, so their blocks give no bound either. */
 static void bound_from_behind(const struct wo_job *job, struct moment *moments) {
   struct moment bound = {.high_ns = INT64_MAX};
   const struct wo_event *by = NULL;
@@ -136,7 +135,7 @@ static const struct host_clock *find_clock(const struct wo_timeline *timeline, s
   return NULL;
 }
 
-/* The first such act that is found sets the clocks; each host's first stamp of it counts. */
+/* The first such act sets the clocks; the first stamp of each host counts. */
 static void set_clocks(const struct wo_job *job, struct wo_timeline *timeline) {
   const struct wo_event *first = NULL;
   wo_each_event (event, &job->events) {
@@ -164,7 +163,7 @@ enum wo_status wo_timeline_make(struct wo_job *job, const struct wo_timeline **r
   return WO_OK;
 }
 
-/* How much two clocks may differ: nothing on one host. *ret_ahead_ns is by how much a's clock is known to be ahead of b's. */
+/* How much two clocks may differ: 0 on one host. *ret_ahead_ns is how far a's clock is known to be ahead of b's. */
 static int64_t skew_ns(const struct wo_timeline *timeline, const struct wo_event *a, const struct wo_event *b,
                        int64_t *ret_ahead_ns) {
   const struct wo_view a_host = wo_timeline_host(a);

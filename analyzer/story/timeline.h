@@ -1,8 +1,9 @@
-/* The order of events across files, ranks and hosts, by the times that their lines bear.
+/* The order of events across files, ranks and hosts, by the time stamps of their lines.
  *
- * An event lies between two times: that of its own line, or, where the line has none, that of the nearest stamped line of the
- * same writer before it and of the next stamped event behind it in its file. Clocks of hosts differ by seconds: how much is known
- * only where several hosts stamp the same act of the workload manager. Pure; the job must outlive the timeline. */
+ * An event lies between two times: both are those of its own line if that has a time stamp; else they are those of the nearest
+ * stamped line of the same writer before it and of the next stamped event after it in its file. Clocks of hosts differ by
+ * seconds; the difference is known only if several hosts stamp the same act of the workload manager. Pure; the job must outlive
+ * the timeline. */
 #ifndef WO_TIMELINE_H
 #define WO_TIMELINE_H
 
@@ -10,7 +11,7 @@
 
 struct wo_timeline;
 
-/* Difference below which times of two hosts decide nothing, without and with a common event to set their clocks by. */
+/* Times of two hosts that differ by less decide nothing: without and with a common event that sets their clocks. */
 #define WO_TIMELINE_SKEW_NS (INT64_C(5) * 1000000000)
 #define WO_TIMELINE_KNOWN_SKEW_NS (INT64_C(2) * 1000000000)
 
@@ -20,7 +21,7 @@ enum wo_status wo_timeline_make(struct wo_job *job, const struct wo_timeline **r
 /* Whether the times alone show that event a came before event b. False when they leave it open. */
 bool wo_timeline_is_before(const struct wo_timeline *timeline, const struct wo_event *a, const struct wo_event *b);
 
-/* The host that an event is of: the one that it speaks of, or its line's; empty when neither is told. */
+/* The host of an event: the one that it names, else that of its line; empty when both are unknown. */
 struct wo_view wo_timeline_host(const struct wo_event *event);
 
 /* How far apart the times of two events are, or -1 where they cannot be compared. */
