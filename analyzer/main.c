@@ -1,8 +1,8 @@
-/* whyoom: wires the command line to the commands. The only file that prints, reads the environment
- * and returns exit codes.
+/* whyoom: connects the command line to the commands. The only file that prints and returns exit codes; only this file and
+ * cuda_replay/record touch the environment.
  *
- * Commands make texts and a status; here they are written, stderr before stdout. A broken pipe is
- * no error, so that `whyoom log | head` ends well. */
+ * Commands make texts and a status; this file writes them, stderr before stdout. A broken pipe is no error, so that
+ * `whyoom log | head` ends well. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -21,8 +21,8 @@
 
 /* ---- The terminal ---- */
 
-/* Width of the text report when nobody knows better, and the limits of a terminal's own: narrower pages break every line, and
- * wider ones are no longer read. */
+/* Width of the text report if none is known, and the limits for a terminal's width: narrower pages break every line, and wider
+ * ones are hard to read. */
 enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 40, WIDTH_MAX = 1000 };
 
 /* An empty variable counts as absent. */
@@ -31,7 +31,7 @@ static const char *variable(const char *name) {
   return value && value[0] != '\0' ? value : NULL;
 }
 
-/* Looked at in the order in which setlocale would, but no locale is set: only whether the terminal shows UTF-8 is of interest. */
+/* Reads the variables in the order of setlocale, but sets no locale: only whether the terminal shows UTF-8 matters. */
 static bool has_utf8_locale(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   const char *locale = NULL;
@@ -46,9 +46,8 @@ static size_t terminal_width(void) {
   return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col > WIDTH_MAX ? WIDTH_MAX : size.ws_col;
 }
 
-/* The command line wins over the terminal. Colours are for a terminal that somebody looks at: not with --output, not when
- * NO_COLOR is set (no-color.org), unless they were asked for. Characters beyond ASCII are for terminals too, since a pipe's
- * reader is unknown. */
+/* The command line wins over the terminal. Unless requested, colours are only for a terminal: not with --output, not if NO_COLOR
+ * is set (no-color.org). Characters beyond ASCII are only for terminals too, since a pipe's reader is unknown. */
 static struct wo_text_style make_style(const struct wo_call *call) {
   const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   const bool is_watched = is_terminal && !variable("NO_COLOR") && call->output.len == 0;
@@ -62,10 +61,10 @@ static struct wo_text_style make_style(const struct wo_call *call) {
 
 /* ---- Around a GPU ---- */
 
-/* Between two lines of progress. */
+/* The time between two lines of progress. */
 enum { PROGRESS_NS = 100 * 1000 * 1000 };
 
-/* What a signal handler can reach. */
+/* Set by the signal handler. */
 static volatile sig_atomic_t is_cancelled;
 
 /* The handlers that a GPU replay replaces, and the line on the terminal. */
@@ -74,11 +73,11 @@ struct gpu_watch {
   struct sigaction before_term;
   bool has_terminal;
   bool has_line;
-  int64_t told_ns;
+  int64_t shown_ns;
 };
 
-/* The next call of the driver is the last; a second signal finds the old handler and ends the program, which frees the card too.
- */
+/* The replay stops before the next call of the driver; a second signal meets the old handler and ends the program, which frees
+ * the card too. */
 static void cancel(int signal_number) {
   (void)signal_number;
   is_cancelled = 1;
@@ -109,7 +108,7 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * WO_NS_PER_S + now.tv_nsec;
 }
 
-/* One line that is written over, at most ten times a second, and wiped at the end. */
+/* One line that is overwritten, at most ten times a second, and erased at the end. */
 static void show_progress(void *state, const struct wo_gpu_progress *progress) {
   struct gpu_watch *const watch = state;
   const int64_t now = now_ns();
@@ -118,8 +117,8 @@ static void show_progress(void *state, const struct wo_gpu_progress *progress) {
     watch->has_line = false;
     return;
   }
-  if (watch->told_ns != 0 && now - watch->told_ns < PROGRESS_NS) return;
-  watch->told_ns = now;
+  if (watch->shown_ns != 0 && now - watch->shown_ns < PROGRESS_NS) return;
+  watch->shown_ns = now;
   watch->has_line = true;
   fprintf(stderr, "\rwhyoom: GPU %d: %zu of %zu requests (%.0f %%), %.2f GiB taken\033[K", progress->ordinal, progress->done,
           progress->total, 100.0 * (double)progress->done / (double)progress->total, (double)progress->used_bytes / WO_GIB);
@@ -130,7 +129,7 @@ static double seconds_now(void) {
   return (double)now_ns() / WO_NS_PER_S;
 }
 
-/* The two libraries can be named for tests (docs/replay.md). An empty CUDA_VISIBLE_DEVICES hides every card. */
+/* Tests name the two libraries (docs/replay.md). An empty CUDA_VISIBLE_DEVICES hides every card. */
 static struct wo_replay_hooks make_hooks(struct gpu_watch *watch) {
   watch->has_terminal = isatty(STDERR_FILENO) == 1;
   return (struct wo_replay_hooks){.cuda_library = variable("WHYOOM_CUDA_LIBRARY"),
@@ -151,8 +150,8 @@ static enum wo_exit run_replay(const struct wo_call *call) {
   return wo_run_replay(call, &hooks);
 }
 
-/* --patch: the chosen fix as a change of the job's files. The diff of a part alone is not what was proven, so that a script that
- * goes on only after 0 stops. Returns the exit code that `code` becomes. */
+/* --patch: the chosen fix as a change of the job's files. A part of the diff alone is not proven: a script must then stop, so 0
+ * becomes WO_EXIT_NOT_PROVEN. Returns the exit code that `code` becomes. */
 static enum wo_exit run_patch(const struct wo_call *call, bool is_write, const struct wo_verify_plan *plan,
                               const struct wo_verify_answer *answer, enum wo_exit code, struct wo_text *diff) {
   if (answer->choice_count == 0) {
@@ -177,7 +176,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   struct wo_verify_answer answer = {.proofs = plan->proofs};
   enum wo_exit code = wo_run_verify(call, args, &plan->diagnosed, &hooks, &answer, &proved);
   const struct wo_view text = {proved.ptr, proved.len};
-  /* The output of --patch is the diff alone, for `| git apply`; the report is beside it. */
+  /* The output of --patch is the diff alone, for `| git apply`; the report goes to stderr. */
   if (!is_json) wo_text_add_view(args->is_patch ? call->errors : call->out, text);
   if (args->is_patch && code != WO_EXIT_ERROR) code = run_patch(call, args->is_write, plan, &answer, code, &diff);
   const struct wo_view patch = {diff.ptr, diff.len};
@@ -189,7 +188,7 @@ static enum wo_exit prove(const struct wo_call *call, const struct wo_verify_arg
   return plan->is_complete ? code : WO_EXIT_ERROR;
 }
 
-/* Where both flows meet: the diagnosis hands over its proposals, the proof hands back what it found. */
+/* Both flows meet here: the diagnosis gives its proposals, the proof returns its results. */
 static enum wo_exit run_verify(const struct wo_call *call) {
   struct wo_verify_args args;
   struct wo_verify_plan plan;
@@ -207,7 +206,7 @@ static void print_errors(const struct wo_text *errors) {
   fwrite(errors->ptr ? errors->ptr : "", 1, errors->len, stderr);
 }
 
-/* Becomes the command that is to be recorded. Returns only where that fails, or where an option is wrong. */
+/* Becomes the recorded command. Returns only if that fails or an option is wrong. */
 static enum wo_exit run_record(const struct wo_call *call) {
   struct wo_record_settings settings;
   struct wo_err err = {0};
@@ -215,7 +214,7 @@ static enum wo_exit run_record(const struct wo_call *call) {
     wo_message_error(call->errors, (struct wo_view){0}, &err);
     return WO_EXIT_ERROR;
   }
-  call->words[call->word_count] = NULL; /* at the latest the end of argv */
+  call->words[call->word_count] = NULL; /* at most the end of argv */
   if (wo_record_arm(&settings, &err) == WO_OK)
     wo_record_notes(call->words, call->errors);
   else
@@ -229,7 +228,7 @@ static enum wo_exit run_record(const struct wo_call *call) {
 
 /* ---- All commands ---- */
 
-/* In the order of the help text; the first is meant when none is named. */
+/* In the order of the help text; the first one is the default. */
 static const struct wo_command_entry commands[] = {
     {&wo_command_diagnose, wo_run_diagnose}, {&wo_command_budget, wo_run_budget},
     {&wo_command_replay, run_replay},        {&wo_command_verify, run_verify},
@@ -238,7 +237,7 @@ static const struct wo_command_entry commands[] = {
     {&wo_command_help, wo_run_help},         {&wo_command_version, wo_run_version},
 };
 
-/* --help wins over everything that is missing, so that `whyoom rules --help` helps; --version likewise. */
+/* --help wins over missing words, so that `whyoom rules --help` works; --version likewise. */
 static enum wo_exit run(struct wo_call *call) {
   if (call->wants_help) {
     wo_help_add(call->command, call->commands, call->out);
@@ -250,7 +249,7 @@ static enum wo_exit run(struct wo_call *call) {
   return commands[at].run(call);
 }
 
-/* Writes everything, or says why not. A reader that went away (`| head`) is no error. */
+/* Writes everything, or adds an error. A reader that has ended (`| head`) is no error. */
 static bool write_out(const struct wo_call *call) {
   const struct wo_view name = call->output.len > 0 ? call->output : WO_VIEW("stdout");
   FILE *const file = call->output.len > 0 ? fopen(call->output.ptr, "wb") : stdout;

@@ -17,14 +17,14 @@
 /* DeepSpeed's default buckets (elements), of 16-bit numbers: one to reduce, one to gather. */
 #define ZERO_BUCKET 5e8
 
-/* Bytes of a frozen weight: 8-bit; NF4 with its constants quantised too, up to constants in fp32 for each 64 weights and modules
- * that are left in 16 bits. */
+/* Bytes of a frozen weight: 8-bit; NF4, from constants that are quantised too to fp32 constants for each 64 weights and modules
+ * that stay in 16 bits. */
 static const struct wo_interval quantised[] = {[WO_BUDGET_8BIT] = {1, 1, 1.1}, [WO_BUDGET_4BIT] = {0.516, 0.55, 0.75}};
 
 /* Constants of 8-bit moments: fp32 for blocks of 2048 numbers, or of 256. */
 static const struct wo_interval moment8 = {1 + 4.0 / 2048, 1 + 4.0 / 256, 1 + 4.0 / 256};
 
-/* Stated figures are rounded, and some count in powers of 1000: so far apart they still mean the same. */
+/* Stated figures are rounded, and some are in powers of 1000: a difference of up to this share is no contradiction. */
 #define ROUNDED 0.08
 
 struct maker {
@@ -32,12 +32,12 @@ struct maker {
   struct wo_arena *arena;
   struct wo_budget *budget;
   double weights_p;             /* parameters of this rank's part of the model */
-  struct wo_interval trained_p; /* of them, or beside them, what is trained */
+  struct wo_interval trained_p; /* trained parameters, of these or beside them */
   struct wo_interval weight;    /* bytes of one */
   struct wo_interval gradient;  /* bytes of one */
   double stage;                 /* ZeRO 0 to 3 */
-  double data_parallel;         /* ranks that states are divided over */
-  bool is_partial;              /* less is trained than there is */
+  double data_parallel;         /* ranks that share the states */
+  bool is_partial;              /* only a part is trained */
   bool is_training;
 };
 
@@ -70,7 +70,7 @@ const char *wo_budget_verdict_name(enum wo_budget_verdict verdict) {
 
 /* ---- Rows ---- */
 
-/* A new row at the end, unknown as yet. The last one is reused when there is no room, which the caps of the inputs exclude. */
+/* A new row at the end, unknown as yet. The last one is reused if there is no room; the caps of the inputs exclude that. */
 static struct wo_budget_row *add_row(struct maker *maker, const char *id, const char *label) {
   struct wo_budget *const budget = maker->budget;
   if (budget->row_count < WO_LIMIT_BUDGET_ROWS) budget->row_count++;
@@ -79,7 +79,7 @@ static struct wo_budget_row *add_row(struct maker *maker, const char *id, const 
   return row;
 }
 
-/* "x 2 B", or "x 2 to 4 B" where the number format is open. */
+/* "2 B", or "4 B (2 to 4)" if the number format is not known. */
 static struct wo_view per_text(const struct maker *maker, struct wo_interval per) {
   return per.lo == per.hi ? wo_arena_format(maker->arena, "%g B", per.mid)
                           : wo_arena_format(maker->arena, "%g B (%.4g to %.4g)", per.mid, per.lo, per.hi);
@@ -92,7 +92,7 @@ static struct wo_view state_formula(const struct maker *maker, double parameters
                      : wo_arena_format(maker->arena, "%.0f x %.*s", parameters, (int)text.len, text.ptr);
 }
 
-/* Fills a row of the model states; what is offloaded goes to the host's column. */
+/* Fills a row of the model states; offloaded bytes go to the host's column. */
 static void set_state(const struct maker *maker, struct wo_budget_row *row, struct wo_interval parameters, struct wo_interval per,
                       double divisor, bool is_host) {
   const struct wo_interval bytes = over(product(parameters, per), divisor);
@@ -113,7 +113,7 @@ static bool is_16bit(double dtype) {
   return dtype == WO_BUDGET_BF16 || dtype == WO_BUDGET_FP16;
 }
 
-/* Nobody says: PyTorch makes fp32 weights, and loaders of published models 16-bit ones. */
+/* Without a stated format: PyTorch makes fp32 weights, and loaders of published models make 16-bit ones. */
 static void read_formats(struct maker *maker) {
   const double dtype = value(maker, WO_BUDGET_DTYPE);
   const double gradient = wo_budget_dtype_bytes(value(maker, WO_BUDGET_GRAD_DTYPE));
@@ -124,13 +124,13 @@ static void read_formats(struct maker *maker) {
   if (gradient > 0) maker->gradient = wo_interval_exact(gradient);
 }
 
-/* Bytes of the frozen part's weights, for one weight. */
+/* Bytes of one frozen weight. */
 static struct wo_interval frozen_weight(const struct maker *maker) {
   const double format = value(maker, WO_BUDGET_QUANTIZE);
   return format > 0 ? quantised[(size_t)format] : maker->weight;
 }
 
-/* Moments in the format that is stated; else as the optimizer makes them: ZeRO and Megatron in fp32, PyTorch like the weights. */
+/* Moments in the stated format; else as the optimizer makes them: ZeRO and Megatron in fp32, PyTorch like the weights. */
 static struct wo_interval moment_bytes(const struct maker *maker) {
   const double stated = wo_budget_dtype_bytes(value(maker, WO_BUDGET_OPTIMIZER_DTYPE));
   const double dtype = value(maker, WO_BUDGET_DTYPE);
@@ -153,7 +153,7 @@ static struct wo_interval master_bytes(const struct maker *maker) {
 
 /* ---- Set-up ---- */
 
-/* FSDP's names for what ZeRO counts. */
+/* The ZeRO stage, also for FSDP's names. */
 static double stage_of(const struct maker *maker) {
   static const double fsdp[] = {0, 3, 2, 0};
   const double zero = value(maker, WO_BUDGET_ZERO);
@@ -181,13 +181,9 @@ static double divided_from(const struct maker *maker, double stage) {
 
 /* ---- Model states ---- */
 
-static bool is_offloaded(const struct maker *maker, enum wo_budget_key key) {
-  return value(maker, key) > 0;
-}
-
-/* Trained weights, and frozen ones of the same model in a row of their own. */
+/* Trained weights; frozen ones of the same model have a row of their own. */
 static void add_weights(struct maker *maker) {
-  const bool is_host = is_offloaded(maker, WO_BUDGET_OFFLOAD_PARAMS);
+  const bool is_host = value(maker, WO_BUDGET_OFFLOAD_PARAMS) > 0;
   struct wo_budget_row *const row = add_row(maker, "weights", maker->is_partial ? "frozen weights" : "weights");
   if (value(maker, WO_BUDGET_PARAMS) == 0) {
     row->formula = WO_VIEW("needs --params or --model");
@@ -215,13 +211,13 @@ static void add_gradients(struct maker *maker) {
     row->formula = WO_VIEW("needs --params");
     return;
   }
-  const bool is_host = is_offloaded(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) && maker->stage >= 2;
+  const bool is_host = value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0 && maker->stage >= 2;
   set_state(maker, row, maker->trained_p, maker->gradient, divided_from(maker, 2), is_host);
   if (maker->is_partial) row->assumption = WO_VIEW("trained weights only, and so are the moments: frozen ones have neither");
   if (is_host) row->assumption = WO_VIEW("on the host: stages 2 and 3 move them with the optimizer");
 }
 
-/* How many moments an optimizer keeps for a number; Adafactor's sums of rows and columns are worked out apart. */
+/* Bytes of moments that an optimizer keeps for each trained number. Adafactor keeps sums of rows and columns instead. */
 static struct wo_interval moments_of(const struct maker *maker, double optimizer) {
   const struct wo_interval moment = moment_bytes(maker);
   switch ((int)optimizer) {
@@ -252,7 +248,7 @@ static struct wo_view optimizer_assumption(const struct maker *maker, double opt
 
 static void add_optimizer(struct maker *maker) {
   const double optimizer = value(maker, WO_BUDGET_OPTIMIZER);
-  const bool is_host = is_offloaded(maker, WO_BUDGET_OFFLOAD_OPTIMIZER);
+  const bool is_host = value(maker, WO_BUDGET_OFFLOAD_OPTIMIZER) > 0;
   struct wo_budget_row *const row = add_row(maker, "optimizer", "optimizer moments");
   if (value(maker, WO_BUDGET_PARAMS) == 0) {
     row->formula = WO_VIEW("needs --params");
@@ -282,7 +278,7 @@ static void add_frozen(struct maker *maker) {
 
 /* ---- Buffers ---- */
 
-/* What is gathered at once where its size is not given: an average layer, or the embedding where that is larger. */
+/* Parameters that are gathered at once: as stated, else an average layer, or the embedding if it is larger. */
 static double unit_of(const struct maker *maker, bool *ret_is_assumed) {
   const double stated = value(maker, WO_BUDGET_UNIT);
   const double layers = value(maker, WO_BUDGET_LAYERS);
@@ -292,7 +288,7 @@ static double unit_of(const struct maker *maker, bool *ret_is_assumed) {
   return layers > 0 ? fmax(value(maker, WO_BUDGET_PARAMS) / layers, embedding) : 0;
 }
 
-/* Full sharding: the unit at work is whole, with its gradient; prefetching gathers up to two more. */
+/* Full sharding: the unit in use is whole, with its gradient; prefetching gathers up to two more. */
 static void add_gathered(struct maker *maker) {
   struct wo_budget_row *const row = add_row(maker, "buffers", "gathered layer");
   bool is_assumed = false;
@@ -334,7 +330,7 @@ static void add_ddp_buckets(struct maker *maker) {
 static void add_buffers(struct maker *maker) {
   const bool is_fsdp_off = value(maker, WO_BUDGET_FSDP) > 0;
   const bool has_params = value(maker, WO_BUDGET_PARAMS) > 0;
-  if (maker->stage >= 3 && (maker->data_parallel > 1 || is_offloaded(maker, WO_BUDGET_OFFLOAD_PARAMS))) {
+  if (maker->stage >= 3 && (maker->data_parallel > 1 || value(maker, WO_BUDGET_OFFLOAD_PARAMS) > 0)) {
     add_gathered(maker);
   } else if (maker->data_parallel > 1 && maker->is_training && has_params) {
     if (value(maker, WO_BUDGET_ZERO) > 1) {
@@ -384,7 +380,7 @@ static void add_extras(struct maker *maker) {
 
 /* ---- Stated figures ---- */
 
-/* Rows that a figure is compared with. "optimizer" and "weights" also mean the rows that belong to them. */
+/* Whether a stated figure is compared with a row. "optimizer", "activations" and "context" include a second row each. */
 static bool is_meant(struct wo_view stated, struct wo_view id) {
   if (wo_view_equal(stated, id)) return true;
   if (wo_view_is(stated, "optimizer")) return wo_view_is(id, "master");
@@ -392,7 +388,7 @@ static bool is_meant(struct wo_view stated, struct wo_view id) {
   return wo_view_is(stated, "context") && wo_view_is(id, "nccl");
 }
 
-/* "2.50 GiB is stated: 2.05 GiB more, 11.2 B for each of 239075328". */
+/* "2.50 GiB is stated: 2.05 GiB more, and 11.2 B for each of 239075328 parameters". */
 static void compare_stated(const struct maker *maker, struct wo_budget_row *row, struct wo_interval computed) {
   char stated[32], gap[32];
   const bool is_inside = row->stated.hi >= computed.lo && row->stated.lo <= computed.hi;
@@ -432,7 +428,7 @@ static void add_stated(struct maker *maker) {
 
 /* ---- Totals ---- */
 
-/* Rows of no rank count everywhere; of the ranks with rows of their own the largest counts. */
+/* The sum of the rows that only one rank has. */
 static struct wo_interval rank_extra(const struct wo_budget *budget, int32_t rank) {
   struct wo_interval sum = {0, 0, 0};
   for (size_t i = 0; i < budget->row_count; i++) {
@@ -441,6 +437,7 @@ static struct wo_interval rank_extra(const struct wo_budget *budget, int32_t ran
   return sum;
 }
 
+/* Rows without a rank count on every rank; the largest sum of a rank's own rows is added to the total. */
 static void add_up(struct wo_budget *budget) {
   struct wo_interval worst = {0, 0, 0};
   budget->is_complete = true;
@@ -492,7 +489,7 @@ static void make_once(const struct wo_budget_input *input, struct wo_arena *aren
   judge(input, budget);
 }
 
-/* Totals at another value of one key; a scratch arena, since texts of a trial are of no use. */
+/* Totals at another value of one key; in a scratch arena, since nobody reads the texts of a trial. */
 static struct wo_budget try_value(const struct wo_budget_input *input, enum wo_budget_key key, double number) {
   struct wo_budget_input changed = *input;
   struct wo_arena scratch;
@@ -505,7 +502,7 @@ static struct wo_budget try_value(const struct wo_budget_input *input, enum wo_b
   return trial;
 }
 
-/* Everything that grows with the micro-batch grows in proportion to it, so two points tell all. */
+/* Everything that grows with the micro-batch grows in proportion to it, so two points are enough. */
 static void find_batches(const struct wo_budget_input *input, struct wo_budget *budget) {
   const double capacity = input->values[WO_BUDGET_CAPACITY];
   if (capacity == 0 || !budget->is_complete || input->values[WO_BUDGET_INFERENCE] > 0) return;
@@ -520,7 +517,7 @@ static void find_batches(const struct wo_budget_input *input, struct wo_budget *
   budget->batch_likely = fmax(0, floor((capacity - one.total.mid) / step_mid + 1 + 1e-9));
 }
 
-/* What each stage would leave on a card: for jobs that replicate, where it is the first thing to know. */
+/* The model states on a card at each stage, for jobs that replicate them: the stage is the first thing to change there. */
 static void find_stages(const struct wo_budget_input *input, struct wo_budget *budget) {
   if (input->values[WO_BUDGET_GPUS] <= 1 || input->values[WO_BUDGET_PARAMS] == 0 || input->values[WO_BUDGET_INFERENCE] > 0)
     return;

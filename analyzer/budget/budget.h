@@ -1,9 +1,9 @@
-/* Memory by component, from sizes and settings: the arithmetic behind `whyoom budget`. Every formula with its source stands in
- * docs/budget.md.
+/* Memory by component, from sizes and settings: the arithmetic of `whyoom budget`. docs/budget.md lists every formula with its
+ * source.
  *
  * Pure: inputs in, a table out; nothing is read and nothing is printed. All sizes are of one rank (one card) and in bytes. A
- * component whose inputs are missing is unknown, never zero, and names what it needs. Where an assumption spans a range the row
- * is an interval; its middle is what the assumption in the row says. */
+ * component whose inputs are missing is unknown, never zero, and names the inputs that it needs. If an assumption spans a range,
+ * the row is an interval, and its middle follows the assumption in the row. */
 #ifndef WO_BUDGET_H
 #define WO_BUDGET_H
 
@@ -11,7 +11,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* The inputs, each an option (budget_args.c says how it is written). A value of 0 is "not given". */
+/* The inputs, each an option (budget_args.c has their syntax). A value of 0 means "not given". */
 enum wo_budget_key {
   WO_BUDGET_PARAMS,
   WO_BUDGET_TRAINABLE,
@@ -53,7 +53,7 @@ enum wo_budget_key {
   WO_BUDGET_KEY_COUNT_
 };
 
-/* The choices by place. */
+/* The choices, by their place from 1. */
 enum { WO_BUDGET_FP32 = 1, WO_BUDGET_BF16, WO_BUDGET_FP16, WO_BUDGET_AMP, WO_BUDGET_FP8 };
 enum {
   WO_BUDGET_ADAM = 1,
@@ -84,13 +84,13 @@ struct wo_budget_measured {
   double seq_len;
 };
 
-/* What one rank needs beside the others. */
+/* Memory that one rank needs and the others do not. */
 struct wo_budget_extra {
   uint32_t rank;
   struct wo_budget_measured measured;
 };
 
-/* What somebody wrote down for a component. `row` is the id of a row. */
+/* A figure that the user gives for a component. `row` is the id of a row. */
 struct wo_budget_stated {
   struct wo_view row;
   struct wo_interval bytes;
@@ -118,39 +118,39 @@ struct wo_budget_row {
   int32_t rank;              /* the only rank that has it, or -1 */
   struct wo_interval bytes;  /* on the card */
   struct wo_interval host;   /* on the host, for this rank */
-  struct wo_view formula;    /* with its numbers; for an unknown row, what it needs */
-  struct wo_view assumption; /* what was taken for granted */
+  struct wo_view formula;    /* with its numbers; for an unknown row, the inputs that it needs */
+  struct wo_view assumption; /* what the bytes rest on */
   bool is_stated;
   struct wo_interval stated;
   struct wo_view stated_note; /* how the stated figure differs */
 };
 
 enum wo_budget_verdict {
-  WO_BUDGET_OPEN,    /* no capacity is given, or what is known fits and a component is unknown */
+  WO_BUDGET_OPEN,    /* no capacity is given, or the known components fit and one is unknown */
   WO_BUDGET_FITS,    /* at the upper end of every interval */
-  WO_BUDGET_TIGHT,   /* by what was assumed, not at the upper end */
-  WO_BUDGET_NOT_FIT, /* not by what was assumed */
+  WO_BUDGET_TIGHT,   /* by the assumptions, not at the upper end */
+  WO_BUDGET_NOT_FIT, /* not by the assumptions */
 };
 
 struct wo_budget {
   struct wo_budget_row rows[WO_LIMIT_BUDGET_ROWS];
   size_t row_count;
   struct wo_interval states; /* weights, gradients, optimizer states, frozen models */
-  struct wo_interval total;  /* of the rank that needs most; of what is known */
-  struct wo_interval others; /* of ranks without extras; equal to total where there are none */
+  struct wo_interval total;  /* of the rank that needs most; known components only */
+  struct wo_interval others; /* of ranks without extras; equal to total without any */
   struct wo_interval host;   /* for one rank */
   bool is_complete;          /* no component is unknown */
   enum wo_budget_verdict verdict;
-  struct wo_interval seen; /* what the job's log asks for at once, where that overrules the verdict (wo_budget_compare); else 0 */
+  struct wo_interval seen; /* memory in use and requested in the log, if it overrules the verdict (wo_budget_compare); else 0 */
   double margin;           /* capacity less the middle of the total; 0 without a capacity */
   bool has_batches;        /* the two below are known */
   double batch_sure;       /* largest micro-batch that fits at the upper end; 0 = none */
-  double batch_likely;     /* by what was assumed; 0 = none */
+  double batch_likely;     /* by the assumptions; 0 = none */
   bool has_stages;
   struct wo_interval stages[4]; /* model states of a rank at ZeRO 0 to 3 */
 };
 
-/* Works out the table. Texts live in `arena`. WO_E_NOMEM; else WO_OK, whatever the inputs. */
+/* Computes the table. Texts live in `arena`. WO_E_NOMEM; else WO_OK, whatever the inputs. */
 enum wo_status wo_budget_make(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget *ret_budget);
 
 /* The name of a verdict in JSON: open, fits, tight, does_not_fit. */
@@ -159,10 +159,10 @@ const char *wo_budget_verdict_name(enum wo_budget_verdict verdict);
 /* Bytes of one number of a dtype choice: fp32 4, bf16 and fp16 2, amp 4, fp8 1; 0 for 0. */
 double wo_budget_dtype_bytes(double choice);
 
-/* Bytes of one frozen weight, quantised or not, and the adapters that a LoRA rank gives (analyzer/budget/budget_live.c). */
+/* Trained parameters beside the model: as stated, or those that a LoRA rank gives (analyzer/budget/budget_live.c). */
 struct wo_interval wo__budget_adapters(const struct wo_budget_input *input);
 
-/* The part of the budget that grows with the batch (analyzer/budget/budget_live.c): each adds its row. */
+/* The part of the budget that grows with the batch (analyzer/budget/budget_live.c): each fills its row. */
 void wo__budget_activations(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_logits(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);
 void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *arena, struct wo_budget_row *row);

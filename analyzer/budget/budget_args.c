@@ -136,7 +136,7 @@ static double frozen_bytes(struct wo_view format) {
   return wo_budget_dtype_bytes(wo_option_choice(WEIGHT_FORMATS, format) + 1);
 }
 
-/* Names are shown, so that control characters have no place in them. */
+/* Names are shown, so control characters are refused. */
 static bool is_name(struct wo_view name) {
   for (size_t i = 0; i < name.len; i++) {
     if ((unsigned char)name.ptr[i] < ' ' || name.ptr[i] == 0x7f) return false;
@@ -177,7 +177,7 @@ static bool add_stated(void *target, const struct wo_option_value *value) {
   return false;
 }
 
-/* Looked up by whoever has the table of known shapes. */
+/* The command looks it up: it has the table of known shapes. */
 static bool read_model(void *target, const struct wo_option_value *value) {
   (void)target, (void)value;
   return true;

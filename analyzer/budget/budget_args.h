@@ -7,7 +7,7 @@
 #include "parsers/base/command/option.h"
 
 /* The table, whose target is a struct wo_budget_input; views of names point into the values. The id of an option is its key, or
- * WO_BUDGET_KEY_COUNT_ for those that are none (frozen, extra, activations, stated; model, which is taken and ignored). */
+ * WO_BUDGET_KEY_COUNT_ if it has none (frozen, extra, activations, stated; model, which is taken and ignored). */
 enum { WO_BUDGET_OPTION_COUNT = 42 };
 extern const struct wo_option wo_budget_options[WO_BUDGET_OPTION_COUNT];
 
@@ -20,7 +20,7 @@ const struct wo_option *wo_budget_key_option(enum wo_budget_key key);
 /* The name of a choice of a key by its place from 1 ("?" for a place that does not exist). */
 struct wo_view wo_budget_choice_name(enum wo_budget_key key, double place);
 
-/* Checks what only all options together show (a part larger than the whole, parallel sizes that exceed the cards). WO_E_USAGE. */
+/* Checks options against each other (a part larger than the whole, parallel sizes that exceed the cards). WO_E_USAGE. */
 enum wo_status wo_budget_check(const struct wo_budget_input *input, struct wo_err *err);
 
 /* A value as people write it: "16", "fp32", "47.40 GiB". */

@@ -1,5 +1,4 @@
-/* What a job says of its budget: settings and facts -> inputs, and the log's own figures beside the result. See budget_report.h.
- */
+/* The budget of a job: settings and facts -> inputs, and the log's own figures beside the result. See budget_report.h. */
 #include <math.h>
 
 #include "analyzer/budget/budget_args.h"
@@ -14,7 +13,7 @@ struct taker {
   struct wo_budget_report *report;
 };
 
-/* "slurm-4711.out:12", or an empty view for evidence of no place. */
+/* "slurm-4711.out:12", or an empty view for evidence without a place. */
 static struct wo_view place_of(const struct taker *taker, wo_event_id id) {
   const struct wo_event *const event = wo_event_get(&taker->facts->job->events, id);
   if (!event || event->span.file >= taker->facts->job->input_count) return (struct wo_view){0};
@@ -36,7 +35,7 @@ static const struct wo_setting *known_setting(const struct taker *taker, const c
   return setting && setting->event && setting->value.is_known ? setting : NULL;
 }
 
-/* The rollout engine of a trainer has settings of its own, which say nothing of training. */
+/* The rollout engine of a trainer has settings of its own, which do not apply to training. */
 static bool is_of_rollout(const struct taker *taker, const struct wo_setting *setting) {
   const bool is_serving = wo_facts_get(taker->facts, WO_VIEW("oom.is_serving")).truth == WO_TRUE;
   const bool is_engine = wo_view_is(setting->knob->id, "max_num_seqs") || wo_view_is(setting->knob->id, "max_model_len");
@@ -71,7 +70,7 @@ static void take_flags(const struct taker *taker) {
   }
 }
 
-/* Words that a setting's text may hold, the most telling first, and the choice that each means. */
+/* Words that a setting's text may hold, the most specific first, and the choice that each means. */
 struct word {
   const char *knob;
   const char *word;
@@ -115,8 +114,7 @@ static void take_words(const struct taker *taker) {
   }
 }
 
-/* A stage wins over the names of FSDP. Where only the launcher tells that states are divided, they are taken to be divided fully.
- */
+/* A stage wins over the names of FSDP. If only the launcher shows that states are divided, full sharding is assumed. */
 static void take_sharding(const struct taker *taker) {
   struct wo_budget_report *const report = taker->report;
   const struct wo_setting *const stage = known_setting(taker, "zero_stage");
@@ -155,8 +153,8 @@ static const struct wo_event *stated_format(const struct taker *taker) {
   return largest;
 }
 
-/* A 16-bit setting alone asks for autocast over fp32 weights; under DeepSpeed it makes 16-bit weights. What it says of a frozen
- * base nobody knows. */
+/* A 16-bit setting alone means autocast over fp32 weights; under DeepSpeed it means 16-bit weights. For a frozen base it shows
+ * nothing. */
 static void take_cast(const struct taker *taker, const struct wo_setting *setting) {
   const double *const values = taker->report->input.values;
   const double choice = dtype_choice(setting->value.text);
@@ -166,7 +164,7 @@ static void take_cast(const struct taker *taker, const struct wo_setting *settin
   take(taker, WO_BUDGET_DTYPE, is_cast ? WO_BUDGET_AMP : choice, place_of(taker, setting->event->id));
 }
 
-/* The format of the weights where one is stated; fp32 weights beside a 16-bit setting are those of autocast. */
+/* The format of the weights, if one is stated; fp32 weights with a 16-bit setting mean autocast. */
 static void take_dtype(const struct taker *taker) {
   const struct wo_value stated = wo_facts_get(taker->facts, WO_VIEW("model.dtype"));
   const struct wo_setting *const setting = known_setting(taker, "dtype");
@@ -190,7 +188,7 @@ static void take_fact(const struct taker *taker, enum wo_budget_key key, const c
   if (value.is_known) take(taker, key, round(value.number.mid), place_of(taker, value.evidence));
 }
 
-/* Shapes of several known models belong to none in particular. */
+/* No shape is taken if the job has several known models. */
 static void take_shape(const struct taker *taker) {
   static const enum wo_budget_key keys[WO_MODEL_DIM_COUNT_] = {
       [WO_MODEL_LAYERS] = WO_BUDGET_LAYERS, [WO_MODEL_HIDDEN] = WO_BUDGET_HIDDEN,     [WO_MODEL_FFN] = WO_BUDGET_FFN,
@@ -223,7 +221,7 @@ static void take_parameters(const struct taker *taker) {
   if (!is_printed && trained.number.mid < all) take_fact(taker, WO_BUDGET_ADAPTERS, "model.trainable_parameters");
 }
 
-/* The job's own word on its processes, else its cards, else the ranks that were seen. */
+/* The number of processes that the job states, else its cards, else the ranks in the log. */
 static void take_cards(const struct taker *taker) {
   const struct wo_setting *const world = known_setting(taker, "world_size");
   if (world) take(taker, WO_BUDGET_GPUS, world->value.number.mid, place_of(taker, world->event->id));
@@ -243,7 +241,7 @@ static void take_cards(const struct taker *taker) {
   }
 }
 
-/* A frozen model of that name and size is one model, however often it is printed. */
+/* A frozen model of one name and size counts once, even if it is printed several times. */
 static bool has_frozen(const struct wo_budget_input *input, struct wo_view name, double parameters) {
   for (size_t i = 0; i < input->frozen_count; i++) {
     if (input->frozen[i].parameters == parameters && wo_view_equal(input->frozen[i].name, name)) return true;
@@ -313,8 +311,7 @@ static double row_bytes(const struct wo_budget *budget, const char *id) {
   return sum;
 }
 
-/* Less than the states: the step it failed tells whether they cannot have been there yet, or whether less is kept than assumed.
- */
+/* Less than the states: the failed step shows whether they did not exist yet, or whether less is kept than assumed. */
 static struct wo_view note_below(const struct taker *taker, const char *allocated, const char *states, double rest) {
   const struct wo_value step = wo_facts_get(taker->facts, WO_VIEW("oom.step"));
   char more[32];
@@ -326,7 +323,7 @@ static struct wo_view note_below(const struct taker *taker, const char *allocate
                          allocated, states, wo_units_bytes_text(rest, more, sizeof more));
 }
 
-/* Everything beside the states that the failing rank has at its peak. */
+/* Bytes of the failing rank at its peak, without the states. */
 static double live_bytes(const struct taker *taker) {
   const struct wo_budget *const budget = &taker->report->budget;
   const struct wo_value rank = wo_facts_get(taker->facts, WO_VIEW("oom.rank"));
@@ -370,7 +367,7 @@ static void compare_allocated(const struct taker *taker) {
   add_figure(taker, "allocated by PyTorch", value, note);
 }
 
-/* `more` is what was asked for on top of it, 0 for nothing. */
+/* `more`: bytes of the refused request, or 0. */
 static void compare_total(const struct taker *taker, const char *label, const char *fact, double more) {
   const struct wo_value value = wo_facts_get(taker->facts, wo_view_of(fact));
   const struct wo_interval total = taker->report->budget.total;
@@ -387,8 +384,8 @@ static void compare_total(const struct taker *taker, const char *label, const ch
                       : wo_arena_format(taker->arena, "%s %s", gap, where));
 }
 
-/* Tensors in use and the refused request together are more than the card: whatever the components say, the job as it was does not
- * fit, and something in it is none of them. Cached memory is left out, which can be given back. */
+/* If tensors in use and the refused request are more than the card has, the job does not fit, whatever the components say, and it
+ * has memory that is in none of them. Cached memory is left out: it can be given back. */
 static void overrule(const struct taker *taker) {
   struct wo_budget *const budget = &taker->report->budget;
   const struct wo_value allocated = wo_facts_get(taker->facts, WO_VIEW("oom.allocated"));
@@ -403,7 +400,7 @@ static void overrule(const struct taker *taker) {
   budget->has_batches = false;
 }
 
-/* Totals say something only of a run that had all its states, and of numbers that can be true. */
+/* Totals are compared only if the run had all its states and its figures do not contradict each other. */
 void wo_budget_compare(const struct wo_facts *facts, struct wo_arena *arena, struct wo_budget_report *report) {
   const struct taker taker = {facts, arena, report};
   const struct wo_value allocated = wo_facts_get(facts, WO_VIEW("oom.allocated"));

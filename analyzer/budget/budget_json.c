@@ -1,7 +1,6 @@
 /* The budget as one JSON object, schema whyoom.budget/1 (docs/schema/budget-1.schema.json). See budget_report.h.
  *
- * As in the report's JSON: unknown is null, never zero; keys never change their meaning. cJSON builds; what it cannot allocate
- * makes the text failed and empty. */
+ * As in the report's JSON: unknown is null, never zero; keys never change their meaning. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +8,6 @@
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
 #include "parsers/base/output/json_out.h"
-
-#ifndef WHYOOM_VERSION
-#define WHYOOM_VERSION "unknown"
-#endif
 
 struct writer {
   const struct wo_budget_report *report;
@@ -26,15 +21,11 @@ static void put_interval(struct writer *w, cJSON *object, const char *key, struc
   wo_json_put_bytes(&w->json, interval, "high", bytes.hi);
 }
 
-static void put_rank(struct writer *w, cJSON *object, int32_t rank) {
-  wo_json_put(&w->json, object, "rank", rank < 0 ? cJSON_CreateNull() : wo_json_number((double)rank));
-}
-
 static void put_row(struct writer *w, cJSON *array, const struct wo_budget_row *row) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put_text(&w->json, object, "id", row->id);
   wo_json_put_text(&w->json, object, "label", row->label);
-  put_rank(w, object, row->rank);
+  wo_json_put_known(&w->json, object, "rank", row->rank);
   wo_json_put_bool(&w->json, object, "is_state", row->is_state);
   if (row->is_known) {
     put_interval(w, object, "bytes", row->bytes);

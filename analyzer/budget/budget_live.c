@@ -4,7 +4,7 @@
 #include "analyzer/budget/budget.h"
 #include "parsers/base/units.h"
 
-/* What a transformer layer keeps for its backward pass, in numbers of b x s x h: inputs of both norms, of the query/key/value
+/* Numbers that a transformer layer keeps for its backward pass, for each b x s x h: inputs of both norms, of the query/key/value
  * projection and of the feed-forward block stay whole under tensor parallelism; queries, keys, values, the input of the output
  * projection and the inner activations are divided. Two dropout masks have one byte each. */
 #define KEPT_WHOLE 4.0
@@ -72,8 +72,8 @@ static struct wo_interval layer_factor(const struct wo_budget_input *input) {
   return (struct wo_interval){factor[0], factor[1], factor[1]};
 }
 
-/* The same for the scores: softmax, its dropout and the mask. Fused kernels keep none; nobody says which one runs when it is not
- * stated, and the usual one is fused. */
+/* The same for the scores: softmax, its dropout and the mask. Fused kernels keep none. If the kernel is not stated, a fused one
+ * is assumed, as is usual. */
 static struct wo_interval score_factor(const struct wo_budget_input *input) {
   const double attention = value(input, WO_BUDGET_ATTENTION);
   const double bytes = is_fp32(input) ? 9 : 5;
@@ -84,8 +84,8 @@ static struct wo_interval score_factor(const struct wo_budget_input *input) {
   return (struct wo_interval){0, 0, factor};
 }
 
-/* Layers whose activations a card holds: the first pipeline stage keeps as many micro-batches as there are stages, so that
- * pipelining divides nothing as long as there are enough of them. */
+/* Layers whose activations a card holds: the first pipeline stage keeps one micro-batch for each stage, so pipelining saves
+ * nothing as long as a step has that many. */
 static double layers_held(const struct wo_budget_input *input) {
   const double stages = one_or(value(input, WO_BUDGET_PIPELINE));
   const double passes = one_or(value(input, WO_BUDGET_GRAD_ACCUM));
@@ -213,7 +213,7 @@ void wo__budget_cache(const struct wo_budget_input *input, struct wo_arena *aren
 
 /* ---- Adapters ---- */
 
-/* Query and value projections at the least (the usual default), all linear layers of a gated block at the most. */
+/* At least query and value projections (the usual default), at most all linear layers of a gated block. */
 struct wo_interval wo__budget_adapters(const struct wo_budget_input *input) {
   const double stated = value(input, WO_BUDGET_ADAPTERS);
   const double rank = value(input, WO_BUDGET_LORA_RANK);

@@ -1,4 +1,4 @@
-/* The budget for people: verdict, table, how each row came about, inputs. See budget_report.h. */
+/* The budget for people: verdict, table, the formula of each row, inputs. See budget_report.h. */
 #include <math.h>
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static void add_label(const struct writer *w, struct wo_view label) {
   wo_text_add(w->out, "  %-*.*s", LABEL_COLUMNS - 2, (int)shown.len, shown.len > 0 ? shown.ptr : "");
 }
 
-/* One line of the table; the range only where there is one. */
+/* One line of the table, with the range if it is one. */
 static void add_line(const struct writer *w, struct wo_view label, struct wo_interval bytes, const struct wo_interval *stated) {
   add_label(w, label);
   add_gib(w, bytes.mid);
@@ -62,7 +62,7 @@ static void write_row(const struct writer *w, const struct wo_budget_row *row) {
   wo_text_add(w->out, "%*s\n", NUMBER_COLUMNS, "?");
 }
 
-/* States first, their sum, then the rest: the order of the rows, with the sum put where states end. */
+/* The rows in their order, states first; the sum of the states follows the last of them. */
 static void write_table(const struct writer *w) {
   const struct wo_budget *const budget = w->budget;
   wo_text_add(w->out, "  %-*s%*s%*s%*s%*s", LABEL_COLUMNS - 2, "GiB", NUMBER_COLUMNS, "assumed", NUMBER_COLUMNS, "low",
@@ -138,7 +138,7 @@ static void write_stages(const struct writer *w, struct wo_text *line) {
   put(w, line);
 }
 
-/* The last part of a path: the first line of a job's report has it whole. */
+/* The last part of a path: the job's report has the whole path in its first line. */
 static struct wo_view short_origin(struct wo_view origin) {
   const size_t slash = wo_view_find_last(origin, WO_VIEW("/"), origin.len);
   return slash == WO_NOT_FOUND ? origin : wo_view_skip(origin, slash + 1);
@@ -166,7 +166,7 @@ static int next_input(const struct writer *w, int key) {
   return key;
 }
 
-/* An origin stands behind the last of the inputs in a row that have it; options need none. */
+/* Neighbours with the same origin have it once, after the last of them; options need none. */
 static void write_inputs(const struct writer *w, struct wo_text *line) {
   const int first = next_input(w, -1);
   if (first == WO_BUDGET_KEY_COUNT_) return;
@@ -190,7 +190,7 @@ static void write_inputs(const struct writer *w, struct wo_text *line) {
 
 /* ---- The first line ---- */
 
-/* Where the low end would fit, the verdict rests on what was assumed, and says so. */
+/* If the low end would fit, the verdict depends on the assumptions and says so. */
 static void write_misfit(const struct writer *w, struct wo_text *line, const char *total, const char *card, const char *margin) {
   char low[32];
   const double capacity = value(w, WO_BUDGET_CAPACITY);

@@ -1,6 +1,6 @@
 /* `whyoom budget`: memory by component, from options, from the files of a job, and from the table of known shapes.
  *
- * Options win over a model that is named, that over the job's files. */
+ * Options win over a named model, and a named model over the job's files. */
 #include "analyzer/budget/budget_args.h"
 #include "analyzer/budget/budget_report.h"
 #include "analyzer/command/commands.h"
@@ -11,7 +11,7 @@ struct run {
   const struct wo_pack *pack;
   struct wo_arena arena;
   struct wo_job *job; /* NULL without paths */
-  bool is_changed;    /* an option or a model says something else than the files: the log's figures are then no measure */
+  bool is_changed;    /* an option or a model differs from the files: the log's figures are then not compared */
   struct wo_facts facts;
   struct wo_budget_report report;
 };
@@ -46,7 +46,7 @@ static enum wo_exit read_model(struct run *run) {
   return WO_EXIT_FINE;
 }
 
-/* Of two ways to say one thing the option drops what the files said in the other way. */
+/* If an option and the files give the same input under two keys, the option drops the files' key. */
 static void drop_rival(struct wo_budget_report *report, enum wo_budget_key given) {
   static const struct {
     enum wo_budget_key given;
@@ -92,7 +92,7 @@ static enum wo_exit write_out(struct run *run) {
   return is_failed ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-/* Everything behind the loading of rules. */
+/* Everything after the rules are loaded. */
 static enum wo_exit make(struct run *run) {
   const enum wo_exit reading = run->call->word_count > 0 ? read_files(run) : WO_EXIT_FINE;
   if (reading != WO_EXIT_FINE && !run->job) return reading;

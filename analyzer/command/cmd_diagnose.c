@@ -1,9 +1,8 @@
-/* `whyoom [PATH...|-]`: reads all inputs as one job and reports it. Without arguments on a
- * terminal: a row for each SLURM log of this folder.
+/* `whyoom [PATH...|-]`: reads all inputs as one job and reports it. Without arguments on a terminal: a row for each SLURM log of
+ * this folder.
  *
- * A file that cannot be read is told on stderr and noted in the report, and the rest is diagnosed
- * all the same: nine of ten logs are worth a diagnosis. The exit status is then that of an error,
- * so that scripts notice. */
+ * A file that cannot be read is reported on stderr and noted in the report, and the rest is diagnosed. The exit status is then
+ * that of an error, so that scripts notice. */
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,32 +15,25 @@
 /* Logs of a folder that are listed when whyoom is called without arguments. */
 #define FOLDER_LOGS_MAX 256
 
-/* Reads an open input to its end and closes it. A failure in the middle keeps what was read before:
- * the job has it already, and has noted where it ended. */
-static bool read_open(struct wo_job *job, struct wo_input *input, const char *path, struct wo_text *errors) {
+/* Reads one input; false when something of it could not be read. After a failure in the middle the job keeps the first part. */
+static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
+  const bool is_stdin = strcmp(path, "-") == 0;
+  const char *const name = is_stdin ? "<stdin>" : path;
+  struct wo_input *input = NULL;
   struct wo_err err = {0};
-  const enum wo_status status = wo_job_read(job, input, path, &err);
-  if (status != WO_OK) wo_message_error(errors, wo_view_of(path), &err);
+  enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, &err) : wo_input_open(path, &input, &err);
+  if (status != WO_OK) {
+    wo_message_error(errors, wo_view_of(path), &err);
+    wo_job_add_unreadable(job, name, &err);
+    return false;
+  }
+  status = wo_job_read(job, input, name, &err);
+  if (status != WO_OK) wo_message_error(errors, wo_view_of(name), &err);
   wo_input_close(input);
   return status == WO_OK;
 }
 
-/* Reads one input; false when something of it could not be read. */
-static bool read_path(struct wo_job *job, const char *path, struct wo_text *errors) {
-  const bool is_stdin = strcmp(path, "-") == 0;
-  struct wo_input *input = NULL;
-  struct wo_err err = {0};
-  const enum wo_status status =
-      is_stdin ? wo_input_open_fd(STDIN_FILENO, "<stdin>", &input, &err) : wo_input_open(path, &input, &err);
-  if (status != WO_OK) {
-    wo_message_error(errors, wo_view_of(path), &err);
-    wo_job_add_unreadable(job, is_stdin ? "<stdin>" : path, &err);
-    return false;
-  }
-  return read_open(job, input, is_stdin ? "<stdin>" : path, errors);
-}
-
-/* What was read, but not in the usual way, is told where errors are: the report may go to a file. */
+/* Notes on inputs that were not read in the usual way go to the errors too: the report may go to a file. */
 static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_job_input *input = &job->inputs[i];
@@ -50,8 +42,8 @@ static void write_notes(const struct wo_job *job, struct wo_text *errors) {
   }
 }
 
-/* One line per piece of evidence, in the order of finding. A line that does not fit is cut; this is
- * for looking into patterns, and JSON has everything. */
+/* One line per piece of evidence, in the order of the inputs, for work on patterns. A line that does not fit is cut; JSON has
+ * everything. */
 static void write_events(const struct wo_job *job, struct wo_text *out) {
   char line[8192];
   for (size_t i = 0; i < job->events.count; i++) {
@@ -59,8 +51,8 @@ static void write_events(const struct wo_job *job, struct wo_text *out) {
   }
 }
 
-/* Makes the report and writes it in the form that was asked for. A failure that no rule explains
- * counts as a failure found: whyoom in a script must not call such a job fine. */
+/* Makes the report and writes it in the requested form. A failure that no rule explains counts too: a script must not take such a
+ * job for a success. */
 static enum wo_exit write_report(const struct wo_call *call, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_report *report = NULL;
   if (wo_report_make(job, pack, &report) != WO_OK) return WO_EXIT_ERROR;
@@ -92,7 +84,7 @@ enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pac
   return is_complete ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
-/* A recording says nothing of why a job failed: without a log, "no failure found" would be a lie. */
+/* A recording does not show why a job failed: without a log, "no failure found" would be wrong. */
 static bool has_log(const struct wo_job *job) {
   for (size_t i = 0; i < job->input_count; i++) {
     if (!job->inputs[i].is_recording) return true;
@@ -100,8 +92,8 @@ static bool has_log(const struct wo_job *job) {
   return job->input_count == 0;
 }
 
-/* Diagnoses the given paths as one job. An input that could not be read outweighs what was found,
- * and --exit-zero does not hide it: it is a mistake in the call, not a result. */
+/* Diagnoses the given paths as one job. If an input could not be read, the exit code is that of an error whatever was found, and
+ * --exit-zero does not change it. */
 static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count) {
   struct wo_job *job = NULL;
   const enum wo_exit reading = wo_command_read_job(call, pack, paths, count, &job);
@@ -126,8 +118,7 @@ static enum wo_exit diagnose_paths(const struct wo_call *call, const struct wo_p
 
 /* ---- Without arguments ---- */
 
-/* SLURM's default names, "slurm-4711.out" and "slurm-4711_3.out"; other --output patterns could be
- * anything. */
+/* SLURM's default names, "slurm-4711.out" and "slurm-4711_3.out". */
 static bool is_slurm_log(const char *name) {
   const struct wo_view view = wo_view_of(name);
   return wo_view_starts(view, "slurm-") && (wo_view_ends(view, ".out") || wo_view_ends(view, ".err"));
@@ -138,8 +129,8 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Fills `names` with at most FOLDER_LOGS_MAX names, each to be freed, and returns how many. Which
- * ones are left out of a larger folder is up to the file system. */
+/* Fills `names` with at most FOLDER_LOGS_MAX names, each to be freed, and returns their number. In a larger folder the file
+ * system decides which ones are left out. */
 static size_t list_logs(char **names) {
   DIR *folder = opendir(".");
   size_t count = 0;
@@ -172,8 +163,7 @@ static bool write_row(const struct wo_call *call, const struct wo_pack *pack, co
   return is_failed;
 }
 
-/* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets
- * the help text: somebody typed `whyoom` to see what it is. */
+/* Each log is a job of its own here, unlike paths on the command line. A folder without logs gets the help text. */
 static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_pack *pack) {
   char **names = calloc(FOLDER_LOGS_MAX, sizeof *names);
   if (!names) return WO_EXIT_ERROR;
@@ -186,7 +176,7 @@ static enum wo_exit diagnose_folder(const struct wo_call *call, const struct wo_
   return is_failed && !call->exit_zero ? WO_EXIT_FAILURE_FOUND : WO_EXIT_FINE;
 }
 
-/* A pipe is read when no path is given; a terminal is not, or the program would seem to hang. */
+/* Without a path a pipe is read; a terminal is not, or the program would seem to hang. */
 enum wo_exit wo_run_diagnose(const struct wo_call *call) {
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);
   if (!pack) return WO_EXIT_ERROR;

@@ -1,12 +1,9 @@
-/* `whyoom explain ID`: what a cause, a fix, a knob, a fact or a term means, from the same data that
- * the rules are made of.
- *
- * Nothing is written for this command alone: a rule that is explained wrongly is wrong. Causes and fixes are the pages of
- * analyzer/command/rule_doc.h. */
+/* `whyoom explain ID`: the meaning of a cause, a fix, a knob, a fact or a term, from the data of the rules alone. Causes and
+ * fixes are the pages of analyzer/command/rule_doc.h. */
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 
-/* A row of facts.def with its meaning, which the rest of the program has no use for. */
+/* A row of facts.def with its meaning. */
 struct fact_row {
   const char *name;
   const char *unit;
@@ -25,8 +22,7 @@ static void add_heading(struct wo_text *out, const char *sort, struct wo_view id
   wo_text_add(out, "%s %.*s\n\n", sort, (int)id.len, id.ptr);
 }
 
-/* All spellings, each with the framework that uses it: the list is what makes whyoom find a setting
- * in a log. */
+/* All spellings, each with the framework that uses it: whyoom finds a setting in a log by them. */
 static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t width) {
   add_heading(out, "setting", knob->id);
   if (knob->means.len > 0) wo_text_wrap(out, knob->means, 2, width);
@@ -38,7 +34,7 @@ static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t
   }
 }
 
-/* False when no fact is called so. The unit is that of conditions ("BYTES"). */
+/* False when no fact has this name. The unit is written as in conditions ("BYTES"). */
 static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
   for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
     if (!wo_view_is(id, facts[i].name)) continue;
@@ -50,8 +46,7 @@ static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
   return false;
 }
 
-/* Terms are what the reports take for granted ("reserved", "private pool"). False when none is
- * called so. */
+/* Terms are words that reports use without an explanation ("reserved", "private pool"). False when none has this name. */
 static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
   for (size_t i = 0; i < pack->term_count; i++) {
     const struct wo_term *term = &pack->terms[i];
@@ -63,7 +58,7 @@ static bool explain_term(const struct wo_pack *pack, struct wo_view id, struct w
   return false;
 }
 
-/* A row of the table of known shapes. Reports name it where they take a number from it, so its source must be found. */
+/* A row of the table of known shapes, with its source: reports name the row if they take a number from it. */
 static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
   for (size_t i = 0; i < pack->model_count; i++) {
     const struct wo_model_shape *const shape = &pack->models[i];
@@ -79,8 +74,7 @@ static bool explain_model(const struct wo_pack *pack, struct wo_view id, struct 
   return false;
 }
 
-/* Everything that has the id: a cause and a fix may share one, and then both are meant. False when
- * nothing has it. */
+/* Everything that has the id: a cause and a fix may share one. False when nothing has it. */
 static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_text *out, size_t width) {
   const struct wo_cause *cause = wo_pack_cause(pack, id);
   const struct wo_fix *fix = wo_pack_fix(pack, id);
@@ -95,7 +89,7 @@ static bool explain(const struct wo_pack *pack, struct wo_view id, struct wo_tex
          explain_model(pack, id, out);
 }
 
-/* Not every knob and fact: there are hundreds, and few are looked up by chance. */
+/* Without knobs and facts: there are hundreds. */
 static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "whyoom explain ID, where ID is one of\n\ncauses: ");
   for (size_t i = 0; i < pack->cause_count; i++) wo_text_add(out, "%.*s ", (int)pack->causes[i].id.len, pack->causes[i].id.ptr);
@@ -106,7 +100,7 @@ static void list_ids(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "\n\nor a setting (`whyoom rules list`), a fact such as oom.tried or a model such as gpt2\n");
 }
 
-/* Several ids may be asked for; one that is unknown does not keep the others from being explained. */
+/* An unknown id does not keep the others from being explained. */
 enum wo_exit wo_run_explain(const struct wo_call *call) {
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_ALL);
   if (!pack) return WO_EXIT_ERROR;

@@ -2,7 +2,7 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/help.h"
 
-/* Further words are ignored: somebody who asks for help is not to be refused for asking too much. */
+/* Further words are ignored. */
 enum wo_exit wo_run_help(const struct wo_call *call) {
   const struct wo_command *const topic =
       call->word_count > 0 ? wo_command_find(call->commands, wo_view_of(call->words[0])) : call->commands.items[0].command;
@@ -35,7 +35,7 @@ const struct wo_command wo_command_version = {
 };
 
 /* `whyoom completion words -- WORD...` is for the scripts, `whyoom completion manual COMMAND` for the build, which makes the
- * manual's lists of options of it. */
+ * manual's lists of options from it. */
 enum wo_exit wo_run_completion(const struct wo_call *call) {
   const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
   const int shell = wo_option_choice(WO_SHELLS, word);

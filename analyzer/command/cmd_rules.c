@@ -1,14 +1,13 @@
-/* `whyoom rules list|check|test|show|why`: reads the packs whole, lints them, runs their examples.
+/* `whyoom rules list|check|test|show|why|pages`: reads the packs whole, lints them, runs their examples.
  *
- * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A
- * complaint or a failed example is told by the exit status that stands for a failed job elsewhere,
- * packs that cannot be read by that of an error. */
+ * For authors of rules, who run it on a folder of their own: `whyoom rules test --rules DIR`. A complaint or a failed example
+ * gives the exit status of a failed job, packs that cannot be read give that of an error. */
 #include "analyzer/command/commands.h"
 #include "rules/check/rule_check.h"
 
 /* ---- list ---- */
 
-/* Where a rule comes from, for those that are not as they were built in, and why it is off. Ends the line. */
+/* The place of a rule that is not built in, and the reason why a rule is off. Ends the line. */
 static void add_origin(struct wo_text *out, struct wo_rule_place place, const struct wo_off *off) {
   if (place.is_user) {
     wo_text_add(out, "  [%s%.*s:%llu]", place.is_replacing ? "replaced by " : "", (int)place.file.len, place.file.ptr,
@@ -21,7 +20,7 @@ static void add_origin(struct wo_text *out, struct wo_rule_place place, const st
   wo_text_add(out, "\n");
 }
 
-/* Patterns of a user's are few enough to be listed; ours are counted only. */
+/* The user's patterns are few and listed; the built-in ones are only counted. */
 static void list_patterns(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "patterns: %zu\n", pack->pattern_count);
   for (size_t i = 0; i < pack->sample_count; i++) {
@@ -32,7 +31,7 @@ static void list_patterns(const struct wo_pack *pack, struct wo_text *out) {
   }
 }
 
-/* Definitions and what is turned off without being a cause or a fix: patterns, which are gone from the pack. */
+/* Definitions, and patterns that are turned off: those are no longer in the pack. */
 static void list_others(const struct wo_pack *pack, struct wo_text *out) {
   wo_text_add(out, "definitions (%zu)\n", pack->define_count);
   for (size_t i = 0; i < pack->define_count; i++) {
@@ -49,9 +48,8 @@ static void list_others(const struct wo_pack *pack, struct wo_text *out) {
   }
 }
 
-/* One line each, for grep: the id first, then what a reader picks by. Titles are shown as they were
- * written, with the braces of their values, since there is no job to fill them from. What bears no
- * file behind it is built in. */
+/* One line each, for grep, the id first. Titles are shown as they were written, with the braces of their values, since there is
+ * no job to fill them from. A rule without a file after it is built in. */
 static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack *pack) {
   struct wo_text *const out = call->out;
   wo_text_add(out, "causes (%zu)\n", pack->cause_count);
@@ -83,23 +81,22 @@ static enum wo_exit list_rules(const struct wo_call *call, const struct wo_pack 
 
 /* ---- examples ---- */
 
-/* What a diagnosis of one example came to. The title is copied, because its report is gone by the
- * time it is compared. */
+/* The diagnosis of one example. The title is copied, because the report is freed before the comparison. */
 struct example_result {
   struct wo_view first_id; /* borrowed from the pack; empty when there is no finding */
   char title[512];
   struct wo_view tied_id; /* of the second finding, when its score is the same as the first one's */
 };
 
-/* Findings among which a cause must be for an example to give it. The first is the one that a user reads. A cause that can only
- * ever be possible stands behind a surer one, or behind "unclear", and is read with it; notes stand behind everything. */
+/* The number of first findings among which a cause must be for an example to give it. A user reads the first finding. A cause
+ * that is at most possible may follow a surer one or "unclear"; notes follow everything. */
 static size_t count_judged(const struct wo_report *report, const struct wo_cause *cause) {
   if (!cause->is_failure) return report->finding_count;
   const size_t most = cause->at_most == WO_CONFIDENCE_POSSIBLE ? 2 : 1;
   return report->finding_count < most ? report->finding_count : most;
 }
 
-/* The finding that an example is judged by: the cause's own where it is among those that count, else the first; NULL for none. */
+/* The finding to judge an example by: the cause's own if it is among those that count, else the first; NULL for none. */
 static const struct wo_finding *find_judged(const struct wo_report *report, const struct wo_cause *cause) {
   const size_t count = count_judged(report, cause);
   for (size_t i = 0; i < count; i++) {
@@ -108,8 +105,7 @@ static const struct wo_finding *find_judged(const struct wo_report *report, cons
   return report->finding_count > 0 ? &report->findings[0] : NULL;
 }
 
-/* Runs one example through the whole diagnosis, as a log by itself. False when it could not be run,
- * which is not the same as giving no finding. */
+/* Diagnoses one example as a log by itself. False when it could not be run; an example without a finding is true. */
 static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause, const struct wo_example *example,
                         struct example_result *ret) {
   struct wo_job *job = NULL;
@@ -135,8 +131,7 @@ static bool run_example(const struct wo_pack *pack, const struct wo_cause *cause
 
 /* ---- check ---- */
 
-/* "file:line:column: message", as compilers print it, so that editors find the place. The lint
- * knows no columns and says 0. */
+/* "file:line:column: message", as compilers print it, so that editors find the place. The lint has no columns and writes 0. */
 static void add_complaint(void *context, const struct wo_err *complaint) {
   struct wo_text *out = context;
   if (complaint->file[0] != '\0')
@@ -144,7 +139,7 @@ static void add_complaint(void *context, const struct wo_err *complaint) {
   wo_text_add(out, "%s\n", complaint->message);
 }
 
-/* Examples that two causes claim with one score: which of them comes first is then an accident of the order of files. */
+/* Examples that two causes claim with one score: the order of the files then decides which one comes first. */
 static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
   size_t ties = 0;
   for (size_t i = 0; i < pack->cause_count; i++) {
@@ -163,8 +158,7 @@ static size_t check_ties(const struct wo_pack *pack, struct wo_text *out) {
   return ties;
 }
 
-/* The counts are printed also when all is well: an empty folder would otherwise look like one
- * without faults. */
+/* The counts are printed also without complaints: an empty folder would otherwise look like one without faults. */
 static enum wo_exit check_rules(const struct wo_call *call, const struct wo_pack *pack) {
   struct wo_text *const out = call->out;
   const size_t complaints =
@@ -176,9 +170,8 @@ static enum wo_exit check_rules(const struct wo_call *call, const struct wo_pack
 
 /* ---- test ---- */
 
-/* Runs the examples of one cause; returns how many failed, each with a line that says how. Only the
- * first finding counts, since it is the one that a user reads: a cause that comes second in its own
- * example has been beaten by a neighbour, and that is what an author wants to know. */
+/* Runs the examples of one cause; returns the number that failed, with a line for each. See count_judged for the findings that
+ * count: a cause that comes later in its own example has lost to a neighbour. */
 static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *cause, struct wo_text *out) {
   size_t failed = 0;
   for (size_t i = 0; i < cause->example_count; i++) {
@@ -201,7 +194,7 @@ static size_t test_cause(const struct wo_pack *pack, const struct wo_cause *caus
   return failed;
 }
 
-/* Causes only: no other sort of rule has examples, and the samples of patterns belong to the lint. */
+/* Only causes have examples; the lint checks the samples of patterns. */
 static enum wo_exit test_rules(const struct wo_call *call, const struct wo_pack *pack) {
   struct wo_text *const out = call->out;
   size_t examples = 0;
@@ -217,7 +210,7 @@ static enum wo_exit test_rules(const struct wo_call *call, const struct wo_pack 
 
 /* ---- show ---- */
 
-/* Whether a rule of that id begins in the file: its sort is the first key of a rule. */
+/* Whether a file has a rule with that id: the first key of a rule is its sort. */
 static bool defines(struct wo_view text, struct wo_view id) {
   static const char *const sorts[] = {"cause", "fix", "knob", "pattern", "phase", "term", "model", "define"};
   for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
@@ -228,7 +221,7 @@ static bool defines(struct wo_view text, struct wo_view id) {
   return false;
 }
 
-/* Where the user's own rule of that id stands, whatever sort it is of; NULL without. */
+/* The place of the user's own rule with that id, of any sort; NULL for none. */
 static const struct wo_rule_place *find_own(const struct wo_pack *pack, struct wo_view id) {
   const struct wo_cause *cause = wo_pack_cause(pack, id);
   const struct wo_fix *fix = wo_pack_fix(pack, id);
@@ -244,7 +237,7 @@ static const struct wo_rule_place *find_own(const struct wo_pack *pack, struct w
   return define && define->place.is_user ? &define->place : NULL;
 }
 
-/* Adds a file of the user's as it is. */
+/* Adds a file of the user's unchanged. */
 static bool add_file(const struct wo_rule_place *place, struct wo_text *out) {
   char *const path = strndup(place->file.ptr, place->file.len);
   struct wo_input *input = NULL;
@@ -260,7 +253,7 @@ static bool add_file(const struct wo_rule_place *place, struct wo_text *out) {
   return is_read;
 }
 
-/* Says who has turned the rule off. Without a pack, when it is broken, nothing is known. */
+/* Adds the places that turn the rule off; nothing without a pack, when that is broken. */
 static void add_off(const struct wo_pack *pack, struct wo_view id, struct wo_text *out) {
   for (size_t i = 0; pack && i < pack->off_count; i++) {
     const struct wo_off *off = &pack->offs[i];
@@ -284,9 +277,8 @@ static bool add_built_in(struct wo_view id, struct wo_text *out) {
   return false;
 }
 
-/* Prints the whole file in which a rule stands, comments and neighbours included: they say why it
- * is as it is. The user's own rule counts before the one that it replaces. A folder that cannot be
- * loaded does not keep our own rules from being shown: then it helps most. */
+/* Adds the whole file with the rule: its comments and neighbours explain it. The user's own rule wins over the built-in one that
+ * it replaces. If the user's folder cannot be loaded, built-in rules are still shown: then it helps most. */
 static enum wo_exit show_rule(const struct wo_call *call) {
   if (call->word_count < 2) {
     wo_message(call->errors, (struct wo_view){0}, "rules show needs the id of a rule");

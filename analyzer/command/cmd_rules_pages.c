@@ -1,5 +1,5 @@
 /* `whyoom rules pages DIR`: the pages of analyzer/command/rule_doc.h as files. The same rules give the same bytes, so that a
- * folder of pages can be compared with what its rules say. */
+ * folder of pages can be compared with its rules. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -9,15 +9,15 @@
 
 enum { PATH_BYTES = 4096, ID_BYTES_MAX = 128 };
 
-/* Where pages go, and what is written in the meantime. */
+/* The folder of the pages, and the page that is being written. */
 struct pages {
   const char *folder;
-  struct wo_text text; /* of one page */
+  struct wo_text text; /* one page */
   struct wo_text *errors;
   size_t count;
 };
 
-/* Tells and returns false; `reason` NULL means errno. */
+/* Adds an error and returns false; `reason` NULL means errno. */
 static bool fail(struct pages *pages, const char *path, const char *reason) {
   wo_message(pages->errors, wo_view_of(path), "cannot be written: %s", reason ? reason : strerror(errno));
   return false;
@@ -40,7 +40,7 @@ static bool make_folders(struct pages *pages) {
   return true;
 }
 
-/* Writes the text that stands ready to DIR/<name>. A file that is cut short is told as one that was not written. */
+/* Writes the finished text to DIR/<name>. A file that is cut short counts as not written. */
 static bool write_page(struct pages *pages, const char *name) {
   char path[PATH_BYTES];
   snprintf(path, sizeof path, "%s/%s", pages->folder, name);
@@ -53,7 +53,7 @@ static bool write_page(struct pages *pages, const char *name) {
   return (is_written && is_closed) || fail(pages, path, NULL);
 }
 
-/* Ids of rules from a folder are the user's own words; as names of files they must stay below DIR. */
+/* Users choose the ids of their rules; as names of files they must stay below DIR. */
 static bool is_file_name(struct wo_view id) {
   for (size_t i = 0; i < id.len; i++) {
     const char c = id.ptr[i];
@@ -86,7 +86,7 @@ static struct wo_view first_sentence(struct wo_view text) {
   return text;
 }
 
-/* A family that no built-in rule knows (the lint complains of it) has no table; its causes have their pages. */
+/* Only known families have a table (the lint reports others); all causes have pages. */
 static void add_family(struct wo_doc *doc, const struct wo_pack *pack, struct wo_view family) {
   wo_text_add(doc->out, "### %.*s\n\n| cause | reported as | means |\n| --- | --- | --- |\n", (int)family.len, family.ptr);
   for (size_t i = 0; i < pack->cause_count; i++) {

@@ -1,4 +1,4 @@
-/* `whyoom rules why RULE LOG...`: reads the job as a diagnosis would, and shows how one rule came to its verdict on it. */
+/* `whyoom rules why RULE LOG...`: reads the job like a diagnosis, and shows how one rule came to its verdict on it. */
 #include "analyzer/command/commands.h"
 #include "analyzer/diagnosis/why.h"
 #include "parsers/base/limits.h"
@@ -33,7 +33,7 @@ static enum wo_exit explain_job(const struct wo_call *call, const struct wo_pack
   return status == WO_OK ? WO_EXIT_FINE : WO_EXIT_ERROR;
 }
 
-/* Inputs that cannot be read are told, and the rest is explained: as for a diagnosis. */
+/* Inputs that cannot be read are reported, and the rest is explained, as in a diagnosis. */
 enum wo_exit wo_run_rules_why(const struct wo_call *call, const struct wo_pack *pack) {
   if (call->word_count < 3) {
     wo_message(call->errors, (struct wo_view){0}, "rules why needs the id of a cause or a fix, and the files of a job");

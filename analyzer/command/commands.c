@@ -1,4 +1,4 @@
-/* What commands share: loading rules, memory that is out. */
+/* Shared by commands: loading rules, the error for lack of memory. */
 #include "analyzer/command/commands.h"
 
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth) {

@@ -1,5 +1,5 @@
-/* The commands of this flow, and what they share. Each is an entry for the list of commands and a function that turns a call into
- * text for stdout, text for stderr and an exit code. They open files but print nothing; main.c prints. */
+/* The commands of this flow, and the functions that they share. Each command is an entry for the list of commands and a function
+ * that turns a call into text for stdout, text for stderr and an exit code. They open files but print nothing; main.c prints. */
 #ifndef WO_COMMANDS_H
 #define WO_COMMANDS_H
 
@@ -23,23 +23,23 @@ enum wo_exit wo_run_completion(const struct wo_call *call);
 enum wo_exit wo_run_help(const struct wo_call *call);
 enum wo_exit wo_run_version(const struct wo_call *call);
 
-/* Reads every path as one job; the job must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the rest
- * is in the job, which is closed all the same) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
+/* Reads all paths as one job, which must be freed also on failure. WO_EXIT_ERROR when one of them could not be read (the closed
+ * job has the rest) or memory is out (*ret_job is then NULL); else WO_EXIT_FINE. */
 enum wo_exit wo_command_read_job(const struct wo_call *call, const struct wo_pack *pack, char **paths, size_t count,
                                  struct wo_job **ret_job);
 
 /* `whyoom rules why RULE LOG...`: how a cause or a fix came to its verdict on a job. */
 enum wo_exit wo_run_rules_why(const struct wo_call *call, const struct wo_pack *pack);
 
-/* `whyoom rules pages DIR`: writes the page of each cause and fix as Markdown, and an index, into DIR, which is made where it
- * does not exist (its parent must). Files of the same names are replaced, others stay. WO_EXIT_ERROR with one line in errors at
- * the first page that cannot be written. */
+/* `whyoom rules pages DIR`: writes the page of each cause and fix as Markdown, and an index, into DIR, which is created if it
+ * does not exist (its parent must exist). Files of the same names are replaced, others stay. WO_EXIT_ERROR with one line in
+ * errors at the first page that cannot be written. */
 enum wo_exit wo_run_rules_pages(const struct wo_call *call, const struct wo_pack *pack);
 
-/* Loads the packs that the command line asks for. On failure a line is added to errors and NULL is returned. */
+/* Loads the packs of the command line. On failure a line is added to errors and NULL is returned. */
 struct wo_pack *wo_command_load(const struct wo_call *call, enum wo_load_depth depth);
 
-/* Adds that memory is out to errors and returns WO_EXIT_ERROR. */
+/* Adds "out of memory" to errors and returns WO_EXIT_ERROR. */
 enum wo_exit wo_command_fail_memory(const struct wo_call *call);
 
 #endif

@@ -1,9 +1,9 @@
-/* Completion of the command line: a script for each shell asks the program itself what may follow. See help.h. */
+/* Completion of the command line: a script for each shell asks the program for the words that may follow. See help.h. */
 #include <assert.h>
 
 #include "analyzer/command/help.h"
 
-/* Where nothing is offered, the shells complete files. Bash cuts words at '=' and asks about the pieces. */
+/* If nothing is offered, the shells complete files. Bash cuts words at '=' and asks about the pieces. */
 static const char *const scripts[] = {
     "_whyoom() {\n"
     "  local IFS=$'\\n'\n"
@@ -25,16 +25,16 @@ void wo_completion_add(int shell, struct wo_text *out) {
   wo_text_add(out, "%s", scripts[shell]);
 }
 
-/* ---- What may follow ---- */
+/* ---- Words that may follow ---- */
 
-/* The word that is being typed, and what it hangs on. */
+/* The unfinished word, and the text before it. */
 struct typed {
   struct wo_view lead; /* "--format=" in front of a value */
   struct wo_view word;
   struct wo_text *out;
 };
 
-/* A line "word TAB text" for a word that begins as the typed one. */
+/* A line "word TAB text" for a word that begins with the typed one. */
 static void offer(const struct typed *typed, const char *dashes, struct wo_view word, struct wo_view about) {
   struct wo_text whole = {0};
   wo_text_add(&whole, "%s%.*s", dashes, (int)word.len, word.ptr);
@@ -68,7 +68,7 @@ static const struct wo_option *find_option(const struct wo_command *command, str
   return own ? own : wo_option_find(wo_shared_options, WO_SHARED_OPTION_COUNT, name);
 }
 
-/* The command that the words before the last name: the first word that is no option. NULL: it may still come. */
+/* The command: the first word before the last one that is no option. NULL if there is none yet. */
 static const struct wo_command *find_command(struct wo_commands commands, char *const *words, size_t count) {
   for (size_t i = 0; i + 1 < count; i++) {
     if (words[i][0] == '-') continue;

@@ -8,12 +8,12 @@
 /* Columns of a block in Markdown: viewers do not wrap there. */
 #define BLOCK_COLUMNS ((size_t)110)
 
-/* Where paragraphs and what hangs below them stand on a terminal. */
+/* Indents on a terminal: of paragraphs, and of the lines below them. */
 enum { INDENT = 2, FURTHER = 4 };
 
 /* ---- Placeholders ---- */
 
-/* Bytes of the expression at the start of the view, up to its closing brace; a brace within a quoted text closes nothing. */
+/* Bytes of the expression at the start of the view, up to its closing brace; a brace in a quoted text does not count. */
 static size_t measure_expression(struct wo_view text) {
   bool is_quoted = false;
   for (size_t i = 0; i < text.len; i++) {
@@ -31,7 +31,7 @@ static bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
-/* The length of a prefix that readers do without, where a name starts; 0 for none. */
+/* The length of a prefix that is left out, if a name starts here; 0 for none. */
 static size_t skip_prefix(struct wo_view text, size_t at) {
   static const char *const prefixes[] = {"oom.", "gpu.", "config."};
   if (at > 0 && is_name_byte(text.ptr[at - 1])) return 0;
@@ -69,8 +69,7 @@ static void add_placeholder(struct wo_text *out, struct wo_view expression) {
   wo_text_add(out, ">");
 }
 
-/* Takes the next piece of a template off *rest: a placeholder, or one literal byte. True for a placeholder, which then stands in
- * *ret_piece without its braces. */
+/* Takes the next piece of a template off *rest: a placeholder without its braces, or one literal byte. True for a placeholder. */
 static bool take_piece(struct wo_view *rest, enum wo_doc_sort sort, struct wo_view *ret_piece) {
   assert(rest->len > 0);
   const char c = rest->ptr[0];
@@ -100,7 +99,7 @@ static void add_unescaped(struct wo_text *out, enum wo_doc_sort sort, struct wo_
 
 /* ---- Markdown ---- */
 
-/* Whether a byte would be read as markup. An underscore within a word is none; what starts a list or a heading is some only at
+/* Whether a byte would be read as markup. An underscore within a word is none; marks of a list or a heading are markup only at
  * the start of a block. */
 static bool is_markup(char before, char c, char behind) {
   if (c == '_') return !is_name_byte(before) || !is_name_byte(behind) || before == '_' || behind == '_';
@@ -142,7 +141,7 @@ static void wrap_scratch(struct wo_doc *doc, size_t indent, size_t width) {
   if (doc->scratch.len > 0) wo_text_wrap(doc->out, scratch_view(doc), indent, width);
 }
 
-/* The bullet stands in the indent of the first line. */
+/* The bullet is in the indent of the first line. */
 static void wrap_item(struct wo_doc *doc) {
   const size_t start = doc->out->len;
   wrap_scratch(doc, FURTHER, doc->width);
@@ -153,7 +152,7 @@ void wo_doc_done(struct wo_doc *doc) {
   if (doc != NULL) wo_text_done(&doc->scratch);
 }
 
-/* Blocks of Markdown stand apart by one empty line. */
+/* One empty line separates blocks of Markdown. */
 static void part(struct wo_doc *doc) {
   const struct wo_text *const out = doc->out;
   if (out->len < 2 || out->ptr[out->len - 1] != '\n' || out->ptr[out->len - 2] != '\n') wo_text_add(doc->out, "\n");
@@ -174,7 +173,7 @@ void wo_doc_section(struct wo_doc *doc, const char *name) {
   wo_text_add(doc->out, doc->form == WO_DOC_TEXT ? "%s\n" : "## %s\n\n", name);
 }
 
-/* Markdown needs an empty line between a label and its list for the list to be one everywhere. */
+/* Some readers of Markdown need an empty line between a label and its list. */
 void wo_doc_label(struct wo_doc *doc, const char *label) {
   assert(doc != NULL && label != NULL);
   if (doc->form == WO_DOC_MARKDOWN) part(doc);
@@ -235,7 +234,7 @@ void wo_doc_row(struct wo_doc *doc, const char *folder, struct wo_view id, struc
   wo_text_add(doc->out, " |\n");
 }
 
-/* Four backticks: what stands in the block may hold three. */
+/* Four backticks: the text in the block may have three. */
 void wo_doc_block_start(struct wo_doc *doc) {
   assert(doc != NULL);
   if (doc->form == WO_DOC_TEXT) return;

@@ -1,7 +1,7 @@
 /* Documents: pages about rules, written as wrapped text for a terminal or as Markdown for a folder.
  *
- * Whoever writes a page says what a piece is (a section, an item, a condition), and the form decides how it looks, so that both
- * forms say the same. Nothing here fails by itself: when memory is out, `out` says so (is_failed). */
+ * The caller names the kind of each piece (a section, an item, a condition), and the form decides how it looks, so both forms
+ * have the same content. No function returns an error: when memory is out, `out` is failed (is_failed). */
 #ifndef WO_DOC_H
 #define WO_DOC_H
 
@@ -10,9 +10,8 @@
 
 enum wo_doc_form { WO_DOC_TEXT, WO_DOC_MARKDOWN };
 
-/* What a text is: PLAIN as it stands, TEMPLATE with expressions in braces. There is no job whose values could stand in their
- * place, so they are shown as <tried>, less the prefixes "oom.", "gpu." and "config."; one that chooses between texts is shown as
- * <...>. */
+/* The kind of a text: PLAIN is shown unchanged, TEMPLATE has expressions in braces. There is no job to fill them from, so they
+ * are shown as <tried>, without the prefixes "oom.", "gpu." and "config."; one that chooses between texts is shown as "...". */
 enum wo_doc_sort { WO_DOC_PLAIN, WO_DOC_TEMPLATE };
 
 struct wo_doc {
@@ -22,7 +21,7 @@ struct wo_doc {
   struct wo_text scratch; /* one piece at a time; starts as {0} */
 };
 
-/* Frees what the writer needed; `out` stays. */
+/* Frees the scratch text; `out` stays. */
 void wo_doc_done(struct wo_doc *doc);
 
 /* "cause fragmentation" / "# fragmentation (cause)". */
@@ -31,7 +30,7 @@ void wo_doc_title(struct wo_doc *doc, const char *sort, struct wo_view id);
 /* A heading of the second order. */
 void wo_doc_section(struct wo_doc *doc, const char *name);
 
-/* A line that says what the items below it are. */
+/* A line that names the items below it. */
 void wo_doc_label(struct wo_doc *doc, const char *label);
 
 /* A paragraph; nothing for an empty text. */
@@ -46,11 +45,11 @@ void wo_doc_link(struct wo_doc *doc, const char *folder, struct wo_view id, enum
 /* The row of an index in Markdown: link, first text, second text. */
 void wo_doc_row(struct wo_doc *doc, const char *folder, struct wo_view id, struct wo_view template_, struct wo_view plain);
 
-/* Lines that stand as they are, between wo_doc_block_start and wo_doc_block_end. */
+/* Unchanged lines, between wo_doc_block_start and wo_doc_block_end. */
 void wo_doc_block_start(struct wo_doc *doc);
 void wo_doc_block_end(struct wo_doc *doc);
 
-/* What happens to a line that is wider than the page: broken at blanks, cut with dots, or left as it is, to be pasted. */
+/* A line that is wider than the page is broken at blanks, cut with dots, or left whole, to be pasted. */
 enum wo_doc_fit { WO_DOC_WRAP, WO_DOC_CUT, WO_DOC_WHOLE };
 
 /* A line of a block. */

@@ -7,7 +7,7 @@ enum { OPTION_COLUMN = 23 };
 
 /* ---- Help texts ---- */
 
-/* Adds a text whose further lines begin behind `indent`. "{name}" becomes the spelling of that option. */
+/* Adds a text whose further lines begin after `indent` blanks. "{name}" becomes the spelling of that option. */
 static void add_text(struct wo_view text, size_t indent, const struct wo_command *command, struct wo_text *out) {
   while (text.len > 0) {
     const size_t stop = strcspn(text.ptr, "{\n");
@@ -35,7 +35,7 @@ static void add_usage(const char *usage, const char *lead, struct wo_text *out) 
   }
 }
 
-/* A row for each option that has one; others stand in the rows of their neighbours. */
+/* A row for each option with a help text; the others are in the rows of their neighbours. */
 static void add_options(const struct wo_command *command, struct wo_text *out) {
   const size_t column = command->help_column > 0 ? command->help_column : OPTION_COLUMN;
   for (size_t i = 0; i < command->option_count; i++) {
@@ -110,7 +110,7 @@ static void add_head(const struct wo_option *option, struct wo_text *out) {
   wo_text_add(out, "\n");
 }
 
-/* One sentence, which ends with the choices where neither the head nor the text has them. */
+/* One sentence, which ends with the choices if neither the head nor the text has them. */
 void wo_help_add_manual(const struct wo_command *command, struct wo_text *out) {
   for (size_t i = 0; i < command->option_count; i++) {
     const struct wo_option *const option = &command->options[i];

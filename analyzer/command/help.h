@@ -4,21 +4,21 @@
 
 #include "parsers/base/command/command.h"
 
-/* Adds the help text of a command: usage, what it does, its options, its exit status. That of the first command also has the
- * usage of all others. */
+/* Adds the help text of a command: usage, purpose, options, exit status. The text of the first command also has the usage of all
+ * others. */
 void wo_help_add(const struct wo_command *command, struct wo_commands commands, struct wo_text *out);
 
 /* Adds the list of a command's options for a manual page (macros of man(7)): an item for each. */
 void wo_help_add_manual(const struct wo_command *command, struct wo_text *out);
 
-/* The shells that completions can be written for. */
+/* The shells that have a completion script. */
 #define WO_SHELLS "bash|zsh|fish"
 
-/* Adds the script that makes a shell complete the command line; `shell` is a place in WO_SHELLS. */
+/* Adds the script that makes a shell complete the command line; `shell` is a place in WO_SHELLS, from 0. */
 void wo_completion_add(int shell, struct wo_text *out);
 
-/* Adds what may stand in place of the last of the words behind the program's name, which may be empty: a line "word TAB text" for
- * each. Nothing where only files may. */
+/* `words` are those after the program's name, the last one unfinished (it may be empty). Adds a line "word TAB text" for each
+ * word that may replace it; nothing if only files may. */
 void wo_completion_offer(struct wo_commands commands, char *const *words, size_t count, struct wo_text *out);
 
 /* A line about an option, without the end of its sentence: its `about`, else the beginning of its help. */

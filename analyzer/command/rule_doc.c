@@ -1,4 +1,4 @@
-/* The pages of causes and fixes. Nothing is written for them alone: a rule that is described wrongly is wrong. */
+/* The pages of causes and fixes. See rule_doc.h. */
 #include "analyzer/command/rule_doc.h"
 
 #include <assert.h>
@@ -17,14 +17,14 @@ static const char *const confidence_names[] = {
 
 /* ---- Conditions ---- */
 
-/* Names that were told in this block; further ones than fit are told each time. */
-struct told {
+/* Names that this block has defined. Names that do not fit are defined each time. */
+struct defined {
   struct wo_doc *doc;
   struct wo_view names[NAME_MAX_SHOWN];
   size_t count;
 };
 
-/* One line of a block, made of a format. */
+/* One line of a block. */
 static void add_line(struct wo_doc *doc, const char *before, struct wo_view name, const char *between, struct wo_view source) {
   struct wo_text line = {0};
   wo_text_add(&line, "%s", before);
@@ -37,28 +37,28 @@ static void add_line(struct wo_doc *doc, const char *before, struct wo_view name
 }
 
 static void add_definition(void *context, struct wo_view name, const struct wo_expr *definition) {
-  struct told *const told = context;
-  for (size_t i = 0; i < told->count; i++) {
-    if (wo_view_equal(told->names[i], name)) return;
+  struct defined *const defined = context;
+  for (size_t i = 0; i < defined->count; i++) {
+    if (wo_view_equal(defined->names[i], name)) return;
   }
-  if (told->count < NAME_MAX_SHOWN) told->names[told->count++] = name;
-  add_line(told->doc, "where ", name, " = ", wo_expr_source(definition));
+  if (defined->count < NAME_MAX_SHOWN) defined->names[defined->count++] = name;
+  add_line(defined->doc, "where ", name, " = ", wo_expr_source(definition));
 }
 
-/* A condition and what the names in it stand for; nothing for none. */
+/* A condition and the definitions of its names; nothing for none. */
 static void add_condition(struct wo_doc *doc, const char *label, const struct wo_expr *condition) {
   if (condition == NULL) return;
-  struct told told = {.doc = doc};
+  struct defined defined = {.doc = doc};
   wo_doc_label(doc, label);
   wo_doc_block_start(doc);
   wo_doc_block_line(doc, WO_DOC_PLAIN, wo_expr_source(condition), WO_DOC_WRAP);
-  wo_expr_each_definition(condition, add_definition, &told);
+  wo_expr_each_definition(condition, add_definition, &defined);
   wo_doc_block_end(doc);
 }
 
 /* ---- Clauses ---- */
 
-/* What clauses say; conditions of single arguments are for authors (`whyoom rules show`). */
+/* The texts of clauses; their conditions are for authors (`whyoom rules show`). */
 static void add_clauses(struct wo_doc *doc, const char *label, const struct wo_clause *clauses, size_t count, bool has_weights) {
   if (count > 0) wo_doc_label(doc, label);
   for (size_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static void add_clauses(struct wo_doc *doc, const char *label, const struct wo_c
   }
 }
 
-/* A rule that a site has turned off is still described, but nobody shall wait for it. */
+/* A rule that a site has turned off is described too, with a line that says so. */
 static void add_off(struct wo_doc *doc, const struct wo_off *off) {
   if (off == NULL) return;
   wo_doc_label(doc, "Turned off");
@@ -84,7 +84,7 @@ static void add_meaning(struct wo_doc *doc, const struct wo_cause *cause) {
   wo_doc_item(doc, "", WO_DOC_TEMPLATE, wo_template_source(cause->summary));
 }
 
-/* Weights are words; what they do to a score is shown by `whyoom rules why`. */
+/* Weights are words; `whyoom rules why` shows their effect on a score. */
 static void add_knowledge(struct wo_doc *doc, const struct wo_cause *cause) {
   struct wo_text line = {0};
   wo_doc_section(doc, "How we know");
@@ -99,7 +99,7 @@ static void add_knowledge(struct wo_doc *doc, const struct wo_cause *cause) {
   wo_text_done(&line);
 }
 
-/* A fix that does not exist is listed by its id alone; the lint complains of it. */
+/* A fix that does not exist is listed by its id alone; the lint reports it. */
 static void add_fixes(struct wo_doc *doc, const struct wo_pack *pack, const struct wo_cause *cause) {
   if (cause->fix_count == 0) return;
   wo_doc_section(doc, "What to do");
@@ -116,7 +116,7 @@ static void add_fixes(struct wo_doc *doc, const struct wo_pack *pack, const stru
   }
 }
 
-/* Questions of other causes that separate from this one count too: an author writes each down once. */
+/* Questions of other causes about this one count too: an author writes each down once. */
 static void add_questions(struct wo_doc *doc, const struct wo_pack *pack, const struct wo_cause *cause) {
   bool has_label = false;
   for (size_t i = 0; i < pack->cause_count; i++) {
@@ -174,7 +174,7 @@ static size_t count_lines(struct wo_view text) {
   return count;
 }
 
-/* The last lines, and the last of them whole: the message stands there. */
+/* The last lines, and the very last one whole: it has the message. */
 static void add_log(struct wo_doc *doc, struct wo_view log) {
   const size_t count = count_lines(log);
   const size_t left_out = count > EXAMPLE_LINES ? count - EXAMPLE_LINES : 0;
@@ -215,10 +215,10 @@ void wo_rule_doc_cause(struct wo_doc *doc, const struct wo_pack *pack, const str
 
 /* ---- Fixes ---- */
 
-/* Settings by the name that rules use; the report writes the job's own spelling. */
+/* Settings by the names in rules; the report writes the job's own spelling. */
 static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
   if (fix->change_count == 0) return;
-  struct told told = {.doc = doc};
+  struct defined defined = {.doc = doc};
   wo_doc_label(doc, "Settings that change, written in the job's own spelling");
   wo_doc_block_start(doc);
   for (size_t i = 0; i < fix->change_count; i++) {
@@ -227,8 +227,8 @@ static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
     if (change->when) add_line(doc, "", change->knob, " only if ", wo_expr_source(change->when));
   }
   for (size_t i = 0; i < fix->change_count; i++) {
-    wo_expr_each_definition(fix->changes[i].to, add_definition, &told);
-    if (fix->changes[i].when) wo_expr_each_definition(fix->changes[i].when, add_definition, &told);
+    wo_expr_each_definition(fix->changes[i].to, add_definition, &defined);
+    if (fix->changes[i].when) wo_expr_each_definition(fix->changes[i].when, add_definition, &defined);
   }
   wo_doc_block_end(doc);
 }
@@ -285,9 +285,7 @@ static void add_causes(struct wo_doc *doc, const struct wo_pack *pack, struct wo
   bool has_section = false;
   for (size_t i = 0; i < pack->cause_count; i++) {
     if (!proposes(&pack->causes[i], fix)) continue;
-    if (!has_section) {
-      wo_doc_section(doc, "Proposed for");
-    }
+    if (!has_section) wo_doc_section(doc, "Proposed for");
     has_section = true;
     wo_doc_link(doc, WO_DOC_CAUSES, pack->causes[i].id, WO_DOC_PLAIN, pack->causes[i].means);
   }

@@ -1,5 +1,4 @@
-/* What is to be said of a cause and of a fix, in fixed sections, from the rule alone: for `whyoom explain` and `whyoom rules
- * pages`. */
+/* The page of a cause or a fix, in fixed sections, from the rule alone: for `whyoom explain` and `whyoom rules pages`. */
 #ifndef WO_RULE_DOC_H
 #define WO_RULE_DOC_H
 

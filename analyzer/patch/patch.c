@@ -1,5 +1,4 @@
-/* Changed lines. See patch.h. What is to be changed is found in patch_plan.c, hunks are put together in patch_diff.c, files are
- * written in patch_write.c. */
+/* Changed lines. See patch.h. patch_plan.c finds the edits, patch_diff.c makes the hunks, patch_write.c writes the files. */
 #include "analyzer/patch/patch.h"
 
 #include <assert.h>
@@ -17,7 +16,7 @@ struct wo_view wo__patch_take_line(struct wo_view *rest) {
   return line;
 }
 
-/* What stands behind a key until its value: an equals sign, a colon, blanks, quotes of the key and of the value. */
+/* The bytes between a key and its value: an equals sign, a colon, blanks, quotes of the key and of the value. */
 static bool is_between(char c) {
   return c == ' ' || c == '\t' || c == '=' || c == ':' || c == '"' || c == '\'';
 }
@@ -26,8 +25,8 @@ static bool is_part_of_name(char c) {
   return wo_is_word(c) || c == '-' || c == '.';
 }
 
-/* Whether the name at `at` begins there: "eval-batch-size" holds no "batch-size", but "--batch-size" does. With is_exact the name
- * has no part before a dot either: "eval.batch_size" is another setting than "batch_size". */
+/* Whether a name starts at `at`: "batch-size" does in "--batch-size", but not in "eval-batch-size". With is_exact a part before a
+ * dot counts too: "eval.batch_size" is another setting than "batch_size". */
 static bool is_name_start(struct wo_view line, size_t at, bool is_exact) {
   if (at == 0) return true;
   if (wo_is_word(line.ptr[at - 1]) || (is_exact && line.ptr[at - 1] == '.')) return false;
@@ -35,8 +34,8 @@ static bool is_name_start(struct wo_view line, size_t at, bool is_exact) {
   return at == 0 || !wo_is_word(line.ptr[at - 1]);
 }
 
-/* Where the key is set to the value in the line, at or behind *from: offset of the value, and *from behind it; or WO_NOT_FOUND.
- * *ret_key gets the key's offset. The key must be a whole name, and the value must follow it and end there. */
+/* Finds the key with the value in the line, from *from on: returns the offset of the value, or WO_NOT_FOUND; *from becomes the
+ * end of the value and *ret_key the key's offset. The key must be a whole name, and the whole value must follow it. */
 static size_t find_value(struct wo_view line, const struct wo_patch_edit *edit, size_t *from, size_t *ret_key) {
   size_t at = *from;
   while (edit->key.len > 0 && edit->value.len > 0 && (at = wo_view_find(line, edit->key, at)) != WO_NOT_FOUND) {
@@ -63,7 +62,7 @@ static bool is_blank(struct wo_view line) {
   return wo_view_trim(line).len == 0;
 }
 
-/* The number of the last #SBATCH line, as sbatch reads them: up to the first command. Else of a first line "#!"; else 0. */
+/* The number of the last #SBATCH line before the first command, as sbatch reads them; else 1 for a first line "#!", else 0. */
 static uint64_t last_directive(struct wo_view content) {
   uint64_t found = wo_view_starts(content, "#!") ? 1 : 0;
   for (uint64_t number = 1; content.len > 0; number++) {
@@ -74,7 +73,7 @@ static uint64_t last_directive(struct wo_view content) {
   return found;
 }
 
-/* The line end of a file: that of its first line. */
+/* The line end of a file is that of its first line. */
 static const char *line_end_of(struct wo_view content) {
   return wo_view_ends(wo__patch_take_line(&content), "\r\n") ? "\r\n" : "\n";
 }
@@ -84,12 +83,12 @@ static bool is_continued(struct wo_view line) {
   return wo_view_ends(wo_view_trim(line), "\\");
 }
 
-/* The lines of one command, joined by backslashes, that hold line `number`: a flag that is given twice there counts as it was
- * given last, so that all of them are changed. */
 struct lines {
   uint64_t first, last;
 };
 
+/* The lines of one command, joined by backslashes, that include line `number`. A flag may be in it twice, and the last one
+ * counts: so all are changed. */
 static struct lines command_of(struct wo_view content, uint64_t number) {
   struct lines lines = {1, 0};
   for (uint64_t at = 1; content.len > 0; at++) {
@@ -104,7 +103,7 @@ static struct lines command_of(struct wo_view content, uint64_t number) {
 
 /* ---- Changing ---- */
 
-/* What is put in place of a part of a line. */
+/* A part of a line, and its replacement. */
 struct splice {
   size_t at, len;
   struct wo_view to;
@@ -128,8 +127,8 @@ static enum wo_status refuse(struct changer *changer, const struct wo_patch_edit
                     (int)edit->key.len, edit->key.ptr, (int)edit->value.len, edit->value.ptr, end);
 }
 
-/* Adds the places of one edit in a line that begins at `start` of the file: all of a command's; else the one where the diagnosis
- * saw it, or the only one. */
+/* Adds the places of one edit in a line that begins at byte `start` of the file: all places for a command; else the one that the
+ * diagnosis saw, or the only one. */
 static enum wo_status add_splices(struct changer *changer, const struct wo_patch_edit *edit, struct wo_view line, uint64_t start,
                                   struct splice *splices, size_t *count) {
   const size_t before = *count;
@@ -153,7 +152,7 @@ static void sort_splices(struct splice *splices, size_t count) {
   }
 }
 
-/* The line with its parts exchanged; of two changes of one part the first counts. */
+/* The line with its parts replaced; of two changes of one part the first counts. */
 static void put_line(struct wo_view line, struct splice *splices, size_t count, struct wo_text *out) {
   size_t done = 0;
   sort_splices(splices, count);
@@ -166,16 +165,15 @@ static void put_line(struct wo_view line, struct splice *splices, size_t count, 
   wo_text_add_view(out, wo_view_skip(line, done));
 }
 
-/* Terminal sequences and control characters are taken out before a line is read: what the diagnosis saw need not be what stands
- * there. */
+/* Whether the diagnosis saw the line as it is: terminal sequences and control characters are removed before a line is read. */
 static bool is_plain(struct wo_view line) {
   char buf[16];
   while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r')) line.len--;
   return wo_clean_line(line, buf, sizeof buf).ptr == line.ptr;
 }
 
-/* What was written to the output since `start`, as the successor of a line of the file. */
-static void tell_hunks(struct changer *changer, struct wo_view old, size_t start) {
+/* Passes the output since `start` to the hunks, as the new form of a line of the file. */
+static void add_to_hunks(struct changer *changer, struct wo_view old, size_t start) {
   const struct wo_view now = {changer->out->ptr, changer->out->len};
   wo__patch_hunks_line(&changer->hunks, old, wo_view_skip(now, start));
 }
@@ -187,7 +185,7 @@ static bool has_new_lines(const struct changer *changer) {
   return false;
 }
 
-/* One line with all edits of it put in. Where new lines come behind it, it gets the end that the last line of a file may lack. */
+/* One line with all its edits. If new lines follow it, it gets the line end that the last line of a file may lack. */
 static enum wo_status change_line(struct changer *changer, struct wo_view line, uint64_t number, bool is_followed) {
   struct splice splices[SPLICES_MAX];
   size_t count = 0;
@@ -206,7 +204,7 @@ static enum wo_status change_line(struct changer *changer, struct wo_view line, 
   }
   put_line(line, splices, count, changer->out);
   if (is_followed && !wo_view_ends(line, "\n")) wo_text_add(changer->out, "%s", line_end_of(changer->content));
-  tell_hunks(changer, line, written);
+  add_to_hunks(changer, line, written);
   return WO_OK;
 }
 
@@ -216,12 +214,12 @@ static void insert_lines(struct changer *changer) {
     if (changer->edits[i].line != 0 || !wo_view_equal(changer->edits[i].path, changer->path)) continue;
     wo_text_add_view(changer->out, changer->edits[i].to);
     wo_text_add(changer->out, "%s", line_end_of(changer->content));
-    tell_hunks(changer, (struct wo_view){0}, written);
+    add_to_hunks(changer, (struct wo_view){0}, written);
   }
 }
 
-/* `export` is a word of sh and its relatives; csh, fish and Python know none. A file without "#!" is one that sbatch refuses, or
- * a part that a shell reads. */
+/* Only sh and its relatives know `export`; csh, fish and Python do not. A file without "#!" is one that sbatch refuses, or a part
+ * that a shell reads. */
 static bool is_posix_shell(struct wo_view content) {
   static const char *const shells[] = {"sh", "bash", "dash", "ksh", "zsh", "ash", "mksh"};
   struct wo_view first = wo_view_trim(wo__patch_take_line(&content));
@@ -242,7 +240,7 @@ static uint64_t count_lines(struct wo_view content) {
   return count;
 }
 
-/* Where each edit goes, or why it cannot. */
+/* Sets the lines that each edit may change. WO_E_LIMIT, WO_E_RANGE, WO_E_KIND. */
 static enum wo_status find_places(struct changer *changer) {
   const uint64_t line_count = count_lines(changer->content);
   if (changer->count > WO_PATCH_EDITS_MAX)

@@ -1,4 +1,4 @@
-/* The chosen fix as a change of the user's own files: a unified diff, and, when asked for, the files written anew. */
+/* The chosen fix as a change of the user's own files: a unified diff and, if requested, the changed files. */
 #ifndef WO_PATCH_H
 #define WO_PATCH_H
 
@@ -6,34 +6,34 @@
 #include "parsers/base/exchange/proposal.h"
 #include "parsers/base/text.h"
 
-/* Edits of one call, at the most. */
+/* The most edits of one call. */
 enum { WO_PATCH_EDITS_MAX = 64 };
 
-/* The place of a setting is not known but for its line. */
+/* Only the line of a setting is known, not its place there. */
 #define WO_PATCH_ANYWHERE UINT64_MAX
 
-/* One changed setting: where it stands, as it is spelled there, and its new spelling. */
+/* One changed setting: its place, its present spelling there, and its new value. */
 struct wo_patch_edit {
   struct wo_view path;  /* the file, as given */
-  uint64_t line;        /* from 1; 0: a new line behind the last #SBATCH line */
-  uint64_t byte;        /* offset of the key in the file, which tells two of one line apart, or WO_PATCH_ANYWHERE */
+  uint64_t line;        /* from 1; 0: a new line after the last #SBATCH line */
+  uint64_t byte;        /* offset of the key in the file, as a line may have it twice, or WO_PATCH_ANYWHERE */
   struct wo_view key;   /* of the present setting; empty with line 0 */
-  struct wo_view value; /* the present value, as it stands in the file */
+  struct wo_view value; /* the present value, as in the file */
   struct wo_view to;    /* the new value; with line 0 the whole new line */
-  bool is_command;      /* a flag or override of a command, of which the last counts: all of the same value in that command, which
-                           backslashes may continue over several lines, are changed */
+  bool is_command;      /* a flag or override of a command, where the last one counts: all of the same value in that command,
+                           which backslashes may continue over several lines, are changed */
 };
 
-/* One file with its edits made, and what a unified diff says of them below its header. {0} when nothing was changed. */
+/* One file with its edits made, and the hunks of their unified diff. {0} when nothing was changed. */
 struct wo_patched {
   struct wo_text after;
-  struct wo_text hunks; /* empty: the content is what it was */
+  struct wo_text hunks; /* empty: the content is unchanged */
 };
 
-/* Changes one file's bytes by all edits of that path. WO_E_RANGE with the line when one does not match: the file was changed
- * since it was read, the value stands there in another way, or more than once; WO_E_KIND for a new line in what is no script of a
- * POSIX shell; WO_E_LIMIT for more than WO_PATCH_EDITS_MAX edits. *ret_patched is released with wo_patched_done; its content is
- * whole also when no edit is of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. The hunks have
+/* Makes all edits of a path in that file's bytes. WO_E_RANGE with the line when one does not match: the file was changed since it
+ * was read, or the line has the value in another form or more than once; WO_E_KIND for a new line in a file that is no script of
+ * a POSIX shell; WO_E_LIMIT for more than WO_PATCH_EDITS_MAX edits. *ret_patched is released with wo_patched_done; its content is
+ * whole also without an edit of that path. WO_E_NOMEM. Line ends (LF, CRLF, none at the end) stay as they are. The hunks have
  * three lines of context. */
 enum wo_status wo_patch_apply(struct wo_view content, const struct wo_patch_edit *edits, size_t count, struct wo_view path,
                               struct wo_patched *ret_patched, struct wo_err *err);
@@ -43,26 +43,25 @@ void wo_patched_done(struct wo_patched *patched);
  */
 void wo_patch_header(struct wo_view path, struct wo_text *out);
 
-/* The first line, at or behind `from` (from 1), that still sets the edit's key to its old value and is no comment; 0 when none
- * does. */
+/* The first line, from line `from` on, that still sets the edit's key to its old value and is no comment; 0 when none does. */
 uint64_t wo_patch_find_left(struct wo_view content, const struct wo_patch_edit *edit, uint64_t from);
 
-/* Edits of the chosen fixes. Settings that stand in no file that can be changed are told in `notes`, one line each; a value that
- * a log shows and a script's variable gives is changed where that is set, for which the scripts are read. Lives in the arena.
- * WO_E_NOMEM. */
+/* Edits of the chosen fixes. A setting that is in no file that can be changed gets a line in `notes`. If only a log shows a
+ * value, the scripts are read for a variable that gives it, and that variable is changed. Lives in the arena. WO_E_NOMEM. */
 enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_finding_fix *fixes, const struct wo_choice *choices,
                              size_t choice_count, struct wo_arena *arena, const struct wo_patch_edit **ret_edits,
                              size_t *ret_count, struct wo_text *notes);
 
 enum wo_patch_result {
   WO_PATCH_FAILED,  /* something could not be done */
-  WO_PATCH_PARTIAL, /* a part of the fixes is in no file that can be changed */
+  WO_PATCH_PARTIAL, /* some changes of the fixes are in no file that can be changed */
   WO_PATCH_WHOLE
 };
 
-/* All together: plan, read, change, diff to `out`, and with is_writing the files. The diff names files from the current folder,
- * or, when one lies elsewhere, all from the root, which is told in `errors` with how to apply it. What is not WHOLE is told in
- * errors; when it FAILED nothing was written, but for files that precede one that could not be given its name. */
+/* Plans, reads, changes, adds the diff to `out`, and with is_writing writes the files. The diff names files from the current
+ * folder or, when one is elsewhere, all from the root: `errors` then says how to apply it. `errors` also has a line for each
+ * reason why the result is not WHOLE. On FAILED nothing was written, except files before one that
+ * could not be renamed. */
 enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct wo_finding_fix *fixes,
                                   const struct wo_choice *choices, size_t choice_count, bool is_writing, struct wo_text *out,
                                   struct wo_text *errors);

@@ -10,8 +10,8 @@ static void add_marked(struct wo_text *out, char mark, struct wo_view line) {
   if (!wo_view_ends(line, "\n")) wo_text_add(out, "\n\\ No newline at end of file\n");
 }
 
-/* New lines wait until the old ones that they stand beside have all come, so that neighbours changed together read as one block:
- * all that goes, then all that comes. */
+/* New lines wait for all old lines of a block of changed neighbours, so that a block is written as removed lines, then added
+ * lines. */
 static void end_block(struct wo__patch_hunks *hunks) {
   if (hunks->added.is_failed) hunks->text.is_failed = true;
   wo_text_add_view(&hunks->text, (struct wo_view){hunks->added.ptr, hunks->added.len});
@@ -27,8 +27,8 @@ static void open_hunk(struct wo__patch_hunks *hunks) {
   hunks->lead_count = 0;
 }
 
-/* A side without lines begins, by convention, at the line before it. */
-static void close_hunk(struct wo__patch_hunks *hunks) {
+/* By convention a side without lines begins at the line before it. */
+void wo__patch_hunks_end(struct wo__patch_hunks *hunks) {
   end_block(hunks);
   if (hunks->text.is_failed) hunks->out->is_failed = true;
   if (hunks->is_open) {
@@ -49,7 +49,7 @@ static void push_lead(struct wo__patch_hunks *hunks, struct wo_view line) {
   hunks->lead[hunks->lead_count++] = line;
 }
 
-/* Changes that are nearer than twice the context share a hunk: its last lines of context are not the first of another. */
+/* Changes with fewer than CONTEXT_LINES equal lines between them share a hunk. */
 static void take_equal(struct wo__patch_hunks *hunks, struct wo_view line) {
   if (!hunks->is_open) {
     push_lead(hunks, line);
@@ -57,7 +57,7 @@ static void take_equal(struct wo__patch_hunks *hunks, struct wo_view line) {
     end_block(hunks);
     add_marked(&hunks->text, ' ', line);
     hunks->old_count++, hunks->new_count++;
-    if (++hunks->quiet == CONTEXT_LINES) close_hunk(hunks);
+    if (++hunks->quiet == CONTEXT_LINES) wo__patch_hunks_end(hunks);
   }
   hunks->old_line++, hunks->new_line++;
 }
@@ -73,12 +73,8 @@ void wo__patch_hunks_line(struct wo__patch_hunks *hunks, struct wo_view old, str
   if (now.len > 0) add_marked(&hunks->added, '+', now), hunks->new_count++, hunks->new_line++;
 }
 
-void wo__patch_hunks_end(struct wo__patch_hunks *hunks) {
-  close_hunk(hunks);
-}
-
-/* A name with bytes that the line of a header cannot hold is quoted as in C; behind one with blanks a tab ends it. Both are what
- * patch(1) and git read. */
+/* A name with bytes that a header line cannot hold is quoted as in C; a tab ends a name with blanks. patch(1) and
+ * git read both. */
 static void add_name(struct wo_text *out, const char *mark, const char *side, struct wo_view path) {
   bool is_quoted = false;
   for (size_t i = 0; i < path.len; i++) {

@@ -1,6 +1,6 @@
-/* Which lines of which files a fix changes. See patch.h.
+/* The lines of the files that a fix changes. See patch.h.
  *
- * Only scripts and configurations are changed; a setting that shows in a log alone is told, as nobody knows where it is set. */
+ * Only scripts and configurations are changed; a setting that only a log shows gets a note, because its place is not known. */
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
 #include "parsers/base/command/message.h"
@@ -20,7 +20,7 @@ static bool is_editable(const struct wo_job_input *input) {
          (wo_view_is(input->format, "sbatch") || wo_view_is(input->format, "config"));
 }
 
-/* The value that the search settled on, where it is not the proposed one; accumulation grows by as much as the batch shrinks. */
+/* The value that the search chose, if it is not the proposed one; accumulation grows by the factor by which the batch shrinks. */
 static bool find_number(const struct wo_finding_change *change, const struct wo_finding_fix *fix, const struct wo_choice *choice,
                         char *buf, size_t cap) {
   double value = 0;
@@ -43,14 +43,14 @@ static void note(struct planner *planner, const struct wo_finding_change *change
   wo_text_done(&text);
 }
 
-/* A file that sets it, when the setting that counts is a log's: the script of the same key. */
+/* The place of the present setting, if that file can be changed; else NULL. */
 static const struct wo_event *find_place(const struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   const struct wo_event *const event = wo_event_get(&job->events, change->where);
   return event && event->span.file < job->input_count && is_editable(&job->inputs[event->span.file]) ? event : NULL;
 }
 
-/* Settings of the environment go into the script that is submitted, where they are not set yet. */
+/* A setting of the environment that is not set yet goes into the submitted script. */
 static enum wo_status add_line(struct planner *planner, const struct wo_finding_change *change) {
   const struct wo_job *const job = planner->report->job;
   for (size_t i = 0; i < job->input_count; i++) {
@@ -67,8 +67,8 @@ static enum wo_status add_line(struct planner *planner, const struct wo_finding_
   return WO_OK;
 }
 
-/* The text to write: the number that the search settled on, else the proposed one. Empty when the line cannot be changed by
- * itself: its key is another one than that in which the change is told. */
+/* The text to write: the number that the search chose, else the proposed one. Empty when the line cannot be changed by itself:
+ * its key is not the one of the change. */
 static struct wo_view new_value(struct planner *planner, const struct wo_finding_fix *fix, const struct wo_choice *choice,
                                 const struct wo_finding_change *change, struct wo_view key) {
   char number[VALUE_BYTES];
@@ -76,7 +76,7 @@ static struct wo_view new_value(struct planner *planner, const struct wo_finding
   return wo_view_equal(change->spelling.key, key) ? change->spelling.value : (struct wo_view){0};
 }
 
-/* The edit of the line in one script where a variable gives the value; line 0 where none does. */
+/* The edit of the line in one script that assigns a variable with the value; line 0 if none does. */
 static enum wo_status find_variable(struct planner *planner, const struct wo_job_input *input, struct wo_patch_edit *edit) {
   struct wo_text text = {0};
   struct wo_err err = {0};

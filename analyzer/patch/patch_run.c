@@ -1,4 +1,4 @@
-/* All of `whyoom verify --patch`: plan, read, change, show, and write when asked to. See patch.h. */
+/* All of `whyoom verify --patch`: plan, read, change, show, and write if requested. See patch.h. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,13 +13,9 @@ struct file {
   struct wo_view path;
   struct wo_text before;
   struct wo_patched made;
-  char *absolute; /* path without links and dots in its folder; NULL when it could not be found out */
+  char *absolute; /* path without links and dots in its folder; NULL when it could not be determined */
   struct wo__patch_draft draft;
 };
-
-static void tell(struct wo_text *errors, struct wo_view path, const struct wo_err *err) {
-  wo_message(errors, path, "%s", err->message);
-}
 
 static struct wo_view view_of(const struct wo_text *text) {
   return (struct wo_view){text->ptr, text->len};
@@ -30,13 +26,13 @@ static bool change_file(struct file *file, const struct wo_patch_edit *edits, si
   struct wo_err err = {0};
   enum wo_status status = wo__patch_read(file->path.ptr, &file->before, &err);
   if (status == WO_OK) status = wo_patch_apply(view_of(&file->before), edits, count, file->path, &file->made, &err);
-  if (status != WO_OK) tell(errors, file->path, &err);
+  if (status != WO_OK) wo_message_error(errors, file->path, &err);
   return status == WO_OK;
 }
 
-/* The same setting with the old value elsewhere in the file may be another command's, or the one that counts: who wrote it knows.
- */
-static void tell_left(const struct file *file, const struct wo_patch_edit *edit, struct wo_text *errors) {
+/* The same setting with the old value elsewhere in the file may belong to another command or be the one that counts: only its
+ * author knows. */
+static void report_left(const struct file *file, const struct wo_patch_edit *edit, struct wo_text *errors) {
   uint64_t line = 0;
   if (edit->line == 0 || !wo_view_equal(edit->path, file->path) || wo_view_equal(edit->value, edit->to)) return;
   for (int i = 0; i < LEFT_MAX && (line = wo_patch_find_left(view_of(&file->made.after), edit, line + 1)) > 0; i++) {
@@ -59,8 +55,7 @@ static size_t list_files(const struct wo_patch_edit *edits, size_t count, struct
 
 /* ---- Names in the diff ---- */
 
-/* "folder/file" -> what the folder is called from the root, and the file's name as it is. NULL when the folder is not there any
- * more. */
+/* "folder/file" -> the folder's path from the root, and the file's name unchanged. NULL when the folder is gone. */
 static char *find_absolute(struct wo_view path) {
   char folder[PATH_MAX];
   size_t name = path.len;
@@ -86,7 +81,7 @@ static struct wo_view below(const char *absolute, const char *folder) {
   return wo_view_skip(path, len + 1);
 }
 
-/* Whether all files lie below `here`; false, too, when that cannot be found out, which *ret_is_known tells. */
+/* Whether all files are below `here`; false also when that cannot be determined: *ret_is_known is then false. */
 static bool are_below(struct file *files, size_t count, const char *here, bool *ret_is_known) {
   bool are_all = true;
   *ret_is_known = here != NULL;
@@ -98,8 +93,8 @@ static bool are_below(struct file *files, size_t count, const char *here, bool *
   return are_all;
 }
 
-/* Files below the current folder are named from there; when one is not, all are named from the root, so that the diff applies as
- * a whole. False when names cannot be found out. */
+/* Files are named from the current folder if all are below it, else all from the root, so that the diff applies as a whole.
+ * False when names cannot be determined. */
 static bool show_files(struct file *files, size_t count, struct wo_text *out, struct wo_text *errors) {
   char *const here = realpath(".", NULL);
   bool is_known = false, is_changed = false;
@@ -126,14 +121,14 @@ static bool write_files(struct file *files, size_t count, struct wo_text *errors
     struct wo_err err = {0};
     if (files[i].made.hunks.len == 0) continue;
     is_done = wo__patch_draft(files[i].path.ptr, view_of(&files[i].made.after), &files[i].draft, &err) == WO_OK;
-    if (!is_done) tell(errors, files[i].path, &err);
+    if (!is_done) wo_message_error(errors, files[i].path, &err);
   }
   for (size_t i = 0; i < count; i++) {
     struct wo_err err = {0};
     if (!is_done) {
       wo__patch_drop(&files[i].draft);
     } else if (wo__patch_commit(files[i].path.ptr, view_of(&files[i].before), &files[i].draft, &err) != WO_OK) {
-      tell(errors, files[i].path, &err);
+      wo_message_error(errors, files[i].path, &err);
       is_done = false;
     }
   }
@@ -148,7 +143,7 @@ static bool run_files(struct file *files, size_t count, const struct wo_patch_ed
   }
   if (!show_files(files, count, out, errors)) return false;
   for (size_t i = 0; i < count; i++) {
-    for (size_t k = 0; k < edit_count; k++) tell_left(&files[i], &edits[k], errors);
+    for (size_t k = 0; k < edit_count; k++) report_left(&files[i], &edits[k], errors);
   }
   return !is_writing || write_files(files, count, errors);
 }
@@ -161,10 +156,10 @@ enum wo_patch_result wo_patch_run(const struct wo_report *report, const struct w
   const struct wo_patch_edit *edits = NULL;
   size_t count = 0;
   assert(report && out && errors);
-  const size_t told = errors->len;
+  const size_t errors_before = errors->len;
   wo_arena_init(&arena, WO_LIMIT_REPORT_BYTES);
   bool is_done = wo_patch_plan(report, fixes, choices, choice_count, &arena, &edits, &count, errors) == WO_OK;
-  const bool is_whole = errors->len == told; /* the plan tells what it leaves */
+  const bool is_whole = errors->len == errors_before; /* the plan notes each change that it leaves out */
   const size_t file_count = is_done ? list_files(edits, count, files) : 0;
   if (!is_done) wo_message(errors, (struct wo_view){0}, "%s", wo_status_text(WO_E_NOMEM));
   is_done = is_done && run_files(files, file_count, edits, count, is_writing, out, errors);

@@ -13,8 +13,8 @@ static bool is_key_at(struct wo_view line, size_t at, struct wo_view key) {
   return at == 0 || !wo_is_word(line.ptr[at - 1]);
 }
 
-/* The name in `$NAME`, `"$NAME"` or `${NAME}` at the start of text; empty for anything else, defaults (`${NAME:-8}`) too, which
- * another line or the caller's environment may override. */
+/* The name in `$NAME`, `"$NAME"` or `${NAME}` at the start of text; empty for anything else, also for defaults (`${NAME:-8}`),
+ * which another line or the caller's environment may override. */
 static struct wo_view read_name(struct wo_view text) {
   if (wo_view_starts(text, "\"")) text = wo_view_skip(text, 1);
   if (!wo_view_starts(text, "$")) return (struct wo_view){0};
@@ -27,7 +27,7 @@ static struct wo_view read_name(struct wo_view text) {
   return wo_view_sub(text, 0, len);
 }
 
-/* The variable that the key is given in a line. */
+/* The variable that a line gives to the key. */
 static struct wo_view find_use(struct wo_view line, struct wo_view key) {
   for (size_t at = 0; at + key.len < line.len; at++) {
     if (!is_key_at(line, at, key)) continue;
@@ -39,7 +39,7 @@ static struct wo_view find_use(struct wo_view line, struct wo_view key) {
   return (struct wo_view){0};
 }
 
-/* Whether the line assigns the variable, and *ret_is_value whether a plain value, that one. */
+/* Whether the line assigns the variable; *ret_is_value: whether it assigns `value`, as plain text. */
 static bool is_assignment(struct wo_view line, struct wo_view name, struct wo_view value, bool *ret_is_value) {
   static const char *const leads[] = {"export ", "readonly ", "declare ", "local "};
   struct wo_view text = wo_view_trim(line);
@@ -54,7 +54,7 @@ static bool is_assignment(struct wo_view line, struct wo_view name, struct wo_vi
   return true;
 }
 
-/* The line that gives the variable its value; 0 unless there is one only. */
+/* The line that gives the variable its value; 0 unless it is the only assignment. */
 static uint64_t find_assignment(struct wo_view content, struct wo_view name, struct wo_view value) {
   uint64_t found = 0;
   for (uint64_t number = 1; content.len > 0; number++) {

@@ -1,4 +1,4 @@
-/* Writing a changed file: never in place, so that nobody ever sees half of it. See patch.h. */
+/* Writing a changed file: never in place, so that nobody sees half of it. See patch.h. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "analyzer/patch/patch.h"
 #include "analyzer/patch/patch_internal.h"
 
-/* Scripts and configurations are small; what is larger is something else. */
+/* Scripts and configurations are small; a larger file is something else. */
 enum { FILE_BYTES_MAX = 8 * 1024 * 1024 };
 
 static enum wo_status fail(struct wo_err *err, const char *what) {
@@ -37,7 +37,7 @@ enum wo_status wo__patch_read(const char *path, struct wo_text *ret_text, struct
   return status;
 }
 
-/* The temporary file, complete and on its disk, with the old one's mode. */
+/* Writes the temporary file completely to its disk, with the old file's mode. */
 static enum wo_status write_temporary(int fd, mode_t mode, struct wo_view after, struct wo_err *err) {
   for (size_t done = 0; done < after.len;) {
     const ssize_t count = write(fd, after.ptr + done, after.len - done);
@@ -49,7 +49,7 @@ static enum wo_status write_temporary(int fd, mode_t mode, struct wo_view after,
   return WO_OK;
 }
 
-/* Between reading and renaming somebody may have saved the file. */
+/* Somebody may have saved the file between reading and renaming. */
 static enum wo_status check_unchanged(const char *path, struct wo_view before, struct wo_err *err) {
   struct wo_text now = {0};
   enum wo_status status = wo__patch_read(path, &now, err);

@@ -1,4 +1,4 @@
-/* The report: the value that writers see. No decisions are left in it; whoever writes it only lays it out.
+/* The report: the value that writers see. All decisions are made in it; a writer only lays it out.
  *
  * Everything lives in the report's arena. Texts are valid UTF-8 without control characters. */
 #ifndef WO_REPORT_H
@@ -21,7 +21,7 @@ struct wo_report_memory {
   struct wo_interval capacity_bytes;
   struct wo_memory_part parts[8];
   size_t part_count;
-  bool is_contradictory;        /* the parts cannot be true together: no bar is drawn */
+  bool is_contradictory;        /* the parts cannot all be true: no bar is drawn */
   struct wo_view arithmetic[6]; /* lines such as "free 1.06 + unallocated 11.62 = 12.68 GiB >= 2.00 GiB wanted" */
   size_t arithmetic_count;
 };
@@ -39,19 +39,12 @@ struct wo_report_fact {
   struct wo_value value;
 };
 
-/* A value that the inputs give for a knob and that does not count. */
-struct wo_report_setting_other {
-  struct wo_value value;  /* its evidence is where it stands */
-  struct wo_view why_not; /* "a command line beats a file" */
-  bool is_conflict;       /* the same key, set differently at a place of another sort */
-};
-
-/* What a knob is set to. */
+/* The value of a knob, and the values that do not count. */
 struct wo_report_setting {
   struct wo_view knob;
-  struct wo_value value;       /* its evidence is where it stands */
+  struct wo_value value;       /* its evidence is its place */
   struct wo_spelling spelling; /* "--micro-batch-size 4" */
-  const struct wo_report_setting_other *others;
+  const struct wo_setting_other *others;
   size_t other_count;
   bool has_conflict;
 };
@@ -67,7 +60,7 @@ struct wo_report {
   bool has_memory;
   struct wo_report_memory memory;
   struct wo_shortage shortage;
-  const struct wo_sizes *request;       /* what the refused request can have been; NULL when no such size is known */
+  const struct wo_sizes *request;       /* possible tensors of the refused request; NULL when its size is not known */
   const struct wo_card_trace *monitors; /* by file, then in the order of the trace */
   size_t monitor_count;
   const struct wo_card_process *processes; /* by file, then the largest first */
@@ -88,12 +81,12 @@ struct wo_report {
   struct wo_view verify_patch;    /* the unified diff of that object; may be empty */
 };
 
-/* Whether the first finding tells of a failure. Notes stand behind all failures: without one there are only notes, or nothing. */
+/* Whether the first finding is a failure. Notes follow all failures, so otherwise there are only notes, or nothing. */
 static inline bool wo_report_tells_failure(const struct wo_report *report) {
   return report->finding_count > 0 && report->findings[0].cause->is_failure;
 }
 
-/* A known fact of the report / its number, or -1 / its text, or an empty view. NULL where it is unknown. */
+/* A known fact of the report, or NULL / its number, or -1 / its text, or an empty view. */
 const struct wo_value *wo_report_fact(const struct wo_report *report, const char *name);
 double wo_report_number(const struct wo_report *report, const char *name);
 struct wo_view wo_report_words(const struct wo_report *report, const char *name);

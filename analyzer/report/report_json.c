@@ -1,12 +1,8 @@
-/* The report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json).
+/* The report as one JSON object, schema whyoom.report/1 (docs/schema/report-1.schema.json). See report.h; json_out.h describes
+ * how values look.
  *
- * In: struct wo_report. Out: JSON text, two blanks of indentation. What is unknown is null or a
- * missing key, never zero. Sizes, lines and offsets are written as exact integers (as raw numbers:
- * cJSON's own go through double and may get an exponent). cJSON builds and prints; whatever it
- * cannot allocate makes the text failed and empty.
- *
- * For programs: keys never change their meaning within a schema, new ones may come. Order is for
- * people who look at the file; readers must not rely on it, but a diff of two reports does. */
+ * Keys never change their meaning within a schema; new ones may be added. The order is for people who look at the file and for
+ * diffs of two reports; readers must not rely on it. */
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -16,11 +12,6 @@
 #include "analyzer/facts/sizes.h"
 #include "parsers/base/units.h"
 
-#ifndef WHYOOM_VERSION
-#define WHYOOM_VERSION "unknown"
-#endif
-
-/* What every part needs. Items that cannot be made are counted as failed and left out. */
 struct writer {
   const struct wo_report *report;
   const struct wo_job *job;
@@ -30,14 +21,14 @@ struct writer {
 
 /* ---- Values ---- */
 
-/* An object under the key, or null and NULL where there is nothing to put in. */
+/* An object under the key; null, and NULL returned, if there is nothing to put in. */
 static cJSON *put_object_if(struct writer *w, cJSON *parent, const char *key, bool has_content) {
-  cJSON *const item = wo_json_put(&w->json, parent, key, has_content ? cJSON_CreateObject() : cJSON_CreateNull());
+  cJSON *const item = wo_json_put_part(&w->json, parent, key, has_content);
   return has_content ? item : NULL;
 }
 
-/* A time as RFC 3339, as far as the log tells it. No zone is written, since most logs name none;
- * the times of one report compare with each other. */
+/* A time as RFC 3339, as far as the log gives it. No zone is written, since most logs name none; times of one report can be
+ * compared. */
 static void put_time(struct writer *w, cJSON *object, const char *key, int64_t time_ns) {
   char text[48];
   const bool is_known = time_ns != WO_TIME_UNKNOWN;
@@ -60,8 +51,8 @@ static void put_role_ids(struct writer *w, cJSON *object, const char *key, enum 
   }
 }
 
-/* A value of the rule language; unknown is null. Durations are nanoseconds, and sizes bytes,
- * whatever the log printed. The nominal value only: whoever needs the interval finds it beside. */
+/* A value of the rule language; unknown is null. Durations are nanoseconds and sizes are bytes, whatever unit the log printed.
+ * Only the nominal value: the interval has keys of its own. */
 static cJSON *value_item(struct writer *w, const struct wo_value *value) {
   if (!value->is_known) return cJSON_CreateNull();
   switch (value->unit) {
@@ -80,8 +71,8 @@ static cJSON *value_item(struct writer *w, const struct wo_value *value) {
   return cJSON_CreateNull();
 }
 
-/* The unit as the schema names it. The rule language has one unit for counts and ratios, the schema
- * tells them apart by value: a ratio that happens to be whole is called a count. */
+/* The unit as the schema names it. The rule language has one unit for counts and ratios; the schema separates them by value: a
+ * ratio that happens to be whole is called a count. */
 static const char *unit_name(const struct wo_value *value) {
   switch (value->unit) {
   case WO_UNIT_BOOL:
@@ -101,7 +92,7 @@ static const char *unit_name(const struct wo_value *value) {
 
 /* ---- Job ---- */
 
-/* The files. A path is what the user gave, so that a reader can find the file again; "unknown" is a format of its own. */
+/* The files. A path is as the user gave it, so that a reader can find the file again; "unknown" is a format of its own. */
 static void put_inputs(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "inputs");
   for (size_t i = 0; i < w->job->input_count; i++) {
@@ -117,7 +108,7 @@ static void put_inputs(struct writer *w, cJSON *root) {
   }
 }
 
-/* The runs of files that hold several. The index counts within all of them, from 1 as people count. */
+/* The runs of files that hold several. The index counts all runs of all files, from 1. */
 static void put_runs(struct writer *w, cJSON *job) {
   cJSON *const array = wo_json_put_array(&w->json, job, "runs");
   for (size_t i = 0; i < w->job->story.run_count; i++) {
@@ -136,7 +127,7 @@ static void put_runs(struct writer *w, cJSON *job) {
   }
 }
 
-/* Who failed and who followed. `uncertain` says that another rank may have been first. */
+/* The ranks that failed and those that followed. `order_uncertain`: another rank may have been first. */
 static void put_ranks(struct writer *w, cJSON *job) {
   const struct wo_story *const story = &w->job->story;
   cJSON *const array = wo_json_put_array(&w->json, job, "rank_table");
@@ -153,7 +144,7 @@ static void put_ranks(struct writer *w, cJSON *job) {
   wo_json_put(&w->json, job, "order_rival", wo__json_id(story->is_order_uncertain ? story->rival : WO_EVENT_NONE));
 }
 
-/* What is known of the job as a whole. Nodes is empty, not null, when none is known: readers can always loop over it. */
+/* The job as a whole. `nodes` is empty, not null, when none is known: readers can always loop over it. */
 static void put_job(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
   cJSON *const object = wo_json_put_object(&w->json, root, "job");
@@ -168,7 +159,7 @@ static void put_job(struct writer *w, cJSON *root) {
   put_ranks(w, object);
 }
 
-/* The node of a failure: of the line's prefix, or the single one that the message names. */
+/* The node of a failure: the one in the line's prefix, or the single one that the message names. */
 static struct wo_view host_of(const struct wo_event *event) {
   if (event->host.len > 0) return event->host;
   const struct wo_view named = wo_event_text(event, WO_FIELD_HOST);
@@ -176,8 +167,7 @@ static struct wo_view host_of(const struct wo_event *event) {
   return is_list ? (struct wo_view){NULL, 0} : named;
 }
 
-/* The first failure that was not survived. The step is the last one seen before it, hence a property of the story and not of the
- * event. */
+/* The first failure that was not survived. The step is the last one before it: it belongs to the story, not to the event. */
 static void put_failure(struct writer *w, cJSON *root) {
   const struct wo_story *const story = &w->job->story;
   const struct wo_event *const event = wo_event_get(&w->job->events, story->failure);
@@ -211,7 +201,7 @@ static void put_arguments(struct writer *w, cJSON *finding, const char *key, con
   }
 }
 
-/* As it is pasted; null where there is no spelling. */
+/* The text to paste; null if there is no spelling. */
 static void put_spelling(struct writer *w, cJSON *object, const struct wo_spelling *spelling) {
   w->line.len = 0;
   wo_spelling_add(&w->line, spelling);
@@ -219,8 +209,7 @@ static void put_spelling(struct writer *w, cJSON *object, const struct wo_spelli
   wo_json_put_text(&w->json, object, "spelled", (struct wo_view){w->line.ptr, w->line.len});
 }
 
-/* Changed settings. "to" is the value, "spelled" the same in the words of the user's framework: programs want the one, people the
- * other. */
+/* Changed settings. "to" is the value, for programs; "spelled" is the same in the words of the user's framework, for people. */
 static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   cJSON *const array = wo_json_put_array(&w->json, fix_object, "changes");
   for (size_t i = 0; i < fix->change_count; i++) {
@@ -234,7 +223,7 @@ static void put_changes(struct writer *w, cJSON *fix_object, const struct wo_fin
   }
 }
 
-/* What a fix frees, as an interval: a single number would promise more than is known. */
+/* The bytes that a fix frees, as an interval: a single number would promise more than is known. */
 static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   cJSON *const object = put_object_if(w, fix_object, "saves_bytes", fix->has_saves);
   if (object == NULL) return;
@@ -243,7 +232,7 @@ static void put_saves(struct writer *w, cJSON *fix_object, const struct wo_findi
   wo_json_put_text(&w->json, object, "formula", fix->saves_formula);
 }
 
-/* What the fix leaves free. */
+/* The bytes that stay free with the fix. */
 static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_finding_fix *fix) {
   struct wo_interval room;
   cJSON *const object = put_object_if(w, fix_object, "headroom_bytes", wo_suffice_headroom(fix, &room));
@@ -252,7 +241,7 @@ static void put_headroom(struct writer *w, cJSON *fix_object, const struct wo_fi
   wo_json_put_bytes(&w->json, object, "hi", room.hi);
 }
 
-/* What `whyoom verify` found out; null in a diagnosis. */
+/* The result of `whyoom verify`; null in a diagnosis. */
 static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof *proof) {
   cJSON *const object = put_object_if(w, fix_object, "proof", proof != NULL);
   if (object == NULL) return;
@@ -263,7 +252,6 @@ static void put_proof(struct writer *w, cJSON *fix_object, const struct wo_proof
   wo_json_put_bytes(&w->json, object, "margin_bytes", proof->margin_bytes);
 }
 
-/* One proposal. */
 static void put_fix(struct writer *w, cJSON *array, const struct wo_finding_fix *fix) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "id", wo_json_text(&w->json, fix->id));
@@ -283,7 +271,7 @@ static void put_fix(struct writer *w, cJSON *array, const struct wo_finding_fix 
   put_proof(w, object, fix->proof);
 }
 
-/* One finding. The family is the stable vocabulary, the id is finer; both are given because both are asked for. */
+/* One finding. The family is the stable vocabulary; the id is finer. */
 static void put_finding(struct writer *w, cJSON *array, const struct wo_finding *finding) {
   assert(finding->cause != NULL && finding->score >= 0 && finding->score <= 1);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
@@ -302,12 +290,10 @@ static void put_finding(struct writer *w, cJSON *array, const struct wo_finding 
   wo_json_put_texts(&w->json, object, "not_proposed", finding->not_proposed, finding->not_proposed_count);
 }
 
-/* ---- Memory and facts ----
- *
- * A printed "17.66 GiB" stands for every size that prints so. The nominal value comes first, as a plain integer that most readers
- * want; lo and hi are there for those who add sizes up and must know how far off the sum can be. */
+/* ---- Memory and facts ---- */
 
-/* A size and the interval that its printed form stands for. */
+/* A size and the interval of all sizes that are printed the same ("17.66 GiB"). Most readers need the nominal value, a plain
+ * integer; lo and hi are for those who add sizes up and must know how far off the sum can be. */
 static void put_interval(struct writer *w, cJSON *object, const char *key, struct wo_interval bytes) {
   assert(bytes.lo <= bytes.mid && bytes.mid <= bytes.hi);
   wo_json_put_bytes(&w->json, object, key, bytes.mid);
@@ -315,13 +301,13 @@ static void put_interval(struct writer *w, cJSON *object, const char *key, struc
   wo_json_put_bytes(&w->json, object, "hi", bytes.hi);
 }
 
-/* The card. Parts are given also when they contradict each other, with the flag that says so: leaving them out would hide the
- * very thing that a reader must see. */
+/* The card. Parts that contradict each other are written too, with a flag: without them a reader could not see the
+ * contradiction. */
 static void put_memory(struct writer *w, cJSON *root) {
   const struct wo_report_memory *const memory = &w->report->memory;
   cJSON *const object = put_object_if(w, root, "memory", w->report->has_memory);
   if (object == NULL) return;
-  /* A card of no bytes does not exist: zero is how an unknown capacity arrives. */
+  /* An unknown capacity is zero here: no card has zero bytes. */
   const bool has_capacity = memory->capacity_bytes.mid > 0;
   wo_json_put_known(&w->json, object, "gpu", memory->gpu);
   wo_json_put(&w->json, object, "capacity_bytes",
@@ -347,16 +333,16 @@ static void put_reading(struct writer *w, cJSON *array, const struct wo_size_rea
   wo_json_put_texts(&w->json, object, "assumed", reading->assumed, reading->assumed_count);
 }
 
-/* What was missing when the failure came: fixes are measured by it. */
+/* The bytes that were missing at the failure: fixes are measured by them. */
 static void put_shortage(struct writer *w, cJSON *root) {
   const struct wo_shortage shortage = w->report->shortage;
-  cJSON *const object = wo_json_put(&w->json, root, "shortage", shortage.is_known ? cJSON_CreateObject() : cJSON_CreateNull());
-  if (shortage.is_known)
-    put_interval(w, object, "bytes", shortage.bytes), wo_json_put_text(&w->json, object, "formula", shortage.formula);
+  cJSON *const object = put_object_if(w, root, "shortage", shortage.is_known);
+  if (object == NULL) return;
+  put_interval(w, object, "bytes", shortage.bytes);
+  wo_json_put_text(&w->json, object, "formula", shortage.formula);
 }
 
-/* The refused request and what it can have been. The number of readings that were tried is given because it tells how likely a
- * chance hit is. */
+/* The refused request and the tensors that it may have been. The number of tried readings shows how likely a chance hit is. */
 static void put_request(struct writer *w, cJSON *root) {
   const struct wo_sizes *const sizes = w->report->request;
   cJSON *const object = put_object_if(w, root, "request", sizes != NULL);
@@ -368,7 +354,7 @@ static void put_request(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
 }
 
-/* A known fact under its dotted name; unknown ones are left out. lo and hi come only where the printed number left some doubt. */
+/* A known fact under its dotted name; unknown ones are left out. lo and hi only if the printed number is not exact. */
 static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
   const struct wo_value *const value = &fact->value;
   if (!value->is_known) return;
@@ -389,7 +375,7 @@ static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact
   wo_json_put(&w->json, object, "hi", wo_json_number(is_whole ? round(value->number.hi) : value->number.hi));
 }
 
-/* Consequences by sort. Every single one stands in the evidence with its role. */
+/* Consequences by sort. Each one is in the evidence, with its role. */
 static void put_folds(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "folded");
   for (size_t i = 0; i < w->report->fold_count; i++) {
@@ -402,7 +388,7 @@ static void put_folds(struct writer *w, cJSON *root) {
 
 /* ---- Evidence ---- */
 
-/* A field by its type: sizes are whole bytes, counts and ratios whatever they are. */
+/* A field by its type: sizes are whole bytes, counts and ratios are not rounded. */
 static void put_field(struct writer *w, cJSON *fields, const struct wo_field *field) {
   const char *const name = wo_field_name(field->id);
   switch (wo_field_type_of(field->id)) {
@@ -419,7 +405,7 @@ static void put_field(struct writer *w, cJSON *fields, const struct wo_field *fi
   }
 }
 
-/* The part that an event plays, or NULL for none; the key is then left out. */
+/* The name of an event's role, or NULL for none: the key is then left out. */
 static const char *role_name(enum wo_role role) {
   switch (role) {
   case WO_ROLE_FAILURE:
@@ -438,7 +424,7 @@ static const char *role_name(enum wo_role role) {
   return NULL;
 }
 
-/* One piece of evidence. Keys that are seldom true are left out when they are not: a report can hold thousands of these. */
+/* One piece of evidence. Keys that are seldom true are left out when they are false: a report can hold thousands of these. */
 static void put_event(struct writer *w, cJSON *array, const struct wo_event *event, enum wo_role role) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   const bool has_file = event->span.file < w->job->input_count;
@@ -492,7 +478,7 @@ static void put_slope(struct writer *w, cJSON *object, const char *key, const st
   wo_json_put(&w->json, item, "hi", wo_json_number(slope->value.hi));
 }
 
-/* One card of one trace. What the trace has no column for is null: most of them lack something. */
+/* One card of one trace. A figure without a column in the trace is null; most traces lack some. */
 static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_trace *monitor) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   assert(monitor->file < w->job->input_count);
@@ -573,7 +559,6 @@ static void put_monitors(struct writer *w, cJSON *root) {
 
 /* ---- Settings ---- */
 
-/* What a knob is set to, and the values that do not count with the reason. */
 static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));

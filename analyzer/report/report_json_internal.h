@@ -1,4 +1,4 @@
-/* What the parts of the JSON report share. Private to analyzer/report/report_json*.c, and to tests. */
+/* Shared by the parts of the JSON report. Private to analyzer/report/report_json*.c, and to tests. */
 #ifndef WO_REPORT_JSON_INTERNAL_H
 #define WO_REPORT_JSON_INTERNAL_H
 
@@ -9,7 +9,8 @@
 #include "analyzer/diagnosis/ladder.h"
 #include "parsers/base/output/json_out.h"
 
-/* "e7", or null. Ids are texts so that nobody computes with them; they hold within one report only. NULL when memory is out. */
+/* "e7", or null. Ids are texts so that nobody computes with them; they are valid within one report only. NULL when memory is
+ * out. */
 static inline cJSON *wo__json_id(wo_event_id id) {
   char text[24];
   if (id == WO_EVENT_NONE) return cJSON_CreateNull();
@@ -17,7 +18,7 @@ static inline cJSON *wo__json_id(wo_event_id id) {
   return cJSON_CreateString(text);
 }
 
-/* Puts the ladder as one JSON object under a key of parent. */
+/* Puts the ladder as one JSON object under a key of `parent`. */
 void wo__json_ladder(struct wo_json_out *out, cJSON *parent, const char *key, const struct wo_ladder *ladder);
 
 #endif

@@ -1,5 +1,4 @@
-/* The ladder upwards as JSON (docs/schema/report-1.schema.json, "ladder"). A figure of which 0 means "not known" is written as
- * null. */
+/* The ladder upwards as JSON (docs/schema/report-1.schema.json, "ladder"). A 0 that means "not known" is written as null. */
 #include "analyzer/report/report_json_internal.h"
 
 static void put_positive(struct wo_json_out *out, cJSON *object, const char *key, double value) {
@@ -19,7 +18,7 @@ static void put_rung(struct wo_json_out *out, cJSON *array, const struct wo_ladd
   wo_json_put(out, object, "verdict", cJSON_CreateString(wo_ladder_verdict_name(rung->verdict)));
 }
 
-/* Tokens of the failed run over those of the one that fits; 0 without a failed run. */
+/* Tokens of the failed run divided by those of the run that fits; 0 without a failed run. */
 static double failed_factor(const struct wo_ladder_base *base) {
   const bool has_lengths = base->failed_seq_len > 0 && base->run.seq_len > 0;
   return base->failed_micro_batch / base->run.micro_batch * (has_lengths ? base->failed_seq_len / base->run.seq_len : 1);

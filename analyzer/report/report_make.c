@@ -13,7 +13,7 @@
 /* Share of the card below which a part that may be zero is not shown. */
 #define ROUNDING_SHARE 0.002
 
-/* Parts are drawn in this order as a bar that is as wide as the card. */
+/* Parts are drawn in the order in which they are added. */
 static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory, const char *name,
                      const char *fact_name) {
   const struct wo_value value = wo_diagnosis_fact(diagnosis, fact_name);
@@ -23,13 +23,13 @@ static void add_part(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   memory->parts[memory->part_count++] = (struct wo_memory_part){wo_view_of(name), value.number};
 }
 
-/* Lines beyond the room are left out; the most telling come first. */
+/* Lines that do not fit are left out; the most important come first. */
 static void add_line(struct wo_report_memory *memory, struct wo_view line) {
   const size_t cap = sizeof memory->arithmetic / sizeof memory->arithmetic[0];
   if (line.len > 0 && memory->arithmetic_count < cap) memory->arithmetic[memory->arithmetic_count++] = line;
 }
 
-/* Was there room for the request, and where? Compares what is free and idle with what was wanted. */
+/* Compares the free and the idle memory with the request. */
 static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
   const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
   const struct wo_value room = wo_diagnosis_fact(diagnosis, "oom.free");
@@ -53,7 +53,7 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   }
 }
 
-/* Figures that cannot be true together come of a message that was cut or mixed with another rank's. */
+/* Figures contradict each other if the message was cut or mixed with another rank's. */
 static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memory *memory) {
   const struct wo_value tried = wo_diagnosis_fact(diagnosis, "oom.tried");
   const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
@@ -68,8 +68,8 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
                            wo_units_bytes_text(memory->capacity_bytes.mid, c, sizeof c)));
 }
 
-/* Nothing is drawn without the card's capacity. Where the process's own figure is missing, what the list does not explain is
- * shown as unaccounted, rather than blamed on anybody. */
+/* Nothing is drawn without the card's capacity. If the process's own figure is missing, memory that the list does not explain is
+ * shown as unaccounted. */
 static void make_memory(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_value capacity = wo_diagnosis_fact(diagnosis, "oom.capacity");
   if (!capacity.is_known) return;
@@ -100,10 +100,10 @@ static enum wo_status make_ladder(const struct wo_diagnosis *diagnosis, struct w
 
 /* ---- Consequences ---- */
 
-/* Sorts of consequences that are told apart. */
+/* Sorts of consequences that are counted separately. */
 #define FOLD_MAX 32
 
-/* The exception is what users look for in their logs; lines without one go by their pattern. */
+/* Users look for the exception in their logs; lines without one are named by their pattern. */
 static struct wo_view fold_name(const struct wo_event *event) {
   const struct wo_view exception = wo_event_text(event, WO_FIELD_EXCEPTION);
   if (exception.len > 0) return exception;
@@ -115,7 +115,7 @@ struct fold_state {
   uint64_t ranks[FOLD_MAX][4];
 };
 
-/* The last sort takes what does not fit any more, so that the total stays right. */
+/* When no more sorts fit, the last one counts the rest, so that the total stays right. */
 static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_state *state, const struct wo_event *event) {
   const struct wo_view name = fold_name(event);
   size_t at = 0;
@@ -130,7 +130,7 @@ static void count_fold(struct wo_report_fold *folds, size_t *count, struct fold_
   folds[at].rank_count++;
 }
 
-/* A job of 64 ranks leaves hundreds of tracebacks behind one failure; they are counted and not listed. */
+/* One failure in a job of 64 ranks causes hundreds of tracebacks: they are counted and not listed. */
 static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   struct wo_report_fold *folds = wo_arena_array(diagnosis->arena, FOLD_MAX, sizeof *folds);
@@ -147,8 +147,8 @@ static enum wo_status make_folds(const struct wo_diagnosis *diagnosis, struct wo
 
 /* ---- Facts, resubmission ---- */
 
-/* Facts without a value are left out of the report: their number is large and they say nothing. */
-static bool is_told(struct wo_value value) {
+/* Facts without a value are left out of the report: there are many. */
+static bool has_value(struct wo_value value) {
   return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
 }
 
@@ -157,7 +157,7 @@ static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo
   struct wo_report_fact *rows = wo_arena_array(diagnosis->arena, facts->row_count + facts->setting_count + 1, sizeof *rows);
   if (!rows) return WO_E_NOMEM;
   for (size_t i = 0; i < facts->row_count; i++) {
-    if (is_told(facts->rows[i].value))
+    if (has_value(facts->rows[i].value))
       rows[report->fact_count++] = (struct wo_report_fact){facts->rows[i].name, facts->rows[i].value};
   }
   for (size_t i = 0; i < facts->setting_count; i++) {
@@ -171,42 +171,31 @@ static enum wo_status make_facts(const struct wo_diagnosis *diagnosis, struct wo
   return WO_OK;
 }
 
-static enum wo_status make_setting(const struct wo_diagnosis *diagnosis, const struct wo_setting *setting,
-                                   struct wo_report_setting *out) {
-  struct wo_report_setting_other *others = wo_arena_array(diagnosis->arena, setting->other_count + 1, sizeof *others);
-  *out = (struct wo_report_setting){.knob = setting->knob->id,
-                                    .value = setting->value,
-                                    .spelling = wo_spell_setting(setting->event),
-                                    .others = others,
-                                    .other_count = setting->other_count,
-                                    .has_conflict = setting->has_conflict};
-  if (others == NULL) return WO_E_NOMEM;
-  for (size_t i = 0; i < setting->other_count; i++) {
-    const struct wo_setting_other *const other = &setting->others[i];
-    others[i] = (struct wo_report_setting_other){other->value, other->why_not, other->is_conflict};
-  }
-  return WO_OK;
-}
-
 static enum wo_status make_settings(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_facts *const facts = diagnosis->facts;
   struct wo_report_setting *const rows = wo_arena_array(diagnosis->arena, facts->setting_count + 1, sizeof *rows);
   if (!rows) return WO_E_NOMEM;
   for (size_t i = 0; i < facts->setting_count; i++) {
-    if (!facts->settings[i].event) continue;
-    if (make_setting(diagnosis, &facts->settings[i], &rows[report->setting_count++]) != WO_OK) return WO_E_NOMEM;
+    const struct wo_setting *const setting = &facts->settings[i];
+    if (!setting->event) continue;
+    rows[report->setting_count++] = (struct wo_report_setting){.knob = setting->knob->id,
+                                                               .value = setting->value,
+                                                               .spelling = wo_spell_setting(setting->event),
+                                                               .others = setting->others,
+                                                               .other_count = setting->other_count,
+                                                               .has_conflict = setting->has_conflict};
   }
   report->settings = rows;
   return WO_OK;
 }
 
-/* The command that scontrol prints, an absolute path, or the script among the inputs: both are what the user submits. */
+/* The script that the user submitted: the command that scontrol prints (an absolute path), or a script among the inputs. */
 static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report *report) {
   const struct wo_job *job = report->job;
   if (!wo_report_tells_failure(report) || report->findings[0].fix_count == 0) return;
   wo_each_event (event, &job->events) {
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
-    /* "/opt/python3 train.py" is a line inside of the script. */
+    /* A launch line such as "/opt/python3 train.py" is a line of the script. */
     if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
     report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
     return;
@@ -219,7 +208,7 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
   }
 }
 
-/* What the facts gathered of the job for themselves is the report's own list. */
+/* The report shares the lists that the facts made. */
 static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
   report->monitors = facts->monitors;
   report->monitor_count = facts->monitor_count;
@@ -232,7 +221,7 @@ static void take_rows(const struct wo_facts *facts, struct wo_report *report) {
   if (facts->sizes->has_request) report->request = facts->sizes;
 }
 
-/* Findings come first, as the line to resubmit with is only worth showing beside a fix. */
+/* Findings are made before the line to resubmit with, which is shown only if a fix is proposed. */
 static enum wo_status fill(struct wo_report *report, const struct wo_job *job, const struct wo_pack *pack) {
   struct wo_facts facts;
   enum wo_status status = wo_facts_make(job, pack, &report->arena, &facts);

@@ -1,7 +1,7 @@
-/* The report as text for people, in the manner of a compiler's diagnostics: what failed, where it stands, what to change.
+/* The report as text for people, like a compiler's diagnostics: the failure, its place, the change to make.
  *
  * In: struct wo_report. Out: lines. The order is that of a reader in a hurry: job, diagnosis with its place, numbers, reasons,
- * fixes, then what was left out. No decisions are made here and no number is computed that the report does not hold. */
+ * fixes, then everything else. No decisions are made here and no number is computed that the report does not hold. */
 #include "analyzer/report/report_text_internal.h"
 
 #include <assert.h>
@@ -9,18 +9,18 @@
 #include "parsers/base/units.h"
 
 enum {
-  WIDTH_MIN = 40,   /* narrower pages are laid out as if they were that wide */
+  WIDTH_MIN = 40,   /* narrower pages are laid out with this width */
   INPUTS_NAMED = 3, /* in the first line; more are counted */
   NODES_NAMED = 4,
   SURVIVED_NAMED = 2,
-  RANKS_TOLD_APART = 65536
+  RANKS_COUNTED = 65536
 };
 
 /* ---- First line: the job ---- */
 
-/* The files by name, up to a few; then their number, since a job of a hundred ranks has a hundred
- * logs. One name fewer is shown when a number follows, so that "and 1 more file" never takes the
- * place of that file's name. Returns the column behind the last item. */
+/* The first few files by name, then the number of the others: a job of a hundred ranks has a hundred logs. One name fewer is
+ * shown when a number follows, so that "and 1 more file" never replaces that file's name. Returns the column after the last
+ * item. */
 static size_t put_input_items(struct wo__writer *w, size_t column) {
   const struct wo_job *const job = w->report->job;
   const size_t named = job->input_count <= INPUTS_NAMED ? job->input_count : INPUTS_NAMED - 1;
@@ -36,7 +36,7 @@ static size_t put_input_items(struct wo__writer *w, size_t column) {
   return column;
 }
 
-/* "8 ranks on gpu11, gpu12". Nothing when neither is known: the item is then empty and left out. */
+/* "8 ranks on gpu11, gpu12". Nothing when neither is known: an empty item is left out. */
 static void add_ranks(const struct wo__writer *w, struct wo_text *text) {
   const struct wo_story *const story = w->story;
   if (story->rank_count > 0) wo__add_counted(text, (uint64_t)story->rank_count, "rank", "ranks");
@@ -49,9 +49,8 @@ static void add_ranks(const struct wo__writer *w, struct wo_text *text) {
   if (story->node_count > NODES_NAMED) wo_text_add(text, " and %zu more", story->node_count - NODES_NAMED);
 }
 
-/* "out of GPU memory at step 4120 of 5000". The step is the last one that the log shows before the
- * failure, in the words of the program ("iteration", "epoch"); it says at once whether a job died
- * at its start or after a day. */
+/* "out of GPU memory at step 4120 of 5000". The step is the last one that the log shows before the failure, in the words of the
+ * program ("iteration", "epoch"); it shows at once whether a job died at its start or after a day. */
 static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
   const struct wo_story *const story = w->story;
   wo_text_add(text, "%s", wo_outcome_text(story->outcome));
@@ -62,7 +61,7 @@ static void add_outcome(const struct wo__writer *w, struct wo_text *text) {
   if (story->step_total >= 0) wo_text_add(text, " of %lld", (long long)story->step_total);
 }
 
-/* Which job this is about and how it ended: the line to quote in a mail to the support desk. */
+/* The job and how it ended: the line to quote in a mail to the support desk. */
 static void write_job(struct wo__writer *w) {
   size_t column = put_input_items(w, 0);
   if (w->story->job_id.len > 0) {
@@ -80,8 +79,8 @@ static void write_job(struct wo__writer *w) {
 
 /* ---- The diagnosis ---- */
 
-/* What the report is about: the failure, else what shows how the job ended, else what the first
- * finding rests on. NULL when there is no line to point at, as for a job that just ends. */
+/* The line that the report points at: the failure, else the line that shows how the job ended, else the first evidence of the
+ * first finding. NULL when there is none, as for a job that just ends. */
 static const struct wo_event *find_where(const struct wo_report *report) {
   const struct wo_story *const story = &report->job->story;
   const struct wo_event *event = wo_event_get(&report->job->events, story->failure);
@@ -92,8 +91,7 @@ static const struct wo_event *find_where(const struct wo_report *report) {
   return wo_event_get(&report->job->events, finding->for_[0].evidence[0]);
 }
 
-/* Files of which something could be read, and their lines. A file that broke off in the middle
- * counts: its first part was looked at. */
+/* Files of which something could be read, and their lines. A file that broke off counts: its first part was read. */
 static size_t count_readable(const struct wo_job *job, uint64_t *ret_lines) {
   size_t files = 0;
   *ret_lines = 0;
@@ -104,13 +102,13 @@ static size_t count_readable(const struct wo_job *job, uint64_t *ret_lines) {
   return files;
 }
 
-/* The verdict when no rule found anything to say. It names how much was looked at, because "nothing
- * found" in an empty file and in a thousand lines are different news. */
+/* The verdict without a finding. It says how much was read, because "nothing found" means less for an empty file than for a
+ * thousand lines. */
 static void write_no_finding(struct wo__writer *w) {
   uint64_t lines = 0;
   const size_t files = count_readable(w->report->job, &lines);
   const enum wo_outcome outcome = w->story->outcome;
-  /* Three cases: something failed that no rule knows; nothing could be looked at; all is well as far as the log shows. */
+  /* Three cases: a failure that no rule knows; nothing could be read; the log shows no failure. */
   const bool has_failed = outcome != WO_OUTCOME_SUCCESS && outcome != WO_OUTCOME_UNKNOWN;
   struct wo_text *const text = wo__writer_start(w);
   const char *tag = "ok:";
@@ -138,7 +136,7 @@ static void write_no_finding(struct wo__writer *w) {
   }
 }
 
-/* A finding below the first: as a section of its own. */
+/* A finding as a section of its own. */
 static void write_in_full(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   wo__end_line(w);
   wo__write_title(w, tag, finding);
@@ -146,8 +144,8 @@ static void write_in_full(struct wo__writer *w, const char *tag, const struct wo
   wo__write_body(w, finding);
 }
 
-/* The first finding in full, with the place of the failure and the card. Only this one has them: they belong to the failure, and
- * the other findings are other readings of the same failure. Where nothing failed, the first note is what there is to read. */
+/* The first finding in full, with the place of the failure and the card. The other findings explain the same failure, so the
+ * place and the card are not repeated there. If nothing failed, the first note is written in full. */
 static void write_diagnosis(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   if (!wo_report_tells_failure(report)) {
@@ -171,12 +169,11 @@ static void write_diagnosis(struct wo__writer *w) {
   wo__write_body(w, finding);
 }
 
-/* ---- What else there is ----
+/* ---- The rest ----
  *
- * One screen should do. So other findings and consequences are named or counted here, never dropped: what a reader does not see
- * he can ask for. */
+ * The report should fit one screen, so other findings and consequences are named or counted; --verbose shows them in full. */
 
-/* The other findings: a line each, or in full when asked for. */
+/* The other findings: a line each, or in full if verbose. */
 static void write_others(struct wo__writer *w) {
   for (size_t i = 1; i < w->report->finding_count; i++) {
     const struct wo_finding *const finding = &w->report->findings[i];
@@ -192,21 +189,18 @@ static void write_others(struct wo__writer *w) {
   }
 }
 
-/* Whether an event plays a role. A job that was never closed has no roles, and then every event is
- * plain evidence. */
+/* Whether an event has a role. A job that was never closed has no roles: every event is then plain evidence. */
 static bool has_role(const struct wo__writer *w, size_t event_index, enum wo_role role) {
   return w->story->roles != NULL && w->story->roles[event_index] == role;
 }
 
-/* Different ranks among the consequences. Ranks beyond the bits are not counted: the number is then
- * too small, in jobs larger than any known. */
+/* Different ranks among the consequences. Ranks from RANKS_COUNTED on are not counted; no known job has so many. */
 static size_t count_consequence_ranks(const struct wo__writer *w) {
-  /* One bit for each rank: jobs of thousands of ranks are where the count matters. */
-  unsigned char is_seen[RANKS_TOLD_APART / 8] = {0};
+  unsigned char is_seen[RANKS_COUNTED / 8] = {0}; /* one bit for each rank */
   size_t count = 0;
   for (size_t i = 0; i < w->events->count; i++) {
     const int32_t rank = w->events->items[i].rank;
-    if (!has_role(w, i, WO_ROLE_CONSEQUENCE) || rank < 0 || rank >= RANKS_TOLD_APART) continue;
+    if (!has_role(w, i, WO_ROLE_CONSEQUENCE) || rank < 0 || rank >= RANKS_COUNTED) continue;
     const unsigned char bit = (unsigned char)(1U << (rank % 8));
     count += (is_seen[rank / 8] & bit) == 0;
     is_seen[rank / 8] |= bit;
@@ -214,9 +208,8 @@ static size_t count_consequence_ranks(const struct wo__writer *w) {
   return count;
 }
 
-/* "  folded: 7 consequences on 7 ranks (NCCL watchdog 5, connection closed 2)". When one rank
- * fails, srun and NCCL make every other one report its end; those lines are most of the log's red
- * ink and none of its cause. */
+/* "  folded: 7 consequences on 7 ranks (NCCL watchdog 5, connection closed 2)". When one rank fails, srun and NCCL make every
+ * other one report its end: most error lines of a log, and none of them is the cause. */
 static void write_folds(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   struct wo_text *const text = wo__writer_start(w);
@@ -254,9 +247,8 @@ static void write_events(struct wo__writer *w, enum wo_role role) {
   }
 }
 
-/* "  survived: 2 memory failures that the program caught (line 12, line 40)". Batch-size finders
- * provoke them on purpose, and some engines retry; they are named, because they show how near the
- * edge the job ran. */
+/* "  survived: 2 memory failures that the program caught (line 12, line 40)". Batch-size finders provoke them on purpose, and
+ * some engines retry. They are named because they show how near the limit the job ran. */
 static void write_recovered(struct wo__writer *w) {
   struct wo_text *const text = wo__writer_start(w);
   size_t count = 0;
@@ -274,8 +266,7 @@ static void write_recovered(struct wo__writer *w) {
   wo__put_labelled(w, "survived:", wo__writer_scratch(w));
 }
 
-/* The line to paste; below its label where both do not fit. Never wrapped: broken, a shell would
- * run its first half. */
+/* The line to paste; below its label if both do not fit one line. It is never wrapped: a shell would run its first half. */
 static void write_resubmit(const struct wo__writer *w) {
   const struct wo_view line = w->report->resubmit;
   if (line.len == 0) return;
@@ -285,7 +276,7 @@ static void write_resubmit(const struct wo__writer *w) {
   wo__end_line(w);
 }
 
-/* A remark on the inputs, at the left margin: it is about the report, not part of the diagnosis. */
+/* A note about the inputs, at the left margin: it is not a part of the diagnosis. */
 static void put_note(const struct wo__writer *w, struct wo_view text) {
   wo_page_put(&w->page, WO_TINT_STRONG, WO_VIEW("note:"));
   wo__indent(w, 1);
@@ -293,8 +284,8 @@ static void put_note(const struct wo__writer *w, struct wo_view text) {
   wo__end_line(w);
 }
 
-/* What could not be read, was cut, or was left out. Last, but never left out: a diagnosis from half
- * of the logs must say so. */
+/* Inputs that could not be read or were cut, and evidence that was left out. Always written: a diagnosis from half of the logs
+ * must say so. */
 static void write_notes(struct wo__writer *w) {
   const struct wo_job *const job = w->report->job;
   for (size_t i = 0; i < job->input_count; i++) {
@@ -316,7 +307,7 @@ static void write_notes(struct wo__writer *w) {
   put_note(w, wo__writer_scratch(w));
 }
 
-/* Whether anything follows the diagnosis, so that an empty line must set it off. */
+/* Whether anything follows the diagnosis: an empty line then separates it. */
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
@@ -329,7 +320,6 @@ static bool has_rest(const struct wo__writer *w) {
   return has_some || wo__has_ranks_or_runs(w);
 }
 
-/* All that follows the diagnosis. */
 static void write_rest(struct wo__writer *w) {
   if (has_rest(w)) wo__end_line(w);
   write_others(w);
@@ -347,7 +337,7 @@ static void write_rest(struct wo__writer *w) {
   write_notes(w);
 }
 
-/* The scratch text is the only thing that is allocated here; when it failed the report has holes, and so has failed too. */
+/* Only the scratch text is allocated here; if it failed, the report has holes and has failed too. */
 void wo_report_text(const struct wo_report *report, struct wo_text_style style, struct wo_text *out) {
   assert(report != NULL && report->job != NULL && out != NULL);
   if (style.width < WIDTH_MIN) style.width = WIDTH_MIN;

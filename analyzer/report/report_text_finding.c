@@ -1,4 +1,4 @@
-/* A finding as text: its title, the place it stands, the evidence word for word, reasons, and fixes that can be pasted.
+/* A finding as text: its title, its place, the evidence word for word, reasons, and fixes that can be pasted.
  *
  *   error[fragmentation]: 11.62 GiB lay idle in pieces while 2.00 GiB was refused
  *     --> slurm-88213.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208
@@ -8,8 +8,8 @@
  *     fix 1  expandable segments on
  *            export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
  *
- * In: struct wo_finding and the event it is about. Out: lines of a page. Only a setting or command may be wider than the
- * page: broken, it could not be pasted. */
+ * In: struct wo_finding and its event. Out: lines of a page. Only a setting or command may be wider than the page: a broken one
+ * could not be pasted. */
 #include <assert.h>
 #include <math.h>
 
@@ -18,14 +18,13 @@
 #include "parsers/base/units.h"
 
 enum {
-  PLACES_NAMED = 2,   /* behind one argument */
+  PLACES_NAMED = 2,   /* after one argument */
   QUOTE_COLUMNS = 640 /* of an evidence line, unless verbose */
 };
 
 /* ---- Small texts ---- */
 
-/* A value as people write it. The caller has seen that it is known. Durations read as SLURM prints
- * them, so that they can be compared with sacct; nothing is written for a value without a unit. */
+/* Durations are written as SLURM prints them, so that they can be compared with sacct. */
 void wo__add_value(struct wo_text *text, const struct wo_value *value) {
   char buf[40];
   const double number = value->number.mid;
@@ -50,9 +49,8 @@ void wo__add_value(struct wo_text *text, const struct wo_value *value) {
   }
 }
 
-/* "6.0 to 9.0 GiB", "up to 9.0 GiB", "6.0 GiB"; in MiB below one GiB. Bounds that would differ in
- * the last digit only are one number: an interval there would pretend to know it. A lower bound
- * that is not positive means "perhaps nothing". */
+/* "6.0 to 9.0 GiB", "up to 9.0 GiB", "6.0 GiB"; in MiB below one GiB. Bounds that differ by at most 1 % are written as one
+ * number. A lower bound that is not positive means "perhaps nothing". */
 static void add_range(struct wo_text *text, struct wo_interval bytes) {
   const bool is_small = bytes.hi < WO_GIB;
   const double unit = is_small ? WO_MIB : WO_GIB;
@@ -77,12 +75,11 @@ static void put_joined(struct wo__writer *w, const char *label, const struct wo_
 
 /* ---- Where it failed ---- */
 
-/* The phase for people: "decode" alone could be any decoding. */
+/* The phase for people: "decode" alone could mean any decoding. */
 static struct wo_view phase_label(struct wo_view phase) {
   return wo_view_is(phase, "decode") ? WO_VIEW("auxiliary decode pass") : phase;
 }
 
-/* "  --> slurm-1.err:20917  rank 3  gpu12  GPU 1  backward  model/attention.py:208" */
 void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   const size_t indent = WO__INDENT + 4;
   const struct wo_page *const page = &w->page;
@@ -97,13 +94,13 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   if (is_inferred) wo_text_add(text, " (from srun: the only task that left by itself)");
   column = wo_page_item(page, column, indent, WO_TINT_PLAIN, wo__writer_scratch(w));
   column = wo_page_item(page, column, indent, WO_TINT_PLAIN, event->host);
-  /* The card as the process numbers it; the message says so itself. */
+  /* The card as the process numbers it, which is the number in the message. */
   const double gpu = wo_event_number(event, WO_FIELD_GPU, -1);
   text = wo__writer_start(w);
   if (gpu >= 0) wo_text_add(text, "GPU %.0f", gpu);
   column = wo_page_item(page, column, indent, WO_TINT_PLAIN, wo__writer_scratch(w));
   column = wo_page_item(page, column, indent, WO_TINT_PLAIN, phase_label(w->story->phase));
-  /* The user's own line, not the library's: that is the one that can be changed. */
+  /* The user's own line, not the library's: the user can change that one. */
   const struct wo_event *const traceback = wo_event_get(w->events, w->story->traceback);
   text = wo__writer_start(w);
   if (traceback != NULL && wo_event_text(traceback, WO_FIELD_FRAME_FILE).len > 0) {
@@ -114,9 +111,8 @@ void wo__write_location(struct wo__writer *w, const struct wo_event *event) {
   wo__end_line(w);
 }
 
-/* The words of a memory message that name the refused request: "Tried to allocate 2.00 GiB". Empty
- * when they are not there; it then points into the event's text all the same, so that put_carets
- * can compare places. All PyTorch devices since 1.0 have these words, in one order or the other. */
+/* The words of a memory message that name the refused request: "Tried to allocate 2.00 GiB". Without them an empty view, which
+ * still points into the event's text, so that put_carets can compare places. All PyTorch devices since 1.0 print these words. */
 static struct wo_view decisive_part(const struct wo_event *event) {
   const struct wo_view lead = WO_VIEW("Tried to allocate ");
   const size_t at = wo_view_find(event->text, lead, 0);
@@ -127,16 +123,15 @@ static struct wo_view decisive_part(const struct wo_event *event) {
   return (struct wo_view){event->text.ptr + at, (size_t)(rest.ptr - event->text.ptr) - at};
 }
 
-/* What sets the words of a log off from ours. */
+/* The bar that separates the words of a log from ours. */
 static void put_gutter(const struct wo__writer *w) {
   wo__indent(w, WO__INDENT + 4);
   wo_page_put(&w->page, WO_TINT_PLACE, w->page.style.use_utf8 ? WO_VIEW("\xE2\x94\x82") : WO_VIEW("|"));
   wo__indent(w, 1);
 }
 
-/* Carets below the part of a quoted line that is decisive, if any of it is: a part that was wrapped
- * gets them on both lines. Columns are counted, not bytes, or a wide character before the part
- * would shift them. */
+/* Carets below the decisive part of a quoted line, if it has any: a part that was wrapped gets them on both lines. Columns are
+ * counted, not bytes, or a wide character before the part would shift them. */
 static void put_carets(const struct wo__writer *w, struct wo_view line, struct wo_view part) {
   const char *const first = part.ptr > line.ptr ? part.ptr : line.ptr;
   const char *const line_end = line.ptr + line.len;
@@ -152,9 +147,8 @@ static void put_carets(const struct wo__writer *w, struct wo_view line, struct w
   wo__end_line(w);
 }
 
-/* PyTorch closes its messages with the same advice whatever happened: it is no evidence and only
- * takes room. From 1.10 on it suggests max_split_size_mb, from 2.2 on expandable segments, also
- * where they are on already. */
+/* PyTorch ends its messages with the same advice in every case, which is no evidence. From 1.10 on it suggests
+ * max_split_size_mb, from 2.2 on expandable segments, even if they are on already. */
 static struct wo_view without_advice(struct wo_view text) {
   static const char *const openings[] = {" If reserved but unallocated memory is large", " If reserved memory is >>"};
   for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
@@ -164,7 +158,6 @@ static struct wo_view without_advice(struct wo_view text) {
   return text;
 }
 
-/* The evidence, word for word. */
 void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
   const size_t room = w->page.style.width - (WO__INDENT + 6);
   const size_t lines_max = w->page.style.is_verbose ? SIZE_MAX : QUOTE_COLUMNS / room + 1;
@@ -180,7 +173,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
     put_carets(w, line, part);
   }
   if (rest.len == 0 && !is_cut) return;
-  /* The message goes on, but what matters stands at its front. */
+  /* The message goes on, but its important part is at the start. */
   put_gutter(w);
   wo_page_put(&w->page, WO_TINT_FAINT, WO_VIEW("..."));
   wo__end_line(w);
@@ -188,8 +181,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 
 /* ---- A finding ---- */
 
-/* "error[fragmentation]: title                likely". The id in brackets is what `whyoom explain`
- * takes, as with a compiler's error code. */
+/* "error[fragmentation]: title                likely". The id in brackets is an argument of `whyoom explain`. */
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
@@ -199,7 +191,7 @@ void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_find
   size_t column = wo_page_flow(&w->page, 0, WO__INDENT, WO_TINT_ERROR, wo__writer_scratch(w));
   wo__indent(w, 1);
   column = wo_page_flow(&w->page, column + 1, WO__INDENT, WO_TINT_STRONG, finding->title);
-  /* At the margin of the last line of the title; of a line of its own when there is no room. */
+  /* At the right margin of the last line of the title, or on a line of its own if there is no room. */
   if (column + 2 + confidence.len > width) {
     wo__end_line(w);
     column = 0;
@@ -209,7 +201,7 @@ void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_find
   wo__end_line(w);
 }
 
-/* The text of an argument with the places that it rests on, the place of the diagnosis itself left out. */
+/* The text of an argument with the places of its evidence, without the place of the diagnosis itself. */
 static void add_argument(const struct wo__writer *w, struct wo_text *text, const struct wo_argument *argument) {
   size_t named = 0;
   wo_text_add_view(text, argument->text);
@@ -227,7 +219,7 @@ static void add_argument(const struct wo__writer *w, struct wo_text *text, const
   if (named > 0) wo_text_add(text, ")");
 }
 
-/* Reasons, one below the other behind a common label: they are compared, so they stand in a column. */
+/* Reasons in a column after a common label, so that they can be compared. */
 static void write_arguments(struct wo__writer *w, const char *label, const struct wo_argument *arguments, size_t count) {
   const size_t label_columns = sizeof "against:" - 1;
   if (count == 0) return;
@@ -242,8 +234,7 @@ static void write_arguments(struct wo__writer *w, const char *label, const struc
 
 /* ---- Fixes ---- */
 
-/* "# now 32, train.sbatch:14"; nothing when neither is known. The place is where to edit, which is
- * worth more than the value. */
+/* "# now 32, train.sbatch:14": the present value and the place to edit; nothing when neither is known. */
 static void add_present(const struct wo__writer *w, struct wo_text *text, const struct wo_finding_change *change) {
   const struct wo_event *const where = wo_event_get(w->events, change->where);
   if (!change->from.is_known && where == NULL) return;
@@ -253,7 +244,7 @@ static void add_present(const struct wo__writer *w, struct wo_text *text, const 
   if (where != NULL) wo__add_place(w, text, where);
 }
 
-/* A changed setting, whole and on one line, so that it can be pasted; the present setting behind it as a comment, or below. */
+/* A changed setting, whole and on one line, so that it can be pasted; the present setting after it as a comment, or below. */
 static void write_change(struct wo__writer *w, size_t indent, const struct wo_finding_change *change) {
   struct wo_text *text = wo__writer_start(w);
   wo_spelling_add(text, &change->spelling);
@@ -277,8 +268,7 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_fi
   wo__end_line(w);
 }
 
-/* Adds "what: text" to a row of costs; "none" reads "unchanged": a fix that leaves the results
- * alone is what most people look for first. */
+/* Adds "what: text" to a row of costs; "none" is written as "unchanged". */
 static void add_cost(struct wo_text *text, const char *what, struct wo_view cost) {
   if (cost.len == 0) return;
   if (text->len > 0) wo_text_add(text, "; ");
@@ -294,7 +284,7 @@ static void put_indented(const struct wo__writer *w, size_t indent, struct wo_vi
   wo__end_line(w);
 }
 
-/* What a fact is, in the words of the list of facts; the name itself for settings. */
+/* The meaning of a fact, from the list of facts; the name itself for settings. */
 static void add_meaning(struct wo_text *text, struct wo_view name) {
   static const struct {
     const char *name;
@@ -314,7 +304,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
   wo_text_add_view(text, name);
 }
 
-/* What a fix would have to know of the job to tell what it frees. */
+/* The facts that are missing to compute the saving of a fix. */
 static void write_needs(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   if (fix->need_count == 0) return;
   wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
@@ -325,8 +315,8 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_fin
   put_indented(w, indent, wo__writer_scratch(w));
 }
 
-/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": what a fix frees against what was missing,
- * with the sum that it comes from, so that a reader can check it. */
+/* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": the memory that a fix frees, compared with
+ * the missing memory, and the sum behind it, so that a reader can check it. */
 static void write_saves(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   static const char *const verdicts[] = {[WO_SUFFICES_UNKNOWN] = "",
                                          [WO_SUFFICES_YES] = "enough alone",
@@ -358,8 +348,8 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
   put_indented(w, indent, wo__writer_scratch(w));
 }
 
-/* One proposal: title, what to paste, what it frees, what it costs, what to know. Nothing between the settings and the commands:
- * they are copied together. */
+/* One proposal: title, lines to paste, saving, cost, notes. The settings and the commands follow each other without a gap,
+ * because they are copied together. */
 static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, size_t number) {
   char label[32];
   snprintf(label, sizeof label, "fix %zu ", number);
@@ -385,7 +375,6 @@ static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, si
   }
 }
 
-/* Reasons and fixes of a finding. */
 void wo__write_body(struct wo__writer *w, const struct wo_finding *finding) {
   write_arguments(w, "for:", finding->for_, finding->for_count);
   write_arguments(w, "against:", finding->against, finding->against_count);

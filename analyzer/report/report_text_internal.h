@@ -1,4 +1,4 @@
-/* What the parts of the text report share: writers. Private to analyzer/report/report_*.c. */
+/* Shared by the parts of the text report. Private to analyzer/report/report_*.c. */
 #ifndef WO_REPORT_TEXT_INTERNAL_H
 #define WO_REPORT_TEXT_INTERNAL_H
 
@@ -7,30 +7,29 @@
 
 /* ---- Writers ---- */
 
-/* Where lines stand: paragraphs and labels, and what hangs below them. */
+/* Indents: of paragraphs and labels, and of the lines below them. */
 enum { WO__INDENT = 2, WO__FURTHER = 4 };
 
-/* What every part of the report needs. */
 struct wo__writer {
   struct wo_page page;
   const struct wo_report *report;
   const struct wo_story *story;
   const struct wo_event_store *events;
-  const struct wo_event *where; /* what the diagnosis is about, or NULL */
+  const struct wo_event *where; /* the event of the diagnosis, or NULL */
   struct wo_text scratch;       /* for one item at a time */
 };
 
-/* Empties the scratch text and returns it / what stands in it, valid until the next change. */
+/* Empties the scratch text and returns it / returns its content, valid until the next change. */
 struct wo_text *wo__writer_start(struct wo__writer *w);
 struct wo_view wo__writer_scratch(const struct wo__writer *w);
 
 /* Adds "1 204 lines": a count with blanks between groups of three digits, and its noun. */
 void wo__add_counted(struct wo_text *text, uint64_t count, const char *one, const char *many);
 
-/* Adds a path as it may be shown: what it is called on disk can hold any byte. */
+/* Adds a path without control characters: a name on disk can hold any byte. */
 void wo__add_path(struct wo_text *text, struct wo_view path);
 
-/* Adds "file:12" / "line 12" where the file is that of the diagnosis. */
+/* Adds "file:12" / "line 12" in the file of the diagnosis, "file:12" elsewhere. */
 void wo__add_place(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event);
 void wo__add_short_place(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event);
 
@@ -41,7 +40,7 @@ const char *wo__confidence_name(enum wo_confidence confidence);
 void wo__end_line(const struct wo__writer *w);
 void wo__indent(const struct wo__writer *w, size_t columns);
 
-/* Starts a labelled line, the label padded with blanks; returns the column where its text goes. */
+/* Starts a labelled line, the label padded with blanks; returns the column of its text. */
 size_t wo__put_label(const struct wo__writer *w, enum wo_tint tint, const char *label, size_t padded_columns);
 
 /* Writes "  label: text", wrapped, as a line of its own / a paragraph. Nothing for an empty text. */
@@ -54,7 +53,7 @@ void wo__put_paragraph(const struct wo__writer *w, struct wo_view text);
 void wo__write_location(struct wo__writer *w, const struct wo_event *event);
 void wo__write_quote(const struct wo__writer *w, const struct wo_event *event);
 
-/* Writes "tag[id]: title" with the confidence at the right margin / reasons, fixes and what was not proposed. */
+/* Writes "tag[id]: title" with the confidence at the right margin / reasons, fixes and the fixes that are not proposed. */
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding);
 void wo__write_body(struct wo__writer *w, const struct wo_finding *finding);
 
@@ -65,16 +64,16 @@ void wo__write_settings(struct wo__writer *w);
 /* Whether wo__write_settings writes anything. */
 bool wo__has_settings(const struct wo__writer *w);
 
-/* Adds a value as people write it; nothing for one without a unit. The caller has seen that it is known. */
+/* Adds a known value as people write it; nothing for one without a unit. */
 void wo__add_value(struct wo_text *text, const struct wo_value *value);
 
-/* Whether a trace is worth a line: a single look at the cards at the start of a log is none, and is told when asked for. */
+/* Whether a trace gets a line: one sample at the start of a log gets one only if verbose. */
 bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor);
 
-/* Writes what the traces show of each card, and of the processes. */
+/* Writes a line for each card of the traces, and one for the processes of each. */
 void wo__write_monitors(struct wo__writer *w);
 
-/* Writes what the program printed of memory beside its steps: one line. */
+/* Writes one line about the memory that the program printed with its steps. */
 void wo__write_steps(struct wo__writer *w);
 
 /* Writes the steps up from a run that fits; nothing when none is known. */
@@ -83,14 +82,14 @@ void wo__write_ladder(struct wo__writer *w);
 /* Writes the bar of the card's memory with its legend, and the arithmetic below it. */
 void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *memory);
 
-/* Writes which ranks failed and followed, and whether their order is sure / the other runs in the log; a labelled line each. */
+/* Writes the ranks that failed and followed, and whether their order is sure / the other runs in the log; labelled lines. */
 void wo__write_ranks(struct wo__writer *w);
 void wo__write_runs(struct wo__writer *w);
 
-/* Whether there is anything for these two to write. */
+/* Whether these two write anything. */
 bool wo__has_ranks_or_runs(const struct wo__writer *w);
 
-/* Writes what the refused request can have been: a line for each reading, at most three; nothing without any. */
+/* Writes the possible tensors of the refused request: a line for each reading, at most three; nothing without any. */
 void wo__page_request(const struct wo_page *page, const struct wo_sizes *sizes);
 
 #endif

@@ -1,23 +1,19 @@
-/* What all parts of the text report write with: one item at a time, small texts, and labelled lines.
- *
- * In: views, counts, events. Out: items in the writer's scratch text and lines on its page. Knows how things are said ("1 204
- * lines", "slurm-1.err:12"), not what is said in which order. */
+/* Items, small texts and labelled lines for all parts of the text report. See report_text_internal.h. */
 #include <assert.h>
 
 #include "analyzer/report/report_text_internal.h"
 #include "parsers/base/clean.h"
 
 enum {
-  LABEL_WIDTH_MIN = 60, /* below it, labelled text hangs at a fixed indent in place of behind its label */
+  LABEL_WIDTH_MIN = 60, /* on a narrower page, further lines of labelled text start at a fixed indent, not after the label */
   PATH_BYTES = 1024
 };
 
 /* ---- Small texts ----
  *
  * Items are built in the writer's scratch text and then laid out, because wrapping must know an item's width before it is
- * written. There is one scratch text: an item is used up before the next one is started. */
+ * written. There is one scratch text: an item is written before the next one is started. */
 
-/* Empties the scratch text and returns it. */
 struct wo_text *wo__writer_start(struct wo__writer *w) {
   w->scratch.len = 0;
   return &w->scratch;
@@ -44,13 +40,12 @@ void wo__add_counted(struct wo_text *text, uint64_t count, const char *one, cons
   wo_text_add(text, " %s", count == 1 ? one : many);
 }
 
-/* A path as it may be shown: what it is called on disk can hold any byte. */
 void wo__add_path(struct wo_text *text, struct wo_view path) {
   char clean[PATH_BYTES];
   wo_text_add_view(text, wo_clean_utf8(path, clean, sizeof clean));
 }
 
-/* An event of a file that the job does not list is a bug above; the report stays readable all the same. */
+/* An event of a file that the job does not list is a bug of the caller; the report stays readable. */
 static void add_event_path(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event) {
   if (event->span.file < w->report->job->input_count) {
     wo__add_path(text, w->report->job->inputs[event->span.file].path);
@@ -64,7 +59,6 @@ void wo__add_place(const struct wo__writer *w, struct wo_text *text, const struc
   wo_text_add(text, ":%llu", (unsigned long long)event->span.line);
 }
 
-/* "line 12" in the file of the diagnosis, "file:12" elsewhere. */
 void wo__add_short_place(const struct wo__writer *w, struct wo_text *text, const struct wo_event *event) {
   if (w->where != NULL && w->where->span.file == event->span.file) {
     wo_text_add(text, "line %llu", (unsigned long long)event->span.line);
@@ -82,8 +76,8 @@ const char *wo__confidence_name(enum wo_confidence confidence) {
 
 /* ---- Lines ----
  *
- * Every part of the report starts at the beginning of a line and ends its last line, so that parts can be left out and put in
- * another order without looking at their neighbours. */
+ * Every part of the report starts at the beginning of a line and ends its last line, so that parts can be left out or moved
+ * without a change of their neighbours. */
 
 void wo__end_line(const struct wo__writer *w) {
   wo_page_break(&w->page, 0);
@@ -93,7 +87,6 @@ void wo__indent(const struct wo__writer *w, size_t columns) {
   wo_text_repeat(w->page.out, ' ', columns);
 }
 
-/* Starts a labelled line; returns the column where its text goes. */
 size_t wo__put_label(const struct wo__writer *w, enum wo_tint tint, const char *label, size_t padded_columns) {
   const struct wo_view view = wo_view_of(label);
   const size_t columns = view.len < padded_columns ? padded_columns : view.len;
@@ -108,7 +101,6 @@ static size_t hang_of(const struct wo__writer *w, size_t column) {
   return w->page.style.width < LABEL_WIDTH_MIN ? WO__FURTHER : column;
 }
 
-/* "  label: text", wrapped, as a line of its own. Nothing for an empty text. */
 void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_view text) {
   if (text.len == 0) return;
   const size_t column = wo__put_label(w, WO_TINT_FAINT, label, 0);
@@ -116,7 +108,6 @@ void wo__put_labelled(const struct wo__writer *w, const char *label, struct wo_v
   wo__end_line(w);
 }
 
-/* A paragraph at WO__INDENT. */
 void wo__put_paragraph(const struct wo__writer *w, struct wo_view text) {
   if (text.len == 0) return;
   wo__indent(w, WO__INDENT);

@@ -9,7 +9,7 @@ static void add_settings(struct wo_text *text, double micro_batch, double seq_le
   if (seq_len > 0) wo_text_add(text, " x length %.0f", seq_len);
 }
 
-/* Where the settings of the run come from matters: a name is what a person typed, not what the program printed. */
+/* Settings out of a file's name are marked: a person typed the name, the program did not print it. */
 static void write_base(struct wo__writer *w, const struct wo_ladder *ladder) {
   const struct wo_ladder_base *const base = &ladder->base;
   char peak[32], capacity[32];
@@ -77,7 +77,7 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   put_further(w, wo__writer_scratch(w));
 }
 
-/* Which step to take: the largest that is safe, or the smallest that may fit. Steps in length are no safer than the first. */
+/* The step to take: the largest that is safe, or the smallest that may fit. Steps in length are no safer than the first. */
 static void write_choice(struct wo__writer *w, const struct wo_ladder *ladder) {
   const struct wo_ladder_rung *safe = NULL, *tight = NULL;
   for (size_t i = 0; i < ladder->rung_count; i++) {

@@ -1,11 +1,11 @@
-/* The card's memory as a bar, its legend, and the arithmetic that rests on it.
+/* The card's memory as a bar, its legend, and the arithmetic below them.
  *
  *   GPU 1  39.39 GiB
  *   [###########################............-  ]
  *     # 26.11 allocated  . 11.62 unallocated  - 0.60 non-PyTorch  1.06 free  (GiB)
  *
- * In: struct wo_report_memory. Out: three or more lines of a page. The bar shows proportions, the legend the numbers; the fill
- * characters alone tell the parts apart, so that nothing is lost without colours. */
+ * In: struct wo_report_memory. Out: three or more lines of a page. The bar shows proportions, the legend shows numbers; the parts
+ * differ in their fill characters, so that nothing is lost without colours. */
 #include <assert.h>
 #include <math.h>
 
@@ -15,7 +15,7 @@
 
 enum { INDENT = 2, LEGEND_INDENT = 4, PARTS_MAX = 8, READINGS_SHOWN = 3 };
 
-/* How a part is drawn. The fills of one column differ in every row. */
+/* How a part is drawn. Each part has another fill. */
 struct look {
   const char *name;  /* as the report names the part */
   const char *label; /* as people read it */
@@ -24,7 +24,7 @@ struct look {
   enum wo_tint tint;
 };
 
-/* In the order in which the message names them. Blank for free, so that a full card looks full. */
+/* In the order in which the message names them. Free memory is blank, so that a full card looks full. */
 static const struct look looks[] = {
     {"allocated", "allocated", "#", "\xE2\x96\x88", WO_TINT_ERROR},
     {"reserved_unallocated", "unallocated", ".", "\xE2\x96\x91", WO_TINT_PLACE},
@@ -43,27 +43,24 @@ static const struct look *look_of(struct wo_view name) {
   return &looks[last];
 }
 
-/* The character that fills a part's columns. */
 static struct wo_view fill_of(const struct wo_page *page, const struct look *look) {
   return wo_view_of(page->style.use_utf8 ? look->utf8 : look->ascii);
 }
 
-/* A part that has something to draw. */
 static bool is_drawn(const struct wo_memory_part *part) {
   return isfinite(part->bytes.mid) && part->bytes.mid > 0;
 }
 
-/* Sum of the parts, or the capacity where that is larger: what the whole bar stands for. Printed
- * parts are rounded one by one, so that they can add up to a little more than the card. */
+/* The bytes of the whole bar: the sum of the parts, or the capacity if that is larger. Printed parts are rounded one by one, so
+ * their sum can be a little more than the card. */
 static double whole_bytes(const struct wo_report_memory *memory) {
   double sum = 0;
   for (size_t i = 0; i < memory->part_count; i++) sum += is_drawn(&memory->parts[i]) ? memory->parts[i].bytes.mid : 0;
   return sum > memory->capacity_bytes.mid ? sum : memory->capacity_bytes.mid;
 }
 
-/* Shares `cells` out to the parts. Every part that is there gets one at least; rounding is paid by
- * the largest part, where a column more or less is not seen. What the parts leave of the whole
- * stays blank. */
+/* Divides `cells` among the parts. Every drawn part gets at least one; the largest part takes the rounding error, because a
+ * column more or less is not seen there. The rest of the whole stays blank. */
 static void share_cells(const struct wo_report_memory *memory, size_t cells, size_t ret_cells[PARTS_MAX]) {
   assert(memory->part_count <= PARTS_MAX && cells > PARTS_MAX);
   const double whole = whole_bytes(memory);
@@ -79,7 +76,7 @@ static void share_cells(const struct wo_report_memory *memory, size_t cells, siz
     sum += bytes;
     if (ret_cells[i] > ret_cells[largest]) largest = i;
   }
-  /* What all parts together should take, against what they got. */
+  /* The cells of all parts together, to compare with the used ones. */
   const size_t wanted = (size_t)(sum / whole * (double)cells + 0.5);
   if (memory->part_count == 0) return;
   if (wanted >= used) {
@@ -89,7 +86,7 @@ static void share_cells(const struct wo_report_memory *memory, size_t cells, siz
   }
 }
 
-/* The bar, as wide as the page. Rounding can leave a column over at the right: it stays blank. */
+/* The bar, as wide as the page. Rounding can leave a blank column at the right. */
 static void put_bar(const struct wo_page *page, const struct wo_report_memory *memory) {
   const size_t room = page->style.width - INDENT - 2;
   size_t cells[PARTS_MAX] = {0};
@@ -102,8 +99,8 @@ static void put_bar(const struct wo_page *page, const struct wo_report_memory *m
   wo_page_bar(page, parts, memory->part_count, room);
 }
 
-/* "# 26.11 allocated  . 11.62 unallocated  1.06 free  (GiB)". In the order of the bar. Two decimals
- * as PyTorch prints them, so that a figure is found again in the message. */
+/* "# 26.11 allocated  . 11.62 unallocated  1.06 free  (GiB)", in the order of the bar. Two decimals as PyTorch prints them, so
+ * that a figure can be found in the message. */
 static void put_legend(const struct wo_page *page, const struct wo_report_memory *memory) {
   size_t column = LEGEND_INDENT;
   wo_text_repeat(page->out, ' ', LEGEND_INDENT);
@@ -115,7 +112,7 @@ static void put_legend(const struct wo_page *page, const struct wo_report_memory
     char gib[32];
     char item[96];
     wo_units_gib_text(part->bytes.mid, 2, gib, sizeof gib);
-    /* A blank cannot be shown as a key; the one part without a key is the blank one. */
+    /* A blank cannot be shown as a key: the part without a key is the blank one. */
     const bool is_blank = wo_view_is(fill, " ");
     snprintf(item, sizeof item, "%s%s%s %s", is_blank ? "" : fill.ptr, is_blank ? "" : " ", gib, look->label);
     column = wo_page_item(page, column, LEGEND_INDENT, look->tint, wo_view_of(item));
@@ -146,7 +143,7 @@ static void put_card(const struct wo_page *page, const struct wo_report_memory *
   wo_page_break(page, 0);
 }
 
-/* When the figures contradict each other a bar would lie; the arithmetic is still shown, because it says how they do. */
+/* No bar if the figures contradict each other; the arithmetic shows how they do. */
 void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *memory) {
   assert(page != NULL && memory != NULL && memory->part_count <= PARTS_MAX);
   put_card(page, memory);
@@ -162,7 +159,7 @@ void wo__page_memory(const struct wo_page *page, const struct wo_report_memory *
 }
 
 /* "the request: 2.32 GiB = 2 x 2048 x 152064 x 4 B (micro-batch x length x vocabulary): the fp32 logits; vocabulary 152064 from
- * the table of known shapes: qwen2.5-7b". A second reading begins with "or:". */
+ * the table of known shapes: qwen2.5-7b". Further readings begin with "or:". */
 static void put_reading(const struct wo_page *page, const struct wo_sizes *sizes, size_t index) {
   const struct wo_size_reading *const reading = &sizes->readings[index];
   struct wo_text text = {0};

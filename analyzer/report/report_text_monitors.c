@@ -1,4 +1,4 @@
-/* Monitoring traces in the text report: a line for each card, one for the processes of a trace. */
+/* Monitoring traces in the text report: a line for each card, and one for the processes of each trace. */
 #include <math.h>
 
 #include "analyzer/report/report_text_internal.h"
@@ -6,13 +6,13 @@
 
 enum {
   PROCESSES_NAMED = 3,
-  IDLE_WORTH_PCT = 10, /* less idle time is not worth a word */
-  BUSY_WORTH_PCT = 5,  /* below, the mean alone says that the card was idle */
-  FEW_SAMPLES = 10,    /* too short a trace to tell the job's part from the rest */
+  IDLE_WORTH_PCT = 10, /* less idle time is not reported */
+  BUSY_WORTH_PCT = 5,  /* below, the mean alone shows that the card was idle */
+  FEW_SAMPLES = 10,    /* a shorter trace does not separate the job from the time around it */
   S_PER_H = 3600
 };
 
-/* A course that rises or falls by less than this share of the peak is flat, however sure its slope is. */
+/* Memory that rises or falls by less than this share of the peak is flat, however sure the slope is. */
 #define FLAT_SHARE 0.02
 
 bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace *monitor) {
@@ -20,8 +20,7 @@ bool wo__is_monitor_shown(const struct wo__writer *w, const struct wo_card_trace
   return monitor->samples > 1 || w->page.style.is_verbose || !wo_view_is(format, "log");
 }
 
-/* "34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB)". dmon does not tell how large the card is; the message that it was full
- * does. */
+/* "34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB)". dmon does not show the card's size; the failure's message does. */
 static void add_peak(const struct wo__writer *w, struct wo_text *text, const struct wo_card_trace *monitor) {
   const double whole =
       monitor->capacity_bytes.is_known ? monitor->capacity_bytes.value.mid : w->report->memory.capacity_bytes.mid;
@@ -37,8 +36,8 @@ static void add_peak(const struct wo__writer *w, struct wo_text *text, const str
   wo_text_add(text, " (head-room at most %s)", wo_units_bytes_text(whole - monitor->fb_peak_bytes.value.mid, size, sizeof size));
 }
 
-/* "mean 22 % busy (31 % while memory was in use, idle for 40 % of that)". The second figure leaves out the time before the job
- * and after it, where it makes a difference. */
+/* "mean 22 % busy (31 % while memory was in use, idle in 40 % of the samples)". The second figure leaves out the time before and
+ * after the job; it is written if it differs. */
 static void add_load(struct wo_text *text, const struct wo_card_trace *monitor) {
   if (!monitor->sm_mean_pct.is_known) return;
   const double mean = monitor->sm_mean_pct.value.mid;
@@ -51,7 +50,7 @@ static void add_load(struct wo_text *text, const struct wo_card_trace *monitor) 
   if (is_other || is_idle) wo_text_add(text, ")");
 }
 
-/* "memory rose by 1.20 GiB an hour (0.90 to 1.50)", "memory flat", or nothing where neither is shown. */
+/* "memory rose by 1.20 GiB an hour (0.90 to 1.50)", "memory flat", or nothing if neither is known. */
 static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor) {
   const bool has_time = monitor->fb_trend_per_s.is_known;
   const struct wo_figure *const slope = has_time ? &monitor->fb_trend_per_s : &monitor->fb_trend_per_sample;
@@ -63,7 +62,7 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
     wo_text_add(text, ", memory flat");
     return;
   }
-  /* A rise that is over by the middle is the start of the job. */
+  /* A rise that ends before the middle is the start of the job. */
   const bool is_start = slope->value.lo > 0 && monitor->fb_late_rise_bytes.is_known && monitor->fb_late_rise_bytes.value.mid <= 0;
   if (is_start || (slope->value.lo <= 0 && slope->value.hi >= 0)) {
     wo_text_add(text, ", no steady rise of memory");
@@ -77,8 +76,8 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
               wo_units_bytes_text(near * scale, lo, sizeof lo), wo_units_bytes_text(far * scale, hi, sizeof hi));
 }
 
-/* "  trace: GPU 0 in dmon.txt: peak 34.58 GiB of 44.40 GiB, mean 22 % busy, 120 samples". What a trace does not show is said
- * once: its peak never refutes a message. */
+/* "  trace: GPU 0 in dmon.txt: peak 34.58 GiB of 44.40 GiB, mean 22 % busy, 120 samples". The first line also says that a trace
+ * misses short peaks: its peak never refutes a message. */
 static void write_cards(struct wo__writer *w) {
   bool is_first = true;
   for (size_t i = 0; i < w->report->monitor_count; i++) {
@@ -113,8 +112,7 @@ static void add_process(struct wo_text *text, const struct wo_card_process *proc
   }
 }
 
-/* The largest processes of each file, which come first: "processes in pmon.txt: python (pid 4711, GPU 0) 20.00 GiB, and 3 more".
- */
+/* "processes in pmon.txt: python (pid 4711, GPU 0) 20.00 GiB; and 3 more". The report lists the largest of a file first. */
 static void write_processes(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   for (size_t i = 0; i < report->process_count;) {

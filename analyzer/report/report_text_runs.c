@@ -5,11 +5,8 @@
 #include "analyzer/story/story.h"
 #include "parsers/base/units.h"
 
-/* Runs that are told one by one; of more the newest count. */
-enum { RUNS_TOLD = 5 };
-
-/* Ranks that are told by number. */
-enum { RANKS_TOLD = 8 };
+/* The newest runs, each with its end, and ranks by number; more are counted. */
+enum { RUNS_NAMED = 5, RANKS_NAMED = 8 };
 
 static size_t count_status(const struct wo_report *report, enum wo_rank_status status) {
   size_t count = 0;
@@ -17,14 +14,14 @@ static size_t count_status(const struct wo_report *report, enum wo_rank_status s
   return count;
 }
 
-/* The failure's own rank, where it is one of the table's. */
+/* Whether the failure has a rank, and the table has more ranks. */
 static bool has_first_rank(const struct wo__writer *w) {
   const struct wo_event *const failure = wo_event_get(w->events, w->story->failure);
   return failure != NULL && failure->rank != WO_RANK_UNKNOWN && w->report->rank_count > 1 &&
          count_status(w->report, WO_RANK_FAILED) > 0;
 }
 
-/* The runs of the log that the diagnosis is about; all of them come one after the other. */
+/* The runs of the log with the diagnosed failure; they are neighbours in the story. */
 static size_t find_runs(const struct wo__writer *w, size_t *ret_first) {
   const struct wo_story *const story = w->story;
   const int32_t own = story->failure == WO_EVENT_NONE || story->run_of == NULL ? -1 : story->run_of[story->failure];
@@ -43,8 +40,7 @@ bool wo__has_ranks_or_runs(const struct wo__writer *w) {
   return has_first_rank(w) || w->story->is_order_uncertain || find_runs(w, &first) > 1;
 }
 
-/* "which rank was first cannot be told: ranks 0 and 4 report within 1.2 s, and the clocks of gpu01 and gpu02 may differ by more".
- */
+/* "which rank was first cannot be told: ranks 0 and 4 report within 1.2 s, which clocks of different hosts may differ by". */
 static void write_order(struct wo__writer *w) {
   const struct wo_event *const rival = wo_event_get(w->events, w->story->rival);
   const struct wo_event *const failure = wo_event_get(w->events, w->story->failure);
@@ -64,15 +60,15 @@ static void write_order(struct wo__writer *w) {
 static void add_silent(const struct wo_report *report, struct wo_text *text) {
   const size_t silent = count_status(report, WO_RANK_SILENT);
   if (silent == 0) return;
-  if (silent > RANKS_TOLD) {
+  if (silent > RANKS_NAMED) {
     wo_text_add(text, "; %zu others", silent);
   } else {
     wo_text_add(text, "%s", silent == 1 ? "; rank" : "; ranks");
   }
-  size_t told = 0;
-  for (size_t i = 0; i < report->rank_count && silent <= RANKS_TOLD; i++) {
+  size_t named = 0;
+  for (size_t i = 0; i < report->rank_count && silent <= RANKS_NAMED; i++) {
     if (report->ranks[i].status != WO_RANK_SILENT) continue;
-    wo_text_add(text, "%s%d", told++ > 0 ? ", " : " ", (int)report->ranks[i].rank);
+    wo_text_add(text, "%s%d", named++ > 0 ? ", " : " ", (int)report->ranks[i].rank);
   }
   wo_text_add(text, "%s", silent == 1 ? " reports no failure of its own" : " report no failure of their own");
 }
@@ -108,7 +104,7 @@ static void add_run(const struct wo__writer *w, struct wo_text *text, const stru
   wo_text_add(text, ")");
 }
 
-/* What the runs say together: that it fails the same way each time, and whether it gets any further. */
+/* Whether all runs fail the same way, and whether they get further. */
 static void add_verdict(const struct wo__writer *w, struct wo_text *text) {
   const struct wo_value *const same = wo_report_fact(w->report, "restart.is_same_root");
   const struct wo_value *const progress = wo_report_fact(w->report, "restart.progress_steps");
@@ -128,7 +124,7 @@ void wo__write_runs(struct wo__writer *w) {
   if (count < 2) return;
   struct wo_text *const text = wo__writer_start(w);
   wo_text_add(text, w->story->runs[first].attempt == 0 ? "%zu in this log: " : "%zu attempts of the launcher: ", count);
-  const size_t skipped = count > RUNS_TOLD ? count - RUNS_TOLD : 0;
+  const size_t skipped = count > RUNS_NAMED ? count - RUNS_NAMED : 0;
   if (skipped > 0) wo_text_add(text, "%zu earlier, ", skipped);
   for (size_t i = skipped; i < count; i++) {
     if (i > skipped) wo_text_add(text, ", ");

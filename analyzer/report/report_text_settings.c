@@ -1,4 +1,4 @@
-/* Settings in the text report: what the job's files disagree on. A reader who changed a file to no effect learns here why. */
+/* Settings in the text report that the job's files set differently: a reader who changed a file without effect learns why. */
 #include "analyzer/report/report_text_internal.h"
 
 static bool is_shown(const struct wo__writer *w, const struct wo_report_setting *setting) {
@@ -12,7 +12,7 @@ bool wo__has_settings(const struct wo__writer *w) {
   return false;
 }
 
-/* "(train.sbatch:24 --micro-batch-size)"; the key is left out where the reader has just seen it. */
+/* "(train.sbatch:24 --micro-batch-size)"; the key is left out if the reader has just seen it. */
 static void add_origin(const struct wo__writer *w, struct wo_text *text, const struct wo_value *value, bool has_key) {
   const struct wo_event *event = wo_event_get(w->events, value->evidence);
   if (event == NULL) return;
@@ -33,7 +33,7 @@ static void write_setting(struct wo__writer *w, const struct wo_report_setting *
   add_origin(w, text, &setting->value, true);
   const char *lead = " over ";
   for (size_t i = 0; i < setting->other_count; i++) {
-    const struct wo_report_setting_other *const other = &setting->others[i];
+    const struct wo_setting_other *const other = &setting->others[i];
     if (!other->is_conflict && !w->page.style.is_verbose) continue;
     wo_text_add(text, "%s", lead);
     wo__add_value(text, &other->value);

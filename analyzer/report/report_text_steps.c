@@ -1,12 +1,12 @@
-/* Memory along the steps in the text report: one line, of the rank that the diagnosis is about. */
+/* Memory along the steps in the text report: one line, for the rank of the diagnosis. */
 #include "analyzer/report/report_text_internal.h"
 #include "analyzer/facts/step_memory.h"
 #include "parsers/base/units.h"
 
-/* What a course rises or spreads by that is less than this share of its highest figure is flat. */
+/* Memory that spreads over less than this share of its highest figure is flat. */
 #define FLAT_SHARE 0.02
 
-/* Share of the spread that one rise must be to be called a jump. */
+/* A jump is one rise of at least this share of the spread. */
 #define JUMP_SHARE 0.6
 
 static void add_bytes(struct wo_text *text, double bytes) {
@@ -14,7 +14,7 @@ static void add_bytes(struct wo_text *text, double bytes) {
   wo_text_add(text, "%s", wo_units_bytes_text(bytes, size, sizeof size));
 }
 
-/* "allocated memory", "peak memory"; what the log does not tell is just memory. */
+/* "allocated memory", "peak memory"; just "memory" if the log does not name the figure. */
 static const char *name_of(struct wo_view figure) {
   if (wo_view_is(figure, "allocated")) return "allocated memory";
   if (wo_view_is(figure, "reserved")) return "reserved memory";
@@ -29,13 +29,13 @@ static bool has_jump(const struct wo_step_memory *row) {
          row->jump_bytes.value.mid > 2 * FLAT_SHARE * row->peak_bytes.value.mid;
 }
 
-/* A rise that is over by the middle is the start of the job. */
+/* A rise that ends before the middle is the start of the job. */
 static bool is_rising(const struct wo_step_memory *row) {
   const bool is_start = row->late_rise_bytes.is_known && row->late_rise_bytes.value.mid <= 0;
   return row->slope_bytes_per_step.is_known && row->slope_bytes_per_step.value.lo > 0 && !is_start;
 }
 
-/* "rising by 12.00 MiB a step (95 %: 11.90 MiB to 12.10 MiB)", "flat", "rose by 9.00 GiB at step 1210 (log:2411)". */
+/* "rising by 12.00 MiB a step (95 %: 11.90 MiB to 12.10 MiB)", "flat", "up by 9.00 GiB at step 1210 (log:2411)". */
 static void add_course(struct wo_text *text, const struct wo_step_memory *row, struct wo_view path) {
   const struct wo_figure *const slope = &row->slope_bytes_per_step;
   const bool is_peak = wo_view_starts(row->figure, "peak_");

@@ -1,5 +1,5 @@
-/* From a report to proposals and sizes. See verify_plan.h. Facts are taken as they are; the model's states are worked out in
- * verify_states.c. */
+/* From a report to proposals and sizes. See verify_plan.h. Facts are taken unchanged; verify_states.c computes the model's
+ * states. */
 #include "analyzer/verify/verify_plan.h"
 
 #include <assert.h>
@@ -8,12 +8,12 @@
 #include "analyzer/files/names.h"
 #include "analyzer/verify/verify_states.h"
 
-/* Findings whose fixes are tried, and fixes of all together. */
+/* Findings whose fixes are tried, and the most fixes of all of them. */
 enum { FINDINGS_MAX = 2, FIXES_MAX = 32 };
 
 /* ---- Sizes ---- */
 
-/* As printed; else the one release that the failure's words leave. */
+/* The printed release; else the only one that can have worded the failure's message so. */
 static struct wo_view read_torch(const struct wo_report *report, struct wo_arena *arena) {
   const struct wo_value *const release = wo_report_fact(report, "job.torch_release");
   const struct wo_view printed = wo_report_words(report, "job.torch");
@@ -22,7 +22,7 @@ static struct wo_view read_torch(const struct wo_report *report, struct wo_arena
   return wo_arena_format(arena, "%u.%u", number / 100, number % 100);
 }
 
-/* Libraries that ask the driver beside PyTorch's allocator fail because of what that holds. */
+/* Libraries that ask the driver directly fail because of the memory that PyTorch's allocator holds: they do not count. */
 static bool is_other_allocator(struct wo_view kind) {
   static const char *const torch[] = {"cuda_oom", "hip_oom", "cublas_oom", "cudnn_oom", "nccl_oom"};
   for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++) {
@@ -75,7 +75,7 @@ static struct wo_job_sizes read_sizes(const struct wo_report *report, struct wo_
 
 /* ---- Proposals ---- */
 
-/* Fixes that cure nothing find out more, which a proof does itself. */
+/* Fixes that cure nothing only find out more, which a proof does itself. */
 static bool is_wanted(const struct wo_verify_plan *plan, const struct wo_finding_fix *fix) {
   if (fix->cost_rank == WO_COST_RANK_MAX || plan->diagnosed.proposal_count == FIXES_MAX) return false;
   for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
@@ -163,7 +163,7 @@ void wo_verify_plan_done(struct wo_verify_plan *plan) {
 
 /* ---- The report ---- */
 
-/* Proposals of one id are one, in whichever finding they stand. */
+/* Proposals of one id are the same one, in all findings. */
 static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct wo_view id) {
   for (size_t i = 0; i < plan->diagnosed.proposal_count; i++) {
     if (plan->proofs[i].is_tried && wo_view_equal(plan->fixes[i].id, id)) return &plan->proofs[i];
@@ -171,7 +171,7 @@ static const struct wo_proof *proof_of(const struct wo_verify_plan *plan, struct
   return NULL;
 }
 
-/* The report's findings are its own; copies get the proofs. */
+/* Adds the proofs to copies of the findings, which belong to the report. */
 static bool add_proofs(struct wo_verify_plan *plan, struct wo_report *report) {
   struct wo_finding *const findings = wo_arena_array(&plan->arena, report->finding_count + 1, sizeof *findings);
   if (!findings) return false;

@@ -1,5 +1,5 @@
-/* What `whyoom verify` proves, taken from a diagnosis: the proposals and the sizes of the failed job, as the plain values of
- * parsers/base/exchange/proposal.h; and what comes back: the report with its proofs, the changed files. One thread. */
+/* The input of `whyoom verify` from a diagnosis: the proposals and the sizes of the failed job, as the plain values of
+ * parsers/base/exchange/proposal.h; and its output: the report with its proofs. One thread. */
 #ifndef WO_VERIFY_PLAN_H
 #define WO_VERIFY_PLAN_H
 
@@ -18,12 +18,12 @@ struct wo_verify_plan {
   bool is_complete;             /* every input could be read */
 };
 
-/* Reads and diagnoses the command line's words. False when there is nothing to go on, which has been told in errors. Released
- * with wo_verify_plan_done in any case. */
+/* Reads and diagnoses the command line's words. False when no plan can be made, with a line in errors. Released with
+ * wo_verify_plan_done in any case. */
 bool wo_verify_plan_read(const struct wo_call *call, struct wo_verify_plan *ret_plan);
 void wo_verify_plan_done(struct wo_verify_plan *plan);
 
-/* Takes the diagnosis of a report apart; everything lives in the arena or is the report's. WO_E_NOMEM. */
+/* Fills the plan from the diagnosis of a report; everything lives in the plan's arena or in the report. WO_E_NOMEM. */
 enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_verify_plan *plan);
 
 /* The JSON report with the proofs in its fixes, and the object that `proved` (JSON text) holds under "verify", which gets the

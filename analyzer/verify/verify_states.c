@@ -1,5 +1,5 @@
-/* Which states there are. See verify_states.h. Nothing is guessed here but that training keeps two numbers of four bytes for each
- * trained weight where nothing else is known (Adam). */
+/* The states of a model. See verify_states.h. The only guess: training keeps two numbers of four bytes for each trained weight
+ * (Adam) if nothing else is known. */
 #include "analyzer/verify/verify_states.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 /* ---- On every card ---- */
 
-/* Where the number format is not known the states have a least size, that of 16 bits; only where this is too much for the card it
- * is an answer. */
+/* If the number format is not known, the states have at least the size of 16-bit weights; this is an answer only if it is too
+ * much for the card. */
 static bool read_least(const struct wo_report *report, double trained, struct wo_job_sizes *sizes) {
   const struct wo_value *const states = wo_report_fact(report, "model.states");
   if (!states || !(states->number.lo > sizes->capacity_bytes) || sizes->capacity_bytes <= 0) return false;
@@ -53,7 +53,7 @@ static double sum_rows(const struct wo_budget *budget, const char *const *ids) {
   return sum;
 }
 
-/* What is missing for a share, or NULL. */
+/* The fact that is missing to compute a share, or NULL. */
 static const char *find_gap(const struct wo_budget_report *budget) {
   const double *const values = budget->input.values;
   if (budget->is_sharding_assumed || (values[WO_BUDGET_ZERO] == 0 && values[WO_BUDGET_FSDP] == 0))
@@ -102,7 +102,7 @@ static enum wo_status read_share(const struct wo_report *report, struct wo_arena
   return WO_OK;
 }
 
-/* Whether the states are divided is a fact; where it is open a file of DeepSpeed's that was not given tells it. */
+/* A fact shows whether the states are divided; if it is unknown, a file of DeepSpeed's that was not given decides it. */
 enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes) {
   const struct wo_value *const is_sharded = wo_report_fact(report, "model.is_sharded");
   assert(report && arena && sizes);

@@ -7,8 +7,8 @@
 #include "parsers/base/arena.h"
 #include "parsers/base/exchange/proposal.h"
 
-/* Fills weights, gradients, optimizer, fixed, parameters, trainable and states of *sizes, whose capacity is set; what is not known
- * is -1, and `states` says why where that is how they are divided. Texts live in the arena. WO_E_NOMEM. */
+/* Fills weights, gradients, optimizer, fixed, parameters, trainable and states of *sizes, whose capacity is set. Unknown figures
+ * are -1; `states` says how the states are divided, or why that is not known. Texts live in the arena. WO_E_NOMEM. */
 enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_arena *arena, struct wo_job_sizes *sizes);
 
 #endif
