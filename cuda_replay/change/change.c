@@ -1,4 +1,4 @@
-/* Filling a change, and putting it on a pattern: scaling, then transforms, one after the other. See change.h. */
+/* Fills a change, and applies it to a pattern: first the scaling, then the transforms in their order. See change.h. */
 #include "cuda_replay/change/change.h"
 
 #include <assert.h>
@@ -13,12 +13,12 @@ bool wo_change_alters_program(const struct wo_change *change) {
 
 /* ---- Items ---- */
 
-/* The reader's own message says more than "wants" could, and lacks the option's name. */
+/* The reader's own message is more precise than "wants", but lacks the option's name. */
 static enum wo_status refuse(struct wo_err *err, const char *name, const struct wo_err *reason) {
   return wo_err_set(err, WO_E_USAGE, "--%s: %s", name, reason->message);
 }
 
-/* Only kept: the keys are read with the recording's version in hand. */
+/* Only stores the string: its keys are read when the recording's version is known. */
 static enum wo_status add_set(struct wo_change *change, struct wo_view value, struct wo_err *err) {
   const struct wo_view trimmed = wo_view_trim(value), shown = wo_view_sub(value, 0, SHOWN_MAX);
   if (trimmed.len == 0 || wo_view_find_char(trimmed, ':', 0) == WO_NOT_FOUND || change->set_count == WO_CHANGE_SETS_MAX)
@@ -31,7 +31,7 @@ static enum wo_status add_set(struct wo_change *change, struct wo_view value, st
   return WO_OK;
 }
 
-/* A second --scale is refused: which of two would win is a question that nobody should have to ask. */
+/* A second --scale is refused, since it would be unclear which of the two wins. */
 static enum wo_status add_scale(struct wo_change *change, struct wo_view value, struct wo_err *err) {
   struct wo_err reason = {0};
   struct wo_scale_spec spec = {0};
@@ -42,7 +42,7 @@ static enum wo_status add_scale(struct wo_change *change, struct wo_view value, 
   return WO_OK;
 }
 
-/* Transforms add up in the order given. */
+/* Keeps transforms in the order given. */
 static enum wo_status keep_transform(struct wo_change *change, const struct wo_transform *transform, uint32_t amount,
                                      struct wo_err *err) {
   if (change->transform_count == WO_CHANGE_TRANSFORMS_MAX)
@@ -80,9 +80,9 @@ enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, stru
   return wo_err_set(err, WO_E_USAGE, "'%.*s' is none of scale, set, transform", (int)shown.len, shown.len > 0 ? shown.ptr : "");
 }
 
-/* ---- What a diagnosis proposes ---- */
+/* ---- Proposals of a diagnosis ---- */
 
-/* Sizes of two proposals are one scale, in which each axis stands once. */
+/* Joins the sizes of all proposals in one scale, in which each axis occurs once. */
 static enum wo_status add_size(struct wo_change *change, enum wo_scale_axis_id id, const struct wo_proposed_part *part,
                                struct wo_err *err) {
   struct wo_scale_axis *const axis = &change->scale.axes[id];
@@ -144,7 +144,7 @@ enum wo_status wo_change_settings(const struct wo_change *change, const struct w
 
 /* ---- Sizes and transforms ---- */
 
-/* An axis that keeps its value is said for the inference's sake and changes nothing, so it is not told. */
+/* An axis that keeps its value only helps the inference and changes nothing, so it is not reported. */
 void wo_change_text(const struct wo_change *change, struct wo_text *out) {
   const char *separator = "";
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
@@ -161,8 +161,7 @@ void wo_change_text(const struct wo_change *change, struct wo_text *out) {
   }
 }
 
-/* The axis whose ends differ; WO_AXIS_COUNT_ when none or several do: two at once would leave open which of them a quotient
- * belongs to. */
+/* The axis whose ends differ; WO_AXIS_COUNT_ if none or several differ: with two axes a quotient could belong to either. */
 static enum wo_scale_axis_id axis_of(const struct wo_change *change) {
   enum wo_scale_axis_id found = WO_AXIS_COUNT_;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
@@ -173,7 +172,7 @@ static enum wo_scale_axis_id axis_of(const struct wo_change *change) {
   return found;
 }
 
-/* Exponents read off a pair take the place of the inferred ones, which fill the gaps. */
+/* Exponents from a second recording replace the inferred ones; the inferred ones fill the gaps. */
 static enum wo_status use_pair(const struct wo_change *change, const struct wo_alloc_pattern *second,
                                struct wo_change_basis *basis, struct wo_err *err) {
   const enum wo_scale_axis_id axis = axis_of(change);
@@ -189,7 +188,7 @@ static enum wo_status use_pair(const struct wo_change *change, const struct wo_a
   return WO_OK;
 }
 
-/* Inference comes first in any case: a second recording has no partner for every allocation. */
+/* Inference always comes first: a second recording has no partner for some allocations. */
 enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo_alloc_pattern *pattern,
                                  const struct wo_classes *classes, const struct wo_alloc_pattern *second,
                                  struct wo_change_basis *ret_basis, struct wo_err *err) {
@@ -207,8 +206,8 @@ enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo
   return WO_OK;
 }
 
-/* Replaces *pattern by its transform. A transform makes a pattern whose classes are not known, so each but the first begins with
- * finding them; `classes` are those of the pattern as it came, and hold for the first. */
+/* Replaces *pattern by its transform. The classes of a transformed pattern are not known, so each transform except the first
+ * begins by classifying it; `classes` belong to the original pattern and are valid for the first transform. */
 static enum wo_status transform(const struct wo_change *change, size_t index, const struct wo_classes *classes,
                                 enum wo_bound bound, struct wo_alloc_pattern *pattern, struct wo_err *err) {
   struct wo_classes found = {0};
@@ -228,7 +227,7 @@ static enum wo_status transform(const struct wo_change *change, size_t index, co
   return WO_OK;
 }
 
-/* Scaling by nothing gives the copy that transforms start from. */
+/* A scaling that changes nothing makes the copy that transforms start from. */
 enum wo_status wo_change_apply(const struct wo_change *change, const struct wo_change_basis *basis, enum wo_bound bound,
                                struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   struct wo_alloc_pattern pattern;

@@ -1,7 +1,7 @@
-/* The change that a what-if tries: settings of the allocator, sizes, and transforms of the program, put on a recorded pattern.
+/* The change that a what-if tries: allocator settings, sizes, and transforms of the program, applied to a recorded pattern.
  *
- * The command line and the proof fill it, item by item, from the same words. How sizes grow and what a transform saves is
- * inferred from one recording and stays an interval: a change has a low, a likely and a high pattern, and is proven only when the
+ * The command line and verify fill it, item by item, with the same names and values. How sizes grow and what a transform saves is
+ * inferred from one recording and stays an interval: a change has a low, a likely and a high pattern, and is proven only if the
  * high one fits. A value: {0} changes nothing, assignment copies it, and nothing is released. */
 #ifndef WO_CHANGE_H
 #define WO_CHANGE_H
@@ -14,12 +14,12 @@
 #include "cuda_replay/recording/settings.h"
 #include "parsers/base/exchange/proposed_change.h"
 
-/* Settings strings and transforms of one change; transforms are applied in the order given, behind the scaling. */
+/* The most settings strings and transforms of one change. Transforms are applied in the order given, after the scaling. */
 enum { WO_CHANGE_SETS_MAX = 16, WO_CHANGE_TRANSFORMS_MAX = 8 };
 
 struct wo_change {
   struct wo_view
-      sets[WO_CHANGE_SETS_MAX]; /* KEY:VALUE lists as given, borrowed: what a key means depends on the version of torch */
+      sets[WO_CHANGE_SETS_MAX]; /* KEY:VALUE lists as given, borrowed: the meaning of a key depends on the version of torch */
   size_t set_count;
   bool has_scale;
   struct wo_scale_spec scale;
@@ -33,38 +33,37 @@ struct wo_change {
 /* Whether it changes the program: sizes or transforms, not only settings. */
 bool wo_change_alters_program(const struct wo_change *change);
 
-/* Adds one item: "set", "scale" or "transform" with the value that the option of this name takes; views point into the value.
- * WO_E_USAGE with a message that names the option and says what it wants; *change is unchanged then. */
+/* Adds one item: "set", "scale" or "transform" with the value of the option of this name; views point into the value. WO_E_USAGE
+ * with a message that names the option and the value that it needs; *change is unchanged then. */
 enum wo_status wo_change_add(struct wo_change *change, struct wo_view name, struct wo_view value, struct wo_err *err);
 
-/* Adds what a diagnosis proposes; views point into its texts. WO_E_USAGE with what is wrong, as for the options; *change may hold
- * a part of it then. */
+/* Adds the changes that a diagnosis proposes; views point into its texts. WO_E_USAGE with the reason, as for the options; *change
+ * may hold a part of it then. */
 enum wo_status wo_change_add_proposed(struct wo_change *change, const struct wo_proposed_change *proposed, struct wo_err *err);
 
 /* Whether wo_change_add knows items of that name. */
 bool wo_change_has_item(struct wo_view name);
 
-/* The allocator's settings under the change: its sets take the place of the recorded ones as a new PYTORCH_CUDA_ALLOC_CONF would;
- * a memory fraction is set by the program and stays. The recorded settings without any set. As wo_alloc_settings_parse;
- * WO_E_NOMEM.
- */
+/* The allocator's settings under the change: its sets replace the recorded ones, as a new PYTORCH_CUDA_ALLOC_CONF would; a memory
+ * fraction is set by the program and stays. Without any set, the recorded settings. Statuses of wo_alloc_settings_parse;
+ * WO_E_NOMEM. */
 enum wo_status wo_change_settings(const struct wo_change *change, const struct wo_alloc_settings *recorded, uint16_t torch,
                                   struct wo_alloc_settings *ret_settings, struct wo_err *err);
 
-/* Adds sizes and transforms as people read them: "seq_len 512 -> 1024, shard 8". */
+/* Adds sizes and transforms in readable form: "seq_len 512 -> 1024, shard 8". */
 void wo_change_text(const struct wo_change *change, struct wo_text *out);
 
-/* What the changes of one pattern have in common: its classes, and how its sizes grow. */
+/* The data that all changes of one pattern share: its classes, and how its sizes grow. */
 struct wo_change_basis {
   const struct wo_alloc_pattern *pattern; /* borrowed; classified */
   const struct wo_classes *classes;       /* borrowed */
-  struct wo_exponents exponents;          /* of has_scale only */
+  struct wo_exponents exponents;          /* only if has_scale */
   bool has_pair;
   struct wo_scale_from_two pair;
 };
 
 /* Infers how sizes grow; `second` is the pattern of a second recording, or NULL. Statuses of wo_scale_infer and
- * wo_scale_from_two_infer; WO_E_USAGE when a second recording is given and not exactly one axis changes. */
+ * wo_scale_from_two_infer; WO_E_USAGE if a second recording is given but not exactly one axis changes. */
 enum wo_status wo_change_prepare(const struct wo_change *change, const struct wo_alloc_pattern *pattern,
                                  const struct wo_classes *classes, const struct wo_alloc_pattern *second,
                                  struct wo_change_basis *ret_basis, struct wo_err *err);

@@ -1,9 +1,9 @@
 /* The same work with another micro-batch or sequence length: how each allocation grows, from one recording.
  *
- * Sizes are s^i b^j times a constant; here the exponents i (0, 1, 2) and j (0, 1) of every allocation are inferred from classes,
- * divisibility, operators, lives and neighbours (docs/scaling.md), or read off a second recording (scale_from_two.h). What cannot
- * be decided is an interval: a low and a high exponent beside the likely one. Requested bytes are scaled, never block sizes.
- * Pure; one thread at a time. */
+ * Sizes are s^i b^j times a constant. The exponents i (0, 1, 2) and j (0, 1) of every allocation are inferred from classes,
+ * divisibility, operators, lifetimes and neighbours (docs/scaling.md), or computed from a second recording (scale_from_two.h). An
+ * undecided exponent is an interval: a low and a high exponent beside the likely one. Requested bytes are scaled, never block
+ * sizes. Pure; one thread at a time. */
 #ifndef WO_SCALE_H
 #define WO_SCALE_H
 
@@ -16,14 +16,13 @@
 #include "parsers/base/status.h"
 #include "parsers/base/view.h"
 
-/* Which end of an interval: the least that is possible, the likely value, the most. A fix fits only if it fits at the high end.
- */
+/* An end of an interval: the smallest possible value, the likely one, the largest. A fix fits only if it fits at the high end. */
 enum wo_bound { WO_BOUND_LOW, WO_BOUND_LIKELY, WO_BOUND_HIGH, WO_BOUND_COUNT_ };
 
 /* The name of a bound ("low", "likely", "high"). Never NULL. */
 const char *wo_bound_name(enum wo_bound bound);
 
-/* One quantity, from its recorded value to the wanted one; {0, 0} when it is not named, else both are 1 .. 2^31. */
+/* One quantity, from its recorded value to the new one; {0, 0} if it is not named, else both are 1 .. 2^31. */
 struct wo_scale_axis {
   uint32_t from;
   uint32_t to;
@@ -39,8 +38,8 @@ struct wo_scale_spec {
 };
 
 /* Reads "micro_batch=32:16,seq_len=512:1024" (blanks around items allowed; batch, seq, sequence_length, ... as other names). An
- * axis whose ends are equal says what was recorded and changes nothing, which helps inference. WO_E_SYNTAX, WO_E_RANGE (0, too
- * large), WO_E_UNKNOWN (no such axis, the message lists them): *err tells the column. */
+ * axis with equal ends states the recorded value and changes nothing; it helps the inference. WO_E_SYNTAX, WO_E_RANGE (0, too
+ * large), WO_E_UNKNOWN (no such axis, the message lists them): *err has the column. */
 enum wo_status wo_scale_parse(struct wo_view text, struct wo_scale_spec *ret_spec, struct wo_err *err);
 
 /* How an exponent was found: rows of scale_reasons.def, in the order in which they are tried. */
@@ -58,7 +57,7 @@ const char *wo_scale_reason_text(enum wo_scale_reason reason);
 struct wo_exponent {
   uint8_t power[WO_AXIS_COUNT_][WO_BOUND_COUNT_];
   uint8_t reason; /* enum wo_scale_reason */
-  int8_t shift;   /* the size counts seq_len + shift: -1 where a loss leaves out the last position, +1 for one more token */
+  int8_t shift;   /* the size counts seq_len + shift: -1 if a loss omits the last position, +1 for one more token */
 };
 
 struct wo_exponents {
@@ -66,13 +65,13 @@ struct wo_exponents {
     struct wo_exponent *items; /* one for each instance */
     size_t count, capacity;
   } list;
-  /* Bytes of all allocations that an activation rule took, and of those that the named axis divides: when little is divisible,
-   * the axis is not what was recorded (padding, packing, a wrong number). */
+  /* Bytes of all allocations that an activation rule matched, and of those that the named axis divides: if few are divisible, the
+   * recorded value is wrong (padding, packing, a wrong number). */
   uint64_t activation_bytes;
   uint64_t divisible_bytes[WO_AXIS_COUNT_];
 };
 
-/* Infers the exponents of a classified pattern. WO_E_RANGE when the recorded values of the specification explain hardly any
+/* Infers the exponents of a classified pattern. WO_E_RANGE if the recorded values of the specification explain hardly any
  * activation (the message says how much); WO_E_NOMEM. */
 enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const struct wo_classes *classes,
                               const struct wo_scale_spec *spec, struct wo_exponents *ret_exponents, struct wo_err *err);
@@ -80,8 +79,8 @@ enum wo_status wo_scale_infer(const struct wo_alloc_pattern *pattern, const stru
 /* Releases what it owns; NULL allowed. */
 void wo_exponents_done(struct wo_exponents *exponents);
 
-/* A copy of the pattern with every size scaled, at one end of the interval. WO_E_RANGE when a size leaves 1 .. 2^60, with the
- * allocation; WO_E_NOMEM. The copy is released with wo_alloc_pattern_done. */
+/* A copy of the pattern with every size scaled, at one end of the interval. WO_E_RANGE if a size leaves 1 .. 2^60 (the message
+ * names the allocation); WO_E_NOMEM. The copy is released with wo_alloc_pattern_done. */
 enum wo_status wo_scale_apply(const struct wo_alloc_pattern *pattern, const struct wo_exponents *exponents,
                               const struct wo_scale_spec *spec, enum wo_bound bound, struct wo_alloc_pattern *ret_pattern,
                               struct wo_err *err);

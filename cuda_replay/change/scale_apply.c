@@ -1,4 +1,4 @@
-/* Sizes with their exponents put in: exact where the recorded value divides, else rounded up. */
+/* Applies exponents to sizes: exact if the recorded value divides the size, else rounded up. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -19,13 +19,14 @@ static bool scale_once(uint64_t *size, struct wo_scale_axis axis) {
   return true;
 }
 
-/* A pattern shrinks with a higher exponent when the wanted value is the smaller one: the bound is of bytes, not of exponents. */
+/* If the new value is the smaller one, a higher exponent shrinks the pattern more: the bound is about bytes, not about exponents.
+ */
 static enum wo_bound exponent_bound(const struct wo_scale_spec *spec, enum wo_scale_axis_id id, enum wo_bound bound) {
   if (bound == WO_BOUND_LIKELY || spec->axes[id].to >= spec->axes[id].from) return bound;
   return bound == WO_BOUND_LOW ? WO_BOUND_HIGH : WO_BOUND_LOW;
 }
 
-/* The axis as a size with a shift counts it; a length of 1 has nothing to leave out. */
+/* The axis as a size with a shift counts it; a length of 1 has no position to omit. */
 static struct wo_scale_axis shifted(struct wo_scale_axis axis, int shift) {
   if (shift < 0 && (axis.from < 2 || axis.to < 2)) return axis;
   return (struct wo_scale_axis){(uint32_t)((int64_t)axis.from + shift), (uint32_t)((int64_t)axis.to + shift)};

@@ -1,17 +1,17 @@
-/* Exponents in backward: a gradient of an activation has the shape of the activation, so its size (and the name of its node,
- * which is the forward operator's) says which one it belongs to. */
+/* Exponents in backward: the gradient of an activation has the shape of the activation. Its size, and the name of its node (the
+ * forward operator's name), identify the activation. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "cuda_replay/change/scale_internal.h"
 #include "parsers/base/vec.h"
 
-/* Forward allocations of one operator and size, or of one size (op 0), by their powers. */
+/* Forward allocations of one operator and size (op 0: of one size), counted by their powers. */
 struct tally {
   uint64_t size_bytes;
   uint32_t op;
   uint32_t counts[3];
-  unsigned low, high; /* of all */
+  unsigned low, high; /* of all allocations */
 };
 
 struct tallies {
@@ -19,7 +19,7 @@ struct tallies {
   size_t count, capacity;
 };
 
-/* By size and operator; op 0 is the tally of all operators of a size. */
+/* By size and operator; op 0 is the tally of all operators with that size. */
 static int compare_tallies(const void *a, const void *b) {
   const struct tally *left = a, *right = b;
   if (left->size_bytes != right->size_bytes) return left->size_bytes < right->size_bytes ? -1 : 1;
@@ -36,7 +36,7 @@ static bool add(struct tallies *tallies, uint64_t size_bytes, uint32_t op, const
   return true;
 }
 
-/* Sorts, and makes one row of all that have the same size and operator. */
+/* Sorts the rows, and merges those with the same size and operator. */
 static void merge(struct tallies *tallies) {
   if (tallies->count == 0) return;
   qsort(tallies->items, tallies->count, sizeof tallies->items[0], compare_tallies);
@@ -60,14 +60,14 @@ static const struct tally *find(const struct tallies *tallies, uint64_t size_byt
   return bsearch(&key, tallies->items, tallies->count, sizeof key, compare_tallies);
 }
 
-/* The only power in a tally; 3 when there are several or none. Powers of 0 are of parts that belong to parameters: no shape of an
- * activation. */
+/* The only power in a tally; 3 if there are several or none. Powers of 0 belong to parts of parameters, which do not have the
+ * shape of an activation. */
 static unsigned only_power(const struct tally *tally) {
   if (tally == NULL || (tally->counts[1] > 0) == (tally->counts[2] > 0)) return 3;
   return tally->counts[1] > 0 ? 1 : 2;
 }
 
-/* Tallies what forward made and what depends on the batch at all. */
+/* Tallies the forward allocations whose size depends on the length. */
 static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (wo__scale_is_open(work, i) || !wo__scale_is_forward(work, i)) continue;
@@ -81,15 +81,16 @@ static bool gather(const struct wo__scaling *work, struct tallies *tallies) {
   return true;
 }
 
-/* Whether a size is that of a gradient, or of its product before the cast. In a pass of backward in which no gradient is born,
- * gradients are added into existing ones (accumulation) and leave no trace but temporaries of their size. */
+/* Whether a size is that of a gradient, or of its product before the cast. In a backward pass without new gradients, gradients
+ * are added to existing ones (accumulation) and show only as temporaries of their size. */
 static bool is_gradient_size(const struct wo__scaling *work, uint64_t size_bytes, enum wo_op_kind kind) {
   bool is_product = kind == WO_OP_MATMUL || kind == WO_OP_CONVOLUTION || kind == WO_OP_NONE;
   if (wo_size_counts_of(&work->lasting, size_bytes) > 0 || wo_size_counts_of(&work->gradients, size_bytes) > 0) return true;
   return is_product && wo_size_counts_of(&work->lasting, 2 * size_bytes) > 0;
 }
 
-/* The tally of a size: its own, else that of the same elements in another type. NULL when no forward allocation has it. */
+/* The tally of a size: its own, else that of the same number of elements in another type. NULL if no forward allocation has it.
+ */
 static const struct tally *find_size(const struct tallies *tallies, uint64_t size_bytes) {
   const uint64_t sizes[] = {size_bytes, 2 * size_bytes, size_bytes / 2};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -99,7 +100,7 @@ static const struct tally *find_size(const struct tallies *tallies, uint64_t siz
   return NULL;
 }
 
-/* Takes the power of a tally, with the interval of its members; several powers are an interval as well. */
+/* Takes the power of a tally, with the interval of its members; several powers are an interval too. */
 static void take(struct wo__scaling *work, size_t i, const struct tally *tally, bool is_unsure, enum wo_scale_reason reason) {
   unsigned power = only_power(tally), low = tally->low, high = tally->high;
   assert(tally->counts[1] + tally->counts[2] > 0);
@@ -113,7 +114,7 @@ static void take(struct wo__scaling *work, size_t i, const struct tally *tally, 
                 low < high ? WO_SCALE_REASON_UNDECIDED : reason);
 }
 
-/* `is_later`: the pass makes no gradients of its own. */
+/* `is_later`: the pass allocates no gradients of its own. */
 static void decide(struct wo__scaling *work, const struct tallies *tallies, size_t i, bool is_later) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
   struct wo_stack_facts facts = wo__scale_facts(work, i);
@@ -134,7 +135,7 @@ static void decide(struct wo__scaling *work, const struct tallies *tallies, size
   }
 }
 
-/* The end of the pass of backward that begins with instance `first`, and whether gradients are born in it. */
+/* The end of the backward pass that begins with instance `first`, and whether gradients are born in it. */
 static size_t end_of_pass(const struct wo__scaling *work, size_t first, bool *ret_has_gradients) {
   size_t end = first;
   *ret_has_gradients = false;
@@ -158,7 +159,7 @@ enum wo_status wo__scale_backward(struct wo__scaling *work) {
     for (size_t i = first; i < end; i++) {
       if (wo__scale_is_open(work, i)) decide(work, &tallies, i, !has_gradients);
     }
-    /* What is in no pass and still open was not made by forward either. */
+    /* An instance that is in no pass and still open was not made by forward either. */
     if (end == first && wo__scale_is_open(work, first)) decide(work, &tallies, first, false);
   }
   WO_VEC_DONE(&tallies);

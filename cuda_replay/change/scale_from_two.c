@@ -1,4 +1,4 @@
-/* Exponents from two recordings: symbols of stacks, alignment, the common ratio, powers. */
+/* Exponents from two recordings: stacks as symbols, alignment, the common ratio, powers. */
 #include "cuda_replay/change/scale_from_two.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ static uint64_t hash_frame(const struct wo_frame *frame) {
   return hash_bytes(hash, &frame->line, sizeof frame->line);
 }
 
-/* A symbol for every stack of a recording; NULL when memory is out. */
+/* A symbol for every stack of a recording; NULL if memory is out. */
 static uint64_t *hash_stacks(const struct wo_recording *recording) {
   uint64_t *frames = malloc((recording->frames.count + 1) * sizeof frames[0]);
   uint64_t *stacks = malloc((recording->stacks.count + 1) * sizeof stacks[0]);
@@ -43,7 +43,7 @@ static uint64_t *hash_stacks(const struct wo_recording *recording) {
   return stacks;
 }
 
-/* The symbols of all allocations made while recording; NULL when memory is out. */
+/* The symbols of all allocations made while recording; NULL if memory is out. */
 static uint64_t *symbols_of(const struct wo_alloc_pattern *pattern) {
   size_t count = pattern->instances.count - pattern->start_count;
   uint64_t *stacks = hash_stacks(pattern->recording);
@@ -91,7 +91,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
   return a == 0 ? 1 : a;
 }
 
-/* The sizes of a matched pair; false when the allocation has no partner. */
+/* The sizes of a matched pair; false if the allocation has no partner. */
 static bool sizes_of(const struct pairing *pairing, size_t i, uint64_t *ret_first, uint64_t *ret_second) {
   if (pairing->matches[i] == WO_NO_MATCH) return false;
   *ret_first = pairing->first->instances.items[pairing->first->start_count + i].size_bytes;
@@ -105,7 +105,7 @@ static int compare_quotients(const void *a, const void *b) {
   return (left->under > right->under) - (left->under < right->under);
 }
 
-/* The quotients of all pairs with how often each occurs. */
+/* Counts the quotients of all pairs. */
 static bool gather_quotients(const struct pairing *pairing, struct quotients *quotients) {
   for (size_t i = 0; i < pairing->pair.count; i++) {
     uint64_t first, second;
@@ -127,7 +127,7 @@ static bool gather_quotients(const struct pairing *pairing, struct quotients *qu
   return true;
 }
 
-/* How many pairs a ratio and its square explain. */
+/* The number of pairs that a ratio and its square explain. */
 static size_t explained_by(const struct quotients *quotients, const struct quotient *ratio) {
   size_t count = 0;
   for (size_t i = 0; i < quotients->count; i++) {
@@ -139,14 +139,15 @@ static size_t explained_by(const struct quotients *quotients, const struct quoti
   return count;
 }
 
-/* Finds the ratio that explains most; false when all sizes are equal. Ratios of the sizes of lengths are small fractions. */
+/* Finds the ratio that explains most pairs; false if all sizes are equal. Ratios between sizes of two lengths are small
+ * fractions. */
 static bool find_ratio(const struct quotients *quotients, struct wo_scale_from_two *pair) {
   enum { TERM_MAX = 1 << 20 };
   size_t most = 0;
   for (size_t i = 0; i < quotients->count; i++) {
     const struct quotient *quotient = &quotients->items[i];
     bool is_usable = quotient->over != quotient->under && quotient->over < TERM_MAX && quotient->under < TERM_MAX;
-    /* Rare quotients are oddities; looking at them only would cost time on hostile input. */
+    /* Rare quotients are exceptions, and trying them would only cost time with hostile input. */
     if (!is_usable || quotient->count < most / 4 + 1 || quotient->count * 1000 < pair->matched) continue;
     size_t explained = explained_by(quotients, quotient);
     if (explained <= most) continue;
@@ -166,7 +167,7 @@ static void set_power(struct wo_exponent *exponent, enum wo_scale_axis_id axis, 
   exponent->power[axis][WO_BOUND_HIGH] = (uint8_t)high;
 }
 
-/* size * ratio^power, as a real number. */
+/* size * ratio^power, not rounded. */
 static double grown(const struct wo_scale_from_two *pair, uint64_t size, unsigned power) {
   assert(pair->ratio_under > 0);
   double ratio = (double)pair->ratio_over / (double)pair->ratio_under, value = (double)size;
@@ -174,7 +175,7 @@ static double grown(const struct wo_scale_from_two *pair, uint64_t size, unsigne
   return value;
 }
 
-/* The exponents of a matched pair: a power, or the two powers that its quotient lies between. */
+/* The exponents of a matched pair: a power, or the two powers around its quotient. */
 static void set_matched(struct pairing *pairing, struct wo_exponent *exponent, uint64_t first, uint64_t second) {
   struct wo_scale_from_two *pair = &pairing->pair;
   for (unsigned power = 0; power <= 2; power++) {
@@ -198,7 +199,7 @@ static void set_matched(struct pairing *pairing, struct wo_exponent *exponent, u
   pair->others++;
 }
 
-/* The matched allocations sorted by stack and size, to find the siblings of unmatched ones. */
+/* The matched allocations sorted by stack and size, to find one for each unmatched allocation. */
 struct sibling {
   uint64_t size_bytes;
   uint32_t stack;
@@ -211,7 +212,7 @@ static int compare_siblings(const void *a, const void *b) {
   return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
 }
 
-/* What found no partner takes the exponents of a sibling: same stack, same size. */
+/* Unmatched allocations copy the exponents of one with the same stack and size. */
 static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *inferred) {
   const struct wo_alloc_pattern *pattern = pairing->first;
   struct sibling *siblings = malloc((pairing->pair.count + 1) * sizeof siblings[0]);
@@ -243,10 +244,11 @@ static bool set_unmatched(struct pairing *pairing, const struct wo_exponents *in
 
 /* ---- Whole ---- */
 
-/* A pair is rejected when fewer have a partner, in percent of the longer recording / when more have an odd quotient. */
+/* A pair is rejected if less than this percentage of the longer recording has a partner / if more than these have an odd
+ * quotient. */
 enum { MATCHED_MIN_PCT = 80, ODD_FEW = 16, ODD_MAX_PCT = 1 };
 
-/* Whether the alignment found enough to be believed. */
+/* Whether the alignment found enough pairs to be trusted. */
 static enum wo_status check(const struct pairing *pairing, struct wo_err *err) {
   const struct wo_scale_from_two *pair = &pairing->pair;
   size_t count = pairing->second->instances.count - pairing->second->start_count;
@@ -272,7 +274,7 @@ static enum wo_status check_powers(const struct wo_scale_from_two *pair, struct 
   return WO_OK;
 }
 
-/* Aligns what both made while recording; what was alive at the start has no stacks to go by. */
+/* Aligns the allocations that both made while recording; those that were alive at the start have no stacks. */
 static enum wo_status match(struct pairing *pairing) {
   size_t second_count = pairing->second->instances.count - pairing->second->start_count;
   uint64_t *first = symbols_of(pairing->first), *second = symbols_of(pairing->second);
@@ -288,7 +290,8 @@ static enum wo_status match(struct pairing *pairing) {
   return WO_OK;
 }
 
-/* Starts from what was inferred: that stays for the other axis, for what was alive at the start, and for the unmatched. */
+/* Starts from the inferred exponents: they remain for the other axis, for allocations alive at the start, and for unmatched ones.
+ */
 static bool begin(struct pairing *pairing, const struct wo_exponents *inferred) {
   struct wo_exponents *exponents = &pairing->exponents;
   size_t count = pairing->first->instances.count;

@@ -1,5 +1,5 @@
-/* Exponents from one recording: first what cannot depend on the batch, then forward, then backward, then what was alive at the
- * start. Each step takes what is still open; the order is that of trust. */
+/* Exponents from one recording: first of allocations that cannot depend on the batch, then of forward, then of backward, then of
+ * those alive at the start. Each step takes the instances that are still open; the most reliable steps come first. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "cuda_replay/change/scale_internal.h"
 #include "parsers/base/vec.h"
 
-/* Whether a rule names something whose size the batch does not touch; *ret_reason is set then. */
+/* Whether the rule's size does not depend on the batch; *ret_reason is set then. */
 static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reason) {
   *ret_reason = WO_SCALE_REASON_CLASS;
   switch (rule) {
@@ -37,8 +37,8 @@ static bool is_constant(enum wo_class_rule rule, enum wo_scale_reason *ret_reaso
   }
 }
 
-/* How far the length is from one that divides a size: 0, -1, +1, or 2 for none of them. Neighbours count only where accidents are
- * rare: for lengths that are not short. */
+/* How far the length is from one that divides a size: 0, -1, +1, or 2 if none does. Neighbours count only for lengths that are
+ * not short, where accidents are rare. */
 static int shift_of(uint64_t size_bytes, uint64_t length) {
   enum { LENGTH_MIN = 32 };
   if (size_bytes % length == 0) return 0;
@@ -47,7 +47,7 @@ static int shift_of(uint64_t size_bytes, uint64_t length) {
   return 2;
 }
 
-/* A size that the length does not divide is constant, unless a neighbour of the length divides it. */
+/* A size that is no multiple of the length is constant, unless it is one of a neighbour of the length. */
 static void set_indivisible(struct wo__scaling *work, size_t i) {
   if (work->length == 0) return;
   int shift = shift_of(work->pattern->instances.items[i].size_bytes, work->length);
@@ -60,7 +60,7 @@ static void set_indivisible(struct wo__scaling *work, size_t i) {
   work->exponents[i].shift = (int8_t)shift;
 }
 
-/* Everything that no batch touches, and the sizes of parameters and gradients for the steps to come. */
+/* Sets all instances that do not depend on the batch, and counts the sizes of parameters and gradients for later steps. */
 static bool set_constants(struct wo__scaling *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     enum wo_class_rule rule = work->classes->marks.items[i].rule;
@@ -81,7 +81,8 @@ static bool set_constants(struct wo__scaling *work) {
   return true;
 }
 
-/* Nothing but sizes: what is as large as a parameter may be its gradient or a state, all else may grow as it likes. */
+/* By sizes alone: an allocation as large as a parameter may be its gradient or a state; every other one may grow with any power.
+ */
 static void set_without_stacks(struct wo__scaling *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (!wo__scale_is_open(work, i)) continue;
@@ -92,7 +93,7 @@ static void set_without_stacks(struct wo__scaling *work) {
   }
 }
 
-/* What was alive at the start and dies has the shape of what takes its place. */
+/* An allocation that was alive at the start and dies has the shape of the one that replaces it. */
 static bool set_replaced(struct wo__scaling *work) {
   uint32_t *successors;
   if (!wo_alloc_pattern_successors(work->pattern, &successors)) return false;
@@ -114,8 +115,7 @@ static bool set_replaced(struct wo__scaling *work) {
 
 /* ---- The micro-batch ---- */
 
-/* Whether an allocation is made of the length alone (a mask, positions): of 1 to 8 bytes for each of length or length^2 elements.
- */
+/* Whether an allocation depends on the length alone (a mask, positions): 1 to 8 bytes for each of length or length^2 elements. */
 static bool is_of_length(const struct wo__scaling *work, size_t i, struct wo_stack_facts facts) {
   uint64_t size_bytes = work->pattern->instances.items[i].size_bytes;
   bool is_made = facts.kind == WO_OP_FACTORY || facts.kind == WO_OP_COMPARE || work->exponents[i].reason == WO_SCALE_REASON_MASK;
@@ -126,7 +126,7 @@ static bool is_of_length(const struct wo__scaling *work, size_t i, struct wo_sta
   return false;
 }
 
-/* Everything that comes from the data has the micro-batch as a factor, but for what is made of the length alone. */
+/* Everything made from the data has the micro-batch as a factor, except what depends on the length alone. */
 static void set_batch(struct wo__scaling *work, size_t i) {
   struct wo_exponent *exponent = &work->exponents[i];
   uint8_t *power = exponent->power[WO_AXIS_MICRO_BATCH];
@@ -140,7 +140,7 @@ static void set_batch(struct wo__scaling *work, size_t i) {
     return;
   }
   power[WO_BOUND_HIGH] = 1;
-  /* Nearly everything that has the micro-batch as a factor has the length as well. */
+  /* Nearly everything that has the micro-batch as a factor also has the length. */
   if (exponent->reason == WO_SCALE_REASON_INDIVISIBLE || is_of_length(work, i, facts)) return;
   bool is_unsure = exponent->reason == WO_SCALE_REASON_SCRATCH || exponent->reason == WO_SCALE_REASON_NO_STACK ||
                    exponent->reason == WO_SCALE_REASON_UNDECIDED;
@@ -163,7 +163,7 @@ static void measure(const struct wo__scaling *work, struct wo_exponents *exponen
   }
 }
 
-/* Less than this part of the activations' bytes being multiples of a recorded value means that it is a wrong one. */
+/* A recorded value is wrong if less than this part of the activations' bytes are multiples of it. */
 enum { DIVISIBLE_MIN_PCT = 20 };
 
 static enum wo_status check_axes(const struct wo_exponents *exponents, const struct wo_scale_spec *spec, struct wo_err *err) {
@@ -179,12 +179,12 @@ static enum wo_status check_axes(const struct wo_exponents *exponents, const str
   return WO_OK;
 }
 
-/* The steps in the order of trust. */
+/* The steps, the most reliable first. */
 static enum wo_status infer(struct wo__scaling *work) {
   if (!set_constants(work)) return WO_E_NOMEM;
   if (work->classes->facts.all_flags == 0) set_without_stacks(work);
   enum wo_status status = WO_OK;
-  /* What was alive at the start waits for its successors; set aside, so that backward leaves it open. */
+  /* Instances alive at the start wait for their successors: they are set aside, so that backward leaves them open. */
   size_t starts = work->pattern->start_count;
   for (size_t i = 0; i < starts; i++) {
     if (wo__scale_is_open(work, i)) work->exponents[i].reason = WO_REASON_OPEN + 1;

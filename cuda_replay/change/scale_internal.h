@@ -1,4 +1,4 @@
-/* Private to scale_*.c: what the inference of exponents works on. */
+/* Private to scale_*.c: the state of the inference of exponents. */
 #ifndef WO_SCALE_INTERNAL_H
 #define WO_SCALE_INTERNAL_H
 
@@ -13,7 +13,7 @@ struct wo__scaling {
   struct wo_exponent *exponents;   /* one for each instance */
   uint64_t length;                 /* recorded seq_len, 0 = not given */
   uint64_t batch;                  /* recorded micro_batch, 0 = not given */
-  struct wo_size_counts lasting;   /* sizes of what is alive from the start to the end: parameters and states */
+  struct wo_size_counts lasting;   /* sizes of allocations alive from the start to the end: parameters and states */
   struct wo_size_counts gradients; /* sizes of gradients */
 };
 
@@ -24,7 +24,7 @@ static inline bool wo__scale_is_open(const struct wo__scaling *work, size_t inst
   return work->exponents[instance].reason == WO_REASON_OPEN;
 }
 
-/* Sets the power of the length of an instance, with the reason; low, likely and high. */
+/* Sets an instance's power of the length (low, likely and high), with the reason. */
 static inline void wo__scale_set(struct wo__scaling *work, size_t instance, unsigned low, unsigned likely, unsigned high,
                                  enum wo_scale_reason reason) {
   assert(low <= likely && likely <= high && high <= 2);
@@ -46,7 +46,7 @@ static inline bool wo__scale_is_forward(const struct wo__scaling *work, size_t i
   return mark.phase == WO_PHASE_FORWARD || mark.rule == WO_CLASS_RULE_RECOMPUTED;
 }
 
-/* Exponents of all open forward instances: which grow with the square of the length. WO_E_NOMEM. */
+/* Exponents of all open forward instances: finds those that grow with the square of the length. WO_E_NOMEM. */
 enum wo_status wo__scale_forward(struct wo__scaling *work);
 
 /* Exponents of the open instances of backward, from the forward ones of the same operator and size. WO_E_NOMEM. */

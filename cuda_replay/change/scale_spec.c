@@ -11,7 +11,7 @@ const char *wo_bound_name(enum wo_bound bound) {
   return names[bound];
 }
 
-/* Names that programs use for the axes; the first of each axis is its own. */
+/* Names that programs use for the axes; the first name of each axis is its own. */
 static const struct {
   const char *name;
   enum wo_scale_axis_id axis;
@@ -50,7 +50,7 @@ const char *wo_scale_reason_text(enum wo_scale_reason reason) {
 
 #define AXIS_MAX ((uint64_t)1 << 31)
 
-/* Tells what is wrong at the place where `rest` begins inside of `text`. */
+/* Reports an error at the place where `rest` begins inside `text`. */
 static enum wo_status fail_at(struct wo_view text, struct wo_view rest, struct wo_err *err, enum wo_status code,
                               const char *what) {
   wo_err_set(err, code, "%s, expected for example \"micro_batch=32:16,seq_len=512:1024\"", what);
@@ -58,7 +58,7 @@ static enum wo_status fail_at(struct wo_view text, struct wo_view rest, struct w
   return code;
 }
 
-/* Programs spell their options in either case. */
+/* Ignores case, since programs spell their options in either. */
 static bool find_axis(struct wo_view name, enum wo_scale_axis_id *ret_axis) {
   for (size_t i = 0; i < sizeof axis_names / sizeof axis_names[0]; i++) {
     if (!wo_view_is_nocase(name, axis_names[i].name)) continue;
@@ -68,7 +68,7 @@ static bool find_axis(struct wo_view name, enum wo_scale_axis_id *ret_axis) {
   return false;
 }
 
-/* Reads one end of an axis off *rest, blanks around it included. */
+/* Reads one end of an axis from *rest, with the blanks around it. */
 static enum wo_status read_end(struct wo_view text, struct wo_view *rest, uint32_t *ret_value, struct wo_err *err) {
   uint64_t value;
   *rest = wo_view_trim_start(*rest);
@@ -81,7 +81,7 @@ static enum wo_status read_end(struct wo_view text, struct wo_view *rest, uint32
   return WO_OK;
 }
 
-/* Reads "name=from:to" off *rest. */
+/* Reads "name=from:to" from *rest. */
 static enum wo_status read_item(struct wo_view text, struct wo_view *rest, struct wo_scale_spec *spec, struct wo_err *err) {
   struct wo_view at = *rest = wo_view_trim_start(*rest);
   size_t equals = wo_view_find_char(*rest, '=', 0);

@@ -1,22 +1,22 @@
 /* Which activations of forward grow with the square of the length: attention scores, their softmax, masks.
  *
- * Divisibility alone says nothing where lengths and model dimensions are powers of two. So allocations that hand their elements
- * on (bmm, div, where, exp, ...) are joined to components, and a component is square when one of its members shows it: a softmax
- * made it, a reduction of it is smaller by exactly the length, or it is a mask of exactly length x length elements. */
+ * Divisibility alone proves nothing if lengths and model dimensions are powers of two. So allocations that pass their elements on
+ * (bmm, div, where, exp, ...) are joined to components. A component is square if one of its members shows it: a softmax made it,
+ * a reduction of it is smaller by exactly the length, or it is a mask of exactly length x length elements. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "cuda_replay/change/scale_internal.h"
 #include "parsers/base/vec.h"
 
-/* How many allocations back an operand is looked for. */
+/* How many allocations back an operand / the source of a reduction is searched. */
 enum { OPERAND_WITHIN = 10, REDUCED_WITHIN = 6 };
 
-/* An operand that is not kept dies at most so many requests after the result is born; one that is kept (for backward) is believed
- * to be an operand only when it was made by the same function or at most so many allocations ago. */
+/* An operand that is not kept dies at most this many requests after the result is born. One that is kept (for backward) counts as
+ * an operand only if the same function made it, or if it was made at most this many allocations ago. */
 enum { CONSUMED_WITHIN = 4, KEPT_WITHIN = 2 };
 
-/* What shows that a component is square. */
+/* The evidence that a component is square. */
 enum evidence { EVIDENCE_SCORES = 1 << 0, EVIDENCE_MASK = 1 << 1, EVIDENCE_WEAK = 1 << 2 };
 
 struct squares {
@@ -30,7 +30,7 @@ struct squares {
   bool is_length_a_dimension; /* a parameter is as long as the sequence: reductions by that factor prove nothing */
 };
 
-/* The member that stands for a component; paths are halved on the way. */
+/* The member that represents a component; paths are halved on the way. */
 static uint32_t root_of(struct squares *squares, uint32_t i) {
   assert(i < squares->work->pattern->instances.count);
   while (squares->parent[i] != i) {
@@ -52,7 +52,7 @@ static uint64_t bytes_of(const struct squares *squares, uint32_t i) {
   return squares->work->pattern->instances.items[i].size_bytes;
 }
 
-/* Necessary for a square, and not more than that. A length of 1 says nothing. */
+/* A square must meet this condition, but others may too. A length of 1 says nothing. */
 static bool is_square_multiple(const struct squares *squares, uint64_t size) {
   uint64_t length = squares->work->length;
   return length >= 2 && size % length == 0 && (size / length) % length == 0;
@@ -72,8 +72,7 @@ static bool is_factor(uint64_t large, uint64_t small, uint64_t most) {
   return false;
 }
 
-/* Whether an operand of `operand` bytes can have as many elements as the result of `result` bytes, the operator being of this
- * kind. */
+/* Whether an operand of `operand` bytes can have as many elements as a result of `result` bytes, for this kind of operator. */
 static bool same_elements(enum wo_op_kind kind, uint64_t operand, uint64_t result) {
   if (operand == result) return true;
   switch (kind) {
@@ -87,7 +86,7 @@ static bool same_elements(enum wo_op_kind kind, uint64_t operand, uint64_t resul
   }
 }
 
-/* Whether an operator's result has the elements of an operand, one to one. */
+/* Whether an operator passes the elements of an operand on, one to one. */
 static bool hands_on(struct wo_stack_facts facts) {
   switch (facts.kind) {
   case WO_OP_NONE:
@@ -102,12 +101,12 @@ static bool hands_on(struct wo_stack_facts facts) {
   }
 }
 
-/* Whether two stacks of Python stand in the same function, or both in attention. */
+/* Whether two Python stacks end in the same function, or both in attention. */
 static bool is_same_place(struct wo_stack_facts a, struct wo_stack_facts b) {
   return a.context == b.context || ((a.flags & b.flags) & WO_STACK_ATTENTION) != 0;
 }
 
-/* Whether an older instance that is alive and has as many elements can be believed to be the operand of the one at `at`. */
+/* Whether an older instance that is alive and has as many elements is likely to be the operand of the one at `at`. */
 static bool is_operand(const struct squares *squares, size_t at, size_t back, struct wo_stack_facts facts) {
   const struct wo_instance *instances = squares->work->pattern->instances.items;
   uint32_t younger = squares->forward.items[at], older = squares->forward.items[at - back];
@@ -117,8 +116,8 @@ static bool is_operand(const struct squares *squares, size_t at, size_t back, st
   return is_near || is_consumed || back <= KEPT_WITHIN;
 }
 
-/* Joins an instance with the nearest older one that can be its operand. Without operators only what the same function made
- * counts. */
+/* Joins an instance with the nearest older one that can be its operand. Without operators only allocations of the same function
+ * count. */
 static void join_operand(struct squares *squares, size_t at) {
   uint32_t younger = squares->forward.items[at];
   struct wo_stack_facts facts = wo__scale_facts(squares->work, younger);
@@ -133,7 +132,7 @@ static void join_operand(struct squares *squares, size_t at) {
   }
 }
 
-/* Joins the results of one call of an operator that makes several (dropout and its mask). */
+/* Joins the results of one operator call that makes several (dropout and its mask). */
 static void join_sibling(struct squares *squares, size_t at) {
   if (at == 0) return;
   uint32_t a = squares->forward.items[at - 1], b = squares->forward.items[at];
@@ -145,7 +144,7 @@ static void join_sibling(struct squares *squares, size_t at) {
   if (left == right || is_factor(left, right, 8) || is_factor(right, left, 8)) join(squares, a, b);
 }
 
-/* A mask is made for length x length elements of 1 to 8 bytes. */
+/* A mask has length x length elements of 1 to 8 bytes. */
 static bool is_mask(const struct squares *squares, uint32_t i, struct wo_stack_facts facts) {
   uint64_t square = squares->work->length * squares->work->length;
   uint64_t size = bytes_of(squares, i);
@@ -154,7 +153,7 @@ static bool is_mask(const struct squares *squares, uint32_t i, struct wo_stack_f
   return size == square || size == 2 * square || size == 4 * square || size == 8 * square;
 }
 
-/* The instance that a reduction worked on: the nearest older one that is alive and at least twice as large. */
+/* The source of a reduction: the nearest older instance that is alive and at least twice as large. */
 static uint32_t reduced_by(const struct squares *squares, size_t at) {
   uint32_t result = squares->forward.items[at];
   for (size_t back = 1; back <= REDUCED_WITHIN && back <= at; back++) {
@@ -166,8 +165,8 @@ static uint32_t reduced_by(const struct squares *squares, size_t at) {
   return UINT32_MAX;
 }
 
-/* Whether a reduction by the length shows scores: normalisations reduce over features, and without operators only functions that
- * are named after attention are believed. */
+/* Whether a reduction by the length is evidence of scores: normalisations reduce over features, and without operators only
+ * functions named after attention count. */
 static enum evidence trust_reduction(const struct squares *squares, struct wo_stack_facts facts) {
   bool is_attention = (facts.flags & WO_STACK_ATTENTION) != 0;
   if (is_attention) return EVIDENCE_SCORES;
@@ -175,7 +174,7 @@ static enum evidence trust_reduction(const struct squares *squares, struct wo_st
   return squares->is_length_a_dimension ? EVIDENCE_WEAK : EVIDENCE_SCORES;
 }
 
-/* Notes what an instance shows: about itself, or, when it is a reduction, about what it reduced. */
+/* Notes the evidence of an instance: about itself, or about its source if it is a reduction. */
 static void look(struct squares *squares, size_t at) {
   uint32_t i = squares->forward.items[at];
   struct wo_stack_facts facts = wo__scale_facts(squares->work, i);
@@ -191,14 +190,13 @@ static void look(struct squares *squares, size_t at) {
   show(squares, reduced, trust_reduction(squares, facts));
 }
 
-/* The reason that evidence gives for a square; FORWARD for none. */
+/* The reason that the evidence gives for a square; FORWARD if there is none. */
 static enum wo_scale_reason reason_of(unsigned evidence) {
   if ((evidence & EVIDENCE_SCORES) != 0) return WO_SCALE_REASON_SCORES;
   return (evidence & EVIDENCE_MASK) != 0 ? WO_SCALE_REASON_MASK : WO_SCALE_REASON_FORWARD;
 }
 
-/* Whether a recording ends in forward so soon after a product that nothing can tell yet what it is: jobs like to die of scores.
- */
+/* Whether a recording ends in forward too soon after a product to show what it is: jobs often fail at attention scores. */
 static bool is_cut_off(const struct squares *squares, size_t at, struct wo_stack_facts facts) {
   enum { TOLD_WITHIN = 6 };
   const struct wo__scaling *work = squares->work;
@@ -217,7 +215,7 @@ static void decide(struct squares *squares, size_t at) {
   enum wo_scale_reason reason = reason_of(evidence);
   unsigned low = 1, likely = reason == WO_SCALE_REASON_FORWARD ? 1 : 2, high = likely;
   if (likely == 2) low = 2;
-  /* Without operators a softmax does not show. */
+  /* Without operators a softmax is not visible. */
   bool is_blind = facts.kind == WO_OP_NONE && (facts.flags & WO_STACK_ATTENTION) != 0;
   if (is_square && (is_blind || is_cut_off(squares, at, facts) || (evidence & EVIDENCE_WEAK) != 0)) high = 2;
   if (work->classes->marks.items[i].rule == WO_CLASS_RULE_MAYBE_WEIGHT_COPY && likely < 2) low = 0;
@@ -227,7 +225,7 @@ static void decide(struct squares *squares, size_t at) {
     wo__scale_set(work, i, low, likely, high, low == high ? reason : WO_SCALE_REASON_UNDECIDED);
 }
 
-/* ---- Majorities: what has the same stack and size has the same shape ---- */
+/* ---- Majorities: allocations with the same stack and size have the same shape ---- */
 
 struct member {
   uint64_t size_bytes;
@@ -242,8 +240,8 @@ static int compare_members(const void *a, const void *b) {
   return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
-/* The majority of one group; ties go to the square, for which there is evidence, while the other is for want of it. Constants
- * among them are left alone: weights that share a stack. */
+/* The majority of one group. Ties go to the square, which has evidence; the other power only lacks it. Constants among them are
+ * not changed: they are weights that share a stack. */
 static void vote(struct wo__scaling *work, const struct member *members, size_t count) {
   size_t votes[3] = {0};
   for (size_t i = 0; i < count; i++) {
@@ -280,7 +278,7 @@ static bool vote_all(struct squares *squares) {
   return true;
 }
 
-/* The instances that are to be decided, and whether the length is a width of the model as well. */
+/* Collects the instances to decide, and finds out whether the length is also a width of the model. */
 static bool gather(struct squares *squares) {
   struct wo__scaling *work = squares->work;
   size_t count = work->pattern->instances.count;

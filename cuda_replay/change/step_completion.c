@@ -1,4 +1,5 @@
-/* Finds the whole step that goes on where the failed one ended: boundaries, alignment, the pass. See step_completion.h. */
+/* Finds the whole step that continues from the place where the failed step ended: boundaries, alignment, the pass. See
+ * step_completion.h. */
 #include "cuda_replay/change/step_completion.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@
 #include "cuda_replay/collections/sequence_match.h"
 #include "parsers/base/vec.h"
 
-/* Whole steps that are tried, the latest first. */
+/* The most whole steps that are tried, the latest first. */
 enum { DONORS_MAX = 4 };
 
 static bool is_refused(const struct wo_alloc_pattern *pattern, const struct wo_request *request) {
@@ -38,7 +39,7 @@ static void find_refused(const struct wo_alloc_pattern *pattern, struct wo_step_
 
 /* ---- Births ---- */
 
-/* The allocations of a stretch of requests, as symbols. */
+/* The allocations of a range of requests, as symbols. */
 struct births {
   uint64_t *symbols;
   uint32_t *instances;
@@ -50,7 +51,7 @@ static void births_done(struct births *births) {
   free(births->instances);
 }
 
-/* By stacks; in a recording without any, by sizes. */
+/* By stacks; by sizes in a recording without any. */
 static uint64_t symbol_of(const struct wo__continuing *work, uint32_t instance) {
   const struct wo_instance *born = &work->pattern->instances.items[instance];
   return work->classes->facts.all_flags == 0 ? born->size_bytes : born->stack;
@@ -73,10 +74,10 @@ static bool births_make(const struct wo__continuing *work, uint32_t first, uint3
 
 /* ---- Alignment ---- */
 
-/* A few allocations may be missing on either side (a cache that was filled, another kernel): a tenth, and some. */
+/* Strays: allocations that either side may lack (a cache that was filled, another kernel): a tenth, and a few. */
 enum { STRAY_FEW = 8, STRAY_PART = 10 };
 
-/* The birth of the whole step that corresponds to the refused request: the next one of its stack behind what is aligned. */
+/* The birth in the whole step that corresponds to the refused request: the next one with its stack after the aligned part. */
 static bool find_refused_in(const struct wo__continuing *work, const struct births *donor, size_t from, size_t *ret_at) {
   const uint32_t refused = work->pattern->requests.items[work->refused].subject;
   const uint64_t symbol = symbol_of(work, refused);
@@ -92,8 +93,8 @@ static bool find_refused_in(const struct wo__continuing *work, const struct birt
   return false;
 }
 
-/* Before the first step of a recording may stand what the program built: the step begins where its allocations look most like the
- * beginning of the one that failed. */
+/* The requests before the first step may belong to the program's setup: the step begins where its allocations are most like the
+ * beginning of the failed step. */
 static size_t find_beginning(const struct births *step, const struct births *donor) {
   enum { ALIKE_MAX = 32 };
   size_t best = 0, most = 0;
@@ -109,7 +110,7 @@ static size_t find_beginning(const struct births *step, const struct births *don
   return best;
 }
 
-/* Enters the pairs; those of the whole step are its beginning only. */
+/* Enters the pairs; those of the whole step are only its beginning. */
 static void enter_partners(struct wo__continuing *work, const struct births *step, const struct births *donor,
                            const uint32_t *matches) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) work->partners[i] = WO__NOBODY;
@@ -120,7 +121,7 @@ static void enter_partners(struct wo__continuing *work, const struct births *ste
   }
 }
 
-/* Aligns a whole step; *ret_fits when it goes on where the other ended. */
+/* Aligns a whole step; *ret_fits is true if it continues from the place where the failed step ended. */
 static enum wo_status align(struct wo__continuing *work, const struct births *step, const struct births *donor, bool *ret_fits) {
   uint32_t *matches = malloc((step->count + 1) * sizeof matches[0]);
   size_t used = 0, matched = 0, at = 0;
@@ -151,7 +152,7 @@ static bool has_refused(const struct wo_alloc_pattern *pattern, struct wo_iterat
 
 /* ---- The pass ---- */
 
-/* Where the last pass of forward begins: passes of one step (accumulation) may each have another length. */
+/* The beginning of the last forward pass: the passes of one step (accumulation) may each have another length. */
 static void find_pass(struct wo__continuing *work) {
   bool was_backward = false;
   work->pass_first = work->step_first;
@@ -163,7 +164,7 @@ static void find_pass(struct wo__continuing *work) {
 
 /* ---- The whole step ---- */
 
-/* A whole step, or the rest of one from a pass on, and where the whole step before it begins (`first` when none does). */
+/* A whole step, or the rest of one from a pass on, and the beginning of the whole step before it (`first` if there is none). */
 struct stretch {
   uint32_t before, first, end;
 };
@@ -184,8 +185,8 @@ static enum wo_status try_stretch(struct wo__continuing *work, const struct birt
   return status;
 }
 
-/* The passes of a whole step, the latest first: a step that failed in another pass than this one has goes on as this pass did.
- * What a first pass leaves (gradients) is there already in the later ones, so these are the better witnesses. */
+/* Tries the passes of a whole step, the latest first: a step that failed in a pass that this step does not have continues as this
+ * pass does. Gradients, which a first pass leaves, already exist in the later ones, so these are the better evidence. */
 static enum wo_status try_passes(struct wo__continuing *work, const struct births *pass, struct stretch donor, bool *ret_fits) {
   enum { PASSES_MAX = 8 };
   uint32_t begins[PASSES_MAX] = {donor.first};
@@ -203,7 +204,8 @@ static enum wo_status try_passes(struct wo__continuing *work, const struct birth
   return status;
 }
 
-/* The latest whole step that fits, from its beginning, or from one of its passes. What another refusal cut short is none. */
+/* Tries the latest whole steps, each from its beginning or from one of its passes. A step that another refusal cut short is not
+ * whole. */
 static enum wo_status try_all(struct wo__continuing *work, const struct wo_iterations *iterations, const struct births *step,
                               bool is_pass, struct wo_step_completion *completion) {
   const char *why = "no whole step stands before it";
@@ -251,7 +253,7 @@ static bool is_optimizer(const struct wo__continuing *work, uint32_t instance) {
   return work->classes->marks.items[instance].phase == WO_PHASE_OPTIMIZER;
 }
 
-/* A request that is refused inside of the optimizer's step ends no step: where its stacks end there, the boundary found is not
+/* A request that is refused inside the optimizer's step ends no step: if its stacks end there, the boundary found is not a real
  * one. */
 static void find_step(struct wo__continuing *work, struct wo_iterations *iterations) {
   uint32_t r = work->refused;
@@ -264,7 +266,7 @@ static void find_step(struct wo__continuing *work, struct wo_iterations *iterati
   work->step_first = iterations->tail = iterations->list.items[--iterations->list.count].first;
 }
 
-/* What backward allocates in a step, but for what is made once. */
+/* The bytes that backward allocates in a step, without those that are allocated only once. */
 static double backward_bytes(const struct wo__continuing *work, struct wo_iteration step) {
   double bytes = 0;
   for (uint32_t r = step.first; r < step.end; r++) {
@@ -277,13 +279,14 @@ static double backward_bytes(const struct wo__continuing *work, struct wo_iterat
   return bytes;
 }
 
-/* More than what is taken for another where several have one stack, and a stray allocation. */
+/* The difference must be larger than mismatches of allocations with the same stack, and than one stray allocation, can make it.
+ */
 static bool do_differ(double a, double b) {
   return a > 1.005 * b || b > 1.005 * a;
 }
 
-/* Whether whole steps behind the first, which may try kernels, differ, or the one that failed from the one that completes it.
- * What is paired wrongly differs as well, but not in sum. */
+/* Whether whole steps after the first (which may try kernels) differ, or the failed one differs from the one that completes it.
+ * Wrong pairs differ too, but not in their sum. */
 static bool do_steps_differ(const struct wo__continuing *work, const struct wo_iterations *iterations) {
   double first = 0;
   if (do_differ(work->sizes.from_bytes, work->sizes.to_bytes)) return true;
@@ -312,7 +315,7 @@ static enum wo_status complete(struct wo__continuing *work, struct wo_iterations
   return status;
 }
 
-/* Iterations are those of what stands before the refused request: what a program does with a failure is no step. */
+/* Finds iterations before the refused request only: the program's reaction to a failure is not a step. */
 static enum wo_status make(struct wo__continuing *work, const struct wo_trace *trace, struct wo_step_completion *completion) {
   struct wo_alloc_pattern before;
   struct wo_iterations iterations;

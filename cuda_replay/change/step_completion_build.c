@@ -1,7 +1,7 @@
-/* Writes the completed step: the recorded requests up to the refused one, then those of the whole step behind its counterpart.
+/* Writes the completed step: the recorded requests up to the refused one, then those of the whole step after its counterpart.
  *
- * Every block that the whole step frees there has somebody who plays it: one that it made there has its copy, one of the aligned
- * part its partner, and an older one (a gradient, a variable that is set again) the block that took its place one step later. */
+ * Every block that the whole step frees there is represented: a block made there by its copy, a block of the aligned part by its
+ * partner, and an older one (a gradient, a variable that is set again) by the block that took its place one step later. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "cuda_replay/change/step_completion_internal.h"
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 
-/* A block that is alive at the refused request and whose end the aligned part does not tell. */
+/* A block that is alive at the refused request, and whose end the aligned part does not show. */
 struct heir {
-  uint64_t size_bytes; /* 0 where only the stack is asked */
-  uint32_t stack;      /* WO_NO_STACK where only the size is asked */
+  uint64_t size_bytes; /* 0 if only the stack counts */
+  uint32_t stack;      /* WO_NO_STACK if only the size counts */
   uint32_t instance;
-  uint32_t given; /* in the first of a group: how many of it are given away */
+  uint32_t given; /* only in the first of a group: how many of the group are given away */
 };
 
 enum state { STATE_ALIVE, STATE_PENDING, STATE_GONE };
@@ -24,13 +24,13 @@ struct builder {
   struct wo_alloc_pattern *to;
   struct heir *heirs;
   size_t heir_count;
-  struct heir *former; /* left by the whole step before: not heirs, but rows of the same kind */
+  struct heir *former; /* left by the whole step before: not heirs, but rows of the same type */
   size_t former_count;
-  uint32_t *now;     /* of each recorded instance: who plays it in the completed step, or WO__NOBODY */
-  uint8_t *is_taken; /* of the same: it has taken the place of an older one */
-  uint32_t *origin;  /* of each instance of the completed pattern: the recorded one that it is, or repeats */
-  uint64_t *low;     /* of the same: the low end of its size */
-  uint8_t *state;    /* of the same: enum state */
+  uint32_t *now;     /* for each recorded instance: the instance that represents it in the completed step, or WO__NOBODY */
+  uint8_t *is_taken; /* for each of these: whether it has taken the place of an older one */
+  uint32_t *origin;  /* for each instance of the completed pattern: the recorded one that it is or repeats */
+  uint64_t *low;     /* for each of these: the low end of its size */
+  uint8_t *state;    /* for each of these: enum state */
 };
 
 static const struct wo_instance *recorded(const struct builder *builder, uint32_t instance) {
@@ -63,7 +63,7 @@ bool wo__cut(const struct wo_alloc_pattern *pattern, uint32_t end, struct wo_all
     if (i >= pattern->start_count && instance->birth < end) kept = i + 1;
     if (instance->death != WO_NO_REQUEST && instance->death >= end) instance->death = WO_NO_REQUEST;
   }
-  ret_pattern->instances.count = kept; /* they are born in the order of their indices */
+  ret_pattern->instances.count = kept; /* instances are born in the order of their indices */
   return true;
 }
 
@@ -80,7 +80,8 @@ bool wo__begins_pass(const struct wo__continuing *work, uint32_t instance, bool 
 
 /* ---- Heirs ---- */
 
-/* What is there at the refused request, was born in the whole step or later, and has no partner whose end will be its own. */
+/* Collects the blocks that exist at the refused request, were born in the whole step or later, and have no partner that shows
+ * their end. */
 static void gather_heirs(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   for (uint32_t i = (uint32_t)work->pattern->start_count; i < work->pattern->instances.count; i++) {
@@ -103,7 +104,7 @@ static int compare_heirs(const void *a, const void *b) {
   return by_key != 0 ? by_key : (left->instance > right->instance) - (left->instance < right->instance);
 }
 
-/* What is asked of an instance: its stack, its size, or both. */
+/* How two instances are compared: by stack, by size, or by both. */
 struct likeness {
   bool of_stack, of_size;
 };
@@ -115,7 +116,7 @@ static struct heir key_of(const struct builder *builder, uint32_t instance, stru
                        .instance = instance};
 }
 
-/* The first of a group, or one behind the last. */
+/* The first of a group, or the end of the list. */
 static size_t find_group(const struct builder *builder, const struct heir *key) {
   size_t low = 0, high = builder->heir_count;
   while (low < high) {
@@ -128,7 +129,8 @@ static size_t find_group(const struct builder *builder, const struct heir *key) 
   return low;
 }
 
-/* Gives each old one that dies behind the counterpart, and has nobody yet, the oldest free heir that is like it. */
+/* For each old instance that dies after the counterpart and is not represented yet: gives it the oldest free heir that is like
+ * it. */
 static void give(struct builder *builder, struct likeness likeness) {
   const struct wo__continuing *const work = builder->work;
   size_t kept = 0;
@@ -156,7 +158,7 @@ static void give(struct builder *builder, struct likeness likeness) {
 
 /* ---- Births ---- */
 
-/* What was born in the whole step before and is still there, by stack and size. */
+/* Collects the instances that were born in the whole step before and still exist, by stack and size. */
 static void gather_former(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   for (uint32_t r = work->donor_before; r < work->donor_first; r++) {
@@ -171,7 +173,7 @@ static int compare_former(const void *a, const void *b) {
   return compare_keys(a, b);
 }
 
-/* Whether one like it was born in the whole step before, too, and is still there: then there is one more in every step. */
+/* Whether the whole step before also made an instance like this that still exists: then each step adds one. */
 static bool is_growing(const struct builder *builder, uint32_t instance) {
   const struct heir key = key_of(builder, instance, (struct likeness){true, true});
   return builder->former_count > 0 && bsearch(&key, builder->former, builder->former_count, sizeof key, compare_former) != NULL;
@@ -179,8 +181,8 @@ static bool is_growing(const struct builder *builder, uint32_t instance) {
 
 enum repeat { REPEAT_YES, REPEAT_NO, REPEAT_BRIEFLY };
 
-/* What the whole step made for good (states of the optimizer in a first step, workspaces) is there and is not made again; a
- * gradient that is there has the new one added to it. */
+/* A block that the whole step made for good (states of the optimizer in a first step, workspaces) exists and is not made again;
+ * an existing gradient has the new one added to it. */
 static enum repeat repeat_of(const struct builder *builder, uint32_t instance) {
   const struct wo__continuing *const work = builder->work;
   const struct wo_instance *const born = recorded(builder, instance);
@@ -194,7 +196,7 @@ static enum repeat repeat_of(const struct builder *builder, uint32_t instance) {
   case WO_CLASS_RULE_COMMUNICATION:
     return is_growing(builder, instance) ? REPEAT_YES : REPEAT_NO;
   default:
-    return REPEAT_YES; /* it may come in every step, which costs more */
+    return REPEAT_YES; /* each step may add one, which needs more memory */
   }
 }
 
@@ -220,7 +222,7 @@ static bool repeat_birth(struct builder *builder, uint32_t instance, bool is_lat
   return wo_alloc_pattern_add_free(builder->to, builder->now[instance]);
 }
 
-/* The refused request, as one that is served: it stands for its counterpart from now on. */
+/* The refused request, now served: it represents its counterpart from here on. */
 static bool serve_refused(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   const struct wo_request *const refused = &work->pattern->requests.items[work->refused];
@@ -231,7 +233,7 @@ static bool serve_refused(struct builder *builder) {
 
 /* ---- Requests ---- */
 
-/* A request about a block: for whoever plays it, when that is in the state for it. */
+/* Repeats a request for the block that represents its subject, if that block is in the right state. */
 static bool repeat_for(struct builder *builder, const struct wo_request *request) {
   const uint32_t player = builder->now[request->subject];
   const bool is_completion = request->kind == WO_REQUEST_COMPLETE;
@@ -270,7 +272,7 @@ static bool repeat_rest(struct builder *builder) {
 
 /* ---- All together ---- */
 
-/* Who plays whom, and what has become of them, at the refused request. */
+/* At the refused request: which instance represents which, and their states. */
 static void begin(struct builder *builder) {
   const struct wo__continuing *const work = builder->work;
   for (uint32_t i = 0; i < work->pattern->instances.count; i++) {
@@ -293,8 +295,8 @@ static void begin(struct builder *builder) {
   }
 }
 
-/* Classes are found anew, as blocks that were left over in the recording now have an end; what was added is of the class that it
- * has in the whole step, which was judged with all that surrounds it. */
+/* Classifies again, since blocks that remained at the end of the recording now have an end. An added instance keeps its class
+ * from the whole step, where all its surroundings were known. */
 static enum wo_status classify(const struct builder *builder, size_t first_added, const struct wo_trace *trace,
                                struct wo_alloc_pattern *pattern, struct wo_classes *classes) {
   const struct wo__continuing *const work = builder->work;

@@ -1,21 +1,21 @@
 /* Sizes of a step that failed, from those of a whole step of another length or batch.
  *
- * Nothing is known of what changed but pairs of sizes from the aligned part. A size that occurs there is looked up. Others are
- * multiples of such a size in another type, or leave out its last row (a loss that does not predict from the last token), or
- * take the ratios that its own stack shows, or all of them: from the least to the most. */
+ * The only evidence of the change is pairs of sizes from the aligned part. A size that occurs there is looked up. Other sizes are
+ * multiples of such a size in another type, or omit its last row (a loss that does not predict from the last token), or have the
+ * ratios of their own stack, or all ratios: from the smallest to the largest. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/change/step_completion_internal.h"
 
-/* Sizes beyond it do not occur, and doubles of it are exact enough to be rounded. */
+/* Larger sizes do not occur, and doubles up to it are exact enough to be rounded. */
 #define SIZE_MOST ((double)((uint64_t)1 << 60))
 
-/* Below this a size says nothing about lengths: counters, scratch of reductions. */
+/* A smaller size shows nothing about lengths: counters, scratch memory of reductions. */
 enum { TELLING_BYTES = 64 * 1024 };
 
-/* Whether the batch cannot have to do with an allocation: gradients, the optimizer, libraries. */
+/* Whether an allocation cannot depend on the batch: gradients, the optimizer, libraries. */
 static bool is_fixed(const struct wo__continuing *work, uint32_t instance) {
   switch (work->classes->marks.items[instance].rule) {
   case WO_CLASS_RULE_WORKSPACE:
@@ -54,8 +54,8 @@ static void add_pair(struct wo__continuing *work, uint32_t donor, uint64_t to, b
     sizes->stacks[sizes->stack_count++] = (struct wo__stack_ratio){from->stack, ratio, ratio};
 }
 
-/* A refused request is recorded with its rounded size. What rounds to it, by a ratio that was seen or as it was, is what was
- * asked for. */
+/* The recording has the rounded size of a refused request. A size that rounds to it, by a known ratio or unchanged, is the
+ * requested one. */
 static uint64_t asked_size(const struct wo__continuing *work, uint32_t donor, uint64_t rounded) {
   const struct wo_alloc_settings *const settings = &work->pattern->recording->settings;
   const uint64_t from = work->pattern->instances.items[donor].size_bytes;
@@ -70,7 +70,7 @@ static uint64_t asked_size(const struct wo__continuing *work, uint32_t donor, ui
   return rounded;
 }
 
-/* All that were born in the step that failed and have a partner; the last of them is the refused one. */
+/* Collects all instances that were born in the step that failed and have a partner; the last of them is the refused one. */
 static void gather_pairs(struct wo__continuing *work) {
   const struct wo_alloc_pattern *const pattern = work->pattern;
   for (uint32_t r = work->step_first; r < work->refused; r++) {
@@ -86,7 +86,7 @@ static void gather_pairs(struct wo__continuing *work) {
   add_pair(work, donor, work->refused_bytes, true);
 }
 
-/* One row for each size and for each stack, so that no recording makes a look-up long. */
+/* Keeps one row for each size and for each stack, so that look-ups stay short for every recording. */
 static void merge(struct wo__size_map *sizes) {
   size_t kept = 0;
   qsort(sizes->pairs, sizes->count, sizeof sizes->pairs[0], compare_pairs);
@@ -114,8 +114,8 @@ static void merge(struct wo__size_map *sizes) {
   if (sizes->stack_count > 0) sizes->stack_count = kept + 1;
 }
 
-/* Ratios within a thousandth are one: a length less one grows by nearly the same. When there is no place left, the one with the
- * fewest bytes goes. */
+/* Ratios within a thousandth of each other are joined: a length less one grows by nearly the same ratio. If there is no place
+ * left, the one with the fewest bytes is removed. */
 static void add_ratio(struct wo__size_map *sizes, double ratio, double bytes) {
   size_t least = 0;
   for (size_t i = 0; i < sizes->ratio_count; i++) {
@@ -146,7 +146,7 @@ static void tally_ratios(struct wo__size_map *sizes, bool is_telling) {
   }
 }
 
-/* Gradients that are added to others are temporaries of their size, and no class tells them. */
+/* Gradients that are added to others are temporaries of their size without a class that shows it. */
 static bool gather_lasting(struct wo__continuing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *const instance = &work->pattern->instances.items[i];
@@ -165,7 +165,7 @@ enum wo_status wo__sizes_learn(struct wo__continuing *work) {
   if (!sizes->pairs || !sizes->stacks || !gather_lasting(work)) return WO_E_NOMEM;
   gather_pairs(work);
   assert(sizes->count <= most && sizes->stack_count <= sizes->count);
-  /* Weighed before they become one row for each size. */
+  /* Weighed before the pairs are merged to one row for each size. */
   tally_ratios(sizes, true);
   if (sizes->ratio_count == 0) tally_ratios(sizes, false);
   tally_bytes(sizes);
@@ -196,7 +196,7 @@ double wo__sizes_ratio(const struct wo__size_map *sizes) {
   return ratio;
 }
 
-/* ---- Telling ---- */
+/* ---- Sizes in the failed step ---- */
 
 static void widen(struct wo__size_span *span, double size) {
   const uint64_t bytes = size < 1 ? 1 : size > SIZE_MOST ? (uint64_t)SIZE_MOST : (uint64_t)(size + 0.5);
@@ -230,10 +230,10 @@ static bool by_size(const struct wo__size_map *sizes, uint64_t from, bool is_nea
   return is_known;
 }
 
-/* One row more or less of a length of 64 at least. What a row has stays as it is, or grows as the rest: one of both is true. */
+/* One row more or less, of a length of at least 64. The size of a row either stays the same or grows as the rest does. */
 enum { ROWS_LEAST = 64, NEIGHBOURS_MAX = 64 };
 
-/* The sizes next to from / factor. One that stays as it is may be near by accident. */
+/* Looks for sizes next to from / factor. One that stays the same may be near by accident. */
 static bool by_neighbours(const struct wo__size_map *sizes, uint64_t from, double factor, struct wo__size_span *span) {
   const double wanted = (double)from / factor, reach = wanted / ROWS_LEAST;
   bool is_known = false;
@@ -253,7 +253,7 @@ static bool by_neighbours(const struct wo__size_map *sizes, uint64_t from, doubl
   return is_known;
 }
 
-/* The same elements in another type, perhaps less a row: exactly so, else nearly. */
+/* The same number of elements in another type, perhaps less a row: exactly, else nearly. */
 static bool by_type(const struct wo__size_map *sizes, uint64_t from, struct wo__size_span *span) {
   static const double factors[] = {1, 2, 0.5, 4, 0.25, 8, 0.125};
   if (from < TELLING_BYTES) return false;
@@ -272,7 +272,7 @@ static bool by_type(const struct wo__size_map *sizes, uint64_t from, struct wo__
   return false;
 }
 
-/* What the same line of the program asked for, by the ratios that it had. */
+/* The ratios of other allocations with the same stack. */
 static bool by_stack(const struct wo__continuing *work, uint32_t instance, struct wo__size_span *span) {
   const struct wo_instance *const born = &work->pattern->instances.items[instance];
   const struct wo__stack_ratio key = {.stack = born->stack};
@@ -285,8 +285,8 @@ static bool by_stack(const struct wo__continuing *work, uint32_t instance, struc
   return true;
 }
 
-/* Nothing tells: as it was, by any of the ratios, or by the square of the least: scores of an attention that the aligned part has
- * not come to. */
+/* Without evidence: the size is unchanged, or grew by any of the ratios, or by the square of the smallest: scores of an attention
+ * that the aligned part has not reached. */
 static void by_ratios(const struct wo__size_map *sizes, uint64_t from, struct wo__size_span *span) {
   double least = 1, least_shrunk = 1;
   widen(span, (double)from);
@@ -300,7 +300,7 @@ static void by_ratios(const struct wo__size_map *sizes, uint64_t from, struct wo
   widen(span, (double)from * least_shrunk * least_shrunk);
 }
 
-/* As large as a gradient, or as its product before the cast. */
+/* Whether it is as large as a gradient, or as its product before the cast. */
 static bool may_be_gradient(const struct wo__size_map *sizes, uint64_t from) {
   if (sizes->lasting.count == 0) return false;
   return wo_size_counts_of(&sizes->lasting, from) > 0 || wo_size_counts_of(&sizes->lasting, 2 * from) > 0;
@@ -315,7 +315,7 @@ struct wo__size_span wo__size_of(const struct wo__continuing *work, uint32_t ins
   if (by_size(sizes, from, true, &span)) return span;
   if (may_be_gradient(sizes, from)) widen(&span, (double)from);
   if (by_type(sizes, from, &span) || by_stack(work, instance, &span)) return span;
-  /* A pass of the same step before it is no witness of this one's length: it only adds to what is possible. */
+  /* An earlier pass of the same step is no evidence of this one's length: it only adds possible sizes. */
   by_size(sizes, from, false, &span);
   by_ratios(sizes, from, &span);
   assert(span.low <= span.high);

@@ -1,5 +1,5 @@
-/* Gradient accumulation: forward and backward run N times for each step of the optimizer. The first run makes the gradients; the
- * later ones add to them, each through a temporary as large as the gradient. */
+/* Gradient accumulation: forward and backward run N times for each step of the optimizer. The first run allocates the gradients;
+ * later runs add to them, each through a temporary as large as the gradient. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 struct accumulate {
   const struct wo_transform_request *request;
   struct wo_alloc_pattern to;
-  uint32_t *now;    /* of each instance: who plays it; GONE before its birth and after its death */
-  uint8_t *is_kept; /* gradients of the first run that live on */
+  uint32_t *now;    /* for each instance: the one that represents it now; GONE before its birth and after its death */
+  uint8_t *is_kept; /* gradients of the first run, which stay alive */
   unsigned runs;    /* how many forward-backward runs were found */
 };
 
@@ -19,7 +19,7 @@ static enum wo_phase phase_of(const struct accumulate *work, uint32_t instance) 
   return (enum wo_phase)work->request->classes->marks.items[instance].phase;
 }
 
-/* The end of the run of requests that begins at `first` and holds, or holds no, births in the optimizer's step. */
+/* The end of a range of requests from `first` on, either all with or all without births in the optimizer's step. */
 static size_t end_of_run(const struct accumulate *work, size_t first, bool is_step) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   size_t end = first;
@@ -32,7 +32,7 @@ static size_t end_of_run(const struct accumulate *work, size_t first, bool is_st
   return end;
 }
 
-/* Whether a run of requests makes gradients: evaluation between two steps is not repeated. */
+/* Whether a range of requests makes gradients: an evaluation between two steps is not repeated. */
 static bool has_backward(const struct accumulate *work, size_t first, size_t end) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (size_t r = first; r < end; r++) {
@@ -42,7 +42,7 @@ static bool has_backward(const struct accumulate *work, size_t first, size_t end
   return false;
 }
 
-/* Frees what plays an instance, if it still lives: a variable of the last run that is set again. */
+/* Frees the instance that represents this one, if it is still alive: a variable of the last run that is set again. */
 static bool free_now(struct accumulate *work, uint32_t instance) {
   uint32_t player = work->now[instance];
   work->now[instance] = GONE;
@@ -60,7 +60,7 @@ static bool add_to_gradient(struct accumulate *work, const struct wo_instance *g
          wo_alloc_pattern_add_free(&work->to, temporary);
 }
 
-/* In later runs gradients are temporaries; all else replaces what the run before left behind. */
+/* In later runs gradients are temporaries; every other instance replaces the one that the run before left. */
 static bool repeat_alloc(struct accumulate *work, const struct wo_request *request, bool is_first) {
   uint32_t i = request->subject;
   const struct wo_instance *instance = &work->request->pattern->instances.items[i];
@@ -73,7 +73,7 @@ static bool repeat_alloc(struct accumulate *work, const struct wo_request *reque
   return true;
 }
 
-/* Frees and the like of something that the first run ended already have nothing to do in later ones. */
+/* In later runs, skips frees and similar requests for an instance that the first run has ended already. */
 static bool repeat_request(struct accumulate *work, const struct wo_request *request, bool is_first) {
   if (request->kind == WO_REQUEST_ALLOC) return repeat_alloc(work, request, is_first);
   if (!is_first && request->kind == WO_REQUEST_EMPTY_CACHE) return true;
@@ -90,7 +90,7 @@ static bool repeat_request(struct accumulate *work, const struct wo_request *req
   return true;
 }
 
-/* Repeats every run of forward and backward; the steps between them stay single. */
+/* Repeats every forward and backward run; the steps between them stay single. */
 static bool run(struct accumulate *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;

@@ -1,4 +1,4 @@
-/* empty_cache at phase changes: before and after every optimizer step, and where forward begins anew after backward. */
+/* empty_cache at phase changes: before and after every optimizer step, and where forward begins again after backward. */
 #include <assert.h>
 
 #include "cuda_replay/change/transform_internal.h"

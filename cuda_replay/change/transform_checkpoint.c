@@ -1,10 +1,10 @@
-/* Activation checkpointing by layers: what a layer saves for backward is freed at the end of the layer, but for its output, and
- * made again when backward reaches the layer, with the temporaries of that second forward.
+/* Activation checkpointing by layers: the tensors that a layer saves for backward, except its output, are freed at the end of the
+ * layer. They are made again when backward reaches the layer, with the temporaries of that second forward.
  *
- * Layers are found by repetition: of the groups of saved tensors with the same stack and size, those of the most common count (by
- * bytes) are one for each layer; the first born of them marks where layers begin. The output of a layer is what was made last of
- * all that is alive where the layer ends: often saved by the next layer, or a temporary that the checkpoint now has to keep.
- * Casts of weights outlive their layer: autocast keeps them until forward is over. */
+ * Layers are found by repetition: saved tensors are grouped by stack and size. The groups with the most common count (by bytes)
+ * have one member for each layer; the first born of these groups marks where layers begin. The output of a layer is the last
+ * allocation that is alive where the layer ends: often one that the next layer saves, or a temporary that the checkpoint now has
+ * to keep. Casts of weights outlive their layer: autocast keeps them until forward is over. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 struct segment {
   size_t first, end;   /* requests of forward */
-  size_t stop;         /* the second forward needs no request from here on: everything saved is there */
-  size_t recompute_at; /* the request of backward before which it runs again; SIZE_MAX: never */
-  uint32_t output;     /* an instance that the checkpoint keeps though nothing saved it; GONE: none */
+  size_t stop;         /* the second forward needs no request from here on: all saved tensors exist */
+  size_t recompute_at; /* it runs again before this request of backward; SIZE_MAX: never */
+  uint32_t output;     /* an instance that nothing saved but the checkpoint keeps; GONE: none */
 };
 
 struct checkpoint {
@@ -25,9 +25,9 @@ struct checkpoint {
   struct wo_alloc_pattern to;
   size_t *next_backward;   /* for each request: the next one born in backward */
   uint8_t *is_saved;       /* saved for backward, freed and made again */
-  uint8_t *is_extended;    /* an output that lives longer than it did */
-  uint32_t *now;           /* of each instance: who plays it */
-  uint32_t *segment_of;    /* of each instance: segment + 1 that it was born in; 0: none that runs again */
+  uint8_t *is_extended;    /* an output that lives longer than in the recording */
+  uint32_t *now;           /* for each instance: the one that represents it */
+  uint32_t *segment_of;    /* for each instance: segment + 1 that it was born in; 0: in none that runs again */
   uint32_t *ends_at;       /* for each request: segment + 1 that ends before it */
   uint32_t *recomputes_at; /* for each request: segment + 1 that runs again before it */
   struct segment *segments;
@@ -38,7 +38,7 @@ static const struct wo_instance *instance_of(const struct checkpoint *work, size
   return &work->request->pattern->instances.items[i];
 }
 
-/* Whether something is saved for backward: an activation or a copy of a weight that is freed there. */
+/* Whether an instance is saved for backward: an activation or a copy of a weight that is freed there. */
 static bool is_saved(const struct checkpoint *work, size_t i) {
   const struct wo_instance *instance = instance_of(work, i);
   enum wo_class_rule rule = wo__rule_of(work->request, i);
@@ -54,7 +54,8 @@ static bool is_weight(const struct checkpoint *work, size_t i) {
   return wo__rule_of(work->request, i) == WO_CLASS_RULE_WEIGHT_COPY;
 }
 
-/* Whether autocast made a copy of a weight, and keeps it until forward is over; what was unpacked is freed with its layer. */
+/* Whether an instance is a copy of a weight that autocast keeps until forward is over; one that was unpacked is freed with its
+ * layer. */
 static bool is_cached(const struct checkpoint *work, size_t i) {
   struct wo_stack_facts facts = wo_stack_facts_of(&work->request->classes->facts, instance_of(work, i)->stack);
   return is_weight(work, i) && (facts.flags & WO_STACK_DEQUANTIZE) == 0;
@@ -69,7 +70,7 @@ struct group {
   uint32_t count;
 };
 
-/* By stack and size, so that members of a group stand together; the first born first. */
+/* By stack and size, so that members of a group are adjacent, the first born first. */
 static int compare_groups(const void *a, const void *b) {
   const struct group *left = a, *right = b;
   if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
@@ -77,14 +78,14 @@ static int compare_groups(const void *a, const void *b) {
   return (left->first > right->first) - (left->first < right->first);
 }
 
-/* By how many members, then by birth. */
+/* By the number of members, then by birth. */
 static int compare_counts(const void *a, const void *b) {
   const struct group *left = a, *right = b;
   if (left->count != right->count) return left->count < right->count ? -1 : 1;
   return (left->first > right->first) - (left->first < right->first);
 }
 
-/* Gathers what is saved into groups; returns their number. */
+/* Collects saved instances in groups; returns the number of groups. */
 static size_t gather_groups(const struct checkpoint *work, struct group *groups) {
   size_t count = 0, kept = 0;
   for (size_t i = work->request->pattern->start_count; i < work->request->pattern->instances.count; i++) {
@@ -102,7 +103,7 @@ static size_t gather_groups(const struct checkpoint *work, struct group *groups)
   return kept + 1;
 }
 
-/* The group that marks the layers: of the count that holds most bytes, the first born. NULL when nothing repeats. */
+/* The group that marks the layers: the first born of those with the count that has the most bytes. NULL if nothing repeats. */
 static const struct group *find_marker(struct group *groups, size_t count) {
   const struct group *best = NULL;
   double most = 0;
@@ -120,7 +121,7 @@ static const struct group *find_marker(struct group *groups, size_t count) {
 }
 
 /* For each forward pass, by the request of backward that follows it: the size that marks its layers. A pass of another length has
- * the marker's tensors in another size, the one that stands first there. False when memory is out. */
+ * the marker's tensors in another size: that of the first one there. False if memory is out. */
 static bool find_sizes(const struct checkpoint *work, const struct group *marker, uint64_t **ret_sizes) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   uint64_t *sizes = calloc(from->requests.count + 1, sizeof sizes[0]);
@@ -134,7 +135,7 @@ static bool find_sizes(const struct checkpoint *work, const struct group *marker
   return sizes != NULL;
 }
 
-/* Cuts forward at every `step`-th member of the marker. False when memory is out. */
+/* Cuts forward at every `step`-th member of the marker. False if memory is out. */
 static bool cut_segments(struct checkpoint *work, const struct group *marker) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   uint32_t wanted = work->request->amount;
@@ -155,13 +156,13 @@ static bool cut_segments(struct checkpoint *work, const struct group *marker) {
   return true;
 }
 
-/* The birth of an instance, or the end of the requests behind the last one. */
+/* The birth of an instance; for the index after the last one, the end of the requests. */
 static size_t birth_of(const struct checkpoint *work, size_t i) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   return i < from->instances.count ? instance_of(work, i)->birth : from->requests.count;
 }
 
-/* How many instances from `a` and from `b` on are of the same stacks and sizes, at most `most`. */
+/* The number of instances from `a` and from `b` on with the same stacks and sizes, at most `most`. */
 static size_t count_alike(const struct checkpoint *work, size_t a, size_t b, size_t most) {
   size_t count = 0;
   while (count < most && b + count < work->request->pattern->instances.count) {
@@ -172,9 +173,9 @@ static size_t count_alike(const struct checkpoint *work, size_t a, size_t b, siz
   return count;
 }
 
-/* Segments first .. end - 1 follow each other. The marker need not be the first that a layer makes (a norm's temporary stands
- * before it), and the last segment has no next one that would end it. The last one shows both: as far as it goes like the one
- * before, it is a layer; what the one before has behind that is the beginning of the next. */
+/* Segments first .. end - 1 are consecutive. The marker may not be the first instance of a layer (a norm's temporary may precede
+ * it), and the last segment has no next one that would end it. The last segment shows both: it is a layer as far as it is like
+ * the one before; the rest of the one before is the beginning of the next. */
 static void align_segments(struct checkpoint *work, size_t first, size_t end) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   if (end - first < 2) return;
@@ -194,7 +195,7 @@ static void align_segments(struct checkpoint *work, size_t first, size_t end) {
   work->segments[end - 1].end = birth_of(work, last + alike);
 }
 
-/* Aligns each run of segments that follow each other, one for each forward pass. */
+/* Aligns each range of consecutive segments, one for each forward pass. */
 static void align_all(struct checkpoint *work) {
   for (size_t first = 0, end; first < work->segment_count; first = end) {
     for (end = first + 1; end < work->segment_count && work->segments[end - 1].end == work->segments[end].first;) end++;
@@ -202,7 +203,8 @@ static void align_all(struct checkpoint *work) {
   }
 }
 
-/* What was made last in a segment, outlives it and is large enough to be its output (a few bytes are none); GONE without. */
+/* The last instance of a segment that outlives it and is large enough to be its output (a few bytes are not); GONE if there is
+ * none. */
 static uint32_t output_of(const struct checkpoint *work, const struct segment *segment) {
   enum { OUTPUT_MIN_BYTES = 4096 };
   const struct wo_alloc_pattern *from = work->request->pattern;
@@ -220,7 +222,7 @@ static uint32_t output_of(const struct checkpoint *work, const struct segment *s
   return GONE;
 }
 
-/* Keeps an output: one that was saved stays so, another lives until its own segment runs again. */
+/* Keeps an output: a saved one stays saved, another one lives until its own segment runs again. */
 static void keep_output(struct checkpoint *work, struct segment *segment) {
   uint32_t output = output_of(work, segment);
   if (output == GONE) return;
@@ -232,15 +234,15 @@ static void keep_output(struct checkpoint *work, struct segment *segment) {
   }
 }
 
-/* The operator that first frees something saved made its results right before. */
+/* The operator that first frees a saved instance made its results immediately before. */
 static size_t begin_of_operator(const struct checkpoint *work, size_t at) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   while (at > 0 && from->requests.items[at - 1].kind == WO_REQUEST_ALLOC) at--;
   return at;
 }
 
-/* Takes what stays saved out of a segment (its output, at the high end one more: the input of the next layer), and notes where it
- * runs again. */
+/* Removes from a segment what stays saved (its output, at the high end one more: the input of the next layer), and notes where
+ * the segment runs again. */
 static void settle_segment(struct checkpoint *work, size_t index) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   struct segment *segment = &work->segments[index];
@@ -273,7 +275,7 @@ static void settle_segment(struct checkpoint *work, size_t index) {
   work->recomputes_at[segment->recompute_at] = (uint32_t)index + 1;
 }
 
-/* What is saved outside of every segment stays. */
+/* Instances saved outside every segment stay. */
 static void drop_outside(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   size_t index = 0;
@@ -293,7 +295,7 @@ static bool free_now(struct checkpoint *work, uint32_t instance) {
   return now == GONE || wo_alloc_pattern_add_free(&work->to, now);
 }
 
-/* The segment is over: what it saved goes, but for what autocast keeps. */
+/* The segment is over: its saved instances are freed, except those that autocast keeps. */
 static bool end_segment(struct checkpoint *work, const struct segment *segment) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (size_t r = segment->first; r < segment->end; r++) {
@@ -304,8 +306,8 @@ static bool end_segment(struct checkpoint *work, const struct segment *segment) 
   return true;
 }
 
-/* Nothing but the program holds what a checkpointed layer makes, so most of it dies when the next operators have used it. How
- * soon is not known: likely so many births later, at the high end at the layer's end. */
+/* Only the program holds what a checkpointed layer makes, so most of it dies when the next operators have used it. The exact
+ * moment is unknown: likely this many births later, at the high end at the end of the layer. */
 static bool free_used(struct checkpoint *work, uint32_t made) {
   enum { USED_WITHIN = 3 };
   if (work->request->bound == WO_BOUND_HIGH || made < USED_WITHIN) return true;
@@ -314,7 +316,7 @@ static bool free_used(struct checkpoint *work, uint32_t made) {
   return work->segment_of[used] != work->segment_of[made] || free_now(work, used);
 }
 
-/* Forward is over: autocast lets go of its copies. */
+/* Forward is over: autocast frees its copies. */
 static bool end_forward(struct checkpoint *work, size_t begin, size_t end) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (size_t r = begin; r < end; r++) {
@@ -325,14 +327,15 @@ static bool end_forward(struct checkpoint *work, size_t begin, size_t end) {
   return true;
 }
 
-/* Whether an instance is one of the segment's temporaries, which its second forward makes and frees as well. */
+/* Whether an instance is one of the segment's temporaries, which its second forward also makes and frees. */
 static bool is_temporary(const struct checkpoint *work, const struct segment *segment, uint32_t i) {
   const struct wo_instance *instance = instance_of(work, i);
   bool is_inside = instance->birth != WO_NO_REQUEST && instance->birth >= segment->first && instance->death < segment->end;
   return is_inside && instance->death != instance->birth && work->is_saved[i] == 0;
 }
 
-/* The second forward, request by request up to the last one that makes something saved; then temporaries that are left go. */
+/* Runs the second forward, request by request, up to the last one that makes a saved instance; then frees the remaining
+ * temporaries. */
 static bool run_again(struct checkpoint *work, const struct segment *segment) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (size_t r = segment->first; r < segment->end; r++) {
@@ -350,7 +353,7 @@ static bool run_again(struct checkpoint *work, const struct segment *segment) {
   return segment->output == GONE || free_now(work, segment->output);
 }
 
-/* Frees of what is not there any more (it was freed with its segment and nothing made it again) go. */
+/* Drops frees of instances that no longer exist (freed with their segment and not made again). */
 static bool write_request(struct checkpoint *work, const struct wo_request *request) {
   if (request->kind == WO_REQUEST_ALLOC) {
     const struct wo_instance *instance = instance_of(work, request->subject);
@@ -369,7 +372,7 @@ static bool write_request(struct checkpoint *work, const struct wo_request *requ
   return wo_alloc_pattern_add_request(&work->to, repeated);
 }
 
-/* Segments end, and run again, before the request at which they are noted. */
+/* Segments end and run again before the request at which this is noted. */
 static bool write_all(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
   for (uint32_t i = 0; i < from->instances.count; i++) work->now[i] = i < from->start_count ? i : GONE;
@@ -389,7 +392,7 @@ static bool write_all(struct checkpoint *work) {
   return true;
 }
 
-/* ---- Whole ---- */
+/* ---- All together ---- */
 
 static bool prepare(struct checkpoint *work) {
   const struct wo_alloc_pattern *from = work->request->pattern;
@@ -417,7 +420,7 @@ static bool prepare(struct checkpoint *work) {
   return true;
 }
 
-/* Finds the segments. False when memory is out; none are found when nothing repeats. */
+/* Finds the segments. False if memory is out; finds none if nothing repeats. */
 static bool find_segments(struct checkpoint *work) {
   struct group *groups = malloc((work->request->pattern->instances.count + 1) * sizeof groups[0]);
   if (groups == NULL) return false;

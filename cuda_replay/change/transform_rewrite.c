@@ -1,4 +1,4 @@
-/* Rewriting: requests of instances that are dropped go, all others are repeated in their order. */
+/* Rewriting: requests of dropped instances are left out, all others are repeated in their order. */
 #include "cuda_replay/change/transform_internal.h"
 
 #include <assert.h>
@@ -37,12 +37,12 @@ struct rewrite {
   const struct wo_transform_request *request;
   wo__resize *resize;
   struct wo_alloc_pattern to;
-  uint32_t *now; /* of each instance: its new index, or DROPPED */
+  uint32_t *now; /* for each instance: its new index, or DROPPED */
 };
 
 #define DROPPED UINT32_MAX
 
-/* What was alive at the start keeps its order, so that it is placed as before. */
+/* The instances alive at the start keep their order, so that they are placed as before. */
 static bool rewrite_start(struct rewrite *rewrite) {
   const struct wo_alloc_pattern *from = rewrite->request->pattern;
   for (size_t i = 0; i < from->start_count; i++) {
@@ -55,7 +55,7 @@ static bool rewrite_start(struct rewrite *rewrite) {
   return true;
 }
 
-/* An allocation of size 0 is one that the changed program does not make. */
+/* Size 0 marks an allocation that the changed program does not make. */
 static bool rewrite_alloc(struct rewrite *rewrite, uint32_t from, uint32_t entry) {
   struct wo_instance instance = rewrite->request->pattern->instances.items[from];
   bool was_refused = instance.death == instance.birth;
@@ -65,7 +65,7 @@ static bool rewrite_alloc(struct rewrite *rewrite, uint32_t from, uint32_t entry
   return wo_alloc_pattern_add_alloc(&rewrite->to, instance, entry, &rewrite->now[from]);
 }
 
-/* All other requests follow their instances; those of dropped ones go with them. */
+/* All other requests follow their instances; those of dropped ones are left out. */
 static bool rewrite_requests(struct rewrite *rewrite) {
   const struct wo_alloc_pattern *from = rewrite->request->pattern;
   for (size_t r = 0; r < from->requests.count; r++) {
@@ -83,7 +83,7 @@ static bool rewrite_requests(struct rewrite *rewrite) {
   return true;
 }
 
-/* A pattern from the beginning of a program stays one: it is run once, and not repeated as a step is. */
+/* A pattern from the beginning of a program remains one: it runs once, and is not repeated as a step is. */
 static bool add_extra(struct rewrite *rewrite, const struct wo_instance *extra) {
   uint32_t added;
   if (rewrite->request->pattern->start_count > 0) return wo_alloc_pattern_add_start(&rewrite->to, *extra);

@@ -1,4 +1,4 @@
-/* Transforms of what the model and the optimizer keep: sharding, offload, 8-bit states. Sizes change, the order does not;
+/* Transforms of the states that model and optimizer keep: sharding, offload, 8-bit states. Sizes change, the order does not;
  * gathered or staged copies are modelled as buffers that live from the start to the end. */
 #include <assert.h>
 
@@ -15,15 +15,14 @@ static uint64_t share_of(const struct wo_transform_request *request, size_t i) {
   return size / request->amount + (size % request->amount > 0);
 }
 
-/* What comes along: nothing, copies of parameters in use, or those and whole gradients on their way to where they are shared out.
- */
+/* Additional buffers: none, copies of parameters in use, or these and whole gradients before they are sharded. */
 enum buffer { BUFFER_NONE, BUFFER_PARAMETERS, BUFFER_SHARDS };
 
-/* Buffers for the parameters in use: the unit that is gathered at a time is not known (a layer, a block), so the bounds are the
- * largest parameter once and an eighth of all parameters twice; likely is the larger of twice the largest and a sixteenth twice
- * (the next unit is fetched ahead). What is left over of a sharded model is a unit as well, the embedding with the head, that is
- * two of the largest; at the high end it is there three times: gathered, as whole gradients, and in the flat buffer that these
- * are reduced from. */
+/* Buffers for the parameters in use. The unit that is gathered at a time (a layer, a block) is unknown, so the bounds are the
+ * largest parameter once, and an eighth of all parameters twice; likely is twice the larger of the largest parameter and a
+ * sixteenth of all (the next unit is fetched ahead). The rest of a sharded model is a unit too: the embedding with the head, that
+ * is two of the largest parameters. At the high end it exists three times: gathered, as whole gradients, and in the flat buffer
+ * that these are reduced from. */
 static struct wo_instance working_buffer(const struct wo_transform_request *request, enum buffer buffer) {
   uint64_t largest, total = wo__parameter_bytes(request, &largest);
   uint64_t size = largest;
@@ -36,7 +35,7 @@ static struct wo_instance working_buffer(const struct wo_transform_request *requ
   return (struct wo_instance){.size_bytes = size > 0 ? size : 1, .stack = WO_NO_STACK, .class_ = WO_CLASS_COMMUNICATION};
 }
 
-/* Whether anything of that sort is in the recording. */
+/* Whether the recording has any instance of that kind. */
 static bool has_any(const struct wo_transform_request *request, bool (*is_one)(const struct wo_transform_request *, size_t)) {
   for (size_t i = 0; i < request->pattern->instances.count; i++) {
     if (is_one(request, i)) return true;
@@ -44,7 +43,7 @@ static bool has_any(const struct wo_transform_request *request, bool (*is_one)(c
   return false;
 }
 
-/* Rewrites, after checking that there is something to change. */
+/* Rewrites the pattern after checking that there is something to change. */
 static enum wo_status rewrite_states(const struct wo_transform_request *request,
                                      bool (*is_one)(const struct wo_transform_request *, size_t), const char *what,
                                      wo__resize *resize, enum buffer kind, struct wo_alloc_pattern *ret_pattern,
@@ -62,7 +61,7 @@ static uint64_t resize_shard(const struct wo_transform_request *request, size_t 
   return is_shared ? share_of(request, i) : size_of(request, i);
 }
 
-/* Each apply_ function says what must be there, how sizes change, and whether a buffer comes along. */
+/* Each apply_ function states what the recording must have, how sizes change, and whether a buffer is added. */
 enum wo_status wo__transform_shard(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                    struct wo_err *err) {
   return rewrite_states(request, wo__is_parameter, "parameters", resize_shard, BUFFER_SHARDS, ret_pattern, err);
@@ -70,7 +69,8 @@ enum wo_status wo__transform_shard(const struct wo_transform_request *request, s
 
 static uint64_t resize_shard_gradients(const struct wo_transform_request *request, size_t i) {
   bool is_shared = wo__is_gradient(request, i) || wo__is_state(request, i);
-  /* Gradients are reduced bucket by bucket; those of a bucket are whole until then, which the high end keeps for all. */
+  /* Gradients are reduced bucket by bucket. The gradients of a bucket are whole until then; the high end keeps all of them whole.
+   */
   if (request->bound == WO_BOUND_HIGH && wo__is_gradient(request, i)) return size_of(request, i);
   return is_shared ? share_of(request, i) : size_of(request, i);
 }
@@ -96,7 +96,7 @@ static bool is_step_temporary(const struct wo_transform_request *request, size_t
   return wo__rule_of(request, i) == WO_CLASS_RULE_OPTIMIZER_TEMPORARY;
 }
 
-/* The step runs on the CPU, so its temporaries go, too; at the high end they stay. */
+/* The step runs on the CPU, so its temporaries are dropped too; at the high end they stay. */
 static uint64_t resize_offload_optimizer(const struct wo_transform_request *request, size_t i) {
   if (wo__is_state(request, i)) return 0;
   if (is_step_temporary(request, i) && request->bound != WO_BOUND_HIGH) return 0;
@@ -120,7 +120,7 @@ enum wo_status wo__transform_offload_parameters(const struct wo_transform_reques
 
 /* ---- 8-bit states ---- */
 
-/* A state of 4 bytes for each element becomes 1 byte and, for each block of 256, 4 bytes of scale. Small ones stay as they are.
+/* A state of 4 bytes for each element becomes 1 byte, plus 4 bytes of scale for each block of 256. Small states stay as they are.
  */
 static uint64_t resize_8bit(const struct wo_transform_request *request, size_t i) {
   enum { SMALL_ELEMENTS = 4096, BLOCK = 256 };

@@ -1,4 +1,4 @@
-/* The table of transforms, their specification, and the one way of applying them. */
+/* The table of transforms, their specification, and the function that applies them. */
 #include "cuda_replay/change/transforms.h"
 
 #include <assert.h>
@@ -41,7 +41,7 @@ static enum wo_status fail_unknown(struct wo_view name, struct wo_err *err) {
   return wo_err_set(err, WO_E_UNKNOWN, "no transform \"%.*s\"; there are %s", shown, name.len > 0 ? name.ptr : "", names);
 }
 
-/* Names are spelled exactly: a wrong guess would prove the wrong program. */
+/* Only exact names match: a wrong guess would prove the wrong program. */
 static const struct wo_transform *find(struct wo_view name) {
   for (size_t i = 0; i < ROWS; i++) {
     if (wo_view_is(name, rows[i].name)) return &rows[i];

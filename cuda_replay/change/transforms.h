@@ -1,8 +1,8 @@
-/* Changes of a program that a recording can be put through: offload, sharding, checkpointing, ... each a pure function from a
- * classified pattern to a pattern, with the sentence that says what was assumed.
+/* Changes of a program that can be applied to a recording: offload, sharding, checkpointing, ... Each is a pure function from a
+ * classified pattern to a pattern, with a sentence that states its assumption.
  *
- * All rest on classes (classify.h), so each knows an interval: LOW leaves out what the change may save, HIGH keeps what it may
- * not save. Names are promises of the command line. One thread at a time. */
+ * All depend on classes (classify.h), so each has an interval: LOW drops everything that the change may save, HIGH keeps
+ * everything that it may not save. The command line promises these names. One thread at a time. */
 #ifndef WO_TRANSFORMS_H
 #define WO_TRANSFORMS_H
 
@@ -24,7 +24,7 @@ struct wo_transform_request {
   enum wo_bound bound;
 };
 
-/* Makes the changed pattern. WO_E_RANGE when the recording has nothing to change (with the reason); WO_E_NOMEM. */
+/* Makes the changed pattern. WO_E_RANGE if the recording has nothing to change (with the reason); WO_E_NOMEM. */
 typedef enum wo_status wo_transform_apply_one(const struct wo_transform_request *request, struct wo_alloc_pattern *ret_pattern,
                                               struct wo_err *err);
 
@@ -35,15 +35,15 @@ struct wo_transform {
   uint32_t amount_min; /* N's range; 0 and 0: it takes no N */
   uint32_t amount_max;
   wo_transform_apply_one *apply;
-  const char *assumption; /* the sentence that stands beside the result */
+  const char *assumption; /* the sentence that is printed beside the result */
 };
 
-/* The table, in the order of the help text: its rows, and one of them. */
+/* The table, in the order of the help text: its size, and one row. */
 size_t wo_transform_count(void);
 const struct wo_transform *wo_transform_at(size_t index);
 
-/* The transform of a name and its amount: `amount` where it is given, which it must be for some. WO_E_UNKNOWN (the message lists
- * the names), WO_E_SYNTAX (without a number, or with one that is not taken), WO_E_RANGE. */
+/* Finds the transform of a name and its amount: the given `amount`, which some transforms require. WO_E_UNKNOWN (the message
+ * lists the names), WO_E_SYNTAX (a required number is missing, or one is given that is not taken), WO_E_RANGE. */
 enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_t amount,
                                    const struct wo_transform **ret_transform, uint32_t *ret_amount, struct wo_err *err);
 
@@ -51,7 +51,7 @@ enum wo_status wo_transform_choose(struct wo_view name, bool has_amount, uint32_
 enum wo_status wo_transform_parse(struct wo_view text, const struct wo_transform **ret_transform, uint32_t *ret_amount,
                                   struct wo_err *err);
 
-/* Applies one; the result is a pattern of its own, released with wo_alloc_pattern_done, whose classes must be found anew
+/* Applies one transform; the result is a pattern of its own, released with wo_alloc_pattern_done. Its classes must be found again
  * (wo_classify) before the next transform. */
 enum wo_status wo_transform_apply(const struct wo_transform *transform, const struct wo_transform_request *request,
                                   struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
