@@ -1,9 +1,9 @@
 /* The block arena.
  *
- * Blocks come zeroed from calloc and are filled from front to back; nothing is ever taken back, so what is handed out is always
- * zero. Block sizes double up to a ceiling. A piece that is large beside a block gets a block of its own, so that the rest of
- * the block in use is not lost to it. The cap counts the pieces, rounded up to alignment, whatever blocks they lie in.
- * Under AddressSanitizer everything not handed out is poisoned, with a gap behind each piece. */
+ * Blocks come zeroed from calloc and are filled from front to back; nothing is ever taken back, so every piece is zero when it is
+ * handed out. Block sizes double up to a ceiling. A piece that is large beside a block gets a block of its own, so that the rest
+ * of the block in use is not lost to it. The cap counts the pieces, rounded up to alignment, in whatever block they are. Under
+ * AddressSanitizer everything not handed out is poisoned, with a gap after each piece. */
 #include "parsers/base/arena.h"
 
 #include <assert.h>
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Clang tells by __has_feature, GCC by a macro of its own. The conditions are nested because a
- * compiler without __has_feature could not even read it within one. */
+/* Clang shows it with __has_feature, GCC with a macro of its own. The conditions are nested because a compiler without
+ * __has_feature could not even read it within one. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ARENA_ASAN 1
@@ -36,8 +36,8 @@
 #define UNPOISON(ptr, len) ((void)(ptr), (void)(len))
 #endif
 
-/* Aligned for every type, so that callers need not say what they store. Blocks start small, as most
- * arenas hold a few kilobytes, and stop growing where a larger one would save nothing. */
+/* Aligned for every type, so that callers need not say which type they store. Blocks start small, as most arenas hold a few
+ * kilobytes, and stop growing where a larger one would save nothing. */
 #define ALIGN_BYTES _Alignof(max_align_t)
 #define BLOCK_FIRST_BYTES ((size_t)16 * 1024)
 #define BLOCK_MAX_BYTES ((size_t)256 * 1024)
@@ -86,9 +86,8 @@ static size_t next_capacity(const struct wo_arena_block *newest) {
   return twice < BLOCK_MAX_BYTES ? twice : BLOCK_MAX_BYTES;
 }
 
-/* Puts a new block into the list and returns it. One made for a single large piece goes behind the
- * newest, which keeps filling up; the order behind it does not matter, as nobody looks there before
- * the end. */
+/* Puts a new block into the list and returns it. One made for a single large piece goes after the newest, which keeps filling up;
+ * the order after it does not matter, because nothing reads it before the end. */
 static struct wo_arena_block *add_block(struct wo_arena *arena, size_t need) {
   struct wo_arena_block *const newest = arena->blocks;
   const size_t ordinary = next_capacity(newest);
@@ -120,8 +119,8 @@ static void *give_up(struct wo_arena *arena) {
   return NULL;
 }
 
-/* A request for nothing gets a piece of its own all the same: NULL means failure and nothing else,
- * and two pieces are never at one address. */
+/* A request for 0 bytes gets a piece of its own too: NULL means failure and nothing else, and no two pieces have the same
+ * address. */
 void *wo_arena_alloc(struct wo_arena *arena, size_t size) {
   assert(arena != NULL && arena->used_bytes <= arena->cap_bytes);
   /* Compared before rounding up, which could overflow. */
@@ -146,8 +145,7 @@ void *wo_arena_array(struct wo_arena *arena, size_t count, size_t size) {
   return wo_arena_alloc(arena, total);
 }
 
-/* The block is zeroed, so the copy ends with a NUL. An empty view gets a pointer too, which tells
- * it from a failure. */
+/* The block is zeroed, so the copy ends with a NUL. An empty view gets a pointer too, so that it differs from a failure. */
 struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view) {
   if (view.len == SIZE_MAX) return (struct wo_view){give_up(arena), 0};
   char *const copy = wo_arena_alloc(arena, view.len + 1);

@@ -1,8 +1,8 @@
 /* A block arena: many small allocations, one release. Used per stage (one run, one job).
  *
- * Everything allocated from an arena lives until wo_arena_done. An arena has a hard cap in bytes; beyond it, and when the
- * system has no memory, allocation gives NULL and the arena remembers that (wo_arena_is_exhausted). Under AddressSanitizer
- * red zones stand between allocations. One arena must not be used by two threads at once. */
+ * Everything allocated from an arena lives until wo_arena_done. An arena has a hard cap in bytes; beyond it, and when the system
+ * has no memory, allocation gives NULL and the arena remembers that (wo_arena_is_exhausted). Under AddressSanitizer allocations
+ * have red zones between them. One arena must not be used by two threads at once. */
 #ifndef WO_ARENA_H
 #define WO_ARENA_H
 
@@ -32,10 +32,10 @@ void *wo_arena_alloc(struct wo_arena *arena, size_t size);
 /* Zeroed room for count elements of the given size, or NULL (also when count * size overflows). */
 void *wo_arena_array(struct wo_arena *arena, size_t count, size_t size);
 
-/* A copy of view that lives as long as the arena; a NUL byte stands behind it (not counted). On failure {NULL, 0}. */
+/* A copy of view that lives as long as the arena; a NUL byte follows it (not counted). On failure {NULL, 0}. */
 struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view);
 
-/* The parts one behind the other, as one text in the arena with a NUL behind it (not counted). On failure {NULL, 0}. */
+/* The parts one after the other, as one text in the arena with a NUL after it (not counted). On failure {NULL, 0}. */
 struct wo_view wo_arena_join(struct wo_arena *arena, const struct wo_view *parts, size_t count);
 
 /* A printf-formatted string in the arena, or an empty view on failure. */

@@ -1,7 +1,7 @@
 /* Makes calls that cannot be used safely on untrusted text a compile error.
  *
- * Force-included into every translation unit of ours (see CMakeLists.txt), so that nobody has to remember it.
- * The replacements: views (view.h), bounded readers (number.h, units.h), snprintf into sized buffers. */
+ * Force-included into every translation unit of ours (see CMakeLists.txt), so that no file can forget it. The replacements: views
+ * (view.h), bounded readers (number.h, units.h), snprintf into sized buffers. */
 #ifndef WO_BANNED_H
 #define WO_BANNED_H
 

@@ -1,7 +1,7 @@
-/* Cleaning of text: terminal control sequences out of lines, and anything at all into printable UTF-8.
+/* Cleaning of text: removes terminal control sequences from lines, and turns any bytes into printable UTF-8.
  *
- * Most lines are clean already, so the first question is answered eight bytes at a time. Nothing that a program printed is ever
- * lost: a backspace goes, the character before it stays; an escape sequence without an end costs its first two bytes only. */
+ * Most lines are clean already, so the first question is answered eight bytes at a time. No text that a program printed is lost:
+ * a backspace is removed, the character before it stays; an escape sequence without an end costs its first two bytes only. */
 #include "parsers/base/clean.h"
 
 #include <assert.h>
@@ -61,7 +61,7 @@ static size_t clean_until(struct wo_view raw, size_t at) {
  *   ESC ( B               intermediates and one final byte (character sets)
  *   ESC =                 two bytes (keypad modes and the like) */
 
-/* Whether the byte behind ESC begins a command string. */
+/* Whether the byte after ESC begins a command string. */
 static bool begins_command(char c) {
   return c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_';
 }
@@ -89,7 +89,7 @@ static size_t command_end(struct wo_view raw, size_t at) {
   return at;
 }
 
-/* End of the sequence whose ESC stands at `at`. */
+/* End of the sequence whose ESC is at `at`. */
 static size_t escape_end(struct wo_view raw, size_t at) {
   assert(raw.ptr[at] == ESC);
   if (at + 1 >= raw.len) return raw.len;
@@ -102,7 +102,7 @@ static size_t escape_end(struct wo_view raw, size_t at) {
 
 /* ---- Lines ---- */
 
-/* Copies as much of the part as fits behind *len. `part` may be NULL when it has no length. */
+/* Copies as much of the part as fits after *len. `part` may be NULL when it has no length. */
 static void append(char *buf, size_t cap, size_t *len, const char *part, size_t part_len) {
   const size_t fits = part_len < cap - *len ? part_len : cap - *len;
   if (fits > 0) memcpy(buf + *len, part, fits);
@@ -142,7 +142,7 @@ static const struct lead leads[] = {
     {0xee, 0xef, 3, 0x80, 0xbf}, {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
 };
 
-/* Whether the bytes behind the lead byte are there and are what it allows. */
+/* Whether the bytes after the lead byte are there and are what it allows. */
 static bool has_tail(const struct lead *lead, const unsigned char *bytes, size_t len) {
   if (len < lead->length || bytes[1] < lead->second_first || bytes[1] > lead->second_last) return false;
   for (size_t i = 2; i < lead->length; i++) {
@@ -162,7 +162,7 @@ static size_t character_length(const unsigned char *bytes, size_t len) {
   return 0;
 }
 
-/* The character that is written for the one at the front of `rest`; *ret_read tells how many bytes it stands for. */
+/* The character that is written for the one at the front of `rest`; *ret_read is the number of bytes that it stands for. */
 static struct wo_view shown_character(struct wo_view rest, size_t *ret_read) {
   unsigned char bytes[4] = {0};
   const size_t seen = rest.len < sizeof bytes ? rest.len : sizeof bytes;
@@ -177,7 +177,7 @@ static struct wo_view shown_character(struct wo_view rest, size_t *ret_read) {
 }
 
 /* Offset of the first byte at or after `at` that may be no printable ASCII, found eight bytes at a time: some such bytes may
- * stand before it in the last word. */
+ * be before it in the last word. */
 static size_t printable_until(struct wo_view raw, size_t at) {
   uint64_t word = 0;
   for (; raw.len - at >= sizeof word; at += sizeof word) {

@@ -1,4 +1,4 @@
-/* From the bytes of a line to text that can be matched, shown and trusted.
+/* Turns the bytes of a line into text that can be matched, shown and trusted.
  *
  * Removes terminal control sequences (CSI, OSC, two-byte escapes), backspaces and other control characters; keeps tabs. */
 #ifndef WO_CLEAN_H

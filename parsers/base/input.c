@@ -1,9 +1,9 @@
 /* Bytes in.
  *
  * Owns the opening of inputs (regular files, descriptors), the recognition of gzip by its first two bytes, the expansion of any
- * number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer; compressed
- * ones pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what
- * came before it is always delivered. What the bytes mean is nobody's concern here. */
+ * number of concatenated members, and the limits on expansion. Plain bytes go straight into the caller's buffer; compressed ones
+ * pass through one fixed buffer. A failure met after bytes were produced is held back until the next read, so that what came
+ * before it is always delivered. The meaning of the bytes does not matter here. */
 #include "parsers/base/input.h"
 
 #include <assert.h>
@@ -29,8 +29,8 @@ enum { WINDOW_BITS_GZIP = 15 + 16 };
 /* One read asks for no more than this, which fits into every type on the way (ssize_t, uInt). */
 #define READ_MAX_BYTES ((size_t)1 << 30)
 
-/* What comes next. A gzip file is a row of members (RFC 1952 allows any number, and `cat a.gz b.gz`
- * makes them), so MEMBER and BETWEEN alternate; plain bytes never change into anything else. */
+/* The next part of the input. A gzip file is a row of members (RFC 1952 allows any number, and `cat a.gz b.gz` makes them), so
+ * MEMBER and BETWEEN alternate; plain bytes never change into anything else. */
 enum state {
   STATE_START,   /* nothing looked at yet */
   STATE_PLAIN,   /* bytes are delivered as they are */
@@ -39,8 +39,7 @@ enum state {
   STATE_END
 };
 
-/* An input. `raw` is used for compressed bytes, and for what had to be read to tell whether they
- * are. */
+/* An input. `raw` holds compressed bytes, and the bytes that were read to find out whether the input is compressed. */
 struct wo_input {
   int fd;
   bool owns_fd;
@@ -60,8 +59,8 @@ struct wo_input {
 
 /* ---- Opening ---- */
 
-/* What to tell the user about a path that is not a regular file. Each says what to do instead;
- * opening such a thing could block for ever, or never end. */
+/* The message about a path that is not a regular file. Each says what to do instead; opening such a file could block forever, or
+ * never end. */
 static const char *kind_advice(mode_t mode) {
   if (S_ISDIR(mode)) return "is a folder: name the files in it";
   if (S_ISFIFO(mode)) return "is a FIFO: pipe its reader into whyoom instead";
@@ -95,8 +94,8 @@ static void inflate_free(voidpf opaque, voidpf address) {
   free(address);
 }
 
-/* An input around fd, which is closed with it when owned, or NULL when memory is out. On failure an
- * owned fd is left open: whoever opened it closes it. */
+/* An input around fd, which is closed with it when owned, or NULL when memory is out. On failure an owned fd stays open: the
+ * caller closes it. */
 static struct wo_input *new_input(int fd, bool owns_fd, const char *name) {
   struct wo_input *const input = calloc(1, sizeof *input);
   if (input == NULL) return NULL;
@@ -225,9 +224,8 @@ static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, si
   return WO_OK;
 }
 
-/* Makes at least `want` unused bytes available in the buffer, or all there are before the end.
- * Moves what is unused to the front, which is a byte at most: nobody wants more than the two of a
- * magic. */
+/* Makes at least `want` unused bytes available in the buffer, or all there are before the end. Moves what is unused to the front,
+ * which is a byte at most: no caller wants more than the two of a magic. */
 static enum wo_status fill_raw(struct wo_input *input, size_t want, struct wo_err *err) {
   assert(want <= WO_LIMIT_READ_BYTES);
   const size_t unused = input->raw_end - input->raw_start;
@@ -262,8 +260,8 @@ static enum wo_status sniff_member(struct wo_input *input, bool *ret_is_member, 
 
 /* ---- Expansion ---- */
 
-/* What zlib says about a damaged member, with the offset in the compressed bytes. A log that is cut
- * off is a common case: it was copied while the job still wrote it. */
+/* Reports a damaged member with zlib's reason and the offset in the compressed bytes. A log that is cut off is a common case: it
+ * was copied while the job still wrote it. */
 static enum wo_status damage_error(const struct wo_input *input, const char *reason, struct wo_err *err) {
   return wo_err_set(err, WO_E_SYNTAX, "compressed data is damaged at byte %" PRIu64 ": %s", raw_offset(input),
                     reason == NULL ? "not valid gzip" : reason);
@@ -284,7 +282,6 @@ static enum wo_status check_expansion(const struct wo_input *input, uint64_t exp
   return WO_OK;
 }
 
-/* Prepares zlib for the member at the next byte. */
 static enum wo_status start_member(struct wo_input *input, struct wo_err *err) {
   /* One state serves all members: a new one only costs a reset. */
   const int result = input->has_inflate ? inflateReset(&input->inflate) : inflateInit2(&input->inflate, WINDOW_BITS_GZIP);
@@ -295,9 +292,8 @@ static enum wo_status start_member(struct wo_input *input, struct wo_err *err) {
   return WO_OK;
 }
 
-/* Runs zlib once over the buffered bytes; *ret_len bytes came out, also when a failure is returned.
- * What a damaged member held up to the damage is text like any other, and may hold the very message
- * that is looked for. */
+/* Runs zlib once over the buffered bytes; *ret_len bytes came out, also when a failure is returned. The text of a damaged member
+ * before the damage is text like any other, and may hold the message that is looked for. */
 static enum wo_status inflate_some(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   z_stream *const z = &input->inflate;
   const uInt room = (uInt)(cap < READ_MAX_BYTES ? cap : READ_MAX_BYTES);
@@ -355,9 +351,9 @@ static enum wo_status read_plain(struct wo_input *input, char *buf, size_t cap, 
   return WO_OK;
 }
 
-/* Decides what stands at the next byte: at the start a member or plain bytes, behind a member
- * another one or the end. Bytes behind the last member that are no member are padding (tapes and
- * some archives write zeros) and are left unread, as gzip does. */
+/* Decides what begins at the next byte: at the start of the input a member or plain bytes, after a member another member or the
+ * end. Bytes after the last member that are no member are padding (tapes and some archives write zeros) and are left unread, as
+ * gzip does. */
 static enum wo_status choose_state(struct wo_input *input, struct wo_err *err) {
   const bool is_start = input->state == STATE_START;
   assert(is_start || input->state == STATE_BETWEEN);
@@ -387,8 +383,8 @@ static enum wo_status advance(struct wo_input *input, char *buf, size_t cap, siz
   return WO_OK;
 }
 
-/* A failure has two parts: the bytes that came before it, and itself. They are told in two calls,
- * so that no caller has to handle both at once. */
+/* A failure has two parts: the bytes that came before it, and itself. They are reported in two calls, so that no caller has to
+ * handle both at once. */
 enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   assert(input != NULL && buf != NULL && cap > 0 && ret_len != NULL);
   size_t len = 0;
@@ -403,7 +399,7 @@ enum wo_status wo_input_read(struct wo_input *input, char *buf, size_t cap, size
     *ret_len = len;
     return WO_OK;
   }
-  /* Told once; from now on this is an input at its end. */
+  /* Reported once; from now on the input is at its end. */
   if (err != NULL) *err = input->pending_err;
   input->pending_status = WO_OK;
   input->state = STATE_END;

@@ -1,7 +1,7 @@
-/* Every cap in the program. Each line says what the cap protects and what happens when it is reached. Reaching one is reported, never
- * silent: those of one input are in parsers/scan/caps.def, or are counted as dropped evidence. Some are no caps but a reach, which says
- * how far something is looked for: what lies beyond does not belong to it, so that nothing is lost. All can be overridden at build
- * time with -D. */
+/* Every cap in the program. Each line says what the cap protects and what happens when it is reached. Reaching one is reported,
+ * never silent: those of one input are in parsers/scan/caps.def, or are counted as dropped evidence. Some are not caps but a
+ * reach, which says how far something is looked for: text farther away does not belong to it, so nothing is lost. All can be
+ * overridden at build time with -D. */
 #ifndef WO_LIMITS_H
 #define WO_LIMITS_H
 
@@ -20,9 +20,9 @@
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
 #endif
 
-/* A reach: lines before a setting that are looked at for the structure that it stands in. And the bytes before settings, on their own
- * line too, that are looked at in one input: protects time in logs that print settings at each step, and on hostile lines. Later
- * settings keep their own key, without a path. */
+/* A reach: lines before a setting that are looked at for the structure that it is in. The second limit counts the bytes before
+ * settings, on their own line too, that are looked at in one input: it protects time in logs that print settings at each step,
+ * and on hostile lines. Later settings keep their own key, without a path. */
 #ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
 #endif
@@ -46,7 +46,7 @@
 #define WO_LIMIT_PATH_BYTES ((size_t)160)
 #endif
 
-/* Other values of one setting that a report tells. Further ones are counted. */
+/* Other values of one setting that a report shows. Further ones are counted. */
 #ifndef WO_LIMIT_SETTING_OTHERS
 #define WO_LIMIT_SETTING_OTHERS 8
 #endif
@@ -90,7 +90,7 @@
 #define WO_LIMIT_STORE_BYTES ((size_t)24 * 1024 * 1024)
 #endif
 
-/* Text joined for one message that stands on several lines. */
+/* Text joined for one message that is on several lines. */
 #ifndef WO_LIMIT_MESSAGE_BYTES
 #define WO_LIMIT_MESSAGE_BYTES ((size_t)4096)
 #endif
@@ -118,8 +118,8 @@
 #define WO_LIMIT_MONITOR_PROCESSES 128
 #endif
 
-/* A reach: lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that hold
- * one. */
+/* A reach: lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that
+ * hold one. */
 #ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
 #endif
@@ -134,8 +134,8 @@
 #define WO_LIMIT_MATCHES_PER_LINE 16
 #endif
 
-/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted with the pattern and the number
- * of lines. */
+/* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted with the pattern and the
+ * number of lines. */
 #ifndef WO_LIMIT_REGEX_MATCH
 #define WO_LIMIT_REGEX_MATCH 100000
 #endif
@@ -151,7 +151,7 @@
 #define WO_LIMIT_RANKS 1024
 #endif
 
-/* Runs of a program that are told apart in the files of one job. That there are more is noted. */
+/* Runs of a program that are told apart in the files of one job. It is noted if there are more. */
 #ifndef WO_LIMIT_RUNS
 #define WO_LIMIT_RUNS 256
 #endif
@@ -281,7 +281,7 @@
 #define WO_LIMIT_TRACE_BLOCKS ((size_t)1 << 24)
 #endif
 
-/* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). What lies beyond is left unread, and the recording is noted as cut. ---- */
+/* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). The rest is left unread, and the recording is noted as cut. ---- */
 
 /* Values waiting for their container, and values that can be referred to, 8 bytes each: protect memory. Writers that put a whole
  * list on the stack before they close it need one value for each entry. */
@@ -307,7 +307,8 @@
 #define WO_LIMIT_PICKLE_NUMBERS ((size_t)1 << 22)
 #endif
 
-/* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0 pickle. */
+/* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0
+ * pickle. */
 #ifndef WO_LIMIT_PICKLE_TEXT_BYTES
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
 #endif
@@ -319,7 +320,7 @@
 #define WO_LIMIT_JSON_DEPTH 256
 #endif
 
-/* One string of JSON. Longer ones are cut, which their reader is told. */
+/* One string of JSON. Longer ones are cut, and their reader is informed. */
 #ifndef WO_LIMIT_JSON_STRING_BYTES
 #define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
 #endif

@@ -12,7 +12,7 @@
 enum { MANTISSA_DIGITS = 18, SIGNIFICANT_DIGITS_MAX = 40 };
 
 /* Beyond this power of ten every number is zero or out of range, so larger exponents need not be
- * told apart. A million digits behind an "e" then cost no more than the reading. */
+ * told apart. A million digits after an "e" then cost no more than the reading. */
 enum { EXPONENT_MAX = 5000 };
 
 /* Largest number that is accepted: the last double below 2^63, so that every size can be counted in 64 bits. Programs print sizes
@@ -79,7 +79,7 @@ static bool skip_sign(struct wo_view *in) {
   return is_negative;
 }
 
-/* The most negative value cannot be had: the range is the same on both sides. */
+/* The most negative value cannot be read: the range is the same on both sides. */
 enum wo_status wo_number_i64(struct wo_view *in, int64_t max, int64_t *ret_value) {
   assert(in != NULL && ret_value != NULL && max >= 0);
   struct wo_view rest = *in;
@@ -102,14 +102,13 @@ enum wo_status wo_number_hex(struct wo_view *in, uint64_t max, uint64_t *ret_val
   return status;
 }
 
-/* Count of decimal digits at the front. */
 static size_t count_digits(struct wo_view view) {
   size_t count = 0;
   while (count < view.len && wo_is_digit(view.ptr[count])) count++;
   return count;
 }
 
-/* Whether a comma and exactly three digits stand at the front: one further group of a grouped
+/* Whether a comma and exactly three digits are at the front: one further group of a grouped
  * number. "12,3456" is a list. */
 static bool has_group(struct wo_view view) {
   return view.len > 0 && view.ptr[0] == ',' && count_digits(wo_view_skip(view, 1)) == 3;
@@ -167,7 +166,7 @@ static double scale_by_ten(uint64_t mantissa, int exponent) {
   return exponent < 0 ? value / power_of_ten(-exponent) : value * power_of_ten(exponent);
 }
 
-/* Takes one printed digit into *number. `step` is -1 behind the point and 0 before it. */
+/* Takes one printed digit into *number. `step` is -1 after the point and 0 before it. */
 static void push_decimal_digit(struct decimal *number, unsigned digit, int step) {
   /* Leading zeros carry no information, so they do not count. */
   if (number->significant > 0 || digit != 0) number->significant++;
@@ -181,7 +180,7 @@ static void push_decimal_digit(struct decimal *number, unsigned digit, int step)
 }
 
 /* Takes a run of digits. False: more significant digits or places than are accepted. *rest is moved
- * behind the whole run or not at all. */
+ * after the whole run or not at all. */
 static bool read_decimal_digits(struct wo_view *rest, struct decimal *number, int step) {
   const size_t count = count_digits(*rest);
   for (size_t i = 0; i < count; i++) {
@@ -216,7 +215,7 @@ static enum wo_status read_decimal(struct wo_view *rest, struct decimal *number)
   number->is_negative = skip_sign(rest);
   if (count_digits(*rest) == 0) return WO_E_SYNTAX;
   if (!read_decimal_digits(rest, number, 0)) return WO_E_RANGE;
-  /* A point with no digit behind it ends a sentence, not a number. */
+  /* A point with no digit after it ends a sentence, not a number. */
   if (rest->len > 1 && rest->ptr[0] == '.' && wo_is_digit(rest->ptr[1])) {
     *rest = wo_view_skip(*rest, 1);
     number->has_fraction = true;
@@ -226,9 +225,8 @@ static enum wo_status read_decimal(struct wo_view *rest, struct decimal *number)
   return WO_OK;
 }
 
-/* The values that print like the number. Half a unit of the last place is one in twice the
- * mantissa, which keeps 17.655 as exact as a double can hold it; where digits were left out, the
- * last place is below what a double can tell.
+/* The values that print like the number. Half a unit of the last place is one in twice the mantissa, which keeps 17.655 as exact
+ * as a double can hold it; where digits were left out, the last place is finer than a double can show.
  *
  * A number without a fraction is exact: programs print counts that way. For zero the lower end is
  * negative, as "0.00 GiB" can be a difference that came out below it. */

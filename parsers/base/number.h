@@ -36,10 +36,10 @@ enum wo_status wo_number_hex(struct wo_view *in, uint64_t max, uint64_t *ret_val
 /* As wo_number_u64, allowing "," between groups of three digits ("1,234,567"), as CuPy prints. */
 enum wo_status wo_number_grouped(struct wo_view *in, uint64_t max, uint64_t *ret_value);
 
-/* Reads a decimal number: optional sign, digits, optional fraction after '.', optional exponent ("1e-5", only when digits
- * follow the e). `ret` carries the rounding interval: half a unit of the last printed place either way; exact without a
- * fraction. *ret_is_integer (NULL allowed) tells whether there was neither fraction nor exponent.
- * At most 40 significant digits are accepted; magnitudes of 2^63 and above give WO_E_RANGE. */
+/* Reads a decimal number: optional sign, digits, optional fraction after '.', optional exponent ("1e-5", only when digits follow
+ * the e). `ret` carries the rounding interval: half a unit of the last printed place either way; exact without a fraction.
+ * *ret_is_integer (NULL allowed) is true if there was neither fraction nor exponent. At most 40 significant digits are accepted;
+ * magnitudes of 2^63 and above give WO_E_RANGE. */
 enum wo_status wo_number_decimal(struct wo_view *in, struct wo_interval *ret, bool *ret_is_integer);
 
 #endif

@@ -37,8 +37,7 @@ const char *wo_status_text(enum wo_status status) {
   return is_known(status) ? status_texts[status] : "?";
 }
 
-/* The place is cleared, or it would be that of an earlier error. Too long a message is cut: it is
- * for people. */
+/* The place is cleared, or it would be that of an earlier error. A message that is too long is cut: it is for people. */
 enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *format, ...) {
   assert(format != NULL);
   if (err == NULL) return code;
@@ -53,8 +52,7 @@ enum wo_status wo_err_set(struct wo_err *err, enum wo_status code, const char *f
   return code;
 }
 
-/* Only the place is touched, so that whoever knows the file can add it to a message made further
- * down. */
+/* Only the place is changed, so that a caller that knows the file can add it to a message made further down. */
 void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t column, uint64_t offset) {
   if (err == NULL) return;
   const char *const name = file == NULL ? "" : file;
@@ -63,7 +61,7 @@ void wo_err_place(struct wo_err *err, const char *file, uint64_t line, uint32_t 
   if (len <= room) {
     memmove(err->file, name, len + 1); /* `file` may be err->file itself */
   } else {
-    /* The end of a path tells more than its start. */
+    /* The end of a path is more useful than its start. */
     const size_t mark_len = sizeof cut_mark - 1;
     memmove(err->file + mark_len, name + len - (room - mark_len), room - mark_len + 1);
     memcpy(err->file, cut_mark, mark_len);

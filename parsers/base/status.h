@@ -1,8 +1,8 @@
 /* Results and errors, shared by every layer.
  *
- * A function that can fail returns enum wo_status; what it produces goes into trailing `ret_` parameters that are set only
- * on success. When the user must be told where something went wrong, a struct wo_err is filled on failure.
- * Nothing here allocates. All functions are safe to call from any thread. */
+ * A function that can fail returns enum wo_status; what it produces goes into trailing `ret_` parameters that are set only on
+ * success. If the user must learn where something went wrong, a struct wo_err is filled on failure. Nothing here allocates. All
+ * functions are safe to call from any thread. */
 #ifndef WO_STATUS_H
 #define WO_STATUS_H
 

@@ -1,7 +1,6 @@
-/* Growing text, the columns that text takes on a terminal, and the cutting of text into lines.
+/* Growing text, its columns on a terminal, and cutting it into lines. See text.h.
  *
- * In: views and formats. Out: bytes in a struct wo_text. This file knows UTF-8 and nothing of reports. A text that cannot grow
- * keeps what fitted and remembers that it failed, so that writers need no check after each call. */
+ * In: views and formats. Out: bytes in a struct wo_text. This file knows UTF-8, but not reports. */
 #include "parsers/base/text.h"
 
 #include <assert.h>
@@ -21,7 +20,7 @@ enum { FIRST_CAPACITY = 4096 };
 /* ---- Growing ---- */
 
 /* Makes room for `more` bytes and a final NUL. False from the first failure on: later pieces are
- * dropped too, or a text would continue behind a hole. */
+ * dropped too, or a text would continue after a hole. */
 static bool reserve(struct wo_text *text, size_t more) {
   assert(text->len <= text->cap);
   if (text->is_failed) return false;
@@ -39,7 +38,7 @@ static bool reserve(struct wo_text *text, size_t more) {
   return true;
 }
 
-/* A NUL is kept behind the text: tests and cJSON read it as a string. */
+/* A NUL is kept after the text: tests and cJSON read it as a string. */
 void wo_text_add_view(struct wo_text *text, struct wo_view view) {
   assert(text != NULL && (view.ptr != NULL || view.len == 0));
   if (view.len == 0 || !reserve(text, view.len)) return;
@@ -48,7 +47,6 @@ void wo_text_add_view(struct wo_text *text, struct wo_view view) {
   text->ptr[text->len] = '\0';
 }
 
-/* For indents, rules and bars. */
 void wo_text_repeat(struct wo_text *text, char c, size_t count) {
   assert(text != NULL);
   if (count == 0 || !reserve(text, count)) return;
@@ -80,8 +78,8 @@ void wo_text_done(struct wo_text *text) {
 
 /* ---- Columns ----
  *
- * The C library's wcwidth would need a locale, which this program never sets, and differs between systems; a report must look
- * the same wherever it is made. A small table is enough: it decides where margins and carets stand, nothing else. */
+ * The C library's wcwidth would need a locale, which this program never sets, and differs between systems; a report must look the
+ * same wherever it is made. A small table is enough: it only places margins and carets. */
 
 /* Closed ranges of code points, in rising order. */
 struct range {
@@ -162,15 +160,15 @@ size_t wo_text_columns(struct wo_view view) {
 
 /* ---- Lines ----
  *
- * Prose breaks at blanks. What has none (paths, hashes, messages in scripts that write none) is cut, after a slash if that leaves
- * more than half a line, so that no line is ever wider than asked for. */
+ * Prose breaks at blanks. Text without blanks (paths, hashes, messages in scripts that write none) is cut, after a slash if that
+ * leaves more than half a line, so that no line is ever wider than asked for. */
 
 /* Where a line of at most `columns` columns can end: bytes that fit, and the last good places to
  * break within them. Zero means none, as no line can be broken before its first byte. */
 struct fit {
   size_t end;   /* everything up to here fits */
-  size_t blank; /* a blank stands here, 0 = none */
-  size_t slash; /* a slash stands before this, 0 = none */
+  size_t blank; /* offset of a blank, 0 = none */
+  size_t slash; /* offset after a slash, 0 = none */
 };
 
 /* One pass over the characters that fit, and the first one that does not: a blank there is a good place to break, too. */
@@ -189,7 +187,7 @@ static struct fit fit_line(struct wo_view text, size_t columns) {
   return fit;
 }
 
-/* Always takes at least one character, since two columns hold every character: lines cannot go on for ever. */
+/* Always takes at least one character, since two columns hold every character: so the lines come to an end. */
 struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns) {
   assert(rest != NULL && columns >= 2);
   const struct wo_view text = *rest;

@@ -1,4 +1,4 @@
-/* Growing text: what every writer appends to, and the columns that text takes on a terminal.
+/* Growing text that every writer appends to, and the columns that text takes on a terminal.
  *
  * A text that cannot grow (memory, or the cap of WO_LIMIT_REPORT_BYTES) keeps what fitted and remembers that it failed, so that
  * writers need no check after each call. One text must not be used by two threads at once. */
@@ -47,7 +47,7 @@ struct wo_view wo_text_take_line(struct wo_view *rest, size_t columns);
 /* Adds a line for each part of text that fits width, every one indented; breaks at blanks only. */
 void wo_text_wrap(struct wo_text *out, struct wo_view text, size_t indent, size_t width);
 
-/* Writes text wrapped to `width` columns, each line ended: the first behind `indent` blanks, further ones behind `hanging`; both
+/* Writes text wrapped to `width` columns, each line ended: the first after `indent` blanks, further ones after `hanging`; both
  * leave room for two columns. Nothing for an empty text. */
 void wo_text_flow(struct wo_text *out, struct wo_view text, size_t indent, size_t hanging, size_t width);
 

@@ -4,9 +4,9 @@
  * are counted. Everything above works in bytes and nanoseconds only. The writers use printf
  * conversions; the program never leaves the C locale.
  *
- * Sizes in logs are powers of 1024 under any name: PyTorch's "GiB", the "GB" that its MPS backend
- * printed for the same, the kernel's "kB", SLURM's "G". So units are read by their first letter.
- * What a number without a unit means, only the pattern that found it knows. */
+ * Sizes in logs are powers of 1024 under any name: PyTorch's "GiB", the "GB" that its MPS backend printed for the same, the
+ * kernel's "kB", SLURM's "G". So units are read by their first letter. Only the pattern that found a number without a unit knows
+ * its unit. */
 #include "parsers/base/units.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static struct wo_view skip_gap(struct wo_view view) {
   }
 }
 
-/* The power of 1024 that a unit's first letter stands for, 0 when it is none. Beyond P no log goes. */
+/* The power of 1024 that a unit's first letter stands for, 0 when it is none. No log goes beyond P. */
 static double prefix_scale(char c) {
   switch (wo_lower(c)) {
   case 'k':
@@ -50,9 +50,8 @@ static double prefix_scale(char c) {
   }
 }
 
-/* The size in bytes of a whole unit word, 0 when it is none. A small b behind a capital letter
- * means bits and is refused ("Gb" is what networks are measured in); small letters throughout
- * ("kb") are somebody's way of writing bytes. A single letter will do: SLURM and TensorFlow write
+/* The size in bytes of a whole unit word, 0 when it is none. A small b after a capital letter means bits and is refused ("Gb" is
+ * what networks are measured in); small letters throughout ("kb") mean bytes. A single letter will do: SLURM and TensorFlow write
  * "64G" and "17.79G". */
 static double unit_scale(struct wo_view word) {
   if (wo_view_is(word, "B") || wo_view_is_nocase(word, "byte") || wo_view_is_nocase(word, "bytes")) return 1.0;
@@ -81,10 +80,9 @@ static double whole(double value) {
   return value < 0 ? -rounded : rounded;
 }
 
-/* A number of units as bytes. A count of bytes is whole, so the middle is rounded; the ends are
- * kept, widened where the number is more precise than a byte. Sizes beyond what can be counted are
- * refused: PyTorch prints "17179869184.00 GiB" for a process whose use WSL cannot tell, which is no
- * size. */
+/* A number of units as bytes. A count of bytes is whole, so the middle is rounded; the ends are kept, widened where the number is
+ * more precise than a byte. Sizes beyond what can be counted are refused: PyTorch prints "17179869184.00 GiB", which is no size,
+ * for a process whose use WSL does not know. */
 static enum wo_status scale_interval(const struct wo_interval *number, double scale, struct wo_interval *ret_bytes) {
   const double lo = number->lo * scale;
   const double hi = number->hi * scale;
@@ -94,7 +92,7 @@ static enum wo_status scale_interval(const struct wo_interval *number, double sc
   return WO_OK;
 }
 
-/* Only with a unit that was understood, or none where none is needed, is anything taken off *in. */
+/* *in moves only if the unit was understood, or if none is needed. */
 enum wo_status wo_units_bytes(struct wo_view *in, double bare_scale, struct wo_interval *ret_bytes) {
   assert(in != NULL && ret_bytes != NULL && isfinite(bare_scale));
   struct wo_view rest = *in;
@@ -103,7 +101,7 @@ enum wo_status wo_units_bytes(struct wo_view *in, double bare_scale, struct wo_i
   if (number_status != WO_OK) return number_status;
   const struct wo_view unit_at = skip_gap(rest);
   const struct wo_view word = leading_word(unit_at);
-  /* A unit, if there is one, decides; a bare number must stand alone, so that "16Gn" is not 16. */
+  /* A unit, if there is one, decides; no letters may follow a bare number, so that "16Gn" is not 16. */
   double scale = unit_scale(word);
   if (scale > 0) {
     rest = wo_view_skip(unit_at, word.len);
@@ -145,7 +143,7 @@ char *wo_units_gib_text(double bytes, int decimals, char *buf, size_t cap) {
 
 /* ---- Durations ---- */
 
-/* Reads up to `max_count` numbers with ':' between them. A colon with no digit behind it is left
+/* Reads up to `max_count` numbers with ':' between them. A colon with no digit after it is left
  * where it is: it ends a word of the line. */
 static enum wo_status read_fields(struct wo_view *rest, uint64_t *fields, size_t max_count, size_t *ret_count) {
   /* Far beyond any job's length, and small enough that seconds in 64 bits cannot overflow. */
@@ -168,7 +166,7 @@ static bool fields_fit(const uint64_t fields[3], size_t count) {
   return (count < 2 || fields[1] < 60) && (count < 3 || fields[2] < 60);
 }
 
-/* Behind "D-" the fields are hours, minutes, seconds, from the left: "1-12" is a day and twelve
+/* After "D-" the fields are hours, minutes, seconds, from the left: "1-12" is a day and twelve
  * hours. *ret_s includes the days. */
 static enum wo_status read_day_part(struct wo_view *rest, uint64_t days, uint64_t *ret_s) {
   uint64_t f[3] = {0};
@@ -226,7 +224,7 @@ char *wo_units_duration_text(int64_t ns, char *buf, size_t cap) {
 
 /* ---- Calendar times ---- */
 
-/* What stands in the text, before it is checked. */
+/* A calendar time as printed, not checked yet. */
 struct calendar {
   int year, month, day, hour, minute, second;
   int64_t fraction_ns;
@@ -268,7 +266,6 @@ static int days_in_month(int year, int month) {
   return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
-/* Reads exactly `count` digits. */
 static bool read_fixed(struct wo_view *rest, size_t count, int *ret_value) {
   if (rest->len < count) return false;
   int value = 0;
@@ -281,15 +278,13 @@ static bool read_fixed(struct wo_view *rest, size_t count, int *ret_value) {
   return true;
 }
 
-/* Reads one byte that must be in `allowed`. */
 static bool read_one_of(struct wo_view *rest, const char *allowed) {
   if (rest->len == 0 || rest->ptr[0] == '\0' || strchr(allowed, rest->ptr[0]) == NULL) return false;
   *rest = wo_view_skip(*rest, 1);
   return true;
 }
 
-/* "2025-01-06". Slashes and other orders are left to no guess: which of them is the month differs
- * by country. */
+/* "2025-01-06". Slashes and other orders are not guessed: the place of the month differs by country. */
 static bool read_date(struct wo_view *rest, struct calendar *time) {
   return read_fixed(rest, 4, &time->year) && read_one_of(rest, "-") && read_fixed(rest, 2, &time->month) &&
          read_one_of(rest, "-") && read_fixed(rest, 2, &time->day);
@@ -307,7 +302,7 @@ static void read_fraction(struct wo_view *rest, struct calendar *time) {
   int64_t unit_ns = WO_NS_PER_S / 10;
   size_t at = 1;
   for (; at < rest->len && wo_is_digit(rest->ptr[at]); at++) {
-    /* The unit becomes zero behind the ninth digit. */
+    /* The unit becomes zero after the ninth digit. */
     time->fraction_ns += (rest->ptr[at] - '0') * unit_ns;
     unit_ns /= 10;
   }

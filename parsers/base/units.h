@@ -1,4 +1,4 @@
-/* Text <-> bytes and nanoseconds. The only place that knows that KiB is 1024, and which printer means what by "GB".
+/* Text <-> bytes and nanoseconds. The only place that knows that KiB is 1024, and what each printer means by "GB".
  *
  * Readers advance *in only on success. Writers write into the caller's buffer and always NUL-terminate when cap > 0.
  * No allocation, no locale, any thread. */
@@ -17,11 +17,11 @@
 
 /* Reads a size: a number, optional blanks or line breaks (real, or written as `\n`), and a unit. Units, case-insensitive where
  * that is unambiguous: "bytes", "byte", "B", K/M/G/T/P with or without "iB", "i" or "B" ("17.66 GiB", "384.0KiB", "8.89 GB",
- * "64G", "123456K", "0 bytes", "16.0G", "16Gi"). A unit is a whole word ("2 GPUs" is no size) and "Gb" is refused, since it
- * means bits. All are powers of 1024: every tool that whyoom reads prints 1024 powers, whatever the name (pytorch-mps, kernel
- * kB, SLURM, seff). A bare number is bytes only when `bare_scale` > 0: then it is multiplied by it.
- * The interval is the rounding interval times the unit; its middle is rounded to a whole byte. Values at or above 2^63 (such as
- * 17179869184.00 GiB, which WSL prints for "cannot tell") give WO_E_RANGE. */
+ * "64G", "123456K", "0 bytes", "16.0G", "16Gi"). A unit is a whole word ("2 GPUs" is no size) and "Gb" is refused, since it means
+ * bits. All are powers of 1024: every tool that whyoom reads prints 1024 powers, whatever the name (pytorch-mps, kernel kB,
+ * SLURM, seff). A bare number is bytes only when `bare_scale` > 0: then it is multiplied by it. The interval is the rounding
+ * interval times the unit; its middle is rounded to a whole byte. Values at or above 2^63 (such as 17179869184.00 GiB, which WSL
+ * prints for an unknown size) give WO_E_RANGE. */
 enum wo_status wo_units_bytes(struct wo_view *in, double bare_scale, struct wo_interval *ret_bytes);
 
 /* Writes bytes the way PyTorch does: "0 bytes", "512 bytes", "20.00 MiB", "17.66 GiB" (two decimals, powers of 1024; up to

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* memcmp and memchr may not be given NULL even for no bytes, and an empty view may have that
- * pointer. Everything that compares goes through here or has looked at the length. */
+/* memcmp and memchr may not be given NULL even for no bytes, and an empty view may have that pointer. Every comparison goes
+ * through here or has checked the length. */
 static bool bytes_equal(const char *a, const char *b, size_t len) {
   return len == 0 || memcmp(a, b, len) == 0;
 }
@@ -194,7 +194,7 @@ size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t befo
   return at;
 }
 
-/* An empty needle stands in everything. */
+/* An empty needle is in everything. */
 bool wo_view_has(struct wo_view view, const char *needle) {
   return wo_view_find(view, wo_view_of(needle), 0) != WO_NOT_FOUND;
 }

@@ -1,7 +1,7 @@
 /* A view: a borrowed stretch of bytes, pointer plus length. It is never NUL-terminated and may hold any byte.
  *
- * Views own nothing; whoever made the bytes keeps them alive. A view with len 0 may have any ptr, NULL included.
- * All functions are pure and safe to call from any thread. */
+ * Views own nothing; the owner of the bytes keeps them alive. A view with len 0 may have any ptr, NULL included. All functions
+ * are pure and safe to call from any thread. */
 #ifndef WO_VIEW_H
 #define WO_VIEW_H
 
@@ -50,7 +50,7 @@ size_t wo_view_find(struct wo_view view, struct wo_view needle, size_t from);
 /* Offset of the last needle that ends at or before `before`, or WO_NOT_FOUND. */
 size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t before);
 
-/* Whether needle (NUL-terminated) stands anywhere in view; the second without regard to ASCII case. */
+/* Whether needle (NUL-terminated) is anywhere in view; the second without regard to ASCII case. */
 bool wo_view_has(struct wo_view view, const char *needle);
 bool wo_view_has_nocase(struct wo_view view, const char *needle);
 
@@ -64,7 +64,7 @@ struct wo_view wo_view_cut(struct wo_view *rest, char separator);
 /* Cuts the next word off *rest: up to a blank, without the blanks before it. Empty at the end. */
 struct wo_view wo_view_word(struct wo_view *rest);
 
-/* Copies as much of view as fits into buf (cap > 0), with a NUL behind it. */
+/* Copies as much of view as fits into buf (cap > 0), with a NUL after it. */
 void wo_view_copy(struct wo_view view, char *buf, size_t cap);
 
 /* Three-way byte-wise comparison for sorting: <0, 0, >0. */

@@ -116,9 +116,8 @@ void wo_event_store_done(struct wo_event_store *store) {
   *store = (struct wo_event_store){0};
 }
 
-/* Tells after a failed allocation of `size` bytes in the arena whether its cap or the system was
- * the reason. Judged by the room that was left, with some allowance; near the cap it may be wrong,
- * and then calls a refusal of the system a full store. */
+/* Decides after a failed allocation of `size` bytes in the arena whether its cap or the system was the reason. Judged by the room
+ * that was left, with some allowance; near the cap it may be wrong, and then calls a refusal of the system a full store. */
 static void note_arena_failure(struct wo_event_store *store, size_t size) {
   assert(wo_arena_is_exhausted(&store->arena));
   const size_t overhead = 64; /* alignment and red zone of one piece */
@@ -130,9 +129,8 @@ static void note_arena_failure(struct wo_event_store *store, size_t size) {
   }
 }
 
-/* Whether the limits leave room for one more event of this kind. per_kind already counts it. Kinds
- * of context are those that describe a job (settings, steps, banners): useful, but not what anybody
- * came for. */
+/* Whether the limits leave room for one more event of this kind. per_kind already counts it. Kinds of context are those that
+ * describe a job (settings, steps, banners): useful, but not the reason to run a diagnosis. */
 static bool has_room(const struct wo_event_store *store, enum wo_kind kind) {
   if (store->per_kind[kind] > WO_LIMIT_EVENTS_PER_KIND || store->count >= WO_LIMIT_EVENTS) return false;
   if (wo_kind_class(kind) != WO_CLASS_CONTEXT) return true;
@@ -254,7 +252,7 @@ struct wo_view wo_event_text(const struct wo_event *event, enum wo_field_id id) 
   return field == NULL ? (struct wo_view){NULL, 0} : field->text;
 }
 
-/* The nominal value. Whoever adds sizes up takes the interval from the field. */
+/* The nominal value. Code that adds sizes takes the interval from the field. */
 double wo_event_number(const struct wo_event *event, enum wo_field_id id, double otherwise) {
   const struct wo_field *const field = wo_event_field(event, id);
   return field == NULL || wo_field_type_of(id) == WO_FIELD_TYPE_TEXT ? otherwise : field->number.mid;
@@ -279,7 +277,6 @@ static void put(struct writer *out, const char *text, size_t len) {
   out->buf[out->len] = '\0';
 }
 
-/* Appends a NUL-terminated string. */
 static void put_string(struct writer *out, const char *text) {
   put(out, text, strlen(text));
 }
@@ -303,7 +300,6 @@ static void put_number(struct writer *out, double value) {
   put_string(out, digits);
 }
 
-/* Appends ` name=value`. */
 static void put_field(struct writer *out, const struct wo_field *field) {
   put_string(out, " ");
   put_string(out, wo_field_name(field->id));

@@ -1,4 +1,4 @@
-/* Evidence: what one place in the input says. The value that flows from the parsers to the analyzer.
+/* Evidence: the statement that one place in the input makes. It flows from the parsers to the analyzer.
  *
  * An event has a kind, typed fields, and the place it came from. Events are append-only and keep the order in which they were
  * found. All text lives in the store's arena until wo_event_store_done. A store must not be used by two threads at once. */
@@ -21,7 +21,7 @@ enum wo_kind {
   WO_KIND_COUNT_
 };
 
-/* What the program makes of a pattern's lines beside their kind. */
+/* The meaning that a pattern's lines have for the program beside their kind. */
 enum wo_mark {
 #define WO_MARK(code, name, meaning) code,
 #include "parsers/event/marks.def"
@@ -77,8 +77,8 @@ struct wo_event {
   enum wo_kind kind;
   enum wo_mark mark; /* of the pattern that found it */
   struct wo_span span;
-  int32_t rank;          /* WO_RANK_UNKNOWN when the line does not tell */
-  struct wo_view host;   /* empty when the line does not tell */
+  int32_t rank;          /* WO_RANK_UNKNOWN if the line does not show it */
+  struct wo_view host;   /* empty if the line does not show it */
   int64_t time_ns;       /* since 1970, or WO_TIME_UNKNOWN */
   bool is_local_rank;    /* `rank` counts the processes of one node */
   struct wo_stamp stamp; /* of the line, or of the nearest earlier line of its writer */
@@ -145,7 +145,7 @@ double wo_event_number(const struct wo_event *event, enum wo_field_id id, double
 /* The event of that id, or NULL for WO_EVENT_NONE and ids out of range. */
 struct wo_event *wo_event_get(const struct wo_event_store *store, wo_event_id id);
 
-/* The event behind another one, the first for NULL; NULL behind the last. */
+/* The event after another one, the first for NULL; NULL after the last. */
 static inline const struct wo_event *wo_event_next(const struct wo_event_store *store, const struct wo_event *event) {
   const size_t next = event != NULL ? (size_t)(event - store->items) + 1 : 0;
   return next < store->count ? &store->items[next] : NULL;

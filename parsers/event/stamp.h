@@ -1,11 +1,11 @@
-/* A time as a line bears it, with what is needed to know which other times it can be compared to. */
+/* A time as a line shows it, and which other times it can be compared to. */
 #ifndef WO_STAMP_H
 #define WO_STAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a stamp's numbers count from. Stamps of different clocks cannot be compared as they are. */
+/* The clock that a stamp's numbers come from. Stamps of different clocks cannot be compared directly. */
 enum wo_clock {
   WO_CLOCK_NONE,    /* no stamp */
   WO_CLOCK_LOCAL,   /* date and time without a zone: nanoseconds since 1970 as if it were UTC */

@@ -35,7 +35,7 @@ struct regex {
   uint32_t uses;
 };
 
-/* What belongs to the pattern of the same index. */
+/* The state of the pattern of the same index. */
 struct item {
   struct regex main;
   struct regex unless;
@@ -58,7 +58,7 @@ struct wo_pattern_set {
 };
 
 /* A match. The offsets are copies, so that a callback may match other patterns: `data` of the set
- * is then overwritten. `group_count` includes the whole match; groups behind the last that took
+ * is then overwritten. `group_count` includes the whole match; groups after the last that took
  * part are not counted by PCRE2. */
 struct wo_match {
   struct wo_view text;
@@ -118,7 +118,7 @@ static size_t count_line_literals(const struct wo_pattern *patterns, size_t coun
   return total;
 }
 
-/* One that is too short is left out: wo_pattern_check tells its author. */
+/* One that is too short is left out: wo_pattern_check reports it to its author. */
 bool wo_pattern_is_usable_literal(const struct wo_pattern *pattern, struct wo_view literal) {
   const struct wo_prefilter_literal wanted = {.text = literal, .is_before_number = pattern->is_before_number};
   return wo_prefilter_is_long_enough(&wanted);
@@ -218,8 +218,8 @@ static pcre2_code *compile_regex(struct wo_view regex, pcre2_compile_context *co
   return pcre2_compile(source, regex.len, options, ret_error, ret_offset, context);
 }
 
-/* The compiled form of an expression, or NULL. Without a just-in-time compiler, or when it declines, PCRE2 interprets. For want
- * of memory nothing is settled: the line is lost, and counted, but the next one tries again. */
+/* The compiled form of an expression, or NULL. Without a just-in-time compiler, or when it declines, PCRE2 interprets. If memory
+ * is out, the line is lost and counted, but the next one tries again. */
 static const pcre2_code *get_code(struct wo_pattern_set *set, struct regex *regex, struct wo_view source) {
   if (++regex->uses == JIT_USES && regex->code != NULL && set->jit_stack != NULL) {
     pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
@@ -306,8 +306,8 @@ static size_t match_literal(const struct wo_pattern *pattern, struct wo_view tex
   return 1;
 }
 
-/* An empty match moves on by one byte, or it would be found again for ever. Groups that `unless`
- * looks at overwrite set->data, which is why the match was taken out of it before. */
+/* An empty match moves on by one byte, or it would be found again forever. Groups that `unless` looks at overwrite set->data,
+ * which is why the match was taken out of it before. */
 size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view text, wo_match_fn fn, void *context) {
   assert(set != NULL && index < set->count && fn != NULL);
   const struct wo_pattern *const pattern = &set->patterns[index];
@@ -363,7 +363,7 @@ size_t wo_match_start(const struct wo_match *match) {
 /* ---- Named groups ---- */
 
 /* The names of an expression: `count` entries of `entry_bytes` each, a group number (two bytes,
- * high byte first) and a name that ends in NUL; equal names stand in the order of the expression.
+ * high byte first) and a name that ends in NUL; equal names are in the order of the expression.
  * The layout is PCRE2's (pcre2_pattern_info, PCRE2_INFO_NAMETABLE); the table belongs to the
  * compiled code. */
 struct names {
@@ -401,7 +401,7 @@ static struct wo_view group_text(const struct wo_match *match, uint32_t group) {
   return match->text.ptr == NULL ? WO_VIEW("") : wo_view_sub(match->text, start, end);
 }
 
-/* Of several groups with the name, the first that took part. */
+/* If several groups have the name, the first that took part. */
 struct wo_view wo_match_group(const struct wo_match *match, const char *name) {
   assert(match != NULL && name != NULL);
   const struct names names = names_of(match->code);
@@ -416,13 +416,12 @@ struct wo_view wo_match_group(const struct wo_match *match, const char *name) {
 
 /* ---- Fields ---- */
 
-/* The interval times a factor. */
 static struct wo_interval scaled(struct wo_interval value, double factor) {
   assert(factor > 0);
   return (struct wo_interval){.lo = value.lo * factor, .mid = value.mid * factor, .hi = value.hi * factor};
 }
 
-/* The factor that a letter behind a count stands for ("1.3 B parameters"): powers of 1000, 0 when
+/* The factor that a letter after a count stands for ("1.3 B parameters"): powers of 1000, 0 when
  * it is no such letter. Sizes in bytes have their own reader, where the same letters stand for
  * powers of 1024. */
 static double count_scale(struct wo_view letter) {
@@ -473,8 +472,8 @@ static enum wo_status read_bytes(struct wo_view text, double bare_scale, struct 
   return wo_units_bytes(&rest, bare_scale, ret_value);
 }
 
-/* Reads a number of the field's type. What stands behind the number is ignored: groups are cut by
- * an expression that knows its surroundings. */
+/* Reads a number of the field's type. Text after the number is ignored: the expression that cuts the groups knows their
+ * surroundings. */
 static enum wo_status read_number(struct wo_view text, enum wo_field_type type, double bare_scale,
                                   struct wo_interval *ret_value) {
   const struct wo_view rest = wo_view_trim_start(text);
@@ -555,8 +554,8 @@ static enum wo_status check_literals(const struct wo_pattern *pattern, struct wo
   return WO_OK;
 }
 
-/* A misspelt group would be matched and then silently thrown away. Groups without a name may be
- * there, as long as all of them fit. */
+/* A misspelt group would be matched and then silently thrown away. Groups without a name are allowed, as long as all of them
+ * fit. */
 static enum wo_status check_names(const pcre2_code *code, struct wo_err *err) {
   uint32_t group_count = 0;
   pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &group_count);

@@ -1,6 +1,6 @@
-/* Patterns: what to look for in a line. This header says what a pattern is; rules/ supplies the rows.
+/* Patterns: the texts to look for in a line. This header defines a pattern; rules/ supplies the rows.
  *
- * A pattern applies to a line when one of its literals stands in the raw line AND its regular expression matches the cleaned
+ * A pattern applies to a line when one of its literals is in the raw line AND its regular expression matches the cleaned
  * text. The literal test is part of the meaning, so a prefilter that finds literals exactly can never change a result. */
 #ifndef WO_PATTERN_H
 #define WO_PATTERN_H
@@ -36,13 +36,13 @@ struct wo_pattern {
   const struct wo_view
       *literals; /* at least one for WO_WHERE_LINE; optional, and of any length, otherwise. "\n" at the end means end of line */
   size_t literal_count;
-  bool is_before_number;   /* a number stands right behind each literal (parsers/match/prefilter.h) */
-  bool is_every_match;     /* each match in a line is evidence, as the text may stand there several times; else the first one */
+  bool is_before_number;   /* a number is right after each literal (parsers/match/prefilter.h) */
+  bool is_every_match;     /* each match in a line is evidence, as the text may be there several times; else the first one */
   struct wo_view regex;    /* PCRE2 syntax; empty when `reader` decides alone. Named groups are field names */
   struct wo_view unless;   /* PCRE2: a line that matches this too is not evidence; may be empty */
   struct wo_view reader;   /* name of the multi-line reader that takes over (parsers/scan/format.h); may be empty */
   struct wo_view argument; /* handed to the reader: the knob's name for settings */
-  double bare_scale;       /* bytes per unit of sizes printed without a unit; 0 when there is none such */
+  double bare_scale;       /* bytes per unit of sizes printed without a unit; 0 if there are none */
   const struct wo_pattern_set_field *sets;
   size_t set_count;
 };
@@ -81,8 +81,8 @@ size_t wo_pattern_match(struct wo_pattern_set *set, size_t index, struct wo_view
 /* The end of the match of pattern `index` that starts at `start`, or WO_NOT_FOUND. `unless` is not asked. */
 size_t wo_pattern_extent(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start);
 
-/* Whether the match of pattern `index` that starts at `start` reached the end of the text and could be another one if more text
- * stood there: the message may be wrapped. */
+/* Whether the match of pattern `index` that starts at `start` reached the end of the text and could change if more text followed:
+ * the message may be wrapped. */
 bool wo_pattern_may_go_on(struct wo_pattern_set *set, size_t index, struct wo_view text, size_t start);
 
 /* The whole match, and its place in the text. */

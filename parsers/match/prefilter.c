@@ -1,18 +1,16 @@
-/* The literal prefilter: where could anything of interest stand in a large buffer?
+/* The literal prefilter: where could anything of interest be in a large buffer?
  *
  * One window of four bytes is looked at for every four bytes of text. Its hash is tested in a
  * bitmap that fits the first-level cache; almost all windows end there. A hit is looked up in a
  * table of windows, which leads to the literals that hold this window at some offset, and those are
  * compared byte by byte, so that the answer is exact.
  *
- * Whatever its alignment, a literal of at least seven bytes has one window that the scan looks at
- * for each of the four alignments, and long literals have several to choose from. False hits are
- * the whole cost, so of these the one is taken that is rarest in ordinary log text, judged by pairs
- * and windows counted in a page of such text (`ordinary`).
+ * Whatever its alignment, a literal of at least seven bytes has one window that the scan looks at for each of the four
+ * alignments, and long literals have several to choose from. False hits are the whole cost, so the window is taken that is rarest
+ * in ordinary log text, judged by pairs and windows counted in a page of such text (`ordinary`).
  *
- * A line feed at the end of a literal means the end of a line. The windows that reach it stand in
- * the table twice, once for each character that ends lines, and the end of the text is read as if a
- * line feed stood there.
+ * A line feed at the end of a literal means the end of a line. The windows that reach it are in the table twice, once for each
+ * character that ends lines, and the end of the text is read as if a line feed followed.
  *
  * Compared with running every expression on every line this is what makes whyoom fast: logs are
  * long and evidence is rare. Compared with Aho-Corasick it needs no table that grows with the
@@ -44,7 +42,7 @@ struct needle {
   bool is_before_number;
 };
 
-/* What may stand behind a literal before a number. */
+/* Characters that may follow a literal before a number. */
 static const char number_first[] = "0123456789";
 static const char number_second[] = "0123456789. GMK"; /* of "9.3", "12", "9 GiB" and "9G" */
 _Static_assert((sizeof number_first - 1) * (sizeof number_second - 1) <= NUMBERS_MAX, "room for all variants");
@@ -99,7 +97,7 @@ static const struct wo_prefilter_slot *find_slot(const struct wo_prefilter *filt
   return &slots[at];
 }
 
-/* ---- What is ordinary: a sample of the text that logs are mostly made of, to rank windows by ---- */
+/* ---- Ordinary text: a sample of the text that logs are mostly made of, to rank windows by ---- */
 
 static const char ordinary[] =
     "2025-01-06 15:18:19,123 INFO [trainer.py:512] epoch 3 step 1200/50000 loss 2.3412 lr 1.0e-05 grad_norm 0.812 time 0.45s\n"
@@ -191,7 +189,6 @@ static size_t pair_index(const char *ptr) {
   return hash_window(pair) >> (32 - PAIR_COUNTS_LOG2);
 }
 
-/* Counts the sample. NULL when memory is out. */
 static struct frequencies *new_frequencies(void) {
   struct frequencies *const seen = calloc(1, sizeof *seen);
   if (seen == NULL) return NULL;
@@ -236,7 +233,7 @@ static double window_frequency(const struct frequencies *seen, const struct rank
 
 /* ---- Building ---- */
 
-/* Bytes of a literal that windows may cover: the end of a line counts as one, the number behind it as
+/* Bytes of a literal that windows may cover: the end of a line counts as one, the number after it as
  * two. They may be all that makes a literal long enough. */
 static size_t covered_len(const struct needle *needle) {
   return needle->body.len + (needle->is_line_end ? 1 : 0) + (needle->is_before_number ? WO_PREFILTER_NUMBER_BYTES : 0);
@@ -258,9 +255,8 @@ static void rank_literal(const struct needle *needle, const struct frequencies *
   for (size_t i = 0; i + 1 < ret->len; i++) ret->pairs[i] = pair_frequency(seen, &ret->text[i]);
 }
 
-/* The rarest window of a literal among those that start at `alignment`, `alignment` + 4, ... There
- * always is one: the shortest literal holds a window at each alignment. Of equals the first is
- * taken, so that the result does not depend on anything but the text. */
+/* The rarest window of a literal among those that start at `alignment`, `alignment` + 4, ... There always is one: the shortest
+ * literal holds a window at each alignment. The first of equal windows is taken, so that the result depends on the text alone. */
 static size_t rarest_offset(const struct ranking *ranking, size_t alignment, const struct frequencies *seen) {
   size_t best = alignment;
   double best_frequency = 0;
@@ -371,8 +367,9 @@ static bool fill_slots(struct wo_prefilter *filter) {
   return true;
 }
 
-/* Of the literals, in order, with what must follow them. Their texts are one stream in which each is followed by its length, so
- * that two lists are taken for one by accident only, once in 2^64. Owners are not part of the tables. */
+/* The hash of the literals, in order, with their conditions on the next characters. Their texts are one stream in which each is
+ * followed by its length, so that two lists have the same hash only by accident, once in 2^64. Owners are not part of the
+ * tables. */
 static uint64_t hash_literals(const struct wo_prefilter_literal *literals, size_t count) {
   uint64_t hash = load_window("\1\2\3\4");
   for (size_t i = 0; i < count; i++) {
@@ -467,7 +464,7 @@ static inline bool is_number_start(struct wo_view text, size_t at) {
   return is_digit(c) || c == '.' || c == ' ' || c == 'G' || c == 'M' || c == 'K';
 }
 
-/* Whether the literal stands in text at `at`: the definition of an occurrence, shared by both ways
+/* Whether the literal is in text at `at`: the definition of an occurrence, shared by both ways
  * of searching. That the fast way misses none is then all there is to test. */
 static inline bool stands_at(const struct needle *needle, struct wo_view text, size_t at) {
   const struct wo_view body = needle->body;
@@ -480,8 +477,8 @@ static inline bool stands_at(const struct needle *needle, struct wo_view text, s
 
 /* ---- Searching ---- */
 
-/* The window at `at`; beyond the end of the text stands a line feed. Literals that would need other
- * bytes there are refused by stands_at. */
+/* The window at `at`; a line feed follows the end of the text. Literals that would need other bytes there are refused by
+ * stands_at. */
 static uint32_t window_at(struct wo_view text, size_t at) {
   assert(at < text.len);
   if (text.len - at >= WINDOW_BYTES) return load_window(text.ptr + at);
@@ -512,7 +509,7 @@ static size_t next_hit(const struct wo_prefilter *filter, struct wo_view text, s
   return WO_NOT_FOUND;
 }
 
-/* Whether the literal of this place stands around the window at `at`, starting at `from` or later.
+/* Whether the literal of this place is around the window at `at`, starting at `from` or later.
  * A literal that began before `from` was reported by an earlier search, or lies in a line that is
  * done with. */
 static inline bool stands_around(const struct wo_prefilter *filter, const struct wo_prefilter_place *place, struct wo_view text,
@@ -561,8 +558,8 @@ static bool mark_owner(uint64_t *owners, size_t words, uint32_t owner) {
   return is_new;
 }
 
-/* Goes on behind every hit, also within a literal just found: literals overlap ("out of memory"
- * stands in "CUDA out of memory"). */
+/* Goes on after every hit, also within a literal just found: literals overlap ("out of memory"
+ * is in "CUDA out of memory"). */
 size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words) {
   assert(filter != NULL && (owners != NULL || words == 0));
   size_t marked = 0;

@@ -1,8 +1,6 @@
-/* Literal prefilter: finds, fast, the places where one of many literals stands in a large buffer.
+/* Literal prefilter: finds, fast, the places where one of many literals is in a large buffer.
  *
- * One window of four bytes is looked at for every four bytes of text; a hash of it is tested in a bitmap, and a
- * hit is verified by comparing the literal itself. Each literal contributes the four windows (one per alignment) that are rarest
- * in ordinary log text. Exact: it reports every occurrence and nothing else, case-sensitively. */
+ * It is exact: it reports every occurrence and nothing else, case-sensitively. */
 #ifndef WO_PREFILTER_H
 #define WO_PREFILTER_H
 
@@ -16,7 +14,7 @@
 /* Shortest literal: one aligned window of four bytes in four is looked at, so seven bytes always hold one. */
 #define WO_PATTERN_LITERAL_MIN 7
 
-/* Bytes of the number behind a literal that are looked at: they count towards that length. */
+/* Bytes of the number after a literal that are looked at: they count towards that length. */
 #define WO_PREFILTER_NUMBER_BYTES 2
 
 struct wo_prefilter;
@@ -25,11 +23,11 @@ struct wo_prefilter;
 struct wo_prefilter_literal {
   struct wo_view text; /* at least WO_PATTERN_LITERAL_MIN bytes; "\n" at the end stands for the end of a line or of the text */
   uint32_t owner;
-  bool is_before_number; /* a number must stand right behind it: a digit, and a digit, '.', blank or the letter of a unit (G, M,
+  bool is_before_number; /* a number must be right after it: a digit, and a digit, '.', blank or the letter of a unit (G, M,
                             K) */
 };
 
-/* Whether a literal is long enough. Behind the end of a line stands no number: such a literal counts as without one. */
+/* Whether a literal is long enough. No number follows the end of a line: such a literal counts as one without a number. */
 bool wo_prefilter_is_long_enough(const struct wo_prefilter_literal *literal);
 
 /* An occurrence of a literal. */
@@ -38,7 +36,7 @@ struct wo_prefilter_hit {
   uint32_t owner;
 };
 
-/* Where a walk over a text stands. `from` and `at` are set to the place from which on literals may start; the rest is 0. */
+/* The state of a walk over a text. `from` and `at` are set to the place from which on literals may start; the rest is 0. */
 struct wo_prefilter_cursor {
   size_t from;
   size_t at;     /* of the next window */
@@ -46,7 +44,7 @@ struct wo_prefilter_cursor {
   uint32_t next; /* further literals with that window */
 };
 
-/* One window of one literal: the literal starts `offset` bytes before the window. Its first and last bytes stand here too: most
+/* One window of one literal: the literal starts `offset` bytes before the window. Its first and last bytes are here too: most
  * literals that share a window do not share them, and are refused without a look at the literal. */
 struct wo_prefilter_place {
   uint32_t window;
@@ -64,8 +62,8 @@ struct wo_prefilter_slot {
   uint32_t head; /* index + 1 of the first place */
 };
 
-/* What a filter works out of its literals. It holds no address, so that it can be made when the program is built (rules/load/embed.c):
- * choosing windows for more than a thousand literals takes as long as looking through a small log. */
+/* The tables that a filter computes from its literals. It holds no address, so that it can be made when the program is built
+ * (rules/load/embed.c): choosing windows for more than a thousand literals takes as long as looking through a small log. */
 struct wo_prefilter_tables {
   uint64_t made_of; /* hash of the literals, and of the machine's byte order */
   const uint32_t *bitmap;
@@ -80,7 +78,7 @@ struct wo_prefilter_tables {
  * afterwards: any number of threads may search with it. */
 enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter);
 
-/* As wo_prefilter_new, with tables that were made before (NULL: none): they are used when they are of these very literals, and
+/* As wo_prefilter_new, with tables that were made before (NULL: none): they are used if they were made of the same literals, and
  * must then outlive the filter. */
 enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
                                       const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter);
@@ -95,7 +93,7 @@ struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
  * occurrence lies wholly in a line before its line, or WO_NOT_FOUND. Lines end at '\n' or '\r'. */
 size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from);
 
-/* Finds the next occurrence behind the ones that this cursor has found; every occurrence that starts at or after cursor->from is
+/* Finds the next occurrence after the ones that this cursor has found; every occurrence that starts at or after cursor->from is
  * found once, and those of one line before those of the next (lines end at '\n' or '\r'). False at the end. */
 bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, struct wo_prefilter_cursor *cursor,
                        struct wo_prefilter_hit *ret_hit);

@@ -3,7 +3,7 @@
  * A pattern names the reader that takes over at its match. `begin` sees the line of the match; when it asks for more, `feed` sees
  * the following lines of the same writer (same prefix source) until it says that it is done, and `finish` is called once, at the
  * end of the construct, of the input, or when too many are open. Adding a reader: one file fmt_<name>.c, one row in formats.def,
- * its tests. Readers keep no state outside the struct that they declare for it. */
+ * its tests. Readers keep their state only in the struct that they declare for it. */
 #ifndef WO_FORMAT_H
 #define WO_FORMAT_H
 
@@ -64,14 +64,14 @@ struct wo_follower {
 /* The state in the running scan, made when it is first asked for. NULL when memory is out: the store knows it then. */
 void *wo_scan_follow(struct wo_scan *scan, const struct wo_follower *follower);
 
-/* A short way for lines that may be most of a log: the scanner hands them over as they are, without cleaning, prefix and
+/* A short way for lines that may be most of a log: the scanner hands them over unchanged, without cleaning, prefix and
  * expression. The patterns of such a format are no more than literals. */
 struct wo_short_way {
-  /* Takes a line, raw and without its line end, in which a literal of `pattern` stands. `number` counts lines from 1, `offset` is
-   * the place in the input. */
+  /* Takes a line, raw and without its line end, that holds a literal of `pattern`. `number` counts lines from 1, `offset` is the
+   * place in the input. */
   void (*take)(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view line, uint64_t number, uint64_t offset);
-  /* As take for the line at the start of `text`, when it is one like the last ones and the literal, at `hit` in the text, stands
-   * in it: its length, or 0, and then nothing happened. The line ends inside of the text, at a line end. */
+  /* As take for the line at the start of `text`, if it is like the last ones and holds the literal, which is at `hit` in the
+   * text. Returns its length, or 0 if nothing was taken. The line ends inside of the text, at a line end. */
   size_t (*take_like)(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view text, size_t hit, uint64_t number,
                       uint64_t offset);
   /* Another pattern of the format has a literal in the line that was taken last. */
@@ -127,7 +127,7 @@ void wo_scan_note_cap(struct wo_scan *scan, enum wo_cap cap, uint64_t count);
 struct wo_event_store *wo_scan_store(struct wo_scan *scan);
 struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan);
 
-/* Fills *line from raw bytes, cleaning into the scanner's buffer: what the line that is being read shows is gone then. */
+/* Fills *line from raw bytes, cleaned into the scanner's buffer: the views of the line that is being read are invalid then. */
 void wo_scan_make_line(struct wo_scan *scan, struct wo_view raw, uint64_t number, uint64_t offset, struct wo_line *line);
 
 /* The number of the input that is being read. */
@@ -157,9 +157,9 @@ size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view
 bool wo_scan_may_look_back(struct wo_scan *scan, size_t bytes);
 
 /* Calls visit for the lines before the one being read, the nearest first, without prefix and without blank lines, until it
- * returns false. Of a line with a prefix only lines of the same writer are visited; without one all lines, as they stand in the
- * input. Ends after WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when
- * wo_scan_may_look_back says so. The text is valid during the call only. */
+ * returns false. If the line has a prefix, only lines of the same writer are visited; otherwise all lines, unchanged. Ends after
+ * WO_LIMIT_LOOKBACK_LINES, at WO_LIMIT_LOOKBACK_BYTES, and when wo_scan_may_look_back says so. The text is valid during the call
+ * only. */
 void wo_open_each_line_before(const struct wo_open *open, bool (*visit)(void *context, struct wo_view text), void *context);
 
 #endif

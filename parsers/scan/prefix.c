@@ -41,7 +41,7 @@ static size_t named_rank(struct wo_view rest, struct reading *reading) {
   return skip_blank(rest, after);
 }
 
-/* Whether some letter stands in view: a host name is not a number. */
+/* Whether some letter is in view: a host name is not a number. */
 static bool has_letter(struct wo_view view) {
   for (size_t i = 0; i < view.len; i++) {
     if (wo_is_alpha(view.ptr[i])) return true;
@@ -154,7 +154,7 @@ static bool is_everyday_word(struct wo_view word) {
 }
 
 /* Whether a word before a colon is a host name rather than a key: small letters, then somewhere digits; one digit alone only
- * behind the usual stems or a hyphen (`node1`, `worker-0`), since `gpu0:` and `x1:` are more often something else. */
+ * after the usual stems or a hyphen (`node1`, `worker-0`), since `gpu0:` and `x1:` are more often something else. */
 static bool is_host_word(struct wo_view word) {
   static const char *const stems[] = {"node", "host", "worker", "compute", "server", "nid", "cn"};
   size_t digits = 0;
@@ -168,7 +168,7 @@ static bool is_host_word(struct wo_view word) {
   return (digits > 1 || (digits == 1 && is_host)) && !is_everyday_word(word);
 }
 
-/* `node01: `: by pdsh and clush. A single word behind it makes it a setting. */
+/* `node01: `: by pdsh and clush. A single word after it makes it a setting. */
 static size_t host_label(struct wo_view rest, struct reading *reading) {
   const size_t end = skip_host(rest, 0);
   if (!has_char(rest, end, ':') || !has_char(rest, end + 1, ' ')) return 0;
@@ -216,7 +216,7 @@ static bool is_worker_label(struct wo_view inside) {
   return end > digits && (end == inside.len || inside.ptr[end] == ' ' || inside.ptr[end] == ',');
 }
 
-/* The whole label. Its inside is the source: name and process id tell workers apart. */
+/* The whole label. Its inside is the source: name and process id distinguish workers. */
 static size_t worker_label(struct wo_view rest, struct reading *reading) {
   if (!has_char(rest, 0, '(')) return 0;
   const size_t end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ')', 0);
@@ -237,7 +237,7 @@ static size_t worker_label(struct wo_view rest, struct reading *reading) {
 
 /* ---- All of them ---- */
 
-/* What the first character of a prefix can be. Most lines have no prefix, and most readers can tell so by one look. */
+/* Kinds of first characters of a prefix. Most lines have no prefix, and most readers see this from the first character. */
 enum first {
   FIRST_BRACKET = 1 << 0, /* [ */
   FIRST_PAREN = 1 << 1,   /* ( */
@@ -246,14 +246,14 @@ enum first {
   FIRST_UPPER = 1 << 4,
   FIRST_LOWER = 1 << 5,
   FIRST_OTHER = 1 << 6,
-  FIRST_NAME = FIRST_DIGIT | FIRST_UPPER | FIRST_LOWER | FIRST_OTHER /* is_host_char, and what else names are made of */
+  FIRST_NAME = FIRST_DIGIT | FIRST_UPPER | FIRST_LOWER | FIRST_OTHER /* is_host_char, and other characters of names */
 };
 
 /* Where a reader may read. */
 enum place {
   ANYWHERE,
   AT_START,   /* of the line only */
-  IN_A_RECORD /* behind a time, a level or a tag of a log record only */
+  IN_A_RECORD /* after a time, a level or a tag of a log record only */
 };
 
 /* A row of the table. */
@@ -281,7 +281,7 @@ static const struct reader readers[] = {
     {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
     {wo__prefix_kernel_tag, FIRST_LOWER, ANYWHERE, true},                   /* kernel: */
     {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */
-    {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 behind it */
+    {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 after it */
     {wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true},     /* [INFO] */
     {wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true},           /* [INFO|trainer.py:1234] */
     {wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true},                   /* [core.py:560] */
@@ -292,7 +292,7 @@ static const struct reader readers[] = {
     {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
     {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */
     {host_label, FIRST_LOWER, AT_START, false},                             /* node01: */
-    {wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false},                 /* E, with blanks behind it */
+    {wo__prefix_pytest_mark, FIRST_UPPER, AT_START, false},                 /* E, with blanks after it */
 };
 
 static enum first first_of(char c) {

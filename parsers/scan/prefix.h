@@ -1,4 +1,4 @@
-/* Prefixes of log lines: what launchers, loggers and collectors write before a program's own text.
+/* Prefixes of log lines: the text that launchers, loggers and collectors write before a program's own text.
  *
  * Known: torchrun `[rank3]:` and `[default0]:` and `[host:1]:`, `srun -l` labels ` 8: `, Open MPI `[1,3]<stderr>:`, MPICH `[3] `,
  * pdsh `node01: `, Ray `(WorkerDict pid=1, ip=10.0.0.2)`, vLLM `(Worker_TP1 pid=1) ERROR 03-19 07:27:53 [file.py:375] `, logger
@@ -18,8 +18,8 @@ struct wo_prefix {
   bool is_local_rank;    /* torchrun's own labels count per node */
   struct wo_view host;   /* empty when absent */
   int64_t time_ns;       /* WO_TIME_UNKNOWN when absent or without a year */
-  struct wo_stamp stamp; /* the time once more, also without a year; for the order of lines */
-  struct wo_view source; /* what tells this writer from others: the rank label, worker name or pid; "" when absent */
+  struct wo_stamp stamp; /* the same time, also without a year; for the order of lines */
+  struct wo_view source; /* what distinguishes this writer from others: the rank label, worker name or pid; "" when absent */
   size_t length;         /* bytes of all prefixes together */
 };
 
@@ -27,8 +27,8 @@ struct wo_prefix {
  * of program text is not a prefix. */
 struct wo_prefix wo_prefix_read(struct wo_view line);
 
-/* The rank that the last `[rank3]:` in text tells: writers that cut into each other leave the label in the middle of a line.
- * False, and *ret_rank stays, without one. */
+/* The rank of the last `[rank3]:` in text: if several writers mix, the label is in the middle of a line. False, and *ret_rank
+ * stays, without one. */
 bool wo_prefix_rank_inside(struct wo_view text, int32_t *ret_rank);
 
 /* The text without the frame of a console box (`│ ... │`, `| ... |` with both sides) and without blanks at both ends. */

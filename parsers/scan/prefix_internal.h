@@ -1,4 +1,4 @@
-/* What the readers of prefixes share: the line being read, and small steps over its characters. prefix.c has the labels of
+/* Shared by the readers of prefixes: the line being read, and small steps over its characters. prefix.c has the labels of
  * launchers and the table, prefix_log.c the parts of log records. Nobody else includes this. */
 #ifndef WO_PREFIX_INTERNAL_H
 #define WO_PREFIX_INTERNAL_H
@@ -28,30 +28,30 @@ struct reading {
 
 /* ---- Helpers ---- */
 
-/* Offset behind the digits that start at `at`. */
+/* Offset after the digits that start at `at`. */
 static inline size_t skip_digits(struct wo_view view, size_t at) {
   while (at < view.len && wo_is_digit(view.ptr[at])) at++;
   return at;
 }
 
-/* Offset behind the blanks that start at `at`. Tabs are program text. */
+/* Offset after the blanks that start at `at`. Tabs are program text. */
 static inline size_t skip_blanks(struct wo_view view, size_t at) {
   while (at < view.len && view.ptr[at] == ' ') at++;
   return at;
 }
 
-/* Offset behind one blank at `at`, when there is one: what follows is the program's own indentation. */
+/* Offset after one blank at `at`, when there is one: what follows is the program's own indentation. */
 static inline size_t skip_blank(struct wo_view view, size_t at) {
   return at < view.len && view.ptr[at] == ' ' ? at + 1 : at;
 }
 
-/* As skip_blank, for labels that some launchers write with a blank behind them and others without: Python indents by even
+/* As skip_blank, for labels that some launchers write with a blank after them and others without: Python indents by even
  * numbers, so one blank of an odd number is the label's. */
 static inline size_t skip_odd_blank(struct wo_view view, size_t at) {
   return (skip_blanks(view, at) - at) % 2 == 1 ? at + 1 : at;
 }
 
-/* Whether c stands at `at`; false beyond the end, so that readers need no length checks of their own. */
+/* Whether c is at `at`; false beyond the end, so that readers need no length checks of their own. */
 static inline bool has_char(struct wo_view view, size_t at, char c) {
   return at < view.len && view.ptr[at] == c;
 }
@@ -62,7 +62,7 @@ static inline bool is_any(char c, const char *set) {
   return *set != '\0';
 }
 
-/* Whether view holds nothing but a number: then what stands before it is a key and no label. */
+/* Whether view holds nothing but a number: then what is before it is a key and no label. */
 static inline bool is_bare_number(struct wo_view view) {
   const struct wo_view trimmed = wo_view_trim(view);
   for (size_t i = 0; i < trimmed.len; i++) {
@@ -80,7 +80,7 @@ static inline bool rank_between(struct wo_view view, size_t start, size_t end, i
   return true;
 }
 
-/* Records a rank unless a label that can be trusted more, or an earlier one of the same kind, has told it. */
+/* Records a rank unless a label that can be trusted more, or an earlier one of the same kind, has given it. */
 static inline void note_rank(struct reading *reading, int32_t rank, enum trust trust) {
   assert(rank >= 0 && rank <= RANK_MAX);
   if (trust <= reading->trust) return;
@@ -101,7 +101,7 @@ static inline void note_stamp(struct reading *reading, struct wo_stamp stamp, bo
 }
 
 /* Records a label of the writer, `label` being part of `rest`, the whole prefix `length` bytes long. Labels side by side make one
- * source (`0: [default1]:` is another writer than `1: [default1]:`); one behind a time does not, since times differ. */
+ * source (`0: [default1]:` is another writer than `1: [default1]:`); one after a time does not, since times differ. */
 static inline void note_source(struct reading *reading, struct wo_view label, size_t length) {
   assert(label.len > 0 && label.ptr >= reading->line.ptr);
   const size_t start = reading->prefix.length;
@@ -122,7 +122,7 @@ static inline bool is_host_char(char c) {
   return wo_is_alnum(c) || c == '.' || c == '-' || c == '_';
 }
 
-/* Offset behind the characters of host names that start at `at`. */
+/* Offset after the characters of host names that start at `at`. */
 static inline size_t skip_host(struct wo_view view, size_t at) {
   while (at < view.len && is_host_char(view.ptr[at])) at++;
   return at;
@@ -137,8 +137,8 @@ static inline bool is_source_file(struct wo_view word) {
   return false;
 }
 
-/* Readers of log records: bytes at the front of rest that belong to the prefix, 0 when it does not match. What each reads stands
- * with the table in prefix.c. */
+/* Readers of log records: bytes at the front of rest that belong to the prefix, 0 when it does not match. The table in prefix.c
+ * says what each one reads. */
 size_t wo__prefix_iso_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_bracketed_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_short_time(struct wo_view rest, struct reading *reading);

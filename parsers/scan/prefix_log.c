@@ -7,7 +7,7 @@
 
 /* ---- Times ---- */
 
-/* Offset behind `HH:MM:SS` and a fraction at `at`, or 0. */
+/* Offset after `HH:MM:SS` and a fraction at `at`, or 0. */
 static size_t clock_end(struct wo_view view, size_t at) {
   const size_t width = sizeof "00:00:00" - 1;
   const struct wo_view clock = wo_view_sub(view, at, at + width);
@@ -21,7 +21,7 @@ static size_t clock_end(struct wo_view view, size_t at) {
   return fraction_end > end + 1 ? fraction_end : end;
 }
 
-/* A logger's time is a word of its own. TensorFlow writes `: ` behind it. Returns the offset of what follows, or 0. */
+/* A logger's time is a word of its own. TensorFlow writes `: ` after it. Returns the offset of what follows, or 0. */
 static size_t after_time(struct wo_view rest, size_t end) {
   if (end == rest.len) return end;
   if (wo_view_starts(wo_view_skip(rest, end), ": ")) return end + 2;
@@ -48,7 +48,7 @@ static size_t calendar_time(struct wo_view view, struct wo_stamp *ret) {
   return length;
 }
 
-/* Makes a stamp of a date and the clock time that stands at `at`. Without a year (0) it is one of 2000, which has every day. An
+/* Makes a stamp of a date and the clock time that is at `at`. Without a year (0) it is one of 2000, which has every day. An
  * impossible date makes none. */
 static struct wo_stamp make_stamp(struct wo_view view, size_t at, unsigned year, unsigned month, unsigned day) {
   char text[64];
@@ -126,7 +126,7 @@ static unsigned month_at(struct wo_view view, size_t at) {
   return found != WO_NOT_FOUND && found % 4 == 0 ? (unsigned)(found / 4 + 1) : 0;
 }
 
-/* Offset behind `Jan  6 15:18:46` at `at`, or 0. */
+/* Offset after `Jan  6 15:18:46` at `at`, or 0. */
 static size_t month_time_end(struct wo_view view, size_t at) {
   if (month_at(view, at) == 0 || !has_char(view, at + 3, ' ')) return 0;
   const size_t day = skip_blanks(view, at + 3);
@@ -167,7 +167,7 @@ size_t wo__prefix_kernel_tag(struct wo_view rest, struct reading *reading) {
 
 /* ---- Parts of log records ---- */
 
-/* Offset behind `] ` of a log tag that ends in a line number (`path.cc:607] `), searched from `at`; 0 when there is none. */
+/* Offset after `] ` of a log tag that ends in a line number (`path.cc:607] `), searched from `at`; 0 when there is none. */
 static size_t numbered_tag_end(struct wo_view rest, size_t at) {
   const size_t end = wo_view_find_char(wo_view_sub(rest, 0, TAG_BYTES_MAX), ']', at);
   if (end == WO_NOT_FOUND || !wo_is_digit(rest.ptr[end - 1])) return 0;
@@ -176,7 +176,7 @@ static size_t numbered_tag_end(struct wo_view rest, size_t at) {
   return digits > at && rest.ptr[digits - 1] == ':' ? skip_blank(rest, end + 1) : 0;
 }
 
-/* Whether one of glog's letters stands at `at`: information, warning, error, fatal. */
+/* Whether one of glog's letters is at `at`: information, warning, error, fatal. */
 static bool is_severity(struct wo_view view, size_t at) {
   return at < view.len && is_any(view.ptr[at], "IWEF");
 }
@@ -197,7 +197,7 @@ size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading) {
   return length;
 }
 
-/* `I tensorflow/core/framework/op.cc:100] ` behind TensorFlow's time. */
+/* `I tensorflow/core/framework/op.cc:100] ` after TensorFlow's time. */
 size_t wo__prefix_tensorflow_tag(struct wo_view rest, struct reading *reading) {
   (void)reading;
   if (!is_severity(rest, 0) || !has_char(rest, 1, ' ')) return 0;
@@ -216,7 +216,7 @@ static size_t level_name(struct wo_view view) {
   return 0;
 }
 
-/* `ERROR 03-19 07:27:53 ` (vLLM): at the start of a line a level counts only with such a time behind it, since
+/* `ERROR 03-19 07:27:53 ` (vLLM): at the start of a line a level counts only with such a time after it, since
  * `ERROR: CUDA out of memory` is the program's text. */
 size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading) {
   const size_t end = level_name(rest);
@@ -227,14 +227,14 @@ size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading) {
   return wo__prefix_short_time(after, reading) > 0 || calendar_time(after, &stamp) > 0 ? next : 0;
 }
 
-/* Offset behind `- `, `| ` or `: ` at `at`, with the blanks before it; `at` when there is none. */
+/* Offset after `- `, `| ` or `: ` at `at`, with the blanks before it; `at` when there is none. */
 static size_t skip_separator(struct wo_view rest, size_t at) {
   const size_t mark = skip_blanks(rest, at);
   if (mark >= rest.len || !is_any(rest.ptr[mark], "-|:")) return at;
   return has_char(rest, mark + 1, ' ') || mark + 1 == rest.len ? skip_blank(rest, mark + 1) : at;
 }
 
-/* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` behind a time. */
+/* `INFO `, `[INFO] `, `- ERROR - `, `| INFO     | ` after a time. */
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading) {
   (void)reading;
   const size_t start = skip_separator(rest, 0);
@@ -286,7 +286,7 @@ size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading) {
   return wo_view_starts(wo_view_skip(rest, end), " - ") ? end + (start > 0 ? 1 : 3) : 0;
 }
 
-/* `stderr F ` behind the time, by the container runtimes of Kubernetes. */
+/* `stderr F ` after the time, by the container runtimes of Kubernetes. */
 size_t wo__prefix_container_stream(struct wo_view rest, struct reading *reading) {
   const size_t length = sizeof "stderr F " - 1;
   (void)reading;

@@ -12,12 +12,6 @@
 
 #include "parsers/scan/scan_internal.h"
 
-/* Other line ends of Unicode (NEL, U+2028) end no line here: editors and grep, with whose line numbers ours must agree, do not
- * count them either. */
-static bool is_line_end(char c) {
-  return c == '\n' || c == '\r';
-}
-
 const char *wo_cap_text(enum wo_cap cap, uint64_t count) {
   static const char *const texts[][2] = {
 #define WO_CAP(code, one, several) [code] = {one, several},
@@ -51,9 +45,9 @@ static size_t find_line_end(const char *buf, size_t from, size_t to) {
   return to;
 }
 
-/* Start of the line that `at` stands in, not before `from`. */
+/* Start of the line that `at` is in, not before `from`. */
 static size_t find_line_start(const char *buf, size_t from, size_t at) {
-  while (at > from && !is_line_end(buf[at - 1])) at--;
+  while (at > from && !wo__scan_is_line_end(buf[at - 1])) at--;
   return at;
 }
 
@@ -71,9 +65,9 @@ static uint64_t count_line_feeds(const char *text, size_t len) {
   return total;
 }
 
-/* Offset in buf behind the last line end in buf[from, to), or 0 without one: no line end stands before a line start at 0. */
+/* Offset in buf after the last line end in buf[from, to), or 0 without one: no line end is before a line start at 0. */
 static size_t behind_last_line_end(const char *buf, size_t from, size_t to) {
-  while (to > from && !is_line_end(buf[to - 1])) to--;
+  while (to > from && !wo__scan_is_line_end(buf[to - 1])) to--;
   return to > from ? to : 0;
 }
 
@@ -118,7 +112,7 @@ static void read_line_at_pos(struct wo_scan *scan) {
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
   const size_t end = find_line_end(scan->buf, start, reach);
   const bool is_piece = end == reach && reach - start == WO_LIMIT_LINE_BYTES && !(scan->is_at_end && reach == scan->buf_len);
-  /* Between CR and LF stands no line. */
+  /* There is no line between CR and LF. */
   const bool is_crlf = end == start && end < scan->buf_len && scan->buf[end] == '\n' && start > 0 && scan->buf[start - 1] == '\r';
   if (!is_crlf) wo__scan_line(scan, start, end, is_piece);
   if (is_piece) {
@@ -157,12 +151,12 @@ static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
 struct taken {
   const struct wo_short_way *way;
   size_t start;
-  size_t end; /* of its bytes; behind it stands its line end */
+  size_t end; /* of its bytes; its line end follows */
 };
 
-/* Takes the line behind the last one that was taken, when that is the one of `hit` and like it: most of a log may be such lines,
- * and so neither their ends are looked for nor their line feeds counted. A line of that form without a literal ("mem +5" has
- * none) is passed over here as it is elsewhere. pos moves to it as by `advance`. */
+/* Takes the line after the last one that was taken, if it holds `hit` and is like that one: most of a log may be such lines, and
+ * so neither their ends are looked for nor their line feeds counted. A line of that form without a literal ("mem +5" has none) is
+ * passed over here as it is elsewhere. pos moves to it as by `advance`. */
 static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, struct wo_view text, size_t hit, size_t pattern,
                       struct taken *taken) {
   const size_t start = taken->end + 1;
@@ -178,7 +172,7 @@ static bool take_next(struct wo_scan *scan, const struct wo_short_way *way, stru
   return true;
 }
 
-/* Hands the line at `start` to a short way. pos stays at it: other literals may stand in it. */
+/* Hands the line at `start` to a short way. pos stays at it: other literals may be in it. */
 static void take_line(struct wo_scan *scan, const struct wo_short_way *way, size_t start, size_t pattern, struct taken *taken) {
   advance(scan, start);
   const size_t reach = scan->buf_len - start < WO_LIMIT_LINE_BYTES ? scan->buf_len : start + WO_LIMIT_LINE_BYTES;
@@ -273,7 +267,7 @@ static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats)
   return true;
 }
 
-/* Bytes of the largest state, rounded up so that states can lie one behind the other. */
+/* Bytes of the largest state, rounded up so that states can lie one after the other. */
 static size_t largest_state(const struct wo_formats *formats) {
   size_t most = wo__format_aftermath.state_bytes;
   for (size_t i = 0; i < formats->count; i++) {

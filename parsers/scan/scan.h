@@ -18,9 +18,9 @@ struct wo_formats;
 struct wo_scan_options {
   uint32_t file;       /* index that spans carry */
   bool no_prefilter;   /* look at every line with the slow reference instead (tests) */
-  int32_t rank;        /* rank that the file's name tells, or WO_RANK_UNKNOWN */
+  int32_t rank;        /* rank from the file's name, or WO_RANK_UNKNOWN */
   bool is_local_rank;  /* it counts the processes of a node */
-  struct wo_view host; /* that the file's name tells; borrowed; or empty */
+  struct wo_view host; /* from the file's name; borrowed; or empty */
 };
 
 /* Caps that reading an input can reach. */
@@ -38,10 +38,10 @@ struct wo_unsearched {
   uint64_t last_line; /* the number of the last one */
 };
 
-/* Patterns that are told apart there. */
+/* Patterns that are listed there one by one. */
 #define WO_SCAN_UNSEARCHED_MAX 8
 
-/* What the scanner says of an input once it has ended. */
+/* The scanner's summary of an input once it has ended. */
 struct wo_scan_summary {
   uint64_t bytes;
   uint64_t lines;               /* line feeds, plus one for a last line without */
@@ -53,7 +53,7 @@ struct wo_scan_summary {
   uint64_t unsearched_others; /* lines not searched for further patterns */
 };
 
-/* The words that report a cap which was reached so often, to stand behind that number. */
+/* The words that report a cap which was reached `count` times; they follow that number. */
 const char *wo_cap_text(enum wo_cap cap, uint64_t count);
 
 /* Makes a scanner that appends to store, uses set, and hands lines to those of the formats that patterns of the set name

@@ -5,16 +5,9 @@
 #include "parsers/base/clean.h"
 #include "parsers/scan/scan_internal.h"
 
-/* A bar that rewrites its line ends each state with CR: walking back over them sees the newest state first. */
-static bool is_line_end(char c) {
-  return c == '\n' || c == '\r';
-}
-
-/* Prefixes stand at the front of a line. */
+/* Prefixes are at the front of a line. */
 #define STAMP_BYTES 256
 
-/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
- * input was cut into chunks. */
 struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64_t number) {
   const size_t floor = from > WO_LIMIT_LOOKBACK_BYTES ? from - WO_LIMIT_LOOKBACK_BYTES : 0;
   return (struct wo_backwards){.scan = scan, .floor = floor, .end = from, .number = number, .base = scan->buf_offset};
@@ -26,7 +19,7 @@ static bool may_hold_line_end(uint64_t word) {
   return ((word - ones * ('\r' + 1)) & ~word & (ones << 7)) != 0;
 }
 
-/* Where the line begins that ends at `end`: behind the last line end at or after floor, or at floor. Walks pass hundreds of lines
+/* Where the line begins that ends at `end`: after the last line end at or after floor, or at floor. Walks pass hundreds of lines
  * for one failure, so whole words are looked at first. */
 static size_t line_start(const char *buf, size_t floor, size_t end) {
   while (end > floor) {
@@ -37,18 +30,16 @@ static size_t line_start(const char *buf, size_t floor, size_t end) {
     }
     const size_t stop = end - floor < sizeof word ? floor : end - sizeof word;
     for (; end > stop; end--) {
-      if (is_line_end(buf[end - 1])) return end;
+      if (wo__scan_is_line_end(buf[end - 1])) return end;
     }
   }
   return end;
 }
 
-/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
- * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
 bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset) {
   const char *buf = walk->scan->buf;
   while (walk->end > walk->floor) {
-    const bool is_ended = is_line_end(buf[walk->end - 1]);
+    const bool is_ended = wo__scan_is_line_end(buf[walk->end - 1]);
     const size_t stop = walk->end - (is_ended ? 1 : 0);
     if (is_ended && buf[stop] == '\n') walk->number--;
     const size_t start = line_start(buf, walk->floor, stop);
@@ -63,7 +54,7 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
   return false;
 }
 
-/* Lines of the same writer only: between two lines of one rank those of seven others may stand. */
+/* Lines of the same writer only: lines of seven other ranks may come between two lines of one rank. */
 size_t wo_open_lines_before(const struct wo_open *open, size_t n, struct wo_view *ret_texts, char *buf, size_t cap) {
   struct wo_backwards walk = wo__scan_walk_back(open->scan, open->scan->line_start, open->line->number);
   struct wo_view raw;
@@ -86,8 +77,8 @@ static bool knows_source(const struct wo_stamp_memo *memo, struct wo_view source
   return memo->is_set && wo_view_equal((struct wo_view){memo->source, memo->source_len}, source);
 }
 
-/* What a search finds that has passed `lines` lines and comes to the line of the last one, of the same writer: the same, unless
- * that lies too far back by now. */
+/* A search that has passed `lines` lines and reaches the line of the last search of the same writer finds the same time, unless
+ * that is too far back by now. */
 static void take_over(const struct wo_stamp_memo *last, const struct wo_backwards *walk, int lines, struct wo_stamp_memo *memo) {
   const uint64_t floor = walk->base + walk->floor;
   const bool is_in_reach = last->offset > floor || floor == 0;

@@ -31,7 +31,7 @@ static bool on_around(void *context, const struct wo_pattern *pattern, const str
   return false;
 }
 
-/* Which pairs of bytes stand in a text, by their hash: most literals are ruled out by one of theirs. */
+/* Which pairs of bytes are in a text, by their hash: most literals are ruled out by one of theirs. */
 enum { PAIR_HASHES = 512 };
 struct byte_pairs {
   bool is_there[PAIR_HASHES];
@@ -47,13 +47,13 @@ static struct byte_pairs pairs_of(struct wo_view text) {
   return pairs;
 }
 
-/* False only when the literal cannot stand in the text: its first or its last two bytes do not. */
+/* False only when the literal cannot be in the text: its first or its last two bytes are not in it. */
 static bool may_hold(const struct byte_pairs *pairs, struct wo_view literal) {
   if (literal.len < 2) return true;
   return pairs->is_there[hash_pair(literal.ptr)] && pairs->is_there[hash_pair(literal.ptr + literal.len - 2)];
 }
 
-/* A line that is looked at for progress or success. It is cleaned when a literal stands in it: most hold none. */
+/* A line that is looked at for progress or success. It is cleaned when a literal is in it: most hold none. */
 struct candidate {
   struct wo_view raw;
   uint64_t number;
@@ -63,7 +63,7 @@ struct candidate {
   struct byte_pairs pairs;
 };
 
-/* Of a line that was read for other ends. */
+/* The candidate of a line that was read for other reasons. */
 static struct candidate candidate_of(const struct wo_line *line) {
   return (struct candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
 }
@@ -83,7 +83,7 @@ static const struct wo_line *line_of(struct wo_scan *scan, struct candidate *can
   return candidate->line;
 }
 
-/* Whether one of the pattern's literals stands in the line; true without literals. These patterns are few and their lines are
+/* Whether one of the pattern's literals is in the line; true without literals. These patterns are few and their lines are
  * few, so their literals may be short and need no prefilter. */
 static bool has_literal(const struct wo_pattern *pattern, const struct candidate *candidate) {
   for (size_t i = 0; i < pattern->literal_count; i++) {
@@ -105,7 +105,7 @@ static bool match_first(struct wo_scan *scan, const size_t *indices, size_t coun
   return context.is_found;
 }
 
-/* The scanner's own buffer for clean text still holds the failing line, so the walk brings one of its own. */
+/* The scanner's own buffer for clean text still holds the failing line, so the walk has a buffer of its own. */
 static void find_progress_before(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->line_start, line->number);
   struct wo_view raw;
@@ -124,7 +124,7 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   scan->clean = clean;
 }
 
-/* Watches for progress behind a failure. */
+/* Watches for progress after a failure. */
 struct aftermath {
   int found; /* lines of progress */
   wo_event_id failure;
@@ -149,8 +149,8 @@ static bool is_memory(const struct wo_event *event) {
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
 
-/* Progress after a failure tells whether it was survived, which is asked of memory failures only: an exception that was caught
- * leaves no other trace. */
+/* Progress after a failure shows whether the job survived it. Only memory failures need this: an exception that was caught leaves
+ * no other trace. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
   if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->around_count == 0) return;
   scan->context_count++;
@@ -169,7 +169,7 @@ void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line) {
 }
 
 /* Words of success count at the end of the input only; "done" further up is the end of some stage. The last progress beside them
- * tells a job that was stopped half-way from one that finished. */
+ * distinguishes a job that was stopped half-way from one that finished. */
 void wo__scan_tail(struct wo_scan *scan) {
   struct wo_backwards walk = wo__scan_walk_back(scan, scan->buf_len, scan->line_number);
   struct wo_view raw = {0};
@@ -200,8 +200,8 @@ static struct wo_seen_setting *find_seen(struct wo_scan *scan, uint64_t key) {
   return NULL;
 }
 
-/* Several patterns can find the same key on one line. The place tells whether this print was looked at before: otherwise a line
- * that names a key twice with two values would change it to and fro. */
+/* Several patterns can find the same key on one line. The place shows whether this print was looked at before: otherwise a line
+ * that names a key twice with two values would change it back and forth. */
 bool wo_scan_is_setting_change(struct wo_scan *scan, struct wo_view path, struct wo_view key, struct wo_view value,
                                uint64_t offset) {
   const uint64_t start = UINT64_C(14695981039346656037);

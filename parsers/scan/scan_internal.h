@@ -19,7 +19,7 @@
 /* Keys of settings remembered per input, so that a setting that is printed at each step is kept once. */
 #define WO_SCAN_SETTINGS_MAX 1024
 
-/* What a key was last set to. */
+/* The last value of a key. */
 struct wo_seen_setting {
   uint64_t key;     /* hash of path and key */
   uint64_t value;   /* hash */
@@ -33,7 +33,7 @@ struct wo_seen_setting {
 /* Writers whose last search for a time is remembered have names of at most this many bytes. */
 #define WO_SCAN_SOURCE_BYTES 64
 
-/* What the last search for the time of a line found: most searches begin a few lines further on and go over the same lines. */
+/* The result of the last search for the time of a line: most searches begin a few lines later and visit the same lines. */
 struct wo_stamp_memo {
   bool is_set;
   uint64_t from; /* offset in the input of the line that the time was for */
@@ -47,7 +47,7 @@ struct wo_stamp_memo {
 /* Bytes at the start of an input that those lines may have: a progress bar goes on for megabytes without a line feed. */
 #define WO_SCAN_HEAD_BYTES WO_LIMIT_LINE_BYTES
 
-/* How the scanner treats lines in which a pattern's literal stands. */
+/* How the scanner treats lines that hold a pattern's literal. */
 enum wo_scan_way {
   WO_SCAN_WAY_READ,  /* as lines are read */
   WO_SCAN_WAY_SHORT, /* handed to the reader's short way */
@@ -73,9 +73,9 @@ struct wo_scan {
   size_t buf_cap;
   uint64_t buf_offset;  /* of buf[0] in the input */
   size_t pos;           /* start of the next line or piece; everything before has been looked at */
-  uint64_t line_number; /* of the line that pos stands in, from 1 */
+  uint64_t line_number; /* of the line that pos is in, from 1 */
   uint64_t long_lines;
-  uint64_t open_start;  /* offset in the input of the line that the counting of long lines stands in */
+  uint64_t open_start;  /* offset in the input of the line that the counting of long lines is in */
   bool is_in_long_line; /* that line has been counted */
   bool has_nul;
   bool is_at_end;
@@ -112,13 +112,19 @@ struct wo_scan {
   size_t limit_hits;           /* of the patterns, when the scanner last looked */
 };
 
-/* Looks at one line or piece of the line that pos stands in: buf[start, end). `is_piece`: more of the line follows. */
+/* A bar that rewrites its line ends each state with CR, so walks backwards see the newest state first. Other line ends of Unicode
+ * (NEL, U+2028) end no line: editors and grep, with whose line numbers ours must agree, do not count them either. */
+static inline bool wo__scan_is_line_end(char c) {
+  return c == '\n' || c == '\r';
+}
+
+/* Looks at one line or piece of the line that pos is in: buf[start, end). `is_piece`: more of the line follows. */
 void wo__scan_line(struct wo_scan *scan, size_t start, size_t end, bool is_piece);
 
 /* Whether lines of the pattern are not looked at any more: none of its kind is kept. */
 bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
 
-/* Notes the line when matching the pattern on it has reached a limit of PCRE2. Called behind each match. */
+/* Notes the line when matching the pattern on it has reached a limit of PCRE2. Called after each match. */
 void wo__scan_note_limits(struct wo_scan *scan, const struct wo_pattern *pattern, uint64_t line);
 
 /* Closes all open constructs. */
@@ -141,12 +147,12 @@ struct wo_backwards {
 /* Progress lines are short; a long one is looked at by its end, where a bar shows its newest state. */
 #define WO_SCAN_AROUND_BYTES 1024
 
-/* The floor is the lookback that the buffer keeps behind itself, not its start, so that what is found does not depend on how the
- * input was cut into chunks. */
+/* The floor is the lookback that the buffer keeps, not the buffer's start, so that the result does not depend on how the input
+ * was cut into chunks. */
 struct wo_backwards wo__scan_walk_back(struct wo_scan *scan, size_t from, uint64_t number);
 
-/* The next line further back, without blank ones; first what stands before `end` on its own line, when it does not start one.
- * False at the floor; of a line cut by the floor the end is given when enough of it can be seen. */
+/* The previous line, without blank ones; first the part of its own line before `end`, if `end` does not start a line. False at
+ * the floor; gives the end of a line that the floor cuts if enough of it is visible. */
 bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, uint64_t *ret_offset);
 
 /* The stamp of the nearest stamped line of the same writer before the one being read, as inherited; clock NONE if none is near.
@@ -164,7 +170,7 @@ static inline bool wo__scan_is_head(uint64_t line, uint64_t offset) {
 /* The line's own stamp, or an inherited one for a kind that may be an end of the job. */
 struct wo_stamp wo__scan_stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind);
 
-/* Ends the open construct at that place of the scanner's list; the ones behind it move up. */
+/* Ends the open construct at that place of the scanner's list; the ones after it move up. */
 void wo__scan_finish(struct wo_scan *scan, size_t at);
 
 /* Opens a construct by hand (for readers that no pattern starts). False when none is free. */

@@ -1,5 +1,5 @@
-/* What happens to one line: cleaned, prefix read, fed to the open constructs of its writer, matched by the patterns whose
- * literals stand in it. */
+/* The way of one line: it is cleaned, its prefix is read, it is fed to the open constructs of its writer, and matched by the
+ * patterns whose literals are in it. */
 #include <assert.h>
 
 #include "parsers/base/clean.h"
@@ -75,8 +75,8 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
   wo__scan_finish(scan, scan->open_count - 1);
 }
 
-/* What begins in the overlap is left to the next piece. A pattern with a reader is asked only once per line: the reader goes on
- * by itself. */
+/* Matches that begin in the overlap are left to the next piece. A pattern with a reader is asked only once per line: the reader
+ * goes on by itself. */
 static bool on_match(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct match_context *c = context;
   if (wo_match_start(match) >= c->line->own_end) return false;
@@ -104,12 +104,12 @@ static void match_pattern(struct wo_scan *scan, const struct wo_line *line, cons
   wo__scan_note_limits(scan, pattern, line->number);
 }
 
-/* Files of numbers have no word to look for: their form is looked at where they begin. */
+/* Files of numbers have no word to look for: their first lines are checked for their form. */
 static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
   for (size_t i = 0; i < scan->head_count; i++) match_pattern(scan, line, takers, scan->head[i]);
 }
 
-/* The prefilter marks, in one pass over the raw line, the patterns whose literals stand in it; expressions run for those only. In
+/* The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
  * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
   if (wo__scan_is_head(line->number, line->offset)) match_head(scan, line, takers);

@@ -27,22 +27,22 @@ struct wo_pattern_set *wo_scan_patterns(struct wo_scan *scan) {
   return scan->set;
 }
 
-/* Listings and echoes: shell comments, `set -x` traces, quoted mail. What stands there did not happen now. */
+/* Listings and echoes: shell comments, `set -x` traces, quoted mail. Their text did not happen now. */
 static bool is_quoting(struct wo_view text) {
   const struct wo_view body = wo_view_trim_start(text);
   return wo_view_starts(body, "# ") || wo_view_starts(body, "+ ") || wo_view_starts(body, "> ") || wo_view_starts(body, "//") ||
          wo_view_starts(body, "## ");
 }
 
-/* Whether the last event is an exception on the same line that Python ignored (in __del__, at shutdown): what its message says
- * ended nothing. Good runs close with a data loader that is "killed by signal". */
+/* Whether the last event is an exception on the same line that Python ignored (in __del__, at shutdown): it ended nothing. Good
+ * runs close with a data loader that is "killed by signal". */
 static bool is_in_ignored_exception(const struct wo_event_store *store, struct wo_span span) {
   const struct wo_event *last = store->count > 0 ? &store->items[store->count - 1] : NULL;
   return last && last->kind == WO_KIND_TRACEBACK && last->is_quoted && last->span.file == span.file &&
          last->span.line == span.line;
 }
 
-/* A failure whose surroundings tell how far the job had come. */
+/* A failure whose surroundings show how far the job had come. */
 static bool wants_context(enum wo_kind kind) {
   const enum wo_class class = wo_kind_class(kind);
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY || kind == WO_KIND_TRACEBACK;
@@ -56,7 +56,7 @@ static void keep_host(struct wo_event_store *store, struct wo_event *event, stru
 }
 
 /* The line's own stamp, or that of an earlier line for what may be an end of the job: most lines are never looked at, so the time
- * is looked for when it is wanted. A reader that ends later brings the stamp that its first line was given. */
+ * is looked for when it is needed. A reader that ends later brings the stamp that its first line was given. */
 struct wo_stamp wo__scan_stamp_of(struct wo_scan *scan, const struct wo_line *line, enum wo_kind kind) {
   const bool is_read_now = line->raw.ptr == scan->buf + scan->line_start;
   const bool is_wanted = wo_kind_class(kind) != WO_CLASS_CONTEXT && line->prefix.stamp.clock == WO_CLOCK_NONE;
@@ -150,7 +150,7 @@ struct wo_view wo_open_message(const struct wo_open *open) {
   return (struct wo_view){open->message, open->message_len};
 }
 
-/* The constructs stand in the order in which they were opened; the ones behind move up. A reader's end may add events, but opens
+/* The constructs are in the order in which they were opened; the ones after move up. A reader's end may add events, but opens
  * nothing. */
 void wo__scan_finish(struct wo_scan *scan, size_t at) {
   struct wo_open *open = &scan->open[at];

@@ -1,11 +1,11 @@
 /* Memory that programs print beside their training steps, of one input: the forms that its lines have, a series for each rank and
  * meaning, and the evidence made of them at the end. Most of a training log may be such lines, so they come by the scanner's
- * short way; the evidence is the same for those that come by the usual one, because both end in `take`. And tables of YOLO:
+ * short way; lines that come by the usual way give the same evidence, because both end in `take`. And tables of YOLO:
  *
  *         Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size
  *         1/100      12.3G      1.234      2.345      1.456         32        640: 100%|####| 8/8
  *
- * A row of such a table is one progress bar, drawn again and again; the first one behind its names is read, and the names come
+ * A row of such a table is one progress bar, drawn again and again; the first one after its names is read, and the names come
  * again at each epoch. */
 #include <assert.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct steps {
   size_t cursor;        /* of the row that was found last: ranks and figures come in the same order again and again */
   uint64_t dropped;     /* figures without room for a series of their own */
   uint64_t unread;      /* lines that were too long, or had too many numbers */
-  uint64_t next_offset; /* behind the start of the last line that was taken */
+  uint64_t next_offset; /* just after the start of the last line that was taken */
   size_t first_new;     /* row that this line began; row_count: none */
 };
 
@@ -65,7 +65,7 @@ static const struct wo_steps_form *learn(struct steps *steps, struct wo_view lin
   return to_front(steps, index);
 }
 
-/* The form of the line, and what the line says by it. NULL when it has none. */
+/* The form of the line, and the figures of the line. NULL when it has none. */
 static const struct wo_steps_form *read_line(struct steps *steps, struct wo_view line, struct wo_steps_reading *reading,
                                              bool *ret_is_out) {
   for (size_t i = 0; i < steps->form_count; i++) {
@@ -128,8 +128,8 @@ static void note_line(struct steps *steps, uint64_t offset) {
   steps->first_new = steps->row_count;
 }
 
-/* The series that a line began are evidence of the pattern that stands first in the packs, whichever literal was met first. The
- * patterns of a set stand in one array. */
+/* The series that a line began are evidence of the first pattern in the packs, whichever literal was found first. The patterns of
+ * a set are in one array. */
 static void match_again(struct wo_scan *scan, const struct wo_pattern *pattern) {
   struct steps *const steps = wo_scan_follow(scan, &follower);
   for (size_t i = steps ? steps->first_new : 0; steps && i < steps->row_count; i++) {
@@ -137,7 +137,7 @@ static void match_again(struct wo_scan *scan, const struct wo_pattern *pattern) 
   }
 }
 
-/* A line that was the last one to be taken is taken already. */
+/* The line may be the last one that was taken; then nothing is left to do. */
 static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view line, uint64_t number, uint64_t offset) {
   struct steps *const steps = wo_scan_follow(scan, &follower);
   struct wo_steps_reading reading;
@@ -156,7 +156,7 @@ static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct 
   if (is_out) wo_scan_store(scan)->is_out_of_memory = true;
 }
 
-/* Two forms are tried, as figures that change between two units or two counts of digits have. */
+/* Two forms are tried, because figures may alternate between two units or two counts of digits. */
 static size_t take_like(struct wo_scan *scan, const struct wo_pattern *pattern, struct wo_view text, size_t hit, uint64_t number,
                         uint64_t offset) {
   enum { TRIED = 2 };
@@ -247,7 +247,7 @@ static void fill(const struct target *to, const struct wo_steps_series *series) 
   set_course(to, series);
 }
 
-/* The last line is the one to show: a failure comes behind it. */
+/* The last line is the one to show: a failure comes after it. */
 static void emit(struct wo_scan *scan, const struct wo_steps_series *series, const struct wo_pattern *pattern) {
   struct wo_line line;
   if (series->count < PRINTS_MIN) return;
@@ -291,7 +291,7 @@ static enum wo_more begin_steps(struct wo_open *open, const struct wo_match *mat
 const struct wo_format wo__format_steps = {.name = "steps", .follower = &follower, .short_way = &short_way, .begin = begin_steps};
 
 struct table {
-  int strange; /* lines behind the names */
+  int strange; /* lines after the names */
 };
 
 /* Lines between the names and the first row: a bar that has no figures yet. */

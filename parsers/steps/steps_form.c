@@ -1,4 +1,4 @@
-/* The text of a line around its numbers, what it makes of them, and the quick reading of lines with the same text. */
+/* The text of a line around its numbers, the meaning that it gives them, and the quick reading of lines with the same text. */
 #include "parsers/steps/steps_form.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 #include "parsers/base/units.h"
 #include "parsers/steps/steps_number.h"
 
-/* What a number of a line is. */
+/* The use of a number of a line. */
 enum use { USE_NONE, USE_STEP, USE_EPOCH, USE_RANK, USE_GPU, USE_MEMORY };
 
 enum {
@@ -29,7 +29,7 @@ const char *wo_steps_role_name(enum wo_steps_role role) {
 
 /* ---- Cutting a line ---- */
 
-/* The end of the bar that begins at `at`, behind "%|"; 0 without one. */
+/* The end of the bar that begins at `at`, after "%|"; 0 without one. */
 static size_t skip_bar(struct wo_view line, size_t at) {
   const size_t most = line.len - at < BAR_BYTES ? line.len - at : BAR_BYTES;
   const char *const end = most > 0 ? memchr(line.ptr + at, '|', most) : NULL;
@@ -44,7 +44,7 @@ struct cut {
   bool is_end;
 };
 
-/* Whether a sign that stands behind c belongs to a number. "2026-01-02" has none. */
+/* Whether a sign that follows c belongs to a number. "2026-01-02" has none. */
 static bool is_before_sign(char c) {
   return wo__steps_is_blank(c) || c == ':' || c == '=' || c == ',' || c == '(' || c == '[';
 }
@@ -84,7 +84,7 @@ static struct cut next_cut(struct wo_view line, size_t at) {
   return cut;
 }
 
-/* The text before a number, behind it, and behind the next one. */
+/* The text before a number, after it, and after the next one. */
 struct around {
   struct wo_view before;
   struct wo_view after;
@@ -101,7 +101,7 @@ struct name {
   size_t count;
 };
 
-/* Signs that may stand between a name and its number. */
+/* Signs that may be between a name and its number. */
 static bool is_joint(char c) {
   return wo__steps_is_blank(c) || c == ':' || c == '=' || c == '"' || c == '\'' || c == '(' || c == '[' || c == '#' || c == '>';
 }
@@ -194,7 +194,7 @@ static double unit_in_name(const struct name *name) {
   return 0;
 }
 
-/* The unit in brackets that stands before all figures of a line: "memory (MB) | allocated: ". 0 without one. */
+/* The unit in brackets before all figures of a line: "memory (MB) | allocated: ". 0 without one. */
 static double unit_of_line(struct wo_view line) {
   static const struct {
     const char *words;
@@ -206,14 +206,14 @@ static double unit_of_line(struct wo_view line) {
   return 0;
 }
 
-/* ---- What the whole line says ---- */
+/* ---- The whole line ---- */
 
-/* What a number's own name leaves open. */
+/* Answers of the whole line where a number's own name leaves them open. */
 struct context {
   double unit;       /* of the line, or 0 */
   double known_unit; /* of a program that prints sizes without a unit, or 0 */
-  bool is_foreign;   /* it tells of something else: a failure, the host, a process */
-  bool is_of_card;   /* words of the card stand in it */
+  bool is_foreign;   /* it is about something else: a failure, the host, a process */
+  bool is_of_card;   /* words of the card are in it */
   bool is_training;  /* it has a step, and words of training */
   bool is_deepspeed; /* MA, Max_MA, CA, Max_CA */
 };
@@ -266,7 +266,7 @@ static bool deepspeed_role(const struct name *name, enum wo_steps_role *ret_role
   return true;
 }
 
-/* What a figure of that name is. False when it is no memory of a card. */
+/* The role of a figure of that name. False if it is no memory of a card. */
 static bool role_of(const struct name *name, const struct context *context, enum wo_steps_role *ret_role) {
   static const char *const memory[] = {"mem", "memory", "vram", "gpumem"};
   static const char *const peak[] = {"max", "peak", "maximum", "highest"};
@@ -305,14 +305,14 @@ static bool is_mmcv(const struct name *name, const struct context *context) {
   return context->known_unit > 0 && name->count > 0 && ends_with(name, "memory");
 }
 
-/* Whether something else than a unit of size stands right behind a number: "12%", "12 GB/s", "12x". */
+/* Whether something else than a unit of size is right after a number: "12%", "12 GB/s", "12x". */
 static bool is_other_unit(struct wo_view after) {
   const struct wo_view word = wo_view_trim_start(after);
   return wo_view_starts(word, "%") || (after.len > 0 && wo_is_alpha(after.ptr[0])) || wo_view_starts(word, "GB/") ||
          wo_view_starts(word, "MB/") || wo_view_starts(word, "GiB/");
 }
 
-/* Makes the number `part` one of memory when its name and what stands behind it say so. */
+/* Makes the number `part` one of memory when its name and what follows it say so. */
 static void take_memory(struct wo_steps_part *part, const struct around *around, const struct context *context) {
   struct name name;
   enum wo_steps_role role = WO_STEPS_USED;
@@ -334,7 +334,7 @@ static void take_memory(struct wo_steps_part *part, const struct around *around,
 
 /* ---- Steps and labels ---- */
 
-/* How well a number tells the step; 0 not at all. An epoch counts only where nothing else does. */
+/* How well a number shows the step; 0 not at all. An epoch counts only where nothing else does. */
 enum step_rank { STEP_NONE, STEP_EPOCH, STEP_BATCH, STEP_BAR, STEP_BRACKET, STEP_UPDATE, STEP_ITERATION, STEP_STEP };
 
 static enum step_rank step_rank_of(const struct around *around, bool is_behind_bar) {

@@ -2,9 +2,9 @@
  *
  *   step 1200 | loss 2.31 | mem 67.02 GiB
  *
- * A line is text with numbers in between. What a number means is told by the text around it alone, so all lines with the same
- * text are read in the same way: what was found out of the first one, its *form*, reads the next ones in one pass, without
- * another look at their words. Pure; a form may be used by one thread at a time. */
+ * A line is text with numbers in between. The text around a number alone decides its meaning, so all lines with the same text are
+ * read in the same way: the *form* of the first one is used to read the next ones in one pass, without another look at their
+ * words. Pure; a form may be used by one thread at a time. */
 #ifndef WO_STEPS_FORM_H
 #define WO_STEPS_FORM_H
 
@@ -15,22 +15,21 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/view.h"
 
-/* What a figure of memory is. Peaks only rise until the program resets them, so they say something else than what is in use now.
- */
+/* The role of a figure of memory. Peaks only rise until the program resets them, so they differ from the memory in use now. */
 enum wo_steps_role {
   WO_STEPS_ALLOCATED,     /* by PyTorch, in use by tensors */
   WO_STEPS_RESERVED,      /* by PyTorch: allocated and cached */
-  WO_STEPS_USED,          /* "mem", "GPU memory": the line does not tell which */
+  WO_STEPS_USED,          /* "mem", "GPU memory": the line does not say which */
   WO_STEPS_FREE,          /* fairseq's gb_free */
   WO_STEPS_PEAK,          /* highest allocated so far */
   WO_STEPS_PEAK_RESERVED, /* highest reserved so far */
   WO_STEPS_ROLE_COUNT_
 };
 
-/* A figure that a line does not tell. */
+/* A figure that a line does not have. */
 #define WO_STEPS_UNKNOWN (-1.0)
 
-/* Highest rank or index of a card that is believed. */
+/* Highest rank or index of a card that is accepted. */
 #define WO_STEPS_LABEL_MAX 99999
 
 /* One number of a form, and the text before it. */
@@ -39,23 +38,23 @@ struct wo_steps_part {
   uint8_t use;       /* enum use of steps_form.c */
   uint8_t role;      /* of memory */
   bool is_bar;       /* no number but the bar of a progress bar */
-  bool takes_sign;   /* a sign may stand before it without a blank */
+  bool takes_sign;   /* a sign may be before it without a blank */
   bool is_bare;      /* no unit: whole bytes, and many of them */
   double scale;      /* bytes of its unit */
 };
 
 struct wo_steps_form {
-  bool is_sample;     /* false: the text shows that such lines tell nothing of the card */
+  bool is_sample;     /* false: the text shows that such lines do not describe the card */
   bool is_local_rank; /* the rank counts the processes of one node */
   bool is_epoch;      /* what counts as step is an epoch */
   size_t part_count;
   size_t text_len;
-  size_t tail_len; /* of the text behind the last number, which stands at the end of `text` */
+  size_t tail_len; /* of the text after the last number, which is at the end of `text` */
   struct wo_steps_part parts[WO_LIMIT_STEPS_NUMBERS];
   char text[2 * WO_LIMIT_STEPS_LINE_BYTES]; /* as much again as a line has, so that as much may be looked at from any place */
 };
 
-/* What one line says. Figures are WO_STEPS_UNKNOWN where it does not. */
+/* The figures of one line; WO_STEPS_UNKNOWN if it does not have them. */
 struct wo_steps_reading {
   double step;
   double epoch;

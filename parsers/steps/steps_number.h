@@ -41,7 +41,7 @@ static inline uint64_t wo__steps_load_bytes(const char *ptr, size_t room) {
 }
 
 /* How many of the eight bytes, from the first one on, are digits. A byte less '0' is below 10 for those alone, and adding 0x76
- * sets the highest bit of all others; what a carry does to bytes behind the first other one does not matter. */
+ * sets the highest bit of all others; what a carry does to bytes after the first other one does not matter. */
 static inline size_t wo__steps_count_digits(uint64_t word) {
   const uint64_t values = word ^ UINT64_C(0x3030303030303030);
   const uint64_t others = ((values + UINT64_C(0x7676767676767676)) | values) & UINT64_C(0x8080808080808080);
@@ -88,8 +88,8 @@ static inline size_t wo__steps_skip_exponent(struct wo_view line, size_t at) {
   return end;
 }
 
-/* Reads the digits at `at`, where one stands: its end. Figures of memory and steps have no exponent: a number with one is passed
- * over. */
+/* Reads the number at `at`, which must be a digit, and returns its end. Figures of memory and steps have no exponent: a number
+ * with one is passed over. */
 static inline size_t wo__steps_read_number(struct wo_view line, size_t at, struct wo__steps_number *ret) {
   uint64_t mantissa = 0;
   size_t end = wo__steps_take_digits(line, at, &mantissa);
@@ -109,7 +109,7 @@ static inline size_t wo__steps_read_number(struct wo_view line, size_t at, struc
   return behind;
 }
 
-/* As read_number, of a number that nobody asks for. */
+/* As read_number, for a number that is not needed. */
 static inline size_t wo__steps_skip_number(struct wo_view line, size_t at) {
   at = wo__steps_skip_digits(line, at);
   if (at + 1 < line.len && line.ptr[at] == '.' && wo__steps_is_digit(line.ptr[at + 1])) at = wo__steps_skip_digits(line, at + 1);

@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-/* A step that falls by no more than this is one of another process that is a little behind. */
+/* A step that falls by no more than this belongs to another process that is a little slower. */
 #define STEP_DISORDER 2
 
 /* Share of the figure below which the memory of a program has been given back. */
 #define RESTART_SHARE 0.9
 
-/* Share of the highest figure above which a fall is one. */
+/* Share of the highest figure above which a decrease counts as a fall. */
 #define FALL_SHARE 0.05
 
-/* The changes that a course starts without. */
+/* The state before the first change of a course. */
 static const struct wo_steps_change no_change = {.step = WO_STEPS_UNKNOWN};
 
 static void begin(struct wo_steps_series *series, const struct wo_steps_reading *reading, double bytes) {
@@ -28,7 +28,7 @@ static void begin(struct wo_steps_series *series, const struct wo_steps_reading 
   series->trend = (struct wo_trend){.count = 0};
 }
 
-/* What a step that is not behind the last one means. */
+/* The meaning of a step that is not after the last one. */
 enum turn { TURN_NONE, TURN_DISORDER, TURN_WRAP, TURN_RESTART };
 
 static enum turn turn_of(const struct wo_steps_series *series, const struct wo_steps_reading *reading, double bytes) {
@@ -100,7 +100,7 @@ void wo_steps_series_add(struct wo_steps_series *series, const struct wo_steps_r
   wo_trend_add(&series->trend, bytes, -1, series->x, false);
 }
 
-/* Behind the warm-up, where enough points are left for a slope. A full point of several prints holds all of it. */
+/* After the warm-up, where enough points are left for a slope. A full point of several prints holds all of it. */
 static struct wo_trend_span span_of(const struct wo_steps_series *series) {
   enum { LEAST = 20 };
   const size_t warm_up = series->trend.stride > 1 ? 1 : WO_STEPS_WARM_UP;

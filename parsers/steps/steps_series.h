@@ -1,5 +1,5 @@
 /* The course of one figure of memory over the steps of one rank, of any length in bounded memory: the first and the last figure,
- * the extremes, the largest rise and fall between neighbours, and the points that a slope is told from
+ * the extremes, the largest rise and fall between neighbours, and the points for a slope
  * (parsers/formats/common/monitor_trend.h).
  *
  * A program that starts again begins a new course: only the last one is kept, and how many there were. Pure. */
@@ -9,7 +9,7 @@
 #include "parsers/formats/common/monitor_trend.h"
 #include "parsers/steps/steps_form.h"
 
-/* Prints at the beginning whose changes are those of starting up (optimizer states, tuned kernels): no jump is told from them. */
+/* Prints at the beginning whose changes are those of starting up (optimizer states, tuned kernels): they count as no jump. */
 #define WO_STEPS_WARM_UP 3
 
 /* Bytes of a line that are kept with its evidence. */
@@ -37,31 +37,31 @@ struct wo_steps_series {
   double half; /* of the last printed digit */
   double step_first, step_last, step_highest;
   double epoch_last;
-  double x;                   /* steps since the course began, from 1; prints where no step is told */
-  double warm_low, warm_high; /* extremes behind the warm-up; of no print at first */
+  double x;                   /* steps since the course began, from 1; prints if no step is shown */
+  double warm_low, warm_high; /* extremes after the warm-up; of no print at first */
   struct wo_steps_change jump;
   struct wo_steps_change fall;
   uint64_t falls; /* by more than a twentieth of the highest figure */
   struct wo_trend trend;
   uint64_t line_first, line_last;
-  uint64_t byte_last; /* of the last line, and what is shown of it */
+  uint64_t byte_last; /* of the last line, and the text that is shown of it */
   size_t length_last;
   size_t text_len;
   char text[WO_STEPS_TEXT_BYTES];
 };
 
-/* Where a line stands, and its bytes. */
+/* Where a line is, and its bytes. */
 struct wo_steps_place {
   uint64_t line;
   uint64_t byte;
   struct wo_view text;
 };
 
-/* Adds what a line says of series->role, which must be known there. */
+/* Adds a line's figure of series->role, which must be known. */
 void wo_steps_series_add(struct wo_steps_series *series, const struct wo_steps_reading *reading,
                          const struct wo_steps_place *place);
 
-/* Bytes per step (per print where no step is told): `mid` by least squares, `lo` and `hi` of its 95 % interval. False with fewer
+/* Bytes per step (per print if no step is shown): `mid` by least squares, `lo` and `hi` of its 95 % interval. False with fewer
  * than three points. */
 bool wo_steps_series_slope(const struct wo_steps_series *series, struct wo_interval *ret_bytes_per_step);
 

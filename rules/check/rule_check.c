@@ -1,4 +1,4 @@
-/* The lint: what the loader accepts, but a good pack must not have.
+/* The lint: finds mistakes that the loader accepts, but that a good pack must not have.
  *
  * Looks at the loaded pack only. Each check is a function over one rule; each complaint names the rule, and the file and line
  * where it starts. Running the examples through a diagnosis is not done here but by `whyoom rules test`. */
@@ -12,7 +12,7 @@
 #include "rules/load/model_shape.h"
 
 /* The families of causes; part of the JSON report, and so a promise to the programs that read it.
- * Checklist: the same names stand in docs/schema/report-1.schema.json. */
+ * Checklist: the same names are in docs/schema/report-1.schema.json. */
 static const char *const families[] = {
     "fragmentation", "oversized_batch", "model_too_large", "other_process", "leak_growth", "sequence_length",
     "kv_cache",      "host_memory",     "secondary",       "not_memory",    "unclear",
@@ -49,7 +49,7 @@ static void check_id(const struct wo_lint_rule *rule) {
 
 /* ---- patterns --------------------------------------------------------------------------------------------------------- */
 
-/* Whether one of the pattern's literals stands in the line; patterns without literals look at every
+/* Whether one of the pattern's literals is in the line; patterns without literals look at every
  * line of their place. A line feed at the end of a literal means the end of the line, which a
  * sample, being one line, does not spell out. */
 static bool has_literal(const struct wo_pattern *pattern, struct wo_view line) {
@@ -115,9 +115,8 @@ static void check_twins(const struct wo_lint_rule *rule, const struct wo_pattern
   }
 }
 
-/* A pattern whose expressions are wrong is not tried on its samples: one mistake, one complaint. An
- * unknown reader is worse than a wrong expression, as nothing would ever say that it is missing:
- * the scanner passes over names it cannot find. */
+/* A pattern whose expressions are wrong is not tried on its samples: one mistake, one complaint. An unknown reader is worse than
+ * a wrong expression, as no message would ever report it: the scanner ignores names it cannot find. */
 static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples *samples) {
   const struct wo_pattern *const pattern = &lint->pack->patterns[samples->pattern];
   const struct wo_lint_rule rule = {lint, samples->place, WO_SORT_PATTERN, pattern->id};
@@ -138,7 +137,6 @@ static void check_pattern(struct wo_lint *lint, const struct wo_pattern_samples 
 
 /* ---- causes ----------------------------------------------------------------------------------------------------------- */
 
-/* Whether it is one of the families above. */
 static bool is_family(struct wo_view family) {
   for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
     if (wo_view_is(family, families[i])) return true;
@@ -162,8 +160,8 @@ static void check_cause_links(const struct wo_lint_rule *rule, const struct wo_c
   }
 }
 
-/* Examples must be there, in both directions, and the ones that do not give the cause must say why.
- * The why is for the reader of the rule: it names the neighbour that the log shows instead. */
+/* Examples must be there, in both directions, and the ones that do not give the cause must say why. The reason is for the reader
+ * of the rule: it names the similar cause that the log shows instead. */
 static void check_cause_examples(const struct wo_lint_rule *rule, const struct wo_cause *cause) {
   size_t gives = 0;
   for (size_t i = 0; i < cause->example_count; i++) {
@@ -180,7 +178,7 @@ static void check_cause_examples(const struct wo_lint_rule *rule, const struct w
   }
 }
 
-/* `would_tell` is asked for because a cause that nothing could confirm or refute is an opinion. */
+/* `would_tell` is required because a cause that nothing could confirm or refute is an opinion. */
 static void check_cause(struct wo_lint *lint, const struct wo_cause *cause) {
   const struct wo_lint_rule rule = {lint, cause->place, WO_SORT_CAUSE, cause->id};
   check_id(&rule);
@@ -223,7 +221,7 @@ static bool is_replay_item(struct wo_view item) {
   return false;
 }
 
-/* The text cut at blanks that stand outside of braces. */
+/* The text cut at blanks that are outside of braces. */
 static struct wo_view cut_item(struct wo_view *rest) {
   size_t at = 0, depth = 0;
   for (; at < rest->len && (depth > 0 || rest->ptr[at] != ' '); at++) {
@@ -235,7 +233,7 @@ static struct wo_view cut_item(struct wo_view *rest) {
   return item;
 }
 
-/* A slip here would only show when somebody verifies that very fix. */
+/* A mistake here would only show when a user verifies this fix. */
 static void check_replay(const struct wo_lint_rule *rule, const struct wo_fix *fix) {
   struct wo_view rest = wo_template_source(fix->replays_as);
   while (rest.len > 0) {
@@ -262,7 +260,7 @@ static void check_fix(struct wo_lint *lint, const struct wo_fix *fix) {
   wo__lint_fix_logic(&rule, fix);
 }
 
-/* The count that the shape gives must be the published one: a digit that was mistyped in either would else be believed. */
+/* The count that the shape gives must be the published one: otherwise a mistyped digit in either would go unnoticed. */
 static void check_model(struct wo_lint *lint, const struct wo_model_shape *shape) {
   const struct wo_lint_rule rule = {lint, shape->place, WO_SORT_MODEL, shape->id};
   const double computed = wo_model_shape_parameters(shape);
@@ -277,7 +275,7 @@ static void check_model(struct wo_lint *lint, const struct wo_model_shape *shape
 
 /* ---- the whole -------------------------------------------------------------------------------------------------------- */
 
-/* Knobs and definitions must say what they mean: without it a name is only another spelling. Their expressions and spellings were
+/* Knobs and definitions must have a meaning: without it a name is only another spelling. Their expressions and spellings were
  * checked at loading. Phases and terms do not keep their place, as no message of a diagnosis ever needs it. */
 static void check_others(struct wo_lint *lint) {
   const struct wo_pack *const pack = lint->pack;
@@ -305,8 +303,8 @@ static void check_others(struct wo_lint *lint) {
   }
 }
 
-/* The order is that of the loaded arrays, hence of the files: a corrected pack is read beside its
- * complaints. Checking goes on after each of them, so that one run shows all. */
+/* The order is that of the loaded arrays, and so of the files: a corrected pack is read beside its complaints. Checking goes on
+ * after each of them, so that one run shows all. */
 size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context) {
   assert(pack != NULL && fn != NULL);
   struct wo_lint lint = {.pack = pack, .fn = fn, .context = context};

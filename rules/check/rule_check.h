@@ -4,7 +4,7 @@
 
 #include "rules/load/rule.h"
 
-/* The names of families, in the order of docs/rules.md; NULL behind the last one. */
+/* The names of families, in the order of docs/rules.md; NULL after the last one. */
 const char *wo_rule_family(size_t at);
 
 /* Called with each complaint. */

@@ -1,4 +1,4 @@
-/* What the files of the lint share. Private to rules/check. */
+/* Shared by the files of the lint. Private to rules/check. */
 #ifndef WO_RULE_CHECK_INTERNAL_H
 #define WO_RULE_CHECK_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* The lint's look from the program at the packs: ids and marks that code knows, and that a pack must therefore have. */
+/* The lint of ids and marks that the code knows: a pack must have them. */
 #include <stdio.h>
 
 #include "rules/check/rule_check_internal.h"

@@ -1,7 +1,7 @@
-/* The lint's look at conditions: rules that can never be found, and clauses that say nothing.
+/* The lint of conditions: rules that can never be found, and clauses that say nothing.
  *
- * Only what holds whatever the facts are is complained of: constants, and conditions that contradict each other as they are
- * written. A rule that is merely unlikely is not the lint's business. */
+ * It only reports mistakes that do not depend on the facts: constants, and conditions that contradict each other as they are
+ * written. An unlikely rule is no mistake. */
 #include "rules/check/rule_check_internal.h"
 #include "rules/language/event_fact.h"
 
@@ -29,8 +29,8 @@ static void complain_unknown_kind(const struct wo_lint_rule *rule, struct wo_vie
                     wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
-/* Counts the kinds of memory failures. What describes a job comes from readers of whole files and not from patterns, and is not
- * counted. */
+/* Counts the kinds of memory failures. Kinds that describe a job come from readers of whole files and not from patterns, so they
+ * are not counted. */
 static void check_kind(void *context, struct wo_view name) {
   struct kinds *const kinds = context;
   const enum wo_kind kind = wo_kind_find(name);

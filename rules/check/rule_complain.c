@@ -5,8 +5,8 @@
 
 #include "rules/check/rule_check_internal.h"
 
-/* Formats a complaint and hands it on at once; nothing is collected here. The place is the line
- * where the rule starts: the pack no longer knows where its single members stood. */
+/* Formats a complaint and hands it on at once; nothing is collected here. The place is the line where the rule starts: the pack
+ * does not keep the places of single members. */
 void wo__lint_complain(const struct wo_lint_rule *rule, enum wo_status code, const char *format, ...) {
   assert(code != WO_OK);
   struct wo_err err;

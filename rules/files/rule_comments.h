@@ -1,11 +1,10 @@
 /* Comments of rule files. Shared by the loader and by the program that embeds the packs, which is
  * built before the loader.
  *
- * Packs are JSON with // and block comments, because a rule needs room for its reasons, and JSON
- * has none. Comments are blanked and not cut out: a place in what cJSON reads is then the same
- * place in what the author wrote. Strings are stepped over, so that "https://..." is no comment.
- * Everything is inline and free of our other headers, since the tool that embeds the packs links
- * with nothing of ours. */
+ * Packs are JSON with // and block comments, because a rule needs room for its reasons, and JSON has none. Comments are blanked
+ * and not cut out: a place in what cJSON reads is then the same place in what the author wrote. Strings are stepped over, so that
+ * "https://..." is no comment. Everything is inline and needs none of our other headers, since the tool that embeds the packs
+ * links with none of our code. */
 #ifndef WO_RULE_COMMENTS_H
 #define WO_RULE_COMMENTS_H
 
@@ -14,7 +13,7 @@
 #include <string.h>
 
 /* The place of the quote that ends the string which starts at `at`, or `len`. A quote counts unless an odd number of backslashes
- * stands before it. memchr, because most of a rule file is strings. */
+ * is before it. memchr, because most of a rule file is strings. */
 static inline size_t wo_rule_string_end(const char *text, size_t len, size_t at) {
   for (size_t from = at + 1; from < len;) {
     const char *const quote = (const char *)memchr(text + from, '"', len - from);
@@ -28,7 +27,7 @@ static inline size_t wo_rule_string_end(const char *text, size_t len, size_t at)
   return len;
 }
 
-/* Replaces one comment that starts at `at` by blanks; returns the place behind it. For a line
+/* Replaces one comment that starts at `at` by blanks; returns the place after it. For a line
  * comment that is the line feed's successor: the line feed itself stays, in block comments too. */
 static inline size_t wo_rule_blank_comment(char *text, size_t len, size_t at) {
   const bool is_block = text[at + 1] == '*';

@@ -1,4 +1,4 @@
-/* A file that cannot be read ends the reading, because half of somebody's rules would be worse than none. */
+/* A file that cannot be read ends the reading, because half of a user's rules would be worse than none. */
 #include "rules/files/rule_dir.h"
 
 #include <assert.h>
@@ -18,11 +18,6 @@
  * and from links that lead in a circle (stat follows them). */
 enum { DIR_DEPTH_MAX = 8, DIR_FILES_MAX = 4096 };
 
-/* Memory is out: no file is to blame. */
-static enum wo_status fail_nomem(struct wo_err *err) {
-  return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-}
-
 /* An error about a file or folder as a whole, without a line. Returns its code. */
 static enum wo_status fail_path(struct wo_err *err, enum wo_status code, const char *path, const char *reason) {
   wo_err_set(err, code, "%s", reason);
@@ -38,9 +33,9 @@ static char *new_path(const char *folder, const char *name) {
   return path;
 }
 
-/* Reads a whole file into `buf` of WO_LIMIT_RULE_FILE_BYTES + 1: one byte more than a rule file may
- * have, so that one too long is told from one that just fits. Goes through wo_input, as logs do: a
- * compressed rule file is read, and a FIFO in the folder is refused and not waited for. */
+/* Reads a whole file into `buf` of WO_LIMIT_RULE_FILE_BYTES + 1: one byte more than a rule file may have, so that a file that is
+ * too long differs from one that just fits. Goes through wo_input, as logs do: a compressed rule file is read, and a FIFO in the
+ * folder is refused and not waited for. */
 static enum wo_status read_content(const char *path, char *buf, size_t *ret_len, struct wo_err *err) {
   struct wo_input *input = NULL;
   enum wo_status status = wo_input_open(path, &input, err);
@@ -58,12 +53,12 @@ static enum wo_status read_content(const char *path, char *buf, size_t *ret_len,
 }
 
 /* Adds one file; takes the path over on success. The buffer is made for the longest file and then
- * cut down to what was read; when cutting fails the larger one serves as well. A NUL behind the text is not counted. */
+ * cut down to what was read; when cutting fails the larger one serves as well. A NUL after the text is not counted. */
 static enum wo_status add_file(struct wo_rule_files *files, char *path, struct wo_err *err) {
   if (files->count >= DIR_FILES_MAX) return fail_path(err, WO_E_LIMIT, path, "too many rule files");
-  if (!WO_VEC_RESERVE(files, 1, DIR_FILES_MAX)) return fail_nomem(err);
+  if (!WO_VEC_RESERVE(files, 1, DIR_FILES_MAX)) return wo_err_nomem(err);
   char *const buf = malloc(WO_LIMIT_RULE_FILE_BYTES + 1);
-  if (buf == NULL) return fail_nomem(err);
+  if (buf == NULL) return wo_err_nomem(err);
   size_t len = 0;
   const enum wo_status status = read_content(path, buf, &len, err);
   if (status != WO_OK) {
@@ -84,12 +79,12 @@ static int is_visible(const struct dirent *entry) {
 
 static enum wo_status add_folder(struct wo_rule_files *files, const char *folder, unsigned depth, struct wo_err *err);
 
-/* Adds what stands at a path: a folder, a rule file, or nothing. The path is freed here, unless a
- * file was added, whose name it then is: a grown count is what tells. */
+/* Adds the folder or rule file at a path; other files are ignored. The path is freed here, unless a file was added, whose name it
+ * then is: the count has grown then. */
 static enum wo_status add_path(struct wo_rule_files *files, const char *folder, const char *name, unsigned depth,
                                struct wo_err *err) {
   char *const path = new_path(folder, name);
-  if (path == NULL) return fail_nomem(err);
+  if (path == NULL) return wo_err_nomem(err);
   struct stat about;
   enum wo_status status = WO_OK;
   const size_t count = files->count;
@@ -105,8 +100,8 @@ static enum wo_status add_path(struct wo_rule_files *files, const char *folder, 
   return status;
 }
 
-/* Adds a folder in name order: byte-wise, because no locale is ever set. After a failure the rest
- * of the entries is still freed, but no longer read; the first error is the one that is told. */
+/* Adds a folder in name order: byte-wise, because no locale is ever set. After a failure the rest of the entries is still freed,
+ * but no longer read; the first error is the one that is reported. */
 static enum wo_status add_folder(struct wo_rule_files *files, const char *folder, unsigned depth, struct wo_err *err) {
   if (depth > DIR_DEPTH_MAX) return fail_path(err, WO_E_LIMIT, folder, "folders nested too deep");
   struct dirent **entries = NULL;

@@ -13,7 +13,7 @@ struct wo_rule_files {
 };
 
 /* Appends every file below `dir` whose name ends in .json, hidden ones apart, in the byte-wise order of their paths. A compressed
- * file is expanded. A NUL stands behind each text. WO_E_IO, WO_E_LIMIT or WO_E_NOMEM with the path in *err; what was read until
+ * file is expanded. A NUL follows each text. WO_E_IO, WO_E_LIMIT or WO_E_NOMEM with the path in *err; what was read until
  * then stays in *files. */
 enum wo_status wo_rule_dir_read(const char *dir, struct wo_rule_files *files, struct wo_err *err);
 

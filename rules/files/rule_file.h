@@ -1,4 +1,4 @@
-/* A file of rules in memory: what packs are loaded from. */
+/* A file of rules in memory. Packs are loaded from it. */
 #ifndef WO_RULE_FILE_H
 #define WO_RULE_FILE_H
 

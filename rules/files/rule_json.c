@@ -1,8 +1,8 @@
 /* Parsing of rule files with cJSON, and places for messages.
  *
- * cJSON does the parsing, and a table (tree.h) is made of what it gives; this file does what cJSON leaves out. It checks before
- * parsing what cJSON would let pass, and finds out after parsing where a value stands, for messages only. A tree that was
- * compiled in has no text: its messages name the file and no line. */
+ * cJSON does the parsing, and a table (tree.h) is made of what it gives; this file does the rest. Before parsing it looks for
+ * mistakes that cJSON accepts, and after parsing it finds the place of a value, for messages only. A tree that was compiled in
+ * has no text: its messages name the file and no line. */
 #include "rules/files/rule_json.h"
 
 #include <assert.h>
@@ -31,14 +31,13 @@ struct walk {
   size_t value;
 };
 
-/* The place behind a string. */
 static size_t skip_string(struct wo_view text, size_t at) {
   assert(at < text.len && text.ptr[at] == '"');
   const size_t end = wo_rule_string_end(text.ptr, text.len, at);
   return end < text.len ? end + 1 : end;
 }
 
-/* What cJSON takes for a blank: every control character. */
+/* cJSON takes every control character for a blank. */
 static bool is_blank(char c) {
   return (unsigned char)c <= ' ';
 }
@@ -48,7 +47,7 @@ static bool is_punctuation(char c) {
   return c == ',' || c == ':' || c == '{' || c == '}' || c == '[' || c == ']' || c == '"';
 }
 
-/* Whether a string that ends at `at` is a key: a colon follows. In JSON nothing but a key can stand
+/* Whether a string that ends at `at` is a key: a colon follows. In JSON nothing but a key can be
  * before one. */
 static bool is_key_end(struct wo_view text, size_t at) {
   while (at < text.len && is_blank(text.ptr[at])) at++;
@@ -56,7 +55,7 @@ static bool is_key_end(struct wo_view text, size_t at) {
 }
 
 /* Moves to the next value; false at the end. A container counts as a value at its opening bracket,
- * and its members follow: the same order in which the nodes of the tree stand.
+ * and its members follow: the same order in which the nodes of the tree are.
  * Closing brackets, commas and colons are passed over like blanks. */
 static bool next_value(struct walk *walk) {
   const struct wo_view text = walk->text;
@@ -109,7 +108,7 @@ static bool is_nul_escape(struct wo_view text, size_t at) {
 }
 
 /* Refuses a string that writes a NUL. Counts its line ends, which proper JSON has none of but cJSON
- * accepts. Behind a backslash two bytes are passed over, so that the second of "\\\\" starts
+ * accepts. After a backslash two bytes are passed over, so that the second of "\\\\" starts
  * nothing. */
 static enum wo_status scan_string(const struct wo_rule_json *json, size_t start, size_t end, uint64_t *line, struct wo_err *err) {
   assert(start <= end && end <= json->text.len);
@@ -121,9 +120,8 @@ static enum wo_status scan_string(const struct wo_rule_json *json, size_t start,
   return WO_OK;
 }
 
-/* Refuses what cJSON would accept without telling: NUL bytes and deep nesting. Notes the lines of
- * the rule objects, which become the places of rules: cheaper to count here, once, than to search
- * for each rule later. */
+/* Refuses mistakes that cJSON would accept silently: NUL bytes and deep nesting. Notes the lines of the rule objects, which
+ * become the places of rules: cheaper to count here, once, than to search for each rule later. */
 static enum wo_status scan(struct wo_rule_json *json, struct wo_err *err) {
   const struct wo_view text = json->text;
   const size_t nul = wo_view_find_char(text, '\0', 0);
@@ -160,7 +158,7 @@ static enum wo_status parse_text(struct wo_rule_json *json, const char *text, st
   const char *end = text;
   cJSON *const root = cJSON_ParseWithLengthOpts(text, json->text.len + 1, &end, true);
   if (root == NULL) {
-    /* cJSON's place may be missing, or lie behind the text. */
+    /* cJSON's place may be missing, or lie after the text. */
     const size_t offset = end == NULL || end < text ? 0 : (size_t)(end - text);
     return fail_at(json, offset < json->text.len ? offset : json->text.len, WO_E_SYNTAX, "malformed JSON", err);
   }
@@ -172,7 +170,7 @@ static enum wo_status parse_text(struct wo_rule_json *json, const char *text, st
   return json->root != NULL ? WO_OK : wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
-/* The NUL behind the copy is part of what cJSON is given, so that it refuses anything after the
+/* The NUL after the copy is part of what cJSON is given, so that it refuses anything after the
  * value. The copy exists because comments are blanked in place, and because places are looked up in
  * it for as long as the file is being read. */
 enum wo_status wo_rule_json_parse(const struct wo_rule_file *file, struct wo_rule_json *ret_json, struct wo_err *err) {

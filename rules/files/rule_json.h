@@ -1,4 +1,4 @@
-/* JSON with comments, and where each value stands in its file. Private to rules/.
+/* JSON with comments, and where each value is in its file. Private to rules/.
  *
  * Trees are values without places. A place is therefore found when a message needs it: values come in the same order in the
  * tree and in the text, so the n-th value of one is the n-th of the other. Loading without errors pays nothing for it. */

@@ -20,7 +20,7 @@ static void measure(const cJSON *value, size_t *nodes, size_t *text_bytes) {
   for (const cJSON *child = value->child; child != NULL; child = child->next) measure(child, nodes, text_bytes);
 }
 
-/* Puts a text behind those before it; returns its distance from a node. */
+/* Puts a text after those before it; returns its distance from a node. */
 static size_t put_text(struct filling *filling, const struct wo_tree *node, const char *text) {
   const size_t distance = (size_t)(filling->text - (const char *)node);
   const size_t size = strlen(text) + 1;

@@ -1,8 +1,8 @@
-/* JSON as a table: what rules are read from, whether they were compiled in or come from a file.
+/* JSON as a table. Rules are read from it, whether they were compiled in or come from a file.
  *
- * Nodes stand in the order of the text, a parent before its members, with all texts behind the last node. They are linked by
- * distances, so that a table can lie anywhere: a compiled-in one is constant data that nothing has to be done to when the program
- * starts, and of which only the pages are read that somebody looks at. */
+ * Nodes are in the order of the text, a parent before its members, with all texts after the last node. They are linked by
+ * distances, so that a table can lie anywhere: a compiled-in one is constant data that needs no work when the program starts, and
+ * only the pages that are used are read. */
 #ifndef WO_TREE_H
 #define WO_TREE_H
 
@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct wo_tree) == 24, "texts stand right behind the nodes
 struct cJSON;
 
 /* A table of a parsed text, to be freed by the caller; NULL when memory is out, or for more than 2^32 bytes. The n-th node's
- * texts come before those of the node behind it. *ret_nodes and *ret_text_bytes tell its parts. */
+ * texts come before those of the node after it. *ret_nodes and *ret_text_bytes are the sizes of its parts. */
 struct wo_tree *wo_tree_of(const struct cJSON *root, size_t *ret_nodes, size_t *ret_text_bytes);
 
 /* The first member; NULL without one. */
@@ -36,17 +36,17 @@ static inline const struct wo_tree *wo_tree_child(const struct wo_tree *node) {
   return node->count == 0 ? NULL : node + 1;
 }
 
-/* The member behind this one, or NULL. */
+/* The member after this one, or NULL. */
 static inline const struct wo_tree *wo_tree_next(const struct wo_tree *node) {
   return node->next == 0 ? NULL : node + node->next;
 }
 
-/* The key of a member of an object; NULL of anything else. */
+/* The key of a member of an object; NULL for anything else. */
 static inline const char *wo_tree_key(const struct wo_tree *node) {
   return node->key == 0 ? NULL : (const char *)node + node->key;
 }
 
-/* What a string says; NULL of anything else. */
+/* The text of a string; NULL for anything else. */
 static inline const char *wo_tree_text(const struct wo_tree *node) {
   return node->type == WO_TREE_STRING ? (const char *)node + node->as.text : NULL;
 }

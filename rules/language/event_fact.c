@@ -39,7 +39,6 @@ void wo_event_kinds_offer(struct wo_nearest *nearest) {
   }
 }
 
-/* Offers all words that a function takes. */
 static void offer_words(const struct wo_event_function *function, struct wo_nearest *nearest) {
   if (function->fn == WO_EVENT_DURING) {
     for (size_t i = 0; i < COUNT_OF(phases); i++) wo_nearest_offer(nearest, wo_view_of(phases[i]));

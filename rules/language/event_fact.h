@@ -7,7 +7,7 @@
 #include "rules/language/nearest.h"
 #include "rules/language/value.h"
 
-/* What the functions say stands in rules/language/expr.h. */
+/* rules/language/expr.h describes the functions. */
 enum wo_event_fn { WO_EVENT_SEEN, WO_EVENT_BEFORE, WO_EVENT_DURING, WO_EVENT_SLOPE };
 
 #define WO_EVENT_WORDS 2

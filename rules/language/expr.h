@@ -24,7 +24,7 @@
  *   divisor_at_most(n, limit)       largest whole divisor of n that is <= limit, at least 1
  *   power_of_two_at_most(x)
  *
- * Aggregates over the ranks that the log names (rank.*) and the cards of monitoring traces (card.*), whose columns stand in
+ * Aggregates over the ranks that the log names (rank.*) and the cards of monitoring traces (card.*), whose columns are in
  * rules/language/rows.def and may be used inside of them only, one table at a time and no aggregate within another:
  *
  *   max(rank.x)  min(rank.x)  spread(rank.x)   over the rows where it is known; unknown where it is known in none
@@ -55,9 +55,8 @@
 
 struct wo_expr; /* lives in the arena it was parsed into */
 
-/* What the parser needs to know about names. unit_of returns WO_UNIT_NONE for a name that does not
- * exist. definition (may be NULL) returns an expression that the name stands for (a "let"), or
- * NULL. */
+/* The names that the parser can use. unit_of returns WO_UNIT_NONE for a name that does not exist. definition (may be NULL)
+ * returns an expression that the name stands for (a "let"), or NULL. */
 struct wo_names {
   /* The closest name that exists, for messages, or an empty view; may be NULL. */
   struct wo_view (*nearest)(void *context, struct wo_view name);
@@ -102,7 +101,7 @@ enum wo_truth wo_expr_truth(const struct wo_expr *expr, const struct wo_facts_so
 /* The value that a BOOL expression has whatever the facts are; WO_UNDECIDED when that depends on them. */
 enum wo_truth wo_expr_constant(const struct wo_expr *expr);
 
-/* Whether what `part` asks for stands among what `whole` asks for together ("a and b"), written alike: then `part`
+/* Whether what `part` asks for is among what `whole` asks for together ("a and b"), written alike: then `part`
  * holds whenever `whole` does. */
 bool wo_expr_implies(const struct wo_expr *whole, const struct wo_expr *part);
 

@@ -24,10 +24,9 @@ static struct wo_value with_evidence(struct wo_value value, struct wo_value a, s
 
 /* ---- intervals -------------------------------------------------------------------------------------------------------- */
 
-/* The value for bounds that arithmetic gave; unknown when they left the range of numbers. The
- * operations used here round monotonically, so the order of the three survives. This is also the
- * one gate against infinities and NaN: behind it every known number is finite, so comparisons need
- * not think of them. */
+/* The value for bounds that arithmetic gave; unknown when they left the range of numbers. The operations used here round
+ * monotonically, so the order of the three survives. This is also the one gate against infinities and NaN: after it every known
+ * number is finite, so comparisons need not handle them. */
 static struct wo_value quantity(enum wo_unit unit, double lo, double mid, double hi) {
   if (!isfinite(lo) || !isfinite(mid) || !isfinite(hi)) return wo_value_unknown(unit);
   assert(lo <= mid && mid <= hi);
@@ -142,9 +141,9 @@ static struct wo_value eval_one_number(const struct wo_node *node, const struct 
   return with_evidence(quantity(x.unit, near, fabs(n.mid), far), x, x);
 }
 
-/* The largest divisor of n that is at most `limit`, and 1 when there is none such. Looks at pairs
- * of divisors up to the root. Fixes use it to shrink a batch: a micro-batch that does not divide
- * what it replaces would leave a remainder, which most trainers refuse. */
+/* The largest divisor of n that is at most `limit`, and 1 if there is none. Looks at pairs of divisors up to the root. Fixes use
+ * it to shrink a batch: a micro-batch that does not divide what it replaces would leave a remainder, which most trainers
+ * refuse. */
 static double divisor_at_most(uint64_t n, double limit) {
   uint64_t best = 1;
   for (uint64_t small = 1; small * small <= n; small++) {
@@ -156,9 +155,8 @@ static double divisor_at_most(uint64_t n, double limit) {
   return (double)best;
 }
 
-/* divisor_at_most(n, limit): n has to be a whole, exact number in range; the limit may be an
- * interval, and so may the result. The result never falls when the limit rises, hence bound by
- * bound. */
+/* divisor_at_most(n, limit): n has to be a whole, exact number in range; the limit may be an interval, and so may the result. The
+ * result never falls when the limit rises, so it is computed bound by bound. */
 static struct wo_value eval_divisor(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value n = eval_arg(node, 0, facts);
   const struct wo_value limit = eval_arg(node, 1, facts);
@@ -173,7 +171,6 @@ static struct wo_value eval_divisor(const struct wo_node *node, const struct wo_
 
 /* ---- truth ------------------------------------------------------------------------------------------------------------ */
 
-/* Two values into three. */
 static enum wo_truth truth_of(bool is_true) {
   return is_true ? WO_TRUE : WO_FALSE;
 }
@@ -192,8 +189,8 @@ static enum wo_truth numbers_equal(struct wo_interval a, struct wo_interval b) {
   return a.lo == a.hi && b.lo == b.hi ? WO_TRUE : WO_UNDECIDED;
 }
 
-/* Decided only when it holds, or fails, for every pair of values in the intervals. Ends that touch
- * decide against: then at best they are equal. */
+/* Decided only when it holds, or fails, for every pair of values in the intervals. If the ends touch, the result is false: then
+ * at best they are equal. */
 static enum wo_truth number_less(struct wo_interval a, struct wo_interval b) {
   if (a.hi < b.lo) return WO_TRUE;
   return a.lo >= b.hi ? WO_FALSE : WO_UNDECIDED;
@@ -236,7 +233,6 @@ static struct wo_value eval_and_or(const struct wo_node *node, const struct wo_f
   return with_evidence(wo_value_bool(is_open ? WO_UNDECIDED : negated(settles)), a, b);
 }
 
-/* not a. */
 static struct wo_value eval_not(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value a = eval_arg(node, 0, facts);
   return with_evidence(wo_value_bool(negated(a.truth)), a, a);
@@ -260,7 +256,7 @@ static struct wo_value eval_if(const struct wo_node *node, const struct wo_facts
 }
 
 /* otherwise(x, default): the written way to do without a fact. A default has no evidence of its
- * own, so a report never points at a line for a number that stands in no log. */
+ * own, so a report never points at a line for a number that is in no log. */
 static struct wo_value eval_otherwise(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value a = eval_arg(node, 0, facts);
   if (!a.is_known && facts->is_open) return wo_value_unknown(node->unit);
@@ -277,7 +273,7 @@ static bool starts_nocase(struct wo_view text, struct wo_view part) {
   return true;
 }
 
-/* Whether part stands anywhere in text. Quadratic at worst, over texts of one log line. */
+/* Whether part is anywhere in text. Quadratic at worst, over texts of one log line. */
 static bool has_nocase(struct wo_view text, struct wo_view part) {
   for (size_t at = 0; part.len <= text.len && at <= text.len - part.len; at++) {
     if (starts_nocase(wo_view_skip(text, at), part)) return true;
@@ -310,7 +306,7 @@ static struct wo_value eval_one_of(const struct wo_node *node, const struct wo_f
 
 /* ---- leaves and dispatch ---------------------------------------------------------------------------------------------- */
 
-/* What was written in the rule; it has no evidence. */
+/* The constant of the rule; it has no evidence. */
 static struct wo_value eval_constant(const struct wo_node *node, const struct wo_facts_source *facts) {
   (void)facts;
   if (node->unit == WO_UNIT_TEXT) return wo_value_text(node->as.text);
@@ -324,9 +320,8 @@ static struct wo_value get_fact(struct wo_view name, enum wo_rows rows, const st
   return facts->get_row == NULL ? wo_value_unknown(WO_UNIT_NONE) : facts->get_row(facts->context, facts->row, name);
 }
 
-/* A source that gives another unit than was declared, or numbers that are none, is treated as one
- * that does not know. The comparison is written so that a NaN, for which every comparison is false,
- * fails it. */
+/* If a source gives another unit than was declared, or NaN, the fact counts as unknown. The comparison is written so that a NaN,
+ * for which every comparison is false, fails it. */
 static struct wo_value eval_fact(const struct wo_node *node, const struct wo_facts_source *facts) {
   struct wo_value value = get_fact(node->as.text, node->rows, facts);
   if (!value.is_known || value.unit != node->unit) return wo_value_unknown(node->unit);
@@ -354,14 +349,13 @@ static size_t count_rows(const struct wo_node *node, const struct wo_facts_sourc
   return facts->row_count == NULL ? 0 : facts->row_count(facts->context, node->as.args[0]->rows);
 }
 
-/* The argument's value in one row. */
 static struct wo_value eval_row(const struct wo_node *node, size_t row, const struct wo_facts_source *facts) {
   const struct wo_facts_source one = wo__expr_row(facts, row);
   return eval_arg(node, 0, &one);
 }
 
-/* min, max and spread: the rows that do not tell are left out, as ranks that were killed print nothing. The evidence is that of
- * the row with the largest value, of min() that with the smallest. */
+/* min, max and spread: rows without a value are left out, as ranks that were killed print nothing. The evidence is that of the
+ * row with the largest value, of min() that with the smallest. */
 static struct wo_value eval_rows_bounds(const struct wo_node *node, const struct wo_facts_source *facts) {
   struct wo_value low = wo_value_unknown(node->unit);
   struct wo_value high = low;

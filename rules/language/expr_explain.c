@@ -1,4 +1,4 @@
-/* Questions about expressions besides their value: what leaves them open, what they consist of, what they always are.
+/* Questions about expressions besides their value: why they are undecided, their parts, and whether they are constant.
  *
  * Everything here walks a checked tree, whose height the parser has bounded. */
 #include <assert.h>
@@ -23,7 +23,7 @@ enum wo_truth wo_expr_constant(const struct wo_expr *expr) {
   return wo_expr_truth(expr, &open);
 }
 
-/* Names of lets stand for what they name: two rules may call one thing differently. */
+/* The name of a let is replaced by its expression: two rules may use different names for one thing. */
 static const struct wo_node *resolve(const struct wo_node *node) {
   while (node->op == WO_OP_DEFINITION) node = node->as.definition->root;
   return node;
@@ -81,7 +81,7 @@ static bool is_comparison(enum wo_op op) {
   return op >= WO_OP_EQUAL && op <= WO_OP_GREATER_EQUAL;
 }
 
-/* The interval of a count comes from rows that do not tell, not from rounding. */
+/* The interval of a count comes from rows without a value, not from rounding. */
 static bool counts_rows(const struct wo_node *node) {
   node = resolve(node);
   if (node->op == WO_OP_ROWS_COUNT) return true;

@@ -1,4 +1,4 @@
-/* The tree of an expression, shared by its parser (expr_parse.c) and its evaluator (expr_eval.c) and by nobody else.
+/* The tree of an expression, shared only by its parser (expr_parse.c) and its evaluator (expr_eval.c).
  *
  * A tree is built once, checked while it is built, and never changed. Names that stand for another expression ("let") point at
  * it, so several trees form one acyclic graph; every node knows how tall and how large it is with those expanded, and the parser
@@ -31,7 +31,7 @@ struct wo_node {
     double number;
     struct wo_view text;
     const struct wo_expr *definition;
-    const struct wo_node *const *args; /* for every op behind WO_OP_DEFINITION */
+    const struct wo_node *const *args; /* for every op after WO_OP_DEFINITION */
   } as;
 };
 
@@ -43,7 +43,7 @@ struct wo_expr {
 /* The value of one node. */
 struct wo_value wo__expr_eval_node(const struct wo_node *node, const struct wo_facts_source *facts);
 
-/* The source that stands on one row of a table. */
+/* The source that is on one row of a table. */
 struct wo_facts_source wo__expr_row(const struct wo_facts_source *facts, size_t row);
 
 /* Calls fn for the facts below a node, in the order of the text. */

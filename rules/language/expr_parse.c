@@ -32,8 +32,8 @@ struct operand {
   size_t start;
 };
 
-/* Fills the error and gives NULL, so that `return fail(...)` reads well. `at` counts from 0 and the
- * column that people see from 1. Called once at most: whoever gets NULL returns at once. */
+/* Fills the error and gives NULL, so that `return fail(...)` reads well. `at` counts from 0 and the column that people see from
+ * 1. Called once at most: a caller that gets NULL returns at once. */
 static void *__attribute__((format(printf, 4, 5)))
 fail(struct parser *p, size_t at, enum wo_status code, const char *format, ...) {
   assert(code != WO_OK && p->status == WO_OK);
@@ -47,7 +47,7 @@ fail(struct parser *p, size_t at, enum wo_status code, const char *format, ...) 
   return NULL;
 }
 
-/* A value of one unit stands where another, or a kind of units, was expected. */
+/* Reports a value of one unit in place of another, or of a kind of units. */
 static void *fail_type(struct parser *p, size_t at, const char *expected, enum wo_unit got) {
   return fail(p, at, WO_E_TYPE, "expected %s, got %s", expected, wo_unit_name(got));
 }
@@ -60,7 +60,7 @@ static bool is_quantity(enum wo_unit unit) {
 
 /* ---- characters ------------------------------------------------------------------------------------------------------- */
 
-/* Moves past blanks, line ends included: long conditions may stand on several lines. */
+/* Moves past blanks, line ends included: long conditions may be on several lines. */
 static void skip_blanks(struct parser *p) {
   while (p->at < p->text.len && wo_is_space(p->text.ptr[p->at])) p->at++;
 }
@@ -151,7 +151,6 @@ static struct wo_node *new_node(struct parser *p, size_t at, enum wo_op op, enum
   return node;
 }
 
-/* A node over two operands. */
 static const struct wo_node *new_binary(struct parser *p, size_t at, enum wo_op op, enum wo_unit unit, struct operand a,
                                         struct operand b) {
   const struct operand both[] = {a, b};
@@ -209,7 +208,7 @@ static bool all_are(struct parser *p, const struct operand *operands, size_t cou
 }
 
 /* The unit of the function's value over these arguments, or WO_UNIT_NONE after a complaint. No
- * function gives a value of that unit, so it can stand for failure. The return behind the switch is
+ * function gives a value of that unit, so it can stand for failure. The return after the switch is
  * for compilers: every shape has its case. */
 static enum wo_unit check_call(struct parser *p, const struct function *function, const struct operand *args, size_t count) {
   assert(count >= 1 && args[0].node != NULL);
@@ -282,8 +281,8 @@ static enum wo_op op_of_call(const struct function *function, const struct opera
   return function->op;
 }
 
-/* An aggregate needs a column to go over. One within another is refused, as its cost would be the square of the rows; what is
- * meant can be said by spread(), or by a comparison of two aggregates. */
+/* An aggregate needs a column to go over. One within another is refused, as its cost would be the square of the rows; spread(),
+ * or a comparison of two aggregates, can say the same. */
 static bool check_aggregate(struct parser *p, const struct function *function, const struct operand *arg) {
   if (arg->node->has_aggregate) {
     fail(p, arg->start, WO_E_SYNTAX, "an aggregate inside %s(): compare two aggregates instead", function->name);
@@ -303,8 +302,8 @@ static void *fail_unknown_function(struct parser *p, size_t start, struct wo_vie
               wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
-/* A call whose arguments are words becomes a fact of the name "before(a,b)": what it says depends on the job alone. The name is
- * put together anew, so that blanks make no difference. */
+/* A call whose arguments are words becomes a fact of the name "before(a,b)": its value depends on the job alone. The name is put
+ * together anew, so that blanks make no difference. */
 static const struct wo_node *read_event_call(struct parser *p, size_t start, const struct wo_event_function *function) {
   struct wo_view words[WO_EVENT_WORDS] = {{0}};
   for (size_t i = 0; i < function->word_count; i++) {
@@ -359,8 +358,8 @@ static const struct wo_node *read_call(struct parser *p, size_t start, struct wo
 
 /* ---- primaries -------------------------------------------------------------------------------------------------------- */
 
-/* A definition's own size counts as if it stood here. Only its height is checked: the node above it
- * sums the sizes up, and a definition alone has passed the check as a tree of its own. */
+/* A definition's own size counts as if it were written here. Only its height is checked: the node above it sums the sizes up, and
+ * a definition alone has passed the check as a tree of its own. */
 static const struct wo_node *new_definition(struct parser *p, size_t start, struct wo_view name,
                                             const struct wo_expr *definition) {
   struct wo_node *const node = new_leaf(p, WO_OP_DEFINITION, definition->root->unit);
@@ -391,7 +390,7 @@ static void *fail_unknown_name(struct parser *p, size_t start, struct wo_view na
 static const struct wo_node *read_name(struct parser *p, struct wo_view name) {
   const size_t start = p->at;
   p->at += name.len;
-  /* The lengths tell the two words apart. */
+  /* The two words have different lengths. */
   if (wo_view_is(name, "true") || wo_view_is(name, "false")) return new_number(p, start, WO_UNIT_BOOL, name.len == 4);
   if (accept(p, '(')) return read_call(p, start, name);
   const struct wo_names *const names = p->names;
@@ -408,9 +407,8 @@ static const struct wo_node *read_name(struct parser *p, struct wo_view name) {
   return node;
 }
 
-/* A text in quotes. There are no escapes: rule files are JSON and would need them twice. A text can
- * therefore hold everything but a quote; what logs put into quotes is matched by patterns, not
- * here. */
+/* A text in quotes. There are no escapes: rule files are JSON and would need them twice. A text can therefore hold everything but
+ * a quote; patterns match quoted text of logs, not expressions. */
 static const struct wo_node *read_text(struct parser *p) {
   const size_t start = p->at;
   const size_t end = wo_view_find_char(p->text, '"', start + 1);
@@ -434,8 +432,8 @@ struct size_unit {
 static const struct size_unit size_units[] = {
     {"B", 1}, {"KiB", WO_KIB}, {"MiB", WO_MIB}, {"GiB", WO_GIB}, {"TiB", WO_GIB *WO_KIB}};
 
-/* number, percentage or size. A written constant is exact, also with a fraction: rounding is for
- * what was printed. A blank may stand before the unit ("2 GiB"). */
+/* number, percentage or size. A written constant is exact, also with a fraction: only printed numbers are rounded. A blank may be
+ * before the unit ("2 GiB"). */
 static const struct wo_node *read_number(struct parser *p) {
   const size_t start = p->at;
   struct wo_view rest = wo_view_skip(p->text, start);
@@ -455,7 +453,7 @@ static const struct wo_node *read_number(struct parser *p) {
   return new_number(p, start, WO_UNIT_NUMBER, number.mid);
 }
 
-/* Says what stands where something else was expected. */
+/* Reports the text that was found in place of the expected one. */
 static void *fail_unexpected(struct parser *p, const char *expected) {
   if (p->at >= p->text.len) return fail(p, p->at, WO_E_SYNTAX, "expected %s, got the end", expected);
   const struct wo_view word = peek_name(p);
@@ -597,8 +595,8 @@ struct comparison_row {
 static const struct comparison_row comparisons[] = {{"==", WO_OP_EQUAL},         {"!=", WO_OP_UNEQUAL}, {"<=", WO_OP_LESS_EQUAL},
                                                     {">=", WO_OP_GREATER_EQUAL}, {"<", WO_OP_LESS},     {">", WO_OP_GREATER}};
 
-/* Takes a comparison operator, or gives WO_OP_COUNT_, which is no op. "=" alone is none, and is
- * reported as what stands where an operator was expected. */
+/* Takes a comparison operator, or gives WO_OP_COUNT_, which is no op. "=" alone is none, and is reported as text in place of an
+ * operator. */
 static enum wo_op accept_comparison(struct parser *p) {
   skip_blanks(p);
   const struct wo_view rest = wo_view_skip(p->text, p->at);
@@ -637,9 +635,8 @@ static const struct wo_node *read_not(struct parser *p) {
   return new_node(p, start, WO_OP_NOT, WO_UNIT_BOOL, &inner, 1);
 }
 
-/* Terms joined by one word: the shape that `and` and `or` share. A single term may have any unit,
- * because this is also the way to a formula; only what is joined must be a truth. `at` is where the
- * word stands, which is where a tree that grew too large is complained about. */
+/* Terms joined by one word: the shape that `and` and `or` share. A single term may have any unit, because this is also the way to
+ * a formula; only what is joined must be a truth. `at` is where the word is, where a tree that is too large is reported. */
 static const struct wo_node *read_joined(struct parser *p, const char *word, enum wo_op op,
                                          const struct wo_node *(*read_term)(struct parser *)) {
   struct operand a;

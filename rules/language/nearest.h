@@ -16,7 +16,7 @@ struct wo_nearest {
 /* Longest text that wo_nearest_hint writes. */
 #define WO_NEAREST_BYTES 128
 
-/* Offers a candidate. Of equally close ones the first stays. */
+/* Offers a candidate. If several are equally close, the first stays. */
 void wo_nearest_offer(struct wo_nearest *nearest, struct wo_view candidate);
 
 /* The closest candidate, when it is close enough to be a slip of the pen; empty otherwise. */

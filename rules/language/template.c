@@ -5,8 +5,8 @@
  *
  *   "{oom.tried} was refused"  ->  {oom.tried}, " was refused"  ->  "2.00 GiB was refused"
  *
- * Formats are few on purpose: what a number looks like is the report's manner of speaking, and
- * should not change from rule to rule. Which formats a value can have is checked at loading. */
+ * Formats are few on purpose: the look of a number is the report's style, and should not change from rule to rule. Which formats
+ * a value can have is checked at loading. */
 #include "rules/language/template.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "parsers/base/units.h"
 #include "rules/language/expr_internal.h"
 
-/* How a value is written, by its name behind the colon. DEFAULT goes by the unit. */
+/* How a value is written, by its name after the colon. DEFAULT goes by the unit. */
 enum format {
   FORMAT_DEFAULT,
   FORMAT_BYTES,
@@ -70,11 +70,6 @@ struct parser {
   struct wo_err *err;
 };
 
-/* Memory is out: no place in the text is to blame. */
-static enum wo_status fail_nomem(struct wo_err *err) {
-  return wo_err_set(err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
-}
-
 /* Something is wrong at a byte of the text. Columns count from 1. Returns its code. */
 static enum wo_status fail_at(struct parser *p, size_t at, enum wo_status code, const char *message) {
   wo_err_set(p->err, code, "%s", message);
@@ -82,8 +77,8 @@ static enum wo_status fail_at(struct parser *p, size_t at, enum wo_status code, 
   return code;
 }
 
-/* Offset of the next `a` or `b` that does not stand in a quoted text, or the end: has(name, "a:b")
- * has no format in it. Quotes have no escapes in expressions, so each one opens or closes. */
+/* Offset of the next `a` or `b` that is not in a quoted text, or the end: has(name, "a:b") has no format in it. Quotes have no
+ * escapes in expressions, so each one opens or closes. */
 static size_t find_outside_quotes(struct wo_view text, size_t from, char a, char b) {
   bool is_quoted = false;
   size_t at = from;
@@ -168,7 +163,7 @@ static size_t part_limit(struct wo_view text) {
   return limit;
 }
 
-/* Parts are counted before they are cut, so that they stand in one array. */
+/* Parts are counted before they are cut, so that they are in one array. */
 enum wo_status wo_template_parse(struct wo_arena *arena, struct wo_view text, const struct wo_names *names,
                                  const struct wo_template **ret_template, struct wo_err *err) {
   assert(arena != NULL && names != NULL && ret_template != NULL);
@@ -176,7 +171,7 @@ enum wo_status wo_template_parse(struct wo_arena *arena, struct wo_view text, co
   struct wo_template *const result = wo_arena_alloc(arena, sizeof *result);
   const size_t limit = part_limit(text);
   struct part *const parts = wo_arena_array(arena, limit, sizeof *parts);
-  if (p.text.ptr == NULL || result == NULL || parts == NULL) return fail_nomem(err);
+  if (p.text.ptr == NULL || result == NULL || parts == NULL) return wo_err_nomem(err);
   size_t count = 0;
   for (size_t at = 0; at < p.text.len; count++) {
     assert(count < limit);
@@ -212,9 +207,9 @@ static void write_default_number(double x, char *buf, size_t cap) {
   write_number(x, 2, true, buf, cap);
 }
 
-/* Writes a known quantity. Fixed formats of numbers beyond any memory or count fall back to an
- * exponent, which also keeps the text within its buffer. Of an interval only the nominal value is
- * shown: it is what the log printed, and a reader wants to find it there. */
+/* Writes a known quantity. Fixed formats of numbers beyond any memory or count fall back to an exponent, which also keeps the
+ * text within its buffer. Only the nominal value of an interval is shown: the log printed it, and a reader wants to find it
+ * there. */
 static void write_quantity(struct wo_value value, enum format format, char *buf, size_t cap) {
   const double x = value.number.mid;
   const bool is_huge = x >= 1e18 || x <= -1e18;
@@ -257,7 +252,7 @@ static struct wo_view render_part(const struct part *part, const struct wo_facts
   return wo_arena_copy(arena, wo_view_of(buf));
 }
 
-/* All texts in one piece of memory, `total` bytes in all, with a NUL behind them that does not
+/* All texts in one piece of memory, `total` bytes in all, with a NUL after them that does not
  * count. Empty when memory is out. */
 static struct wo_view join(struct wo_arena *arena, const struct wo_view *texts, size_t count, size_t total) {
   char *const joined = wo_arena_alloc(arena, total + 1);
@@ -271,8 +266,8 @@ static struct wo_view join(struct wo_arena *arena, const struct wo_view *texts, 
   return (struct wo_view){joined, total};
 }
 
-/* Values first, then one copy of the exact size: nothing is written twice into the arena but
- * numbers. An empty text is told from memory that ran out by asking the arena. */
+/* Values first, then one copy of the exact size: nothing is written twice into the arena but numbers. If the text is empty, the
+ * arena knows whether memory ran out. */
 struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts,
                                   struct wo_arena *arena, bool *has_unknown) {
   assert(facts != NULL && arena != NULL);

@@ -1,7 +1,7 @@
 /* Texts with values in them: "{oom.tried} was refused", "{oom.reserved_unallocated /
  * gpu.capacity:pct} of the card".
  *
- * A part in braces is an expression, with an optional format behind ':' : bytes ("17.66 GiB"), gib
+ * A part in braces is an expression, with an optional format after ':' : bytes ("17.66 GiB"), gib
  * ("17.66"), pct ("22 %"), pct1 ("22.3 %"), int ("32", no separators), x1 ("2.5"), text. Default by
  * unit: bytes, int for whole numbers else up to two decimals, the text itself, yes/no. "{{" and
  * "}}" stand for braces. */

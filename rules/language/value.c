@@ -1,13 +1,12 @@
 /* Constructors of values and the names of units.
  *
- * An unknown value carries its unit, so that an expression over it still has a type; nothing else
- * in it may be looked at. Evidence is added by whoever read the value from a log. */
+ * An unknown value carries its unit, so that an expression over it still has a type; nothing else in it may be looked at. The
+ * code that read the value from a log adds the evidence. */
 #include "rules/language/value.h"
 
 #include <assert.h>
 
-/* UNDECIDED in every constructor but that of truths: whoever asks a number for its truth gets no
- * answer rather than "false". */
+/* UNDECIDED in every constructor but that of truths: the truth of a number is UNDECIDED, not "false". */
 struct wo_value wo_value_unknown(enum wo_unit unit) {
   return (struct wo_value){.unit = unit, .truth = WO_UNDECIDED, .evidence = WO_EVENT_NONE};
 }
@@ -18,7 +17,7 @@ struct wo_value wo_value_number(enum wo_unit unit, struct wo_interval number) {
   return (struct wo_value){.unit = unit, .is_known = true, .truth = WO_UNDECIDED, .number = number, .evidence = WO_EVENT_NONE};
 }
 
-/* For what was written in a rule or counted here, as opposed to what a program rounded and printed. */
+/* For numbers written in a rule or counted here, not for those that a program rounded and printed. */
 struct wo_value wo_value_exact(enum wo_unit unit, double number) {
   return wo_value_number(unit, wo_interval_exact(number));
 }

@@ -35,7 +35,7 @@ struct embed {
   size_t table_len[2];
 };
 
-/* Says what is wrong; false, so that it can be returned. */
+/* Reports what is wrong; false, so that it can be returned. */
 static bool complain(const char *path, const char *what) {
   fprintf(stderr, "wo_embed: %s: %s\n", path, what);
   return false;
@@ -43,7 +43,7 @@ static bool complain(const char *path, const char *what) {
 
 /* ---- C out ------------------------------------------------------------------------------------------------------------ */
 
-/* One byte inside a string literal. Octal always has three digits, so that no digit behind it is
+/* One byte inside a string literal. Octal always has three digits, so that no digit after it is
  * swallowed ("\x1" followed by "2" would be another byte); '?' could begin a trigraph. Returns the
  * number of characters written. */
 static int write_byte(FILE *out, char c) {
@@ -64,7 +64,7 @@ static void write_text(FILE *out, const char *text, size_t len) {
   }
 }
 
-/* Writes an array of bytes. The compiler adds a NUL behind them, which the row's size leaves out. */
+/* Writes an array of bytes. The compiler adds a NUL after them, which the row's size leaves out. */
 static void write_array(struct embed *embed, const char *kind, const char *text, size_t len) {
   fprintf(embed->out, "static const char %s_%zu[] =\n    \"", kind, embed->count);
   write_text(embed->out, text, len);
@@ -86,15 +86,15 @@ static bool add_row(struct embed *embed, int which, const char *name) {
 
 /* ---- shortening ------------------------------------------------------------------------------------------------------- */
 
-/* Removes what a diagnosis does not read. Keys that a rule lacks are no failure; nested objects are
- * left as they are. */
+/* Removes the parts that a diagnosis does not read. Keys that a rule lacks are no failure; nested objects are left as they
+ * are. */
 static void drop_deep(cJSON *object) {
   for (size_t i = 0; i < sizeof deep_keys / sizeof deep_keys[0]; i++) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, deep_keys[i]);
   }
 }
 
-/* Terms are for `explain` alone. The first key tells the sort of a rule, as it does for the loader. */
+/* Terms are for `explain` alone. The first key shows the sort of a rule, as it does for the loader. */
 static bool is_term(const cJSON *object) {
   return cJSON_IsObject(object) && object->child != NULL && strcmp(object->child->string, "term") == 0;
 }
@@ -169,8 +169,8 @@ static bool embed_file(struct embed *embed, const struct wo_rule_file *file) {
 }
 
 /* causes/, fixes/ and so on, one after another, and in each of them by the names of the files alone. The order of causes decides
- * which of two findings with one score comes first; so the folders between, which only help readers to find a file, have no part
- * in it. */
+ * which of two findings with one score comes first; so the folders between, which only help readers to find a file, do not
+ * count. */
 static int compare_files(const void *a, const void *b) {
   const char *const left = ((const struct wo_rule_file *)a)->name;
   const char *const right = ((const struct wo_rule_file *)b)->name;
@@ -185,7 +185,7 @@ static int compare_files(const void *a, const void *b) {
   return by_base != 0 ? by_base : strcmp(left, right);
 }
 
-/* All files of the folder, with names that start behind it. `read` owns what they point to. */
+/* All files of the folder, with names that start after it. `read` owns what they point to. */
 static bool read_packs(struct embed *embed, const char *folder, struct wo_rule_files *read) {
   struct wo_err err = {0};
   if (wo_rule_dir_read(folder, read, &err) != WO_OK) return complain(err.file, err.message);

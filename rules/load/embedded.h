@@ -1,8 +1,7 @@
-/* What rules/load/embed.c writes: the rule packs as part of the program, and the tables to find their literals with.
+/* The output of rules/load/embed.c: the rule packs as part of the program, and the tables to find their literals.
  *
- * File names are relative to the packs folder, such as "causes/fragmentation/fragmentation.json". Both arrays
- * hold the same files in the same order; which one a load takes follows from its depth
- * (rule_embedded.c). */
+ * File names are relative to the packs folder, such as "causes/fragmentation/fragmentation.json". Both arrays hold the same files
+ * in the same order; the depth of a load decides which one it takes (rule_embedded.c). */
 #ifndef WO_EMBEDDED_H
 #define WO_EMBEDDED_H
 
@@ -16,7 +15,7 @@ extern const size_t wo_embedded_short_count;
 extern const struct wo_rule_file wo_embedded_full[];
 extern const size_t wo_embedded_full_count;
 
-/* Of the literals of all patterns in these files, in the order in which a load makes them. */
+/* The tables of the literals of all patterns in these files, in the order in which a load makes them. */
 extern const struct wo_prefilter_tables wo_embedded_prefilter;
 
 #endif

@@ -14,7 +14,7 @@ struct architecture {
   bool has_ffn_bias;
   bool has_head_bias;
   bool has_qk_norm;        /* a weight of head_dim for queries, and one for keys */
-  bool has_embedding_norm; /* behind the embedding */
+  bool has_embedding_norm; /* after the embedding */
   int layer_norms;
   int norm_weights; /* per width: 1 for RMS norms, 2 with a bias */
 };
@@ -84,7 +84,7 @@ static double encoder_layer(const struct wo_model_shape *shape) {
   return 4 * shape->hidden * shape->hidden + 2 * shape->hidden * shape->intermediate + shape->intermediate + 9 * shape->hidden;
 }
 
-/* Two rows for the segments, the norm behind the embedding, and the pooler. */
+/* Two rows for the segments, the norm after the embedding, and the pooler. */
 static double bert(const struct wo_model_shape *shape) {
   const double embedding = (shape->vocab + shape->positions + 2) * shape->hidden + 2 * shape->hidden;
   return embedding + shape->layers * encoder_layer(shape) + shape->hidden * shape->hidden + shape->hidden;
@@ -133,7 +133,7 @@ static struct wo_view last_part(struct wo_view name) {
   return slash == WO_NOT_FOUND ? name : wo_view_skip(name, slash + 1);
 }
 
-/* Words behind a name that change training or storage, and not the shape. */
+/* Words after a name that change training or storage, and not the shape. */
 static bool is_harmless(struct wo_view word) {
   static const char *const words[] = {"instruct", "chat",     "base", "it",   "hf",      "pt",      "sft",     "dpo",
                                       "lora",     "gptq",     "awq",  "int4", "int8",    "4bit",    "8bit",    "bnb",
@@ -149,7 +149,7 @@ static bool is_separator(char c) {
   return c == '-' || c == '_';
 }
 
-/* Whether `printed` is `known`, or `known` and harmless words behind it. */
+/* Whether `printed` is `known`, or `known` and harmless words after it. */
 static bool is_name_of(struct wo_view printed, struct wo_view known) {
   if (printed.len < known.len) return false;
   for (size_t i = 0; i < known.len; i++) {

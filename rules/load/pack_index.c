@@ -1,8 +1,7 @@
 /* The hash table behind a pack's names: FNV-1a, linear probing, at most half full.
  *
- * Why a table of our own: a pack has several hundred names, each condition looks up some of them,
- * and loading is part of every run. Names of rules are written by people who want them found, not
- * by attackers, so the hash needs no secret. */
+ * Why a table of our own: a pack has several hundred names, each condition looks up some of them, and loading is part of every
+ * run. Authors of rules are no attackers, so the hash needs no secret. */
 #include "rules/load/pack_internal.h"
 
 #include <assert.h>
@@ -30,8 +29,8 @@ static uint32_t hash_of(enum wo_sort sort, struct wo_view name) {
   return hash;
 }
 
-/* Slots come zeroed from the arena, which makes them empty. Doubling while half the size is not
- * more than the entries leaves at least one free slot for ever: searching relies on it. */
+/* Slots come zeroed from the arena, which makes them empty. Doubling while half the size is not more than the entries always
+ * leaves at least one free slot: searching relies on it. */
 struct wo_pack_index *wo_pack_index_new(struct wo_arena *arena, size_t entries) {
   size_t size = 16;
   while (size / 2 <= entries) size *= 2;
@@ -51,8 +50,8 @@ static struct slot *find_slot(const struct wo_pack_index *index, enum wo_sort so
   }
 }
 
-/* A name that is already there is a mistake of the caller, who must have looked first: replacing a
- * rule keeps its place in the pack's arrays and so needs no change here. */
+/* A name that is already there is a mistake of the caller, who must have looked first: a replaced rule keeps its place in the
+ * pack's arrays, so nothing changes here. */
 void wo_pack_index_add(struct wo_pack_index *index, enum wo_sort sort, struct wo_view name, size_t value) {
   assert(sort > WO_SORT_NONE && sort < WO_SORT_COUNT_);
   assert(index->used < index->mask);

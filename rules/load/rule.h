@@ -9,7 +9,7 @@
 #include "rules/language/template.h"
 #include "rules/load/weights.h"
 
-/* Where a rule stands, for messages. */
+/* Where a rule is, for messages. */
 struct wo_rule_place {
   struct wo_view file;
   uint64_t line;
@@ -35,7 +35,7 @@ struct wo_define {
 
 enum wo_confidence { WO_CONFIDENCE_POSSIBLE, WO_CONFIDENCE_LIKELY, WO_CONFIDENCE_CERTAIN };
 
-/* A text that is said when a condition holds; condition NULL = always. */
+/* A text that is shown if a condition holds; condition NULL = always. */
 struct wo_clause {
   const struct wo_expr *when;
   enum wo_weight weight;
@@ -43,7 +43,7 @@ struct wo_clause {
   struct wo_view between; /* would_tell: the cause that it separates from, asked when both are found; or empty */
 };
 
-/* A log that must (or must not) give the cause. `log` is the whole text, lines joined by '\n'. */
+/* A log that must (or must not) lead to the cause. `log` is the whole text, lines joined by '\n'. */
 struct wo_example {
   bool gives;
   struct wo_view log;
@@ -55,7 +55,7 @@ struct wo_cause {
   struct wo_view id;     /* kebab-case, for ever */
   struct wo_view family; /* one of the FAMILY names of docs/schema */
   const struct wo_template *title;
-  const struct wo_template *summary; /* what it means, with this job's numbers */
+  const struct wo_template *summary; /* its meaning, with this job's numbers */
   struct wo_view means;              /* one sentence, for `explain` */
   struct wo_view details;            /* long text for `explain`; may be empty */
   const struct wo_expr *when;
@@ -63,7 +63,7 @@ struct wo_cause {
   size_t not_when_count;
   enum wo_weight prior;
   enum wo_confidence at_most;
-  bool is_failure; /* false: worth knowing, but nothing went wrong by it; told as a note, and never before a failure */
+  bool is_failure; /* false: worth knowing, but it is no failure; reported as a note, never before a failure */
   const struct wo_clause *for_;
   size_t for_count;
   const struct wo_clause *against;
@@ -89,7 +89,7 @@ struct wo_knob_change {
   const struct wo_expr *when; /* NULL = always */
 };
 
-/* The last rank of costs: steps that find out and cure nothing. */
+/* The last rank of costs: steps that only find out something. */
 #define WO_COST_RANK_MAX 9
 
 struct wo_fix {
@@ -177,7 +177,7 @@ struct wo_model_shape {
   struct wo_rule_place place;
 };
 
-/* Where a pattern of the packs stands, and the lines that it must and must not match. Kept at WO_LOAD_ALL only. */
+/* Where a pattern of the packs is, and the lines that it must and must not match. Kept at WO_LOAD_ALL only. */
 struct wo_pattern_samples {
   size_t pattern; /* index into the pack's patterns */
   struct wo_rule_place place;
@@ -226,8 +226,8 @@ struct wo_pack {
 };
 
 /* How much to load: diagnosis leaves out examples and long texts, and so starts faster. For one job, built-in causes are read as
- * far as their conditions, built-in fixes not at all, until somebody asks for them (wo_pack_cause_at, wo_pack_fix): of some two
- * hundred rules one job needs ten. Such a pack must not be used by two threads. */
+ * far as their conditions, built-in fixes not at all, until they are needed (wo_pack_cause_at, wo_pack_fix): of some two hundred
+ * rules one job needs ten. Such a pack must not be used by two threads. */
 enum wo_load_depth { WO_LOAD_FOR_ONE_JOB, WO_LOAD_FOR_DIAGNOSIS, WO_LOAD_ALL };
 
 /* The compiled-in packs at that depth. */

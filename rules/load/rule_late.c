@@ -1,7 +1,7 @@
 /* Built-in rules that are read when they are asked for (WO_LOAD_FOR_ONE_JOB).
  *
- * Reading all rules to their end was half of the time from start to exit. Their trees are compiled in, so that nothing has to be
- * kept but where each stands; what can be wrong in them is the lint's business, and has been. */
+ * Reading all rules to their end was half of the time from start to exit. Their trees are compiled in, so only the place of each
+ * has to be kept; the lint has already checked them for mistakes. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, cons
   *unread_of(late, sort, slot) = (struct unread){.json = json, .object = object};
 }
 
-/* The error that the caller of the load had room for is gone by now. */
+/* The caller's error object no longer exists. */
 void wo__late_keep(struct wo_late *late, struct wo_loader *loader, struct wo_rule_json *jsons, size_t count) {
   late->loader = loader;
   late->jsons = jsons;
@@ -77,7 +77,7 @@ const struct wo_fix *wo_pack_fix(const struct wo_pack *pack, struct wo_view id) 
   return i == WO_NOT_FOUND ? NULL : finish(pack, WO_SORT_FIX, i);
 }
 
-/* Everything but the pack itself, and what it was read from, stands in its arena, the index included. */
+/* Everything but the pack itself, and what it was read from, is in its arena, the index included. */
 struct wo_pack *wo_pack_free(struct wo_pack *pack) {
   if (pack == NULL) return NULL;
   struct wo_late *const late = pack->late;

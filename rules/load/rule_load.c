@@ -1,8 +1,8 @@
 /* Loading: rule files -> pack.
  *
- * All files are parsed first, then counted, so that the pack's arrays and its index are made once
- * in their final size. Knobs are read before everything else, because conditions and changes speak
- * of them, then definitions; the rest is read in the order of the files.
+ * All files are parsed first, then counted, so that the pack's arrays and its index are made once in their final size. Knobs are
+ * read before everything else, because conditions and changes use them, then definitions; the rest is read in the order of the
+ * files.
  *
  * Nothing is half loaded: everything lives in the pack's arena, and a load that fails frees it as a
  * whole. Files stay parsed until the end, since they are gone through more than once and messages
@@ -53,8 +53,8 @@ static bool (*const readers[])(struct wo_loader *loader, const struct wo_tree *o
 };
 _Static_assert(sizeof readers / sizeof readers[0] == WO_SORT_FACT, "one reader per sort of rule");
 
-/* The sort of a rule object, by its first key; WO_SORT_NONE when that names none. The key must come
- * first, so that a reader of the file, too, knows from its first line what it is about. */
+/* The sort of a rule object, by its first key; WO_SORT_NONE when that names none. The key must come first, so that a human reader
+ * also knows the sort of the rule from its first line. */
 static enum wo_sort sort_of(const struct wo_tree *object) {
   if (!wo_tree_is(object, WO_TREE_OBJECT) || wo_tree_child(object) == NULL) return WO_SORT_NONE;
   const char *const key = wo_tree_key(wo_tree_child(object));
@@ -70,13 +70,13 @@ static const struct wo_tree *first_object(const struct wo_rule_json *json) {
   return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_child(json->root) : json->root;
 }
 
-/* The object behind another one. A root has siblings of no kind, and its `next` is not to be asked. */
+/* The object after another one. A root has siblings of no kind, and its `next` is not to be asked. */
 static const struct wo_tree *next_object(const struct wo_rule_json *json, const struct wo_tree *object) {
   return wo_tree_is(json->root, WO_TREE_ARRAY) ? wo_tree_next(object) : NULL;
 }
 
-/* What is counted before the pack's arrays are made. A rule that replaces another is counted like
- * any other: the arrays are then a little larger than they need be. */
+/* The counts that are needed before the pack's arrays are made. A rule that replaces another is counted like any other: the
+ * arrays are then a little larger than they need be. */
 struct counts {
   size_t of[WO_SORT_COUNT_];
   size_t total;
@@ -101,8 +101,8 @@ static bool count_file(struct wo_loader *loader, struct counts *counts) {
   return true;
 }
 
-/* Makes all arrays in their final size, zeroed. Facts are as good as rules to the index; this is
- * what makes wo_fact_unit fast. One look at the arena at the end stands for a look after each call. */
+/* Makes all arrays in their final size, zeroed. The index has facts too, which makes wo_fact_unit fast. One look at the arena at
+ * the end stands for a look after each call. */
 static bool make_arrays(struct wo_loader *loader, const struct counts *counts) {
   struct wo_pack *const pack = loader->pack;
   struct wo_arena *const arena = &pack->arena;
@@ -137,7 +137,6 @@ static bool is_id(struct wo_view id) {
   return id.len > 0;
 }
 
-/* The value of the first key. */
 static bool read_id(struct wo_loader *loader, const struct wo_tree *object, struct wo_view *ret_id) {
   const char *const text = wo__load_string(loader, wo_tree_child(object));
   if (text == NULL) return false;
@@ -181,9 +180,9 @@ static bool is_put_off(struct wo_loader *loader, enum wo_sort sort, size_t slot,
   return !is_user;
 }
 
-/* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a
- * user's rule is read as it stands in the user's file and not merged with ours. The conditions of a cause are needed at once:
- * they tell whether the rest is. */
+/* Reads one rule into its slot. The slot is cleared first: nothing of a replaced rule is left, so a user's rule is read as it is
+ * in the user's file and not merged with ours. The conditions of a cause are needed at once: they decide whether the rest is
+ * needed. */
 static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, uint64_t line, bool is_user) {
   struct wo_pack *const pack = loader->pack;
   const enum wo_sort sort = sort_of(object);
@@ -205,7 +204,7 @@ static bool read_rule(struct wo_loader *loader, const struct wo_tree *object, ui
   return is_read;
 }
 
-/* What is read first: knobs are facts to the definitions, and definitions are names to the rules. */
+/* The order of reading: knobs are facts for the definitions, and definitions are names for the rules. */
 enum pass { PASS_KNOBS, PASS_DEFINES, PASS_RULES, PASS_COUNT_ };
 
 static enum pass pass_of(enum wo_sort sort) {
@@ -240,9 +239,8 @@ static bool copy_spelling(struct wo_loader *loader, struct wo_view key, char fro
   return true;
 }
 
-/* The texts that an alias is looked for by: its literals, or its key in both spellings. A key with
- * both characters in it gets all of one and all of the other; mixtures of its own are not known to
- * exist. */
+/* The texts that an alias is looked for by: its literals, or its key in both spellings. A key with both characters in it gets all
+ * of one and all of the other; mixtures are not known to exist. */
 static bool set_alias_literals(struct wo_loader *loader, const struct wo_alias *alias, struct wo_pattern *pattern) {
   if (alias->literal_count > 0) {
     pattern->literals = alias->literals;
@@ -264,9 +262,8 @@ static bool set_alias_literals(struct wo_loader *loader, const struct wo_alias *
   return true;
 }
 
-/* The pattern of one spelling. The `setting` reader does the matching; the knob tells it what for.
- * The id ("setting:micro_batch:per_device_train_batch_size") is made up here and only seen in
- * reports of evidence. */
+/* The pattern of one spelling. The `setting` reader does the matching; the pattern names the knob. The id
+ * ("setting:micro_batch:per_device_train_batch_size") is made up here and only seen in reports of evidence. */
 static bool add_alias_pattern(struct wo_loader *loader, const struct wo_knob *knob, const struct wo_alias *alias) {
   struct wo_pack *const pack = loader->pack;
   const struct wo_view parts[] = {WO_VIEW("setting:"), knob->id, WO_VIEW(":"), alias->key};
@@ -279,7 +276,7 @@ static bool add_alias_pattern(struct wo_loader *loader, const struct wo_knob *kn
 }
 
 /* Appends the patterns of all knobs. Two knobs may share a key: the framework decides later which
- * one is meant. They come last, behind the patterns with samples, so that the lint's indices stay
+ * one is meant. They come last, after the patterns with samples, so that the lint's indices stay
  * those of the packs. */
 static bool add_knob_patterns(struct wo_loader *loader) {
   struct wo_pack *const pack = loader->pack;

@@ -13,7 +13,7 @@
 
 #define SORT(name, type, array, count) name, sizeof(type), offsetof(struct wo_pack, array), offsetof(struct wo_pack, count)
 
-/* Of patterns the place stands beside them, and nobody asks where phases and terms are from. */
+/* Patterns have their place beside them, and the place of phases and terms is not needed. */
 const struct wo_sort_row wo__sort_rows[] = {
     [WO_SORT_NONE] = {.name = ""},
     [WO_SORT_PATTERN] = {SORT("pattern", struct wo_pattern, patterns, pattern_count), WO_NOT_FOUND},
@@ -50,8 +50,7 @@ void wo__pack_offer(const struct wo_pack *pack, enum wo_sort sort, struct wo_nea
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------ */
 
-/* One row of facts.def. What a fact means in words is left to `explain`, which includes the list by
- * itself. */
+/* One row of facts.def. The meaning in words is left to `explain`, which includes the list itself. */
 struct fact {
   struct wo_view name;
   enum wo_unit unit;
@@ -70,13 +69,13 @@ size_t wo__fact_count(void) {
   return FACT_COUNT;
 }
 
-/* The value of an entry is its row above; the order of the list is of no account to rules. */
+/* The value of an entry is its row above; the order of the list does not matter to rules. */
 void wo__fact_index(struct wo_pack_index *index) {
   assert(index != NULL);
   for (size_t i = 0; i < FACT_COUNT; i++) wo_pack_index_add(index, WO_SORT_FACT, facts[i].name, i);
 }
 
-/* The lookups differ in the sort alone. What they return lives as long as the pack. */
+/* The lookups differ in the sort alone. Their results live as long as the pack. */
 const struct wo_knob *wo_pack_knob(const struct wo_pack *pack, struct wo_view id) {
   const size_t i = wo_pack_index_find(pack->index, WO_SORT_KNOB, id);
   return i == WO_NOT_FOUND ? NULL : &pack->knobs[i];
@@ -108,7 +107,7 @@ enum wo_unit wo_fact_unit(const struct wo_pack *pack, struct wo_view name) {
   return i == WO_NOT_FOUND ? WO_UNIT_NONE : facts[i].unit;
 }
 
-/* Offers the ids of what a prefix speaks of, and puts the prefix before the best. */
+/* Offers the ids that may follow a prefix, and puts the prefix before the best. */
 static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name, size_t prefix_len) {
   struct wo_nearest nearest = {.want = wo_view_skip(name, prefix_len)};
   if (wo_view_starts(name, "config.")) {

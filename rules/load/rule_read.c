@@ -1,8 +1,7 @@
 /* The generic readers: JSON values of each type into the pack's arena.
  *
- * A reader stores its value in a struct whose type it does not know: the member's offset says
- * where. Pointers to arrays are stored with memcpy, so that no cast has to vouch for what stands
- * there. */
+ * A reader stores its value in a struct whose type it does not know: the member's offset says where. Pointers to arrays are
+ * stored with memcpy, so that no cast has to claim a type for them. */
 #include "rules/load/rule_read_internal.h"
 
 #include <assert.h>
@@ -30,18 +29,17 @@ bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo
 }
 
 bool wo__load_fail_nomem(struct wo_loader *loader) {
-  loader->status = wo_err_set(loader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
+  loader->status = wo_err_nomem(loader->err);
   return false;
 }
 
-/* The value has another JSON type than its key asks for. Only what was expected is named; what
- * stands there, the author sees. */
+/* The value has another JSON type than its key asks for. Only the expected type is named; the author sees the other one. */
 static bool fail_type(struct wo_loader *loader, const struct wo_tree *value, const char *expected) {
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_TYPE, "expected %s", expected);
 }
 
 /* Turns an error inside a string (an expression, a template) into one inside the file. Its column
- * becomes a place behind the string's opening quote. Memory that is out has no place. */
+ * becomes a place after the string's opening quote. Memory that is out has no place. */
 static bool fail_inside(struct wo_loader *loader, const struct wo_tree *value, enum wo_status code) {
   assert(code != WO_OK);
   loader->status = code;
@@ -61,7 +59,6 @@ static size_t find_member(const struct wo_member *members, size_t count, const c
   return WO_NOT_FOUND;
 }
 
-/* Names the closest key that may stand there. */
 static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *child, const struct wo_member *members,
                              size_t count) {
   struct wo_nearest nearest = {.want = wo_view_of(wo_tree_key(child))};
@@ -71,8 +68,8 @@ static bool fail_unknown_key(struct wo_loader *loader, const struct wo_tree *chi
                        wo_nearest_hint(wo_nearest_best(&nearest), hint, sizeof hint));
 }
 
-/* One bit for each row tells keys that come twice, which cJSON lets pass and of which one would be
- * lost. Keys that are skipped at this depth are still checked for their names. */
+/* One bit for each row finds keys that come twice, which cJSON accepts; one of the two would be lost. Keys that are skipped at
+ * this depth are still checked for their names. */
 bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, const struct wo_member *members, size_t count,
                       void *target) {
   assert(count <= 64);
@@ -83,12 +80,12 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
     if (i == WO_NOT_FOUND) return fail_unknown_key(loader, child, members, count);
     if (seen >> i & 1) return wo__load_fail(loader, child, WO_RULE_KEY, WO_E_SYNTAX, "key '%s' comes twice", wo_tree_key(child));
     seen |= UINT64_C(1) << i;
-    /* Not an error in a diagnosis, which never asks for it. */
+    /* Not an error in a diagnosis, which never uses it. */
     if (members[i].is_deep && loader->depth != WO_LOAD_ALL) continue;
     if (!members[i].is_head && loader->part == WO_PART_HEAD) continue;
     if (!members[i].read(loader, child, &members[i], target)) return false;
   }
-  /* What was compiled in had them when it was built. */
+  /* Compiled-in rules were checked for them when they were built. */
   for (size_t i = 0; i < count && loader->json->owned_root != NULL; i++) {
     if (members[i].is_needed && !(seen >> i & 1))
       return wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key '%s'", members[i].key);
@@ -96,7 +93,6 @@ bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, co
   return true;
 }
 
-/* The struct field that a member describes. */
 static void *field_of(const struct wo_member *member, void *target) {
   return (char *)target + member->offset;
 }
@@ -122,7 +118,7 @@ bool wo__load_items(struct wo_loader *loader, const struct wo_tree *value, const
   return load_array(loader, value, member, target, *(const struct wo_items *)member->how);
 }
 
-/* For keys that somebody else reads: the id, the lets, and what needs another value first. */
+/* For keys that are read elsewhere: the id, the lets, and keys that need another value first. */
 bool wo__load_skip(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)loader, (void)value, (void)member, (void)target;
   return true;
@@ -194,7 +190,8 @@ bool wo__load_bool(struct wo_loader *loader, const struct wo_tree *value, const 
 enum { WORDS_SHOWN = 8 };
 
 /* Names the words that there are, or the closest of many. */
-static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_rule_words *words, const char *text) {
+static bool fail_word(struct wo_loader *loader, const struct wo_tree *value, const struct wo_rule_words *words,
+                      const char *text) {
   char hint[WO_NEAREST_BYTES];
   struct wo_nearest nearest = {.want = wo_view_of(text)};
   size_t len = 0;
@@ -269,7 +266,7 @@ bool wo__load_weight(struct wo_loader *loader, const struct wo_tree *value, cons
   return wo__load_word(loader, value, &as_word, target);
 }
 
-/* A condition without a text, or a text without its condition, is taken for a slip. The weight stands last, so that clauses
+/* A condition without a text, or a text without its condition, is taken for a slip. The weight is last, so that clauses
  * without one leave it out. */
 static const struct wo_member clause_members[] = {
     {.key = "if", .read = wo__load_expr, WO_AT(wo_clause, when), .unit = WO_UNIT_BOOL, .is_head = true, .is_needed = true},
@@ -313,7 +310,6 @@ bool wo__load_is_name(struct wo_view name) {
   return name.len > 0 && wo_is_alpha(name.ptr[0]);
 }
 
-/* Whether the rule has named an expression so already. */
 static bool has_let(const struct wo_loader *loader, struct wo_view name) {
   for (size_t i = 0; i < loader->let_count; i++) {
     if (wo_view_equal(loader->lets[i].name, name)) return true;
@@ -321,7 +317,7 @@ static bool has_let(const struct wo_loader *loader, struct wo_view name) {
   return false;
 }
 
-/* The names alone. What a built-in rule may call them was checked when it was read whole, by the lint. */
+/* The names alone. The lint has checked the names of built-in rules when it read them whole. */
 static void note_lets(struct wo_loader *loader, const struct wo_tree *lets) {
   for (const struct wo_tree *child = wo_tree_child(lets); child != NULL && loader->let_count < WO_LIMIT_LETS;
        child = wo_tree_next(child)) {

@@ -1,17 +1,16 @@
 /* Causes: their keys, and where each goes.
  *
- * The tables say what a rule file may hold; docs/rules.md says it for authors. A key that is
- * missing leaves its field zero, which every user of these structs reads as "not given". What must
- * not be missing, and cannot be weighed without, is asked for here; the rest is the lint's
- * business. */
+ * The tables say what a rule file may hold; docs/rules.md says it for authors. A key that is missing leaves its field zero, which
+ * every user of these structs reads as "not given". The parts that are needed to weigh a cause are required here; the lint checks
+ * the rest. */
 #include <assert.h>
 
 #include "rules/load/rule_read_internal.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
 
-/* The most that a cause may be called, however much speaks for it. For causes that rest on absence
- * ("nothing else explains it"): adding up signs would end in a certainty that nobody can have. */
+/* The highest confidence that a cause may reach, however much evidence it has. For causes that rest on absence ("nothing else
+ * explains it"): adding up signs would end in a certainty that is not possible. */
 static const struct wo_rule_word confidence_names[] = {
     {"certain", WO_CONFIDENCE_CERTAIN}, {"likely", WO_CONFIDENCE_LIKELY}, {"possible", WO_CONFIDENCE_POSSIBLE}};
 static const struct wo_rule_words confidences = {"confidence", confidence_names, COUNT_OF(confidence_names)};

@@ -1,15 +1,15 @@
 /* Definitions, and rules that are turned off.
  *
- * Definitions may speak of each other in any order, across files too. They are read in the order in which they need each other,
- * which is found by looking for names that start with "def." before anything is parsed: so that a circle is told as such, with
- * its place. */
+ * Definitions may use each other in any order, across files too. They are read in the order in which they need each other, which
+ * is found by looking for names that start with "def." before anything is parsed: so that a circle is reported as such, with its
+ * place. */
 #include "rules/load/rule_read_internal.h"
 
 #define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
 
 /* ---- definitions ------------------------------------------------------------------------------------------------------ */
 
-/* The lint asks for what it means. */
+/* The lint requires the meaning. */
 static const struct wo_member define_members[] = {
     {.key = "define", .read = wo__load_skip},
     {.key = "means", .read = wo__load_text, WO_AT(wo_define, means)},
@@ -44,7 +44,7 @@ static bool fail_circle(struct wo_loader *loader, const struct wo_tree *expr, si
   return false;
 }
 
-/* Reads what an expression speaks of. Names that do not exist are left to its parser. */
+/* Reads the definitions that an expression uses. Names that do not exist are left to its parser. */
 static bool read_needed(struct wo_loader *loader, const struct wo_tree *expr) {
   if (!wo_tree_is(expr, WO_TREE_STRING)) return true;
   const struct wo_rule_json *const json = loader->json;
@@ -96,7 +96,7 @@ static const struct wo_member off_members[] = {
     {.key = "why", .read = wo__load_text, WO_AT(wo_off, why)},
 };
 
-/* The why is for whoever wonders, a year later, where a cause has gone. */
+/* The reason is for a reader who looks for the missing cause a year later. */
 bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
   struct wo_off *const off = rule;
   loader->off_pending[off - loader->pack->offs] = (struct wo_pending){.json = loader->json, .object = object};
@@ -104,8 +104,8 @@ bool wo__load_off(struct wo_loader *loader, const struct wo_tree *object, void *
   return off->why.len > 0 || wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "missing key 'why'");
 }
 
-/* Takes a pattern out of both arrays; false when there is none of that id. The index keeps its name, which nobody asks for once
- * all is read. */
+/* Takes a pattern out of both arrays; false when there is none of that id. The index keeps its name, which is not used once all
+ * is read. */
 static bool remove_pattern(struct wo_pack *pack, struct wo_view id) {
   size_t kept = 0;
   for (size_t i = 0; i < pack->pattern_count; i++) {

@@ -44,8 +44,7 @@ static const struct wo_member saves_members[] = {
     {.key = "too_little", .read = wo__load_expr, WO_AT(wo_fix, saves_too_little), .unit = WO_UNIT_BOOL},
 };
 
-/* What the fix saves: both bounds or none. One bound alone would be printed as if the other were
- * known. */
+/* The bytes that the fix saves: both bounds or none. One bound alone would be printed as if the other were known. */
 static bool read_saves(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   const struct wo_fix *const fix = target;
@@ -79,7 +78,7 @@ static bool read_cost(struct wo_loader *loader, const struct wo_tree *value, con
 }
 
 /* `when` decides whether a fix applies at all, `already` whether it is in force, `conflicts`
- * whether something stands in its way: three reasons not to propose it, and three different
+ * whether something is in its way: three reasons not to propose it, and three different
  * sentences in the report. */
 static const struct wo_member fix_members[] = {
     {.key = "fix", .read = wo__load_skip},
@@ -163,7 +162,7 @@ static const struct wo_member alias_members[] = {
 };
 
 /* One spelling of a knob: a key, or an object that says more. Either way there is something to look
- * for that the prefilter takes: short keys ("bs") stand in every other line, so they need literals
+ * for that the prefilter takes: short keys ("bs") are in every other line, so they need literals
  * with more around them. */
 static bool read_alias(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;

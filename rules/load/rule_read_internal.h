@@ -8,7 +8,7 @@
 #include "rules/files/rule_json.h"
 #include "rules/load/pack_internal.h"
 
-/* An object that is looked at again later: a definition, which needs those that it speaks of before it, or an "off". */
+/* An object that is looked at again later: a definition, which needs the definitions that it uses before it, or an "off". */
 struct wo_pending {
   const struct wo_rule_json *json;
   const struct wo_tree *object;
@@ -16,7 +16,7 @@ struct wo_pending {
   bool is_read;
 };
 
-/* A let of the rule being read. Of a rule that is read as far as its conditions only those are parsed that they use. */
+/* A let of the rule being read. If a rule is read as far as its conditions, only the lets that they use are parsed. */
 struct wo_let {
   struct wo_view name;
   const struct wo_expr *expr; /* NULL: not parsed yet */
@@ -74,13 +74,13 @@ struct wo_rule_words {
   size_t count;
 };
 
-/* What an array holds: `how` of wo__load_items. */
+/* The elements of an array: `how` of wo__load_items. */
 struct wo_items {
   size_t size;
   wo_read_fn read; /* one of them */
 };
 
-/* What the clauses of an array look like: `how` of wo__load_clauses. */
+/* The form of the clauses of an array: `how` of wo__load_clauses. */
 struct wo_clause_form {
   const struct wo_member *members;
   size_t count;
@@ -103,7 +103,7 @@ bool wo__load_fail_nomem(struct wo_loader *loader);
 bool wo__load_members(struct wo_loader *loader, const struct wo_tree *object, const struct wo_member *members, size_t count,
                       void *target);
 
-/* Readers. The comment says what stands at the offset. */
+/* Readers. The comment says what is at the offset. */
 #define WO_READER(name)                                                                                                          \
   bool name(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target)
 WO_READER(wo__load_skip);     /* nothing */
@@ -136,11 +136,11 @@ bool wo__load_lets(struct wo_loader *loader, const struct wo_tree *lets);
 /* The expression that a let of the rule stands for, or NULL. Parses it where that was put off. */
 const struct wo_expr *wo__load_let(struct wo_loader *loader, struct wo_view name);
 
-/* Puts a rule off: what is not read of the cause or fix at `slot` is read when it is asked for. */
+/* Puts a rule off: the unread part of the cause or fix at `slot` is read when it is needed. */
 void wo__late_put_off(struct wo_late *late, enum wo_sort sort, size_t slot, const struct wo_rule_json *json,
                       const struct wo_tree *object);
 
-/* Makes the books of a load for one job, with a place for each cause and fix; NULL when memory is out. */
+/* Makes the list of put-off rules of a load for one job, with a place for each cause and fix; NULL when memory is out. */
 struct wo_late *wo__late_new(struct wo_arena *arena, size_t causes, size_t fixes);
 
 /* Keeps the loader and the parsed files for as long as the pack; wo_pack_free frees both. */

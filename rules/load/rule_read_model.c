@@ -9,7 +9,7 @@
 
 /* ---- models ----------------------------------------------------------------------------------------------------------- */
 
-/* Sizes beyond this are no models of this world, and would no longer be exact in a product. */
+/* No model has larger sizes, and they would no longer be exact in a product. */
 #define COUNT_MAX 1e13
 
 /* A whole number above zero. */
@@ -25,8 +25,8 @@ static bool read_count(struct wo_loader *loader, const struct wo_tree *value, co
 
 #define COUNT(name, field) .key = name, .read = read_count, WO_AT(wo_model_shape, field)
 
-/* A shape with a hole in it would be read as one with a part of size zero. A vocabulary and a table of positions may be missing:
- * there are models without. */
+/* A missing number would be read as a part of size zero. A vocabulary and a table of positions may be missing: there are models
+ * without. */
 static const struct wo_member model_members[] = {
     {.key = "model", .read = wo__load_skip},
     {.key = "names", .read = wo__load_texts, WO_ARRAY_AT(wo_model_shape, names, name_count)},
@@ -66,7 +66,7 @@ static const struct wo_member phase_members[] = {
     {.key = "any_of", .read = wo__load_texts, WO_ARRAY_AT(wo_phase_hint, any_of, any_of_count)},
 };
 
-/* That it lists something is the lint's business. */
+/* The lint checks that it lists something. */
 bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, void *rule) {
   const struct wo_phase_hint *const phase = rule;
   if (!wo__load_members(loader, object, phase_members, COUNT_OF(phase_members), rule)) return false;
@@ -74,8 +74,8 @@ bool wo__load_phase(struct wo_loader *loader, const struct wo_tree *object, void
          wo__load_fail(loader, object, WO_RULE_VALUE, WO_E_SYNTAX, "'innermost' without 'fact'");
 }
 
-/* A term's text is prose without values: it is read by people who have no failed job at hand. Terms are never read for a
- * diagnosis, so nothing here needs to be marked as deep. */
+/* A term's text is prose without values: its readers have no failed job at hand. Terms are never read for a diagnosis, so nothing
+ * here needs to be marked as deep. */
 static const struct wo_member term_members[] = {
     {.key = "term", .read = wo__load_skip},
     {.key = "title", .read = wo__load_text, WO_AT(wo_term, title)},

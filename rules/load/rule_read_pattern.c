@@ -38,9 +38,8 @@ static const struct wo_rule_word place_names[] = {
     {"line", WO_WHERE_LINE}, {"before", WO_WHERE_BEFORE}, {"tail", WO_WHERE_TAIL}, {"head", WO_WHERE_HEAD}};
 static const struct wo_rule_words places = {"place", place_names, COUNT_OF(place_names)};
 
-/* The unit of sizes that are printed without one: bytes for ONNX Runtime and TensorRT, MiB for the
- * cells of nvidia-smi, kB for the kernel. It belongs to the pattern, as nothing in the number
- * itself tells. */
+/* The unit of sizes that are printed without one: bytes for ONNX Runtime and TensorRT, MiB for the cells of nvidia-smi, kB for
+ * the kernel. It belongs to the pattern, as the number itself does not show it. */
 static bool read_bare_unit(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   static const struct {
@@ -57,9 +56,8 @@ static bool read_bare_unit(struct wo_loader *loader, const struct wo_tree *value
   return wo__load_fail(loader, value, WO_RULE_VALUE, WO_E_UNKNOWN, "unknown unit '%s' (B, kB, MiB, GiB)", name);
 }
 
-/* Fixed field values, for what a line means without saying it. They are texts here and become
- * numbers, where the field is one, at the match; a named group of the same name, which comes first
- * there, wins. */
+/* Fixed field values, for facts that a line implies but does not print. They are texts here and become numbers, where the field
+ * is one, at the match; a named group of the same name, which comes first there, wins. */
 static bool read_set(struct wo_loader *loader, const struct wo_tree *value, const struct wo_member *member, void *target) {
   (void)member;
   struct wo_pattern *const pattern = &((struct target *)target)->pattern;
@@ -83,7 +81,7 @@ static bool read_set(struct wo_loader *loader, const struct wo_tree *value, cons
 }
 
 /* A pattern without a kind would be evidence of nothing. "since" is a note for readers of the pack (which version prints the form
- * first) and is read by nobody. */
+ * first); the program does not read it. */
 static const struct wo_member pattern_members[] = {
     {.key = "pattern", .read = wo__load_skip},
     {.key = "kind", .read = wo__load_word, WO_AT(target, pattern.kind), .how = &kinds, .is_needed = true},

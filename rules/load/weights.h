@@ -4,10 +4,9 @@
  * against: s *= 1 - w. Arguments are applied in that order, so the result does not depend on how a
  * rule lists them.
  *
- * An argument takes its share of what is missing (for), or of what is there (against). A score
- * therefore stays between nothing and certainty however many arguments there are, and each further
- * one says less: ten weak signs do not make a proof. Rules name weights in words, so that a change
- * here moves all of them together. */
+ * An argument takes its share of the missing part (for), or of the score (against). So a score stays between 0 and 1 however many
+ * arguments there are, and each further one changes less: ten weak signs do not make a proof. Rules name weights in words, so
+ * that a change here moves all of them together. */
 #ifndef WO_WEIGHTS_H
 #define WO_WEIGHTS_H
 

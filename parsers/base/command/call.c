@@ -38,7 +38,7 @@ const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT] = {
 
 /* ---- Reading ---- */
 
-/* How far reading is. Options of all commands apply at once; those of one command are kept for it to read. */
+/* The state of reading. Options of all commands apply at once; those of one command are kept, and the command reads them. */
 struct reader {
   int argc;
   char **argv;
@@ -48,7 +48,7 @@ struct reader {
   struct wo_err *err;
 };
 
-/* Gives the value of an option: what stands behind the '=' or the letter (NULL: nothing), else the next argument, whatever it
+/* Gives the value of an option: what follows the '=' or the letter (NULL: nothing), else the next argument, whatever it
  * looks like: "-o -x" writes to a file of that name, as with other tools. */
 static enum wo_status take_value(struct reader *reader, const struct wo_option *option, const char *behind,
                                  struct wo_view *ret_value) {
@@ -58,7 +58,7 @@ static enum wo_status take_value(struct reader *reader, const struct wo_option *
     return wo_err_set(reader->err, WO_E_USAGE, "--%s takes no value, but '%s' follows the =", option->name, behind);
   if (behind || !option->value) return WO_OK;
   *ret_value = wo_view_of(option->without);
-  if (option->without) return WO_OK; /* a value can only come behind '=', or `--color file` would be ambiguous */
+  if (option->without) return WO_OK; /* a value can only come after '=', or `--color file` would be ambiguous */
   if (reader->next >= reader->argc)
     return wo_err_set(reader->err, WO_E_USAGE, "--%s wants %s, and nothing follows it", option->name,
                       wo_option_wants(option, wants, sizeof wants));
@@ -84,9 +84,9 @@ static enum wo_status keep(struct reader *reader, const struct wo_option *option
   return WO_OK;
 }
 
-/* ---- Names that nobody has ---- */
+/* ---- Unknown names ---- */
 
-/* Whether one letter more, less, other or two swapped ones make a name of the other. */
+/* Whether the names differ by one letter (added, missing or changed) or by two swapped letters. */
 static bool is_near(struct wo_view a, struct wo_view b) {
   size_t head = 0, tail = 0;
   while (head < a.len && head < b.len && a.ptr[head] == b.ptr[head]) head++;
@@ -104,7 +104,7 @@ static const char *near_option(const struct wo_option *options, size_t count, st
   return NULL;
 }
 
-/* An option of another command is told; of several that have it, the last. */
+/* The message names the command that has the option, the last one if several have it. */
 static enum wo_status refuse(struct reader *reader, struct wo_view name) {
   const struct wo_commands commands = reader->call->commands;
   const struct wo_command *const own = reader->call->command;
@@ -125,8 +125,8 @@ static enum wo_status refuse(struct reader *reader, struct wo_view name) {
 
 /* ---- Arguments ---- */
 
-/* Reads "--name", "--name=value" or "--name value"; text stands behind the dashes. What all commands have is read so also where
- * a command's table describes it in its own way. */
+/* Reads "--name", "--name=value" or "--name value"; text follows the dashes. Options of all commands are read this way even if a
+ * command's table describes them in its own way. */
 static enum wo_status read_long(struct reader *reader, const char *text) {
   const struct wo_command *const own = reader->call->command;
   struct wo_view value = wo_view_of(text);
@@ -139,7 +139,6 @@ static enum wo_status read_long(struct reader *reader, const char *text) {
   return option ? keep(reader, option, behind) : refuse(reader, name);
 }
 
-/* The option of that letter, or NULL. */
 static const struct wo_option *find_letter(char letter) {
   for (size_t i = 0; i < WO_SHARED_OPTION_COUNT; i++) {
     if (wo_shared_options[i].letter == letter) return &wo_shared_options[i];
@@ -147,7 +146,7 @@ static const struct wo_option *find_letter(char letter) {
   return NULL;
 }
 
-/* Reads "-v", "-vh", "-o FILE" or "-oFILE"; letters stand behind the dash. A letter that takes a value takes all that follows it.
+/* Reads "-v", "-vh", "-o FILE" or "-oFILE"; letters follow the dash. A letter that takes a value takes all that follows it.
  * An unknown byte that is no letter is shown as '?': it may be part of a UTF-8 character, and half of one would spoil the
  * terminal. */
 static enum wo_status read_letters(struct reader *reader, const char *letters) {
@@ -184,8 +183,8 @@ static void take_word(struct reader *reader, char *word) {
   call->words[call->word_count++] = word;
 }
 
-/* Sorts every argument into options and words. A lone dash is a word (standard input); behind a double dash all are, and behind
- * the first word of a command that becomes another program, which has options of its own. */
+/* Sorts every argument into options and words. A lone dash is a word (standard input); after a double dash every argument is a
+ * word, and so is every argument after the first word of a command that becomes another program, which has options of its own. */
 static enum wo_status read_arguments(struct reader *reader) {
   bool is_option_possible = true;
   while (reader->next < reader->argc) {

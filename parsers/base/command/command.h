@@ -1,4 +1,4 @@
-/* Commands: what each is called, takes and says of itself, and one call of one of them.
+/* Commands: the name, the options and the help text of each, and one call of one of them.
  *
  * A command is one `const struct wo_command` in the file that runs it; main.c lists them all. A call is read from argv in one
  * pass by the tables of these commands (wo_call_read) and handed to the command, which adds to texts and returns an exit code:
@@ -13,26 +13,26 @@
 struct wo_command {
   const char *name;
   const char *summary;             /* one line for lists, without a full stop */
-  const char *usage;               /* lines behind "usage: whyoom", divided by \n */
+  const char *usage;               /* lines after "usage: whyoom", divided by \n */
   const char *synopsis;            /* the same, for the list of all commands; NULL: `usage`; "": the command is not listed */
   const char *words;               /* "list|check": what completions offer for the first word; NULL: files */
   const char *about;               /* paragraphs before the options */
-  const struct wo_option *options; /* that this command has alone, or describes in its own way */
+  const struct wo_option *options; /* that only this command has, or describes in its own way */
   size_t option_count;
   const char *ending;   /* what the exit status says */
   size_t help_column;   /* where the texts of options begin in the help text; 0: 23 */
-  bool becomes_program; /* words behind the first one belong to another program, whatever they look like */
+  bool becomes_program; /* words after the first one belong to another program, whatever they look like */
 };
 
 struct wo_call;
 
-/* What runs a command is wired by main.c, which alone sees both flows, signals and the environment. */
+/* main.c sets the function that runs a command, because only main.c sees both flows, signals and the environment. */
 struct wo_command_entry {
   const struct wo_command *command;
   enum wo_exit (*run)(const struct wo_call *call);
 };
 
-/* The commands of the program; the first one is meant when no name is given, and gives the help text of the program. */
+/* The commands of the program; the first one is meant if no name is given, and its help text is that of the program. */
 struct wo_commands {
   const struct wo_command_entry *items;
   size_t count;
@@ -56,12 +56,12 @@ struct wo_call {
   bool is_verbose;
   bool no_prefilter;
   bool list_events; /* --events: the evidence, one line each, instead of a report */
-  /* What is left. */
+  /* The rest of the arguments. */
   struct wo_given given[WO_LIMIT_COMMAND_OPTIONS]; /* options of the command's own table, in order, not read yet */
   size_t given_count;
   char **words; /* arguments that are no options, in order */
   size_t word_count;
-  /* What main.c adds. */
+  /* Set by main.c. */
   struct wo_commands commands;
   struct wo_text_style style;
   bool is_stdin_terminal;
@@ -73,8 +73,8 @@ struct wo_call {
 enum { WO_SHARED_OPTION_COUNT = 13 };
 extern const struct wo_option wo_shared_options[WO_SHARED_OPTION_COUNT];
 
-/* Reads argv, whose words are moved to its front. Options may stand before, between and behind the words, as GNU tools allow;
- * arguments behind "--" are words. WO_E_USAGE with a message that names the option and what it wants; *ret_call is then
+/* Reads argv, whose words are moved to its front. Options may be before, between and after the words, as GNU tools allow;
+ * arguments after "--" are words. WO_E_USAGE with a message that names the option and what it wants; *ret_call is then
  * unchanged. Nothing is opened. */
 enum wo_status wo_call_read(int argc, char **argv, struct wo_commands commands, struct wo_call *ret_call, struct wo_err *err);
 

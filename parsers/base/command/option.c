@@ -59,7 +59,7 @@ static bool read_text(struct wo_view value, struct wo_view *ret_text) {
   return value.len > 0;
 }
 
-/* False: not what it wants, or what *err says. */
+/* False if the value is not one that the option wants, or for the reason in *err. */
 static bool read_value(const struct wo_option *option, struct wo_view value, void *target, struct wo_err *err) {
   void *const place = (char *)target + option->at;
   switch (option->kind) {

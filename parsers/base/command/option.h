@@ -1,4 +1,4 @@
-/* One option of a command: what it is called, what it takes, where its value goes, and the text that people read about it.
+/* One option of a command: its name, the values it takes, the place its value goes to, and its help text.
  *
  * A command has a table of these (command.h). Reading, `--help`, the manual's lists and the shells' completions all go by that
  * table; nothing else lists names. Everything here is pure: any text gives a value or a message. */
@@ -22,8 +22,8 @@ enum wo_option_kind {
 
 struct wo_option_value;
 
-/* Reads a value into the target of a table. False, with that left alone: the value is not what the option wants, or what
- * value->err says. */
+/* Reads a value into the target of a table. False, and the target is unchanged, if the value is not one that the option wants, or
+ * for the reason in value->err. */
 typedef bool (*wo_option_reader)(void *target, const struct wo_option_value *value);
 
 struct wo_option {
@@ -31,15 +31,15 @@ struct wo_option {
   char letter;      /* 0 = none */
   enum wo_option_kind kind;
   const char *value;   /* its placeholder ("FILE", "[=WHEN]"); NULL for one that takes none */
-  const char *without; /* the value of one that may stand without any; NULL = a value must follow */
+  const char *without; /* the value if the option has none on the command line; NULL = a value must follow */
   const char *choices; /* "text|json": what completions offer, and what a CHOICE takes */
   size_t at;           /* offset in the target of the table */
   double least, most;  /* of numbers */
   int id;              /* the table's own */
   wo_option_reader read;
   const char *wants; /* what the value must be, for messages; NULL: by the choices or the numbers */
-  const char *help; /* its lines in the help text, divided by \n; "{name}" is another option, as it is spelled. NULL: it stands in
-                       the lines of such another one */
+  const char *help;  /* its lines in the help text, divided by \n; "{name}" is another option, as it is spelled. NULL: it is
+                        described in the lines of such another option */
   const char *about; /* one line for lists; NULL: the beginning of `help` */
 };
 
@@ -53,7 +53,7 @@ struct wo_option {
 #define WO_TO_CHOICE(target, member, names) .kind = WO_OPTION_CHOICE, .at = offsetof(target, member), .choices = names
 #define WO_TO_READER(reader) .kind = WO_OPTION_OTHER, .read = reader
 
-/* What a reader gets. */
+/* The input of a reader. */
 struct wo_option_value {
   const struct wo_option *option;
   struct wo_view text; /* of a command line: ends with a NUL byte */

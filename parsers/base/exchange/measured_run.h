@@ -1,7 +1,7 @@
-/* A run of a job whose memory was measured, and what the same job takes at another micro-batch or length.
+/* A run of a job whose memory was measured, and the memory that the same job needs at another micro-batch or length.
  *
  * The diagnosis finds it (a monitoring trace, printed statistics); the ladder upwards and the proof of a reconstructed pattern
- * reckon with it. Pure; any thread. */
+ * calculate with it. Pure; any thread. */
 #ifndef WO_MEASURED_RUN_H
 #define WO_MEASURED_RUN_H
 
@@ -19,12 +19,13 @@ struct wo_measured_run {
   bool is_attention_fused;      /* nothing grows with the square of the length */
 };
 
-/* What the same program holds at the peak with another micro-batch (at least 1) and length, as an interval that holds whatever
- * the program is like. Without a length on either side (0) the length counts as unchanged.
+/* The bytes that the same program holds at the peak with another micro-batch (at least 1) and length, as an interval that is true
+ * for every kind of program. Without a length on either side (0) the length counts as unchanged.
  *
  * Upwards:   upper = fixed + (peak - fixed) x factor      everything but the states grows with the tokens
- *            lower = max(peak, fixed + tokens x least)    nothing of the peak need grow, since it may lie in the optimizer's step
- *                                                         or in the allocator's cache; what one pass surely holds must be there
+ *            lower = max(peak, fixed + tokens x least)    the peak may not grow at all, since it may be in the optimizer's
+ *                                                         step or in the allocator's cache; but the bytes that one pass
+ *                                                         surely holds must be there
  * Downwards: upper = peak, lower = fixed + (peak - fixed) x factor.
  *
  * With another length the factor is that of its square unless attention is fused. */

@@ -1,7 +1,7 @@
-/* What one flow hands the other: a diagnosed job and the changes proposed for it, as plain values.
+/* The values that one flow hands to the other: a diagnosed job and the changes proposed for it.
  *
  * The diagnosis (analyzer) fills it, the proof (cuda_replay) reads it, and neither knows the other; only the program's main wires
- * them. Texts are views that the diagnosis keeps alive. Bytes are -1 where the job does not tell. */
+ * them. Texts are views that the diagnosis keeps alive. Bytes are -1 if the job does not show them. */
 #ifndef WO_PROPOSAL_H
 #define WO_PROPOSAL_H
 
@@ -29,7 +29,7 @@ struct wo_proposal {
 
 /* Sizes of the failed job that a pattern can be reconstructed from when nothing was recorded. */
 struct wo_job_sizes {
-  double capacity_bytes; /* of the card, as the message or the trace of nvidia-smi tells */
+  double capacity_bytes; /* of the card, from the message or the trace of nvidia-smi */
   double tried_bytes;    /* the refused request ("Tried to allocate") */
   double free_bytes;
   double allowed_bytes;     /* that the program allows PyTorch to take (a memory fraction) */
@@ -73,7 +73,7 @@ struct wo_diagnosed {
   size_t proposal_count;
 };
 
-/* What the proof found out about one proposal, for the diagnosis to show beside it. */
+/* The result of the proof of one proposal, for the diagnosis to show beside it. */
 struct wo_proof {
   bool is_tried;              /* else nothing below is known */
   const char *on;             /* "model"; a GPU says "gpu" */
@@ -83,7 +83,7 @@ struct wo_proof {
   double margin_bytes;        /* negative: that much is missing */
 };
 
-/* A proposal that was chosen, and the value that a search settled on: 0 where it stays as proposed. */
+/* A proposal that was chosen, and the value that a search found: 0 if the proposal stays as it is. */
 struct wo_choice {
   size_t proposal; /* index */
   uint32_t micro_batch;

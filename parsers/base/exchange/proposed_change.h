@@ -1,4 +1,4 @@
-/* A proposed change as a replay makes it, as values: which size goes from what to what, which setting, which transform.
+/* A proposed change as a replay makes it, as values: a size with its old and new value, a setting, or a transform.
  *
  * Rules write it as text; it is read once, when the fix is made, and travels as values from there. */
 #ifndef WO_PROPOSED_CHANGE_H
@@ -34,7 +34,7 @@ struct wo_proposed_change {
 
 /* Reads the words of a rule's `replays_as`: items separated by blanks, each an option of `whyoom replay` without its dashes, such
  * as "scale=micro_batch=32:16", "set=expandable_segments:True" or "transform=shard-optimizer=8". An item that is none of these,
- * and the rest behind the last part that there is room for, is a part OTHER. Never fails; any thread. */
+ * and the rest after the last part that there is room for, is a part OTHER. Never fails; any thread. */
 struct wo_proposed_change wo_proposed_change_read(struct wo_view text);
 
 #endif

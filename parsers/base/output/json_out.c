@@ -134,7 +134,7 @@ void wo_json_put_bool(struct wo_json_out *out, cJSON *object, const char *key, b
 
 /* ---- Printing ---- */
 
-/* cJSON indents with tabs, which stand between tokens only, since a tab inside a string is escaped. */
+/* cJSON indents with tabs, which occur only between tokens, since a tab inside a string is escaped. */
 static void add_printed(struct wo_text *text, const char *printed) {
   for (const char *at = printed; *at != '\0';) {
     const size_t plain = strcspn(at, "\t");

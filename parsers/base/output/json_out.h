@@ -1,4 +1,4 @@
-/* Writing JSON: what all reports share. cJSON builds and prints; this decides how values look.
+/* Writing JSON, for all reports. cJSON builds and prints; this module decides how values look.
  *
  * Unknown is null or a missing key, never zero. Sizes, lines and offsets are exact integers (raw numbers: cJSON's own go through
  * double and may get an exponent). Text is made valid UTF-8 without control characters.
@@ -41,8 +41,8 @@ cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view);
 /* Puts a text; an empty one is null. */
 void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view);
 
-/* Puts a text byte by byte, control characters and all, for who feeds it to another program. Null when it is empty, no valid
- * UTF-8 or has a NUL: a part of it, or another text, would be wrong. */
+/* Puts a text byte by byte, control characters included, for users who feed it to another program. Null when it is empty, no
+ * valid UTF-8 or has a NUL: a part of it, or another text, would be wrong. */
 void wo_json_put_exact(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view);
 
 /* Puts a name from one of our own lists: plain ASCII, never NULL. */
@@ -61,8 +61,8 @@ void wo_json_put_maybe(struct wo_json_out *out, cJSON *object, const char *key, 
 /* Puts a number that is negative when unknown, which is null then. */
 void wo_json_put_known(struct wo_json_out *out, cJSON *object, const char *key, int64_t value);
 
-/* Whole numbers exactly, others as doubles; what JSON cannot say (infinity, NaN) is null. "-0" is 0, which all readers agree on.
- */
+/* Whole numbers exactly, others as doubles; values that JSON cannot express (infinity, NaN) are null. "-0" is 0, which all
+ * readers agree on. */
 cJSON *wo_json_number(double value);
 
 /* Puts bytes, rounded to whole ones: a printed size is a product of a fraction and a power of 1024. */
@@ -72,8 +72,8 @@ void wo_json_put_bytes(struct wo_json_out *out, cJSON *object, const char *key, 
 void wo_json_put_bool(struct wo_json_out *out, cJSON *object, const char *key, bool truth);
 
 /* Adds the printed root to `text`, two blanks of indentation and a final newline, releases the root (NULL allowed, which is a
- * failure) and what the writer needed. After a failure nothing is added, since half an object helps nobody, and
- * text->is_failed is set. */
+ * failure) and what the writer needed. After a failure nothing is added, since half an object is useless, and text->is_failed is
+ * set. */
 void wo_json_finish(struct wo_json_out *out, cJSON *root, struct wo_text *text);
 
 #endif

@@ -21,7 +21,7 @@ void wo_page_plain(const struct wo_page *page) {
   if (page->style.use_color) wo_text_add_view(page->out, WO_VIEW("\033[0m"));
 }
 
-/* Codes stand tight around the text: a tint that is still on at the end of a line colours the rest of the terminal. */
+/* Codes enclose the text tightly: a tint that is still on at the end of a line colours the rest of the terminal. */
 void wo_page_put(const struct wo_page *page, enum wo_tint tint, struct wo_view view) {
   const bool is_tinted = tint != WO_TINT_PLAIN && view.len > 0;
   if (is_tinted) wo_page_tint(page, tint);
@@ -38,12 +38,11 @@ void wo_page_break(const struct wo_page *page, size_t indent) {
   wo_text_repeat(out, ' ', indent);
 }
 
-/* Columns of the text up to its first blank. */
 static size_t first_word_columns(struct wo_view text) {
   return wo_text_columns(wo_view_cut(&text, ' '));
 }
 
-/* The first word moves to a new line when it fits there and not here. A word that fits nowhere is cut where it stands: a new line
+/* The first word moves to a new line when it fits there and not here. A word that fits nowhere is cut where it is: a new line
  * would only waste the old one. */
 size_t wo_page_flow(const struct wo_page *page, size_t column, size_t indent, enum wo_tint tint, struct wo_view text) {
   assert(indent + 2 <= page->style.width);
@@ -78,7 +77,6 @@ size_t wo_page_item(const struct wo_page *page, size_t column, size_t indent, en
   return wo_page_flow(page, column, indent, tint, text);
 }
 
-/* A run of one fill in one tint. */
 static void put_cells(const struct wo_page *page, const struct wo_bar_part *part, size_t count) {
   if (count > 0 && part->tint != WO_TINT_PLAIN) wo_page_tint(page, part->tint);
   for (size_t i = 0; i < count; i++) wo_text_add_view(page->out, part->fill);

@@ -1,7 +1,6 @@
-/* Pages: text laid out in lines of a given width, with tints, hanging indents and bars. What every writer for people lays out
- * with.
+/* Pages: text laid out in lines of a given width, with tints, hanging indents and bars. All writers of text for people use them.
  *
- * A page keeps no state of its own: the column is passed in and handed back, so that a writer sees where it stands and a test can
+ * A page keeps no state of its own: the column is passed in and handed back, so that a writer sees where it is and a test can
  * start anywhere. Columns count from 0. Nothing here allocates but the text itself; when memory is out the text says so
  * (is_failed) and everything goes on as if it had been written. Escape codes never span a line break, so that a text can be cut,
  * paged and searched line by line. */
@@ -10,7 +9,7 @@
 
 #include "parsers/base/text.h"
 
-/* What a stretch of text is, for colouring. PLAIN writes no escape codes, and so does every tint when colours are off. */
+/* The role of a stretch of text, for colouring. PLAIN writes no escape codes, and so does every tint when colours are off. */
 enum wo_tint {
   WO_TINT_PLAIN,
   WO_TINT_ERROR,
@@ -38,10 +37,10 @@ void wo_page_plain(const struct wo_page *page);
 /* Ends the line and starts the next one at `indent`. Blanks at the end of the line are taken back. */
 void wo_page_break(const struct wo_page *page, size_t indent);
 
-/* Writes text from `column` on, wrapped to the width; further lines start at `indent`. Returns the column behind it. */
+/* Writes text from `column` on, wrapped to the width; further lines start at `indent`. Returns the column after it. */
 size_t wo_page_flow(const struct wo_page *page, size_t column, size_t indent, enum wo_tint tint, struct wo_view text);
 
-/* As wo_page_flow for one item of a row: items stand two blanks apart and move to the next line as a whole when they can. */
+/* As wo_page_flow for one item of a row: items are two blanks apart and move to the next line as a whole when they can. */
 size_t wo_page_item(const struct wo_page *page, size_t column, size_t indent, enum wo_tint tint, struct wo_view text);
 
 /* One part of a bar. */

@@ -6,7 +6,7 @@
 
 #include "parsers/base/units.h"
 
-/* What kills without a word: its number, and the code that a shell makes of it. */
+/* The signal that kills without a message: its number, and the exit code that a shell makes of it. */
 #define SIGNAL_KILL 9
 #define CODE_KILL 137
 
@@ -33,7 +33,7 @@ static const struct state_row states[] = {
 
 #define STATE_COUNT (sizeof states / sizeof states[0])
 
-/* Letters that a cut state must show: fewer do not tell the states apart. */
+/* Letters that a cut state must show: with fewer letters the states look alike. */
 #define CUT_STATE_MIN 4
 
 struct wo_view wo__account_state(struct wo_view printed) {
@@ -49,8 +49,8 @@ struct wo_view wo__account_state(struct wo_view printed) {
   return (struct wo_view){0};
 }
 
-/* A state that this table does not know, of a SLURM newer than it, describes the job and ends nothing: better no outcome than a
- * guessed one. */
+/* A state that this table does not know, of a SLURM newer than it, describes the job and ends nothing: no outcome is better than
+ * a guessed one. */
 static enum wo_kind kind_of_state(struct wo_view state) {
   for (size_t i = 0; i < STATE_COUNT; i++) {
     if (wo_view_is(state, states[i].name)) return states[i].kind;
@@ -64,13 +64,14 @@ static bool is_memory_exit(struct wo_account_exit exit) {
   return exit.is_known && exit.signal == SIGNAL_OUT_OF_MEMORY;
 }
 
-/* A kill whose sender is not told: memory, a user and an administrator look the same here. */
+/* A kill by an unknown sender: memory, a user and an administrator look the same here. */
 static bool is_kill_exit(struct wo_account_exit exit) {
   return exit.is_known && (exit.signal == SIGNAL_KILL || (exit.signal == 0 && exit.code == CODE_KILL));
 }
 
-/* A step that was killed for memory leaves its job FAILED with an ordinary code: the mark then stands in the derived code. While
- * a job completes only its exit code tells that it failed. Of steps only the memory kill says more than the job's own row. */
+/* A step that was killed for memory leaves its job FAILED with an ordinary code: then the mark is in the derived code. While a
+ * job completes, only its exit code shows that it failed. The only end of a step that says more than the job's own row is a
+ * memory kill. */
 static enum wo_kind kind_of_end(const struct wo_account_end *end) {
   const enum wo_kind kind = kind_of_state(end->state);
   const bool is_memory = is_memory_exit(end->exit) || is_memory_exit(end->derived) || wo_view_is(end->reason, "OutOfMemory");
@@ -81,7 +82,7 @@ static enum wo_kind kind_of_end(const struct wo_account_end *end) {
   return wo_view_is(end->state, "COMPLETING") && is_bad ? WO_KIND_TASK_EXIT : kind;
 }
 
-/* Reads "1:0" or "0:125". Text behind it, or a number that is too large, leaves the code unknown: a wrong one would name a wrong
+/* Reads "1:0" or "0:125". Text after it, or a number that is too large, leaves the code unknown: a wrong one would name a wrong
  * ending. */
 struct wo_account_exit wo__account_read_exit(struct wo_view text) {
   struct wo_view in = wo_view_trim(text);
@@ -155,7 +156,7 @@ static uint64_t number_of(struct wo_view item) {
   return wo_number_u64(&in, 10000000, &number) == WO_OK ? number : 0;
 }
 
-/* With cards of a type, "gres/gpu=8" and "gres/gpu:a100=8" stand side by side and count the same cards. */
+/* With cards of a type, "gres/gpu=8" and "gres/gpu:a100=8" are side by side and count the same cards. */
 void wo__account_set_tres(struct wo_event_store *store, struct wo_event *event, struct wo_view tres, uint64_t nodes) {
   struct wo_view memory = {0};
   uint64_t gpus = 0;
@@ -174,8 +175,8 @@ void wo__account_set_tres(struct wo_event_store *store, struct wo_event *event, 
 
 /* ---- Endings ---- */
 
-/* The ids are those of the job's own event, so that both tell of the same job. A memory kill carries no exit code: it is SLURM's
- * mark, no code of the program. */
+/* The ids are those of the job's own event, so that both belong to the same job. A memory kill has no exit code: 125 is a mark of
+ * SLURM, not a code of the program. */
 static void fill_end(struct wo_event_store *store, struct wo_event *event, const struct wo_event *info,
                      const struct wo_account_end *end) {
   static const enum wo_field_id ids[] = {WO_FIELD_JOB, WO_FIELD_ARRAY_JOB, WO_FIELD_STEP_ID};
@@ -203,7 +204,7 @@ void wo__account_add_end(struct wo_scan *scan, const struct wo_line *line, const
   if (event) fill_end(store, event, wo_event_get(store, info), end);
 }
 
-/* The first state stands: in scontrol's and seff's text there is only one, in JSON further words of the array are flags of the
+/* The first state counts: in scontrol's and seff's text there is only one, in JSON further words of the array are flags of the
  * first. The line itself is kept as the message, so that the ending can be shown where it was printed although it is only
  * understood once the exit code is known, some lines further on. */
 void wo__account_keep_state(struct wo_open *open, const struct wo_line *line, struct wo_view printed) {
@@ -238,8 +239,8 @@ static void add_kept(struct wo_open *open, const struct wo_account_kept *kept) {
   wo__account_add_end(open->scan, &line, open->pattern, open->event, &end, kept->start, kept->length);
 }
 
-/* Called between the steps of one document too, so it leaves the construct ready for the next state. A code without a state goes
- * too: it is not that of what follows. */
+/* Called between the steps of one document too, so it leaves the construct ready for the next state. A code without a state is
+ * removed too: it does not belong to the next step. */
 void wo__account_flush(struct wo_open *open) {
   struct wo_account_kept *const kept = open->state;
   if (kept->state.len > 0) add_kept(open, kept);

@@ -1,8 +1,9 @@
-/* What the readers of accounting text share (fmt_scontrol.c, fmt_sacct.c, fmt_sacct_json.c, fmt_seff.c): the states of jobs, exit
- * codes, and which evidence they are.
+/* Shared by the readers of accounting text (fmt_scontrol.c, fmt_sacct.c, fmt_sacct_json.c, fmt_seff.c): the states of jobs, exit
+ * codes, and the evidence that they are.
  *
  * A job or step becomes one `job_info` event with its figures and the field `state`. A state that ended the job badly becomes a
- * second event of the kind that it means. Both carry `state`, by which the analyzer tells accounting from what a log says. */
+ * second event of the kind that it means. Both have the field `state`, by which the analyzer distinguishes accounting from a
+ * log. */
 #ifndef WO_ACCOUNT_H
 #define WO_ACCOUNT_H
 
@@ -18,7 +19,7 @@ struct wo_account_exit {
 /* How a job ended, by its accounting. */
 struct wo_account_end {
   struct wo_view state;  /* a name that wo__account_state returned */
-  struct wo_view reason; /* empty when it is not told */
+  struct wo_view reason; /* empty if not printed */
   struct wo_account_exit exit;
   struct wo_account_exit derived; /* the worst of the job's steps */
   bool is_step;
@@ -31,7 +32,7 @@ struct wo_account_kept {
   uint64_t line, offset;
   size_t start, length; /* of the state in its line */
   struct wo_account_exit exit, derived;
-  uint64_t nodes; /* of the job; 0 = not told */
+  uint64_t nodes; /* of the job; 0 = not printed */
   char reason[256];
 };
 

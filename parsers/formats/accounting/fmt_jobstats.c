@@ -1,5 +1,5 @@
 /* Princeton's `jobstats --json`, and the same document packed into the AdminComment of a job ("JS1:" and gzip in base64), which
- * sacct and scontrol print: what each node's memory and each card's memory held at most.
+ * sacct and scontrol print: the highest use of each node's memory and of each card's memory.
  *
  *   {"nodes":{"gpu07":{"total_memory":68719476736,"used_memory":9771050598,"cpus":8,
  *     "gpu_total_memory":{"0":42949672960},"gpu_used_memory":{"0":28454158336},"gpu_utilization":{"0":81.2}}},
@@ -18,7 +18,7 @@
 /* Cards of a node. */
 #define CARD_MAX 16
 
-/* What a node's object says; negative = not told. */
+/* The figures of a node's object; negative = not printed. */
 struct node {
   char name[64];
   double total_bytes;
@@ -45,7 +45,7 @@ static bool is_node(const struct wo_json_walk *json) {
   return path[0] == '/' && strchr(path + 1, '/') == NULL;
 }
 
-/* A packed document has no places: its evidence stands where it begins in the log. */
+/* A packed document has no lines of its own: its evidence has the place where it begins in the log. */
 static void begin_node(const struct wo_json_walk *json) {
   struct document *const document = own(json);
   struct node *const node = &document->node;

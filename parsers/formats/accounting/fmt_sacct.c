@@ -1,6 +1,5 @@
-/* Tables of `sacct`: with --parsable and --parsable2 cells are divided by '|', otherwise they stand in columns whose width the
- * rule below the header shows, and what does not fit is cut and marked with '+'. Which columns there are is the user's choice:
- * they are found by name.
+/* Tables of `sacct`: with --parsable and --parsable2 cells are divided by '|', otherwise they are in columns whose width the rule
+ * below the header shows, and longer text is cut and marked with '+'. The user chooses the columns, so they are found by name.
  *
  *   JobID           JobName  Partition    Account  AllocCPUS      State ExitCode
  *   ------------ ---------- ---------- ---------- ---------- ---------- --------
@@ -12,7 +11,7 @@
 #include "parsers/formats/accounting/account.h"
 #include "parsers/base/units.h"
 
-/* What the open table keeps besides its header and rule, which lie in the message. */
+/* The state of the open table besides its header and rule, which are in the message. */
 struct table {
   bool is_piped, is_prefixed;
   size_t rule_start, rule_length; /* in the message */
@@ -64,12 +63,12 @@ static struct wo_view whole_items(struct wo_view list) {
   return wo_view_sub(list, 0, comma == WO_NOT_FOUND ? 0 : comma);
 }
 
-/* Names of nodes are of no use when some letters are missing. */
+/* Names of nodes are useless if some letters are missing. */
 static struct wo_view whole_text(struct wo_view text) {
   return wo_view_ends(text, "+") ? (struct wo_view){0} : text;
 }
 
-/* MaxRSS stands in the rows of steps; the unit is K unless the user asked for another. */
+/* MaxRSS is in the rows of steps; the unit is K unless the user asked for another. */
 static void read_sizes(struct wo_event_store *store, struct wo_event *event, const struct row *row, uint64_t nodes) {
   struct wo_view rss = cell(row, "MaxRSS");
   struct wo_view asked = cell(row, "ReqMem");
@@ -79,7 +78,7 @@ static void read_sizes(struct wo_event_store *store, struct wo_event *event, con
   if (wo_event_field(event, WO_FIELD_STEP_ID)) return;
   const struct wo_view got = cell(row, "AllocTRES");
   wo__account_set_tres(store, event, whole_items(got.len > 0 ? got : cell(row, "ReqTRES")), nodes);
-  /* To 20.11 a letter behind the size tells that it counts per node or per CPU; later it counts for all nodes. */
+  /* Up to 20.11 a letter after the size says that it counts per node or per CPU; later it counts for all nodes. */
   const char tail = asked.len > 0 ? asked.ptr[asked.len - 1] : '\0';
   uint64_t cpus = 0;
   struct wo_view count = cell(row, "AllocCPUS");
@@ -139,7 +138,7 @@ static bool add_row(struct wo_open *open, const struct row *row) {
   return true;
 }
 
-/* A row whose header was not copied with it: its id comes first, its state is what the pattern found. */
+/* A row without its header: its id comes first, and the pattern found its state. */
 static void add_bare_row(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view printed = wo_match_group(match, "state");
   struct wo_view rest = wo_view_trim(open->line->full);
@@ -154,8 +153,8 @@ static void add_bare_row(struct wo_open *open, const struct wo_match *match) {
   wo__account_add_end(open->scan, open->line, open->pattern, event->id, &end, start, printed.len);
 }
 
-/* What of the line belongs to the table. A label of srun -l or pdsh is taken off only where the header has one too: a time or a
- * number in the first column looks like a label as well. */
+/* The part of the line that belongs to the table. A label of srun -l or pdsh is taken off only where the header has one too: a
+ * time or a number in the first column looks like a label as well. */
 static struct wo_view table_text(const struct wo_open *open) {
   struct table *const own = open->state;
   return own->is_prefixed ? open->line->text : open->line->full;
@@ -184,7 +183,7 @@ static bool is_rule(struct wo_view text) {
   return true;
 }
 
-/* Bytes of the rule stand where the header's columns stand, so both are kept as they were printed, with a blank between. */
+/* Bytes of the rule are where the header's columns are, so both are kept as they were printed, with a blank between. */
 static void keep_rule(struct wo_open *open, struct wo_view rule) {
   struct table *const own = open->state;
   own->rule_start = open->message_len + 1;

@@ -36,8 +36,8 @@ static struct wo_event *current(const struct wo_json_walk *json) {
   return wo_open_event(json->open);
 }
 
-/* The line as evidence shows it: of a document on one line only what stands behind the place. *ret_at is where the place is then.
- */
+/* The line as evidence shows it: of a document on one line only the part from the place on. *ret_at is the place within that
+ * part. */
 static struct wo_line shown_line(const struct wo_json_walk *json, const char *place, size_t *ret_at) {
   struct wo_line line = *json->open->line;
   const size_t at = (size_t)(place - line.full.ptr);
@@ -77,7 +77,7 @@ static struct wo_account_exit exit_of_status(uint64_t status) {
   return (struct wo_account_exit){true, (uint32_t)((status >> 8) & 0xffff), (uint32_t)(status & 0x7f)};
 }
 
-/* Before 23.02 the id of a step is only its part behind the dot. */
+/* Before 23.02 the id of a step is only its part after the dot. */
 static void read_step_id(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const struct wo_event *job = wo_event_get(json->open->store, own(json)->job);
   const struct wo_view id = job ? wo_event_text(job, WO_FIELD_JOB) : (struct wo_view){0};
@@ -101,7 +101,7 @@ static void read_resource(const struct wo_json_walk *json, const struct wo_json_
 }
 
 /* Elapsed time is in seconds and the limit in minutes, as sacct keeps them. array/task_id is 0 or an unset object for jobs that
- * are no arrays, so it counts only behind the id of an array. */
+ * are no arrays, so it counts only after the id of an array. */
 static void read_job_number(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const char *const name = value->name;
   uint64_t number = 0;
@@ -125,7 +125,7 @@ static void read_job_number(const struct wo_json_walk *json, const struct wo_jso
   }
 }
 
-/* Exit codes by what their names end in: jobs and steps have the same. */
+/* Exit codes, by the ends of their names: jobs and steps have the same ones. */
 static void read_exit(const struct wo_json_walk *json, const struct wo_json_value *value) {
   const struct wo_view name = wo_view_of(value->name);
   const size_t at = wo_view_find(name, WO_VIEW("exit_code/"), 0);
@@ -144,8 +144,8 @@ static void read_exit(const struct wo_json_walk *json, const struct wo_json_valu
   }
 }
 
-/* What scontrol and squeue print besides the keys that they share with sacct. Before 23.02 an exit code is one number, the status
- * that wait() gives. The memory that was allocated says the same as memory_per_node and memory_per_cpu, and says it per job. */
+/* Reads the keys of scontrol and squeue that sacct does not have. Before 23.02 an exit code is one number, the status that wait()
+ * gives. The memory that was allocated says the same as memory_per_node and memory_per_cpu, and says it per job. */
 static bool read_control(const struct wo_json_walk *json, const struct wo_json_value *value) {
   struct wo_event_store *store = json->open->store;
   const char *const name = value->name;
@@ -204,11 +204,11 @@ static void read_value(const struct wo_json_walk *json, const struct wo_json_val
 /* Paths count from the array "jobs", whose bracket the pattern has read: one star is a job, and a star below "steps" is a step of
  * it.
  *
- * Objects that are neither a job nor a step are only names on the path. The event stands at the brace, the one place that is sure
+ * Objects that are neither a job nor a step are only names on the path. The event is at the brace, the one place that is sure
  * to be on this line. */
 static void begin_object(const struct wo_json_walk *json) {
   const bool is_step = wo_json_is_path(json, "/*/steps/*");
-  /* A count that comes before its own type is not of the last one's. */
+  /* A count that comes before its own type does not belong to the type before. */
   if (wo_view_ends(wo_view_of(own(json)->place.path), "/*")) own(json)->type[0] = '\0';
   if (!is_step && !wo_json_is_path(json, "/*")) return;
   size_t at = 0;
@@ -221,7 +221,7 @@ static void begin_object(const struct wo_json_walk *json) {
   own(json)->kept.nodes = 0;
 }
 
-/* Behind a step the job is the current object again: some versions print keys of the job after "steps". */
+/* After a step the job is the current object again: some versions print keys of the job after "steps". */
 static void end_object(const struct wo_json_walk *json) {
   if (!wo_json_is_path(json, "/*") && !wo_json_is_path(json, "/*/steps/*")) return;
   wo__account_flush(json->open);

@@ -1,5 +1,5 @@
 /* `scontrol show job`: blanks, then Key=Value pairs, several on a line; one job after the other with an empty line between. With
- * -o the whole job stands on one line.
+ * -o the whole job is on one line.
  *
  *   JobId=32 JobName=train
  *      JobState=NODE_FAIL Reason=NodeDown Dependency=(null)
@@ -101,7 +101,7 @@ static void read_memory(const struct wo_open *open, struct wo_event *event, cons
   }
 }
 
-/* NumNodes and NumCPUs stand before every key that gives memory, so they are kept until then. */
+/* NumNodes and NumCPUs come before every key that gives memory, so they are kept until then. */
 static void read_numbers(struct wo_open *open, struct wo_event *event, const struct pair *pair) {
   struct job *const own = open->state;
   struct wo_view in = pair->value;
@@ -125,8 +125,8 @@ static void keep_exit(struct wo_view text, struct wo_account_exit *kept) {
   if (exit.is_known) *kept = exit;
 }
 
-/* Reason is why a job waits as well as why it ended; while the job runs it is None. Which of them it was is decided by the state,
- * when the job's text is over. */
+/* Reason is why a job waits as well as why it ended; while the job runs it is None. The state decides which one it was, at the
+ * end of the job's text. */
 static void read_pair(struct wo_open *open, const struct pair *pair) {
   struct wo_account_kept *const kept = open->state;
   struct wo_event *event = wo_open_event(open);
@@ -145,21 +145,21 @@ static void read_pair(struct wo_open *open, const struct pair *pair) {
   }
 }
 
-/* With -o all pairs of the job stand on the first line, which goes the same way as the lines of the long form. */
+/* With -o all pairs of the job are on the first line, which is read like the lines of the long form. */
 static void read_line(struct wo_open *open) {
   struct wo_view rest = open->line->full;
   struct pair pair;
   while (next_pair(&rest, &pair)) read_pair(open, &pair);
 }
 
-/* The event stands at the words that the pattern found, and is filled as the job's lines come. */
+/* The event is at the words that the pattern found, and is filled as the job's lines come. */
 static enum wo_more begin_scontrol(struct wo_open *open, const struct wo_match *match) {
   if (!wo_open_begin_event(open, WO_KIND_JOB_INFO, match)) return WO_MORE_NO;
   read_line(open);
   return WO_MORE_YES;
 }
 
-/* Every line of a job begins with a pair; what does not belongs to something else. */
+/* Every line of a job begins with a pair; another line does not belong to the job. */
 static enum wo_more feed_scontrol(struct wo_open *open) {
   const struct wo_view text = wo_view_trim(open->line->full);
   if (text.len == 0) return WO_MORE_NO;

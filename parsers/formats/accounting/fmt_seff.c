@@ -12,7 +12,7 @@
 #include "parsers/formats/accounting/account.h"
 #include "parsers/base/units.h"
 
-/* Lines in a row that say nothing before the text is over, and lines of all: jobstats has one per node and card. */
+/* The text is over after this many useless lines in a row, or lines in all: jobstats has one line per node and card. */
 #define STRANGE_LINES 8
 #define TEXT_LINES 2000
 
@@ -22,7 +22,7 @@ struct seff {
 };
 
 /* seff prints "FAILED (exit code 1)", and the state alone for jobs that still run. The number is the program's code, without the
- * signal that sacct puts behind it. */
+ * signal that sacct puts after it. */
 static void keep_state(struct wo_open *open, struct wo_view value) {
   struct seff *const own = open->state;
   struct wo_view name = value;
@@ -44,13 +44,13 @@ static void read_nodes(struct wo_open *open, struct wo_event *event, struct wo_v
   wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
 }
 
-/* seff counts the memory of all nodes together, and so does jobstats. One node is what neither mentions. */
+/* seff counts the memory of all nodes together, and so does jobstats. Neither mentions a single node. */
 static double node_share(const struct wo_open *open) {
   const struct seff *const own = open->state;
   return own->kept.nodes > 0 ? 1.0 / (double)own->kept.nodes : 1.0;
 }
 
-/* Three forms; the second is the limit, behind "of":
+/* Three forms; the second is the limit, after "of":
  *
  *   Memory Utilized: 61.20 GB (estimated maximum)
  *   Memory Efficiency: 95.63% of 64.00 GB (64.00 GB/node)
@@ -74,7 +74,7 @@ static void read_gpus(const struct wo_open *open, struct wo_event *event, struct
     wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus * node_share(open)));
 }
 
-/* What a key means. False for keys that say nothing of use. */
+/* Reads the value of a key. False for keys that are not needed. */
 static bool read_key(struct wo_open *open, struct wo_view key, struct wo_view value) {
   struct wo_event *event = wo_open_event(open);
   if (!event) return false;
@@ -134,7 +134,7 @@ static bool read_node_memory(const struct wo_open *open, struct wo_view key, str
   return true;
 }
 
-/* Keys of the header first: a node's row has a colon behind "(GPU 3)" and no key that is known. */
+/* Keys of the header first: a node's row has a colon after "(GPU 3)" and no key that is known. */
 static bool read_line(struct wo_open *open) {
   struct wo_view value = open->line->full;
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));

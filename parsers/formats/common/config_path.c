@@ -13,7 +13,7 @@ struct path {
   size_t levels;
   bool is_full;  /* a name did not fit */
   int depth;     /* closing braces passed that wait for their opening one */
-  size_t indent; /* YAML: parents stand further left than this */
+  size_t indent; /* YAML: parents are indented less than this */
 };
 
 static bool is_name(char c) {
@@ -55,13 +55,13 @@ static struct wo_view last_name(struct wo_view text) {
   return wo_view_sub(text, from, end);
 }
 
-/* Whether a key can stand behind `before`: at the start of a line or of an entry. Elsewhere a word with a colon is text. */
+/* Whether a key can follow `before`: at the start of a line or of an entry. Elsewhere a word with a colon is text. */
 static bool is_key_place(struct wo_view before) {
   const struct wo_view lead = wo_view_trim(before);
   return lead.len == 0 || strchr("{[(,-\"'", lead.ptr[lead.len - 1]) != NULL;
 }
 
-/* Takes the structure that the brace behind `before` opens. False when it is the outermost one: a call, or a brace that nothing
+/* Takes the structure that the brace after `before` opens. False when it is the outermost one: a call, or a brace that nothing
  * names at the start of a line. */
 static bool take_opener(struct path *path, struct wo_view before, char brace) {
   if (brace == '(') {
@@ -103,7 +103,7 @@ static bool visit_braces(void *context, struct wo_view text) {
   return follow_braces(context, text);
 }
 
-/* "key:" with nothing behind it but an anchor, a tag or a remark: what opens a mapping. */
+/* "key:" with nothing after it but an anchor, a tag or a remark: what opens a mapping. */
 static struct wo_view yaml_parent(struct wo_view content) {
   const size_t colon = wo_view_find_char(content, ':', 0);
   if (colon == WO_NOT_FOUND) return (struct wo_view){0};
@@ -117,7 +117,7 @@ static struct wo_view yaml_parent(struct wo_view content) {
   return name;
 }
 
-/* Items of a list stand between a key and its parent; the list itself has no name. */
+/* Items of a list are between a key and its parent; the list itself has no name. */
 static bool visit_yaml(void *context, struct wo_view text) {
   struct path *path = context;
   const size_t indent = wo_config_indent(text);
@@ -133,7 +133,7 @@ static bool visit_yaml(void *context, struct wo_view text) {
   return indent > 0;
 }
 
-/* "[trainer.optim]", also TOML's "[[...]]", also with a remark behind it. */
+/* "[trainer.optim]", also TOML's "[[...]]", also with a remark after it. */
 static struct wo_view section_name(struct wo_view content) {
   const size_t remark = wo_view_find_char(content, '#', 0);
   content = wo_view_trim(remark == WO_NOT_FOUND ? content : wo_view_sub(content, 0, remark));
@@ -144,7 +144,7 @@ static struct wo_view section_name(struct wo_view content) {
   return content;
 }
 
-/* Up to the section's header only keys, remarks and the lines of a list may stand. */
+/* Between the key and its section's header there may be only keys, remarks and the lines of a list. */
 static bool visit_ini(void *context, struct wo_view text) {
   const struct wo_view content = wo_view_trim(text);
   if (wo_view_starts(content, "#") || wo_view_starts(content, ";")) return true;

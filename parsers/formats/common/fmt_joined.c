@@ -4,20 +4,20 @@
  *   13.53 GiB KV cache is needed, which is larger than the available KV cache
  *   memory (3.74 GiB).
  *
- * A pattern opts in with "reader": "joined". Its expression must match the first line; what may stand on further lines is
- * optional in it. Whether lines are missing is told by partial matching: the match stopped because the text ended, not because
- * other text stood there. A line that makes the match no longer is given back, so that it can begin something else. */
+ * A pattern opts in with "reader": "joined". Its expression must match the first line; what may be on further lines is optional
+ * in it. Partial matching shows whether lines are missing: then the match stopped because the text ended, not because other text
+ * followed. A line that makes the match no longer is given back, so that it can begin something else. */
 #include "parsers/formats/common/fmt_joined.h"
 
 #include <string.h>
 
-/* Lines behind the first. Consoles of 80 columns wrap the longest of these messages into five. */
+/* Lines after the first. Consoles of 80 columns wrap the longest of these messages into five. */
 #define JOINED_LINES 8
 
 /* A first line that is longer was not wrapped by anybody. */
 #define FIRST_BYTES (WO_LIMIT_MESSAGE_BYTES / 2)
 
-/* The match on the joined text, and what is to be done with it. */
+/* The match on the joined text, and what to do with it. */
 struct rematch {
   struct wo_open *open;
   wo__joined_fn then;
@@ -28,7 +28,7 @@ static size_t index_of(struct wo_scan *scan, const struct wo_pattern *pattern) {
   return (size_t)(pattern - wo_pattern_at(wo_scan_patterns(scan), 0));
 }
 
-/* Only the first match counts: a message is said once. */
+/* Only the first match counts: a message is printed once. */
 static bool take_place(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   struct wo_joined *const own = context;
   (void)pattern;
@@ -45,7 +45,7 @@ static bool may_go_on(const struct wo_open *open) {
                               own->match_start);
 }
 
-/* Begins the message: prefix and text, without the frame of a box, whose right side would stand between two words. */
+/* Begins the message: prefix and text, without the frame of a box, whose right side would separate two words. */
 static bool keep_first(struct wo_open *open) {
   struct wo_joined *const own = open->state;
   if (open->line->full.len > FIRST_BYTES || open->line->own_end != SIZE_MAX) return false;
@@ -110,7 +110,7 @@ enum wo_more wo__joined_feed(struct wo_open *open) {
   return is_longer ? WO_MORE_NO : WO_MORE_NO_UNREAD;
 }
 
-/* The event stands at the first line; its text is the whole message. */
+/* The event is at the first line; its text is the whole message. */
 static bool add_event(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   const struct rematch *again = context;
   const struct wo_open *open = again->open;
@@ -130,7 +130,7 @@ static bool add_event(void *context, const struct wo_pattern *pattern, const str
   return false;
 }
 
-/* With more text `unless` may apply ("...this is not / a failure"): then the message is nothing. */
+/* With more text `unless` may apply ("...this is not / a failure"): then the message is no evidence. */
 void wo__joined_finish(struct wo_open *open, wo__joined_fn then) {
   struct wo_joined *const own = open->state;
   if (open->message_len == 0) return;

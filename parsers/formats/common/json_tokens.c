@@ -8,7 +8,7 @@ bool wo_json_is_path(const struct wo_json_walk *json, const char *path) {
   return strcmp(json->place->path, path) == 0;
 }
 
-/* Goes into a container. False when it lies deeper than names can be kept. */
+/* Goes into a container. False if it is too deep for its name to be kept. */
 static bool push(struct wo_json_walk *json) {
   char *const path = json->place->path;
   const size_t len = strlen(path);
@@ -43,7 +43,7 @@ static void take_scalar(struct wo_json_walk *json, struct wo_view text) {
   json->reader->read_value(json, &value);
 }
 
-/* Index of the quote that ends a text, counted from `from`, or more than the last index when it stands in the line's next piece.
+/* Index of the quote that ends a text, counted from `from`, or more than the last index when it is in the line's next piece.
  */
 static size_t find_quote(struct wo_view in, size_t from) {
   while (from < in.len && in.ptr[from] != '"') from += in.ptr[from] == '\\' ? 2 : 1;
@@ -119,7 +119,7 @@ static bool end_text(struct wo_json_walk *json) {
 }
 
 /* Pieces of a long line overlap: what begins in the overlap is left to the next piece, and what that piece shows again of a token
- * that began before it is passed over there. A key stays with its value. Texts do not go on behind the end of a line. */
+ * that began before it is passed over there. A key stays with its value. Texts do not go on after the end of a line. */
 enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start) {
   const struct wo_line *const line = open->line;
   struct wo_json_walk json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};

@@ -1,6 +1,6 @@
-/* JSON that is read as it streams by, token after token, in lines or pieces of lines of any length: what fmt_sacct_json.c and
- * fmt_jobstats.c share. Kept is only the path of the containers that the walk is in ("/" + key, or a slash and a star for an
- * element of an array), counted from the place where the reader begins. */
+/* JSON that is read as it streams by, token after token, in lines or pieces of lines of any length, for fmt_sacct_json.c and
+ * fmt_jobstats.c. It keeps only the path of the containers that the walk is in ("/" + key, or a slash and a star for an element
+ * of an array), counted from the place where the reader begins. */
 #ifndef WO_JSON_TOKENS_H
 #define WO_JSON_TOKENS_H
 
@@ -33,9 +33,9 @@ struct wo_json_walk {
   struct wo_view key;  /* read, and its value is not yet */
 };
 
-/* What a reader of a sort of documents does. All are set. */
+/* The functions of a reader of one kind of document. All are set. */
 struct wo_json_reader {
-  /* Behind the opening brace of an object, and before the closing one: the path names the object. */
+  /* After the opening brace of an object, and before the closing one: the path names the object. */
   void (*begin_object)(const struct wo_json_walk *json);
   void (*end_object)(const struct wo_json_walk *json);
   void (*read_value)(const struct wo_json_walk *json, const struct wo_json_value *value);

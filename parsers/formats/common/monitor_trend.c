@@ -1,4 +1,4 @@
-/* The course of one card, thinned out while it is read, and what it tells. */
+/* The memory and load of one card over time, thinned out while it is read, and its trend. */
 #include "parsers/formats/common/monitor_trend.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The course of one card through a trace of any length: at most WO_TREND_POINTS points, each the sum of as many samples as the
- * others; when they are used up, two become one. What needs the whole course (where the job began and ended, whether memory rose
- * in its second half) is told from them in the end. */
+ * others; when they are used up, two become one. Answers that need the whole course (where the job began and ended, whether
+ * memory rose in its second half) are computed from them at the end. */
 #ifndef WO_MONITOR_TREND_H
 #define WO_MONITOR_TREND_H
 
@@ -45,8 +45,8 @@ struct wo_trend_span {
 /* Adds a sample. Figures below zero are unknown. `is_continued`: further figures of the sample before. */
 void wo_trend_add(struct wo_trend *trend, double fb_bytes, double sm_pct, double time_s, bool is_continued);
 
-/* From the first to the last point at which clearly more memory was in use than when nothing ran: before it the job had not
- * begun, after it, it was over. All points where no memory is known, or where it never fell below half of its peak. */
+/* From the first to the last point at which clearly more memory was in use than when nothing ran: the job began at the first one
+ * and ended at the last one. All points where no memory is known, or where it never fell below half of its peak. */
 struct wo_trend_span wo_trend_active(const struct wo_trend *trend);
 
 /* The slope of the memory in use along the span, in bytes per second or per sample: `mid` by least squares, `lo` and `hi` the
@@ -55,7 +55,7 @@ struct wo_trend_span wo_trend_active(const struct wo_trend *trend);
 bool wo_trend_slope(const struct wo_trend *trend, struct wo_trend_span span, bool is_per_second, struct wo_interval *ret);
 
 /* By how many bytes memory rose at least in the second half of the span: the lower end of the interval, 0 when that is not above
- * zero. False with fewer than six points in that half: that is too short to tell growth from a step. */
+ * zero. False with fewer than six points in that half: that is too short to distinguish growth from a step. */
 bool wo_trend_late_rise(const struct wo_trend *trend, struct wo_trend_span span, double *ret_bytes);
 
 /* Mean load and share of idle samples in the span, both in percent. False when no load is known. */

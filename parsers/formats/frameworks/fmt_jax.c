@@ -19,8 +19,8 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
-/* The largest buffer so far, and how it was printed. Operator names hold whole paths of modules
- * ("jit(train_step)/jit(main)/transpose(jvp(...))/dot_general") and may be cut: their front tells which part of the program it
+/* The largest buffer so far, as it was printed. Operator names hold whole paths of modules
+ * ("jit(train_step)/jit(main)/transpose(jvp(...))/dot_general") and may be cut: their front shows which part of the program it
  * was. */
 struct listing {
   double largest_bytes;
@@ -36,7 +36,7 @@ struct listing {
 #define LISTING_LINES 300
 
 /* Whether the line is one of the sums, taken or not. The total counts outputs and constants besides the other two, so it is read
- * and not worked out. */
+ * and not computed. */
 static bool read_sum(struct wo_event_store *store, struct wo_event *event, struct wo_view key, struct wo_view value) {
   static const struct {
     const char *key;
@@ -109,7 +109,7 @@ static enum wo_more feed_listing(struct wo_open *open) {
   return ++own->strays > LISTING_STRAYS ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
-/* A listing that was cut before its buffers has the sums only; they stand in the event already. */
+/* A listing that was cut before its buffers has the sums only; they are in the event already. */
 static void finish_listing(struct wo_open *open) {
   struct listing *const own = open->state;
   struct wo_event *event = wo_open_event(open);

@@ -20,7 +20,7 @@ struct row {
   struct wo_view metric, now, peak;
 };
 
-/* A cell that no bar closes was cut off by a kill, and is none. */
+/* A cell that no bar closes was cut off by a kill and is not read. */
 static struct wo_view take_cell(struct wo_view *rest) {
   const bool is_closed = wo_view_find_char(*rest, '|', 0) != WO_NOT_FOUND;
   const struct wo_view cell = wo_view_trim(wo_view_cut(rest, '|'));
@@ -37,7 +37,7 @@ static bool split(struct wo_view text, struct row *row) {
   return row->metric.len > 0 && row->now.len > 0;
 }
 
-/* What is cut off makes the figure a lower end. Sizes in bytes are exact. */
+/* Because the rest is cut off, the figure is a lower bound. Sizes in bytes are exact. */
 static bool read_size(struct wo_view cell, struct wo_interval *ret) {
   struct wo_interval size = {0, 0, 0};
   if (wo_units_bytes(&cell, 0, &size) != WO_OK || cell.len > 0) return false;

@@ -69,7 +69,7 @@ static const struct wo_event *find_dump(const struct wo_event_store *store, cons
   return NULL;
 }
 
-/* What the message does not print: the size, and the pool that the allocator's dump told. */
+/* Adds the figures that the message does not print: the size, and the pool from the allocator's dump. */
 static void complete_tensor(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match) {
   double elements = 0;
   double first = 0;
@@ -101,7 +101,7 @@ const struct wo_format wo__format_tf_tensor = {
 
 /* ---- The allocator's dump ---- */
 
-/* Lines without a figure after which a dump is over: notes on memory regions stand between its sums. */
+/* Lines without a figure after which a dump is over: notes on memory regions are between its sums. */
 #define DUMP_STRAYS 12
 
 /* The largest group of chunks of one size. */
@@ -132,8 +132,8 @@ static bool read_chunks(struct wo_open *open, struct wo_view text) {
   return true;
 }
 
-/* Reads "Limit:      10619240448" and its neighbours. The sum of chunks in use is rounded and stands before the exact figure, so
- * it is not taken. */
+/* Reads "Limit: 10619240448" and its neighbours. The sum of chunks in use is rounded and comes before the exact figure, so it is
+ * not taken. */
 static bool read_statistic(struct wo_event_store *store, struct wo_event *event, const struct wo_line *line) {
   static const struct {
     const char *key;
@@ -160,7 +160,7 @@ static enum wo_more begin_dump(struct wo_open *open, const struct wo_match *matc
   return WO_MORE_YES;
 }
 
-/* The failure behind the dump is given back: its own pattern must find it. */
+/* The failure after the dump is given back: its own pattern must find it. */
 static enum wo_more feed_dump(struct wo_open *open) {
   struct dump *const own = open->state;
   struct wo_event *event = wo_open_event(open);

@@ -1,7 +1,7 @@
 /* PyTorch out-of-memory messages: every generation and device, wrapped, boxed, escaped, cut or written by several ranks at once.
  *
  * The reader collects the message's text (joined over lines, runs of blanks made one) and reads it by its fixed phrases: each row
- * of a table says which field stands before or after which words. So the order of the parts, line breaks and missing parts do not
+ * of a table says which field comes before or after which words. So the order of the parts, line breaks and missing parts do not
  * matter. Wording: PyTorch c10/cuda/CUDACachingAllocator.cpp, CUDAMallocAsyncAllocator.cpp, aten/src/ATen/mps, torch_npu,
  * intel-extension (versions in the phrase table). The closing advice sentence is never read. */
 #include <assert.h>
@@ -22,18 +22,18 @@ struct torch {
  * megabytes that the message is glued to is not. */
 #define LEAD_BYTES ((size_t)256)
 
-/* Lines behind a message that broke off within which its rest may still be printed. */
+/* Lines after a message that broke off within which its rest may still be printed. */
 #define REST_LINES MESSAGE_LINES
 
-/* Events among which it is looked for. What stands around a failure adds a few for each. */
+/* Events among which it is looked for. The surroundings of a failure add a few for each. */
 #define REST_EVENTS 32
 
 enum side { BEFORE, AFTER };
 
-/* One phrase of the message, and the size that stands next to it. */
+/* One phrase of the message, and the size that is next to it. */
 struct phrase {
   const char *words;
-  enum side side; /* of the phrase on which the size stands */
+  enum side side; /* the side of the phrase on which the size is */
   enum wo_field_id field;
 };
 
@@ -86,7 +86,7 @@ static const struct device devices[] = {
     {"Allocation on device", WO_KIND_CUDA_OOM},                          /* backend cudaMallocAsync */
 };
 
-/* Words after which a message has said everything that is read. */
+/* Words after which nothing more of a message is read. */
 static const char *const endings[] = {
     "reserved by PyTorch but unallocated",
     "reserved in total by PyTorch",
@@ -200,8 +200,8 @@ static void read_message(struct wo_view message, struct wo_event_store *store, s
   read_impossible(message, store, event);
 }
 
-/* Where the next message starts at or after `from`: the words that name its device, or its first phrase when those stood on
- * another line. */
+/* Where the next message starts at or after `from`: the words that name its device, or its first phrase if those were on another
+ * line. */
 static size_t find_message(struct wo_view text, size_t from, enum wo_kind *ret_kind) {
   size_t best = WO_NOT_FOUND;
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
@@ -221,7 +221,7 @@ static bool is_complete(struct wo_view message) {
   return false;
 }
 
-/* Which device a message without its first words belongs to, told by what stands before it. */
+/* Which device a message without its first words belongs to, judged by the text before it. */
 static enum wo_kind kind_of_bare(struct wo_view before) {
   static const struct device names[] = {
       {"HIP", WO_KIND_HIP_OOM}, {"XPU", WO_KIND_XPU_OOM}, {"NPU", WO_KIND_NPU_OOM}, {"MPS", WO_KIND_MPS_OOM}};
@@ -231,7 +231,7 @@ static enum wo_kind kind_of_bare(struct wo_view before) {
   return WO_KIND_CUDA_OOM;
 }
 
-/* A message is evidence when it gives the size it asked for, or stands behind the name of an exception. A sentence that only
+/* A message is evidence when it gives the size it asked for, or follows the name of an exception. A sentence that only
  * speaks of "CUDA out of memory" (a help text, a FAQ, a setting) is not. */
 static bool is_evidence(struct wo_view message, size_t start, struct wo_view text) {
   struct wo_interval size;
@@ -281,8 +281,8 @@ static bool is_short_form(struct wo_view said, struct wo_view text) {
   return stop != WO_NOT_FOUND && wo_view_ends(wo_view_trim(said), "B.");
 }
 
-/* Whether the rest of another message may come in the lines behind this one, as nothing on them tells whose they are: a message
- * that no label names begins shortly before, and has not said all. */
+/* Whether the rest of another message may come in the lines after this one, because nothing on them shows which message they
+ * belong to: a message that no label names begins shortly before, and has not said all. */
 static bool is_contested(const struct wo_open *open, struct wo_view text) {
   if (open->line->prefix.source.len > 0) return false;
   const size_t last = open->store->count > REST_EVENTS ? open->store->count - REST_EVENTS : 0;
@@ -298,7 +298,7 @@ static bool is_contested(const struct wo_open *open, struct wo_view text) {
 /* The message starts in this line, or at the end of the line before when a console broke it inside "out of memory". */
 static enum wo_more begin_torch(struct wo_open *open, const struct wo_match *match) {
   struct torch *const own = open->state;
-  /* What stands before tells the device of a message whose first words were wrapped away. */
+  /* The text before it shows the device of a message whose first words were wrapped away. */
   char before[1024];
   struct wo_view previous = {0};
   wo_open_lines_before(open, 1, &previous, before, sizeof before);
@@ -323,7 +323,7 @@ static bool is_foreign(const struct wo_open *open, struct wo_view text) {
   return find_message(text, 0, &kind) != WO_NOT_FOUND || wo__joined_is_foreign(open, text);
 }
 
-/* A line without a label that a console broke off may be of each message that is open: none takes it. */
+/* A line without a label that a console broke off may belong to any open message: none takes it. */
 static enum wo_more feed_torch(struct wo_open *open) {
   const struct wo_view text = wo_prefix_unbox(open->line->text);
   if (open->lines > MESSAGE_LINES || is_foreign(open, text)) return WO_MORE_NO_UNREAD;

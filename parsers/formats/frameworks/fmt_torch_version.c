@@ -1,7 +1,7 @@
 /* The version of PyTorch, wherever a line holds it: environment dumps, lists of packages, modules, containers, paths.
  *
- * The patterns find it (rules/packs/patterns/torch-version.json). A path that holds it stands in every frame of every rank's
- * traceback, so that only a version other than the last one of the same pattern is evidence. */
+ * The patterns find it (rules/packs/patterns/torch-version.json). A path that holds it is in every frame of every rank's
+ * traceback, so only a version that differs from the last one of the same pattern is evidence. */
 #include "parsers/scan/format.h"
 
 static enum wo_more begin_torch_version(struct wo_open *open, const struct wo_match *match) {

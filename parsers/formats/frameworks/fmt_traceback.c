@@ -1,7 +1,7 @@
 /* Python tracebacks: frames, and the exception that ends them.
  *
  * Keeps the user's own innermost frame (outside installed packages and the interpreter), the innermost frame of all, and a short
- * list of the last frames from which the analyzer tells the phase. Reads tracebacks without their first line (cut logs) and at
+ * list of the last frames from which the analyzer finds the phase. Reads tracebacks without their first line (cut logs) and at
  * any indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence between them. */
 #include <assert.h>
 
@@ -27,7 +27,7 @@ struct traceback {
 /* A traceback that goes on longer than this is no traceback. */
 #define TRACEBACK_LINES 600
 
-/* Lines of other text that may stand between two frames before the reader gives up (ranks without prefixes writing at once). */
+/* Lines of other text that may be between two frames before the reader gives up (ranks without prefixes writing at once). */
 #define STRAY_LINES 6
 
 struct frame {
@@ -73,7 +73,7 @@ static void keep_end(struct wo_view text, char buf[NAME_BYTES]) {
   wo_view_copy(wo_view_skip(text, text.len >= NAME_BYTES ? text.len - NAME_BYTES + 1 : 0), buf, NAME_BYTES);
 }
 
-/* The last components of a path are what tells frames apart; whole paths would fill the room. */
+/* The last components of a path distinguish frames; whole paths would fill the room. */
 static struct wo_view short_path(struct wo_view path) {
   size_t at = path.len;
   for (int slashes = 0; at > 0; at--) {
@@ -184,7 +184,7 @@ static void add_fields(const struct wo_open *open, struct wo_event *event, struc
   if (own->is_chained) wo_event_set_number(open->store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
 }
 
-/* The event stands at the exception's line, where other patterns find the memory failure that it reports; the two are brought
+/* The event is at the exception's line, where other patterns find the memory failure that it reports; the two are brought
  * together by that line. */
 static void add_traceback(struct wo_open *open, size_t class_len) {
   struct traceback *const own = open->state;
@@ -211,7 +211,7 @@ static enum wo_more take_other(struct wo_open *open) {
   return ++own->strays > STRAY_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
-/* Code comes right behind its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
+/* Code comes right after its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
  * and is passed over by its indentation. */
 static enum wo_more feed_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;

@@ -5,14 +5,14 @@
  *   Swap:        8388604           0     8388604
  *
  * Before 3.3.10 what is in use includes the caches, and a row "-/+ buffers/cache:" says the rest. Sizes are KiB, or what -b, -m
- * and -g ask for, which the output does not tell: it is told by what a host can have and by the pages that KiB and bytes are
- * multiples of. Where that leaves two readings, the table is not read. -h writes the unit behind each number. */
+ * and -g ask for, which the output does not say: the unit follows from the sizes that a host can have and from the pages that KiB
+ * and bytes are multiples of. If two readings remain, the table is not read. -h writes the unit after each number. */
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
 struct table {
   bool has_available;
-  double unit_bytes; /* of the bare numbers, while the row behind "Mem:" is waited for */
+  double unit_bytes; /* of the bare numbers, while the row after "Mem:" is waited for */
 };
 
 /* Memory of a host that a job runs on. */
@@ -27,7 +27,7 @@ struct row {
   size_t count;
 };
 
-/* The words behind the row's name. */
+/* The words after the row's name. */
 static struct row split(struct wo_view text) {
   struct row row = {.count = 0};
   for (text = wo_view_trim_start(text); text.len > 0 && row.count < CELLS_MAX; text = wo_view_trim_start(text)) {
@@ -56,8 +56,8 @@ static bool is_host(double bytes) {
   return bytes >= HOST_MIN_BYTES && bytes < HOST_MAX_BYTES;
 }
 
-/* Bytes of the unit of a row of bare numbers; 0 when it cannot be told. Pages have 4 KiB: five numbers of MiB that are all
- * multiples of four by chance are not met. */
+/* Bytes of the unit of a row of bare numbers; 0 if it is unclear. Pages have 4 KiB: five numbers of MiB are never all multiples
+ * of four by chance. */
 static double find_unit(const struct row *row) {
   uint64_t total = 0;
   if (!read_bare(row->cells[0], &total)) return 0;
@@ -80,7 +80,7 @@ static bool read_cell(struct wo_view cell, double unit_bytes, struct wo_interval
   return true;
 }
 
-/* Adds the event at the row "Mem:". False when its figures are none. */
+/* Adds the event at the row "Mem:". False if its figures cannot be read. */
 static bool add_memory(struct wo_open *open, const struct row *row) {
   struct table *const own = open->state;
   struct wo_interval total;

@@ -1,5 +1,5 @@
 /* Blocks that the kernel's out-of-memory killer prints: the figures of the memory cgroup, the table of tasks, and the kill
- * itself, which is told what the block before it said.
+ * itself, which gets the figures of the block before it.
  *
  *   python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
  *   memory: usage 33554432kB, limit 33554432kB, failcnt 20117
@@ -18,7 +18,7 @@
 /* Lines between a block's figures and its kill: the table has one for each process of the job, or of the node. */
 #define BLOCK_LINES 5000
 
-/* Lines between the two sentences with which kernels before 5.0 tell one kill. */
+/* Lines between the two sentences with which kernels before 5.0 report one kill. */
 #define KILL_LINES 20
 
 /* Rows of the table that are read. */
@@ -55,8 +55,8 @@ static void copy_number(struct wo_event_store *store, const struct wo_event *fro
   if (field) wo_event_set_number(store, to, id, field->number);
 }
 
-/* The figures of the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up are of
- * an earlier kill and would name the wrong limit. */
+/* The figures of the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up belong
+ * to an earlier kill and would name the wrong limit. */
 static enum wo_more begin_kill(struct wo_open *open, const struct wo_match *match) {
   const enum wo_kind kind = kind_of_kill(open, match);
   struct wo_event *event = wo_open_add_match(open, kind, match);
@@ -114,7 +114,7 @@ static bool read_task(struct wo_view in, struct task *ret_task) {
   return true;
 }
 
-/* A row somewhere in the line: before it stand times, in brackets too. */
+/* A row somewhere in the line: times may come before it, in brackets too. */
 static bool find_task(struct wo_view text, struct task *ret_task) {
   for (size_t at = wo_view_find_char(text, '[', 0); at != WO_NOT_FOUND; at = wo_view_find_char(text, '[', at + 1)) {
     if (read_task(wo_view_skip(text, at), ret_task)) return true;
@@ -122,7 +122,7 @@ static bool find_task(struct wo_view text, struct task *ret_task) {
   return false;
 }
 
-/* The event stands at the table's header and is filled when the table is over. */
+/* The event is at the table's header and is filled when the table is over. */
 static enum wo_more begin_tasks(struct wo_open *open, const struct wo_match *match) {
   return wo_open_begin_event(open, open->pattern->kind, match) ? WO_MORE_YES : WO_MORE_NO;
 }
@@ -164,7 +164,7 @@ const struct wo_format wo__format_kernel_tasks = {
     .finish = finish_tasks,
 };
 
-/* ---- What the cgroup's memory is made of ---- */
+/* ---- The parts of the cgroup's memory ---- */
 
 /* Lines of the block: the kernel prints about forty, the first ones count. */
 #define STATS_LINES 60
@@ -195,8 +195,8 @@ static enum wo_more begin_memcg(struct wo_open *open, const struct wo_match *mat
   return wo_event_field(event, WO_FIELD_ANON_RSS_BYTES) ? WO_MORE_NO : WO_MORE_YES;
 }
 
-/* The three figures stand among the first ten lines; the others (slab, workingset_refault, thp_fault_alloc) are passed over as
- * rows that are known to belong here. */
+/* The three figures are among the first ten lines; the others (slab, workingset_refault, thp_fault_alloc) are skipped as rows
+ * that belong here. */
 static enum wo_more feed_memcg(struct wo_open *open) {
   struct wo_event *event = wo_open_event(open);
   if (!event || open->lines > STATS_LINES || !read_stat(open->store, event, open->line->text)) return WO_MORE_NO_UNREAD;

@@ -10,14 +10,14 @@
 
 #include "parsers/scan/format.h"
 
-/* What a number means, and the evidence that it is. */
+/* The meaning of a number, and the evidence that it is. */
 struct meaning {
   uint32_t xid;
   enum wo_kind kind;
   const char *text;
 };
 
-/* 45 tidies up after another error or a killed process, and 154 tells what to do about the report before it: neither is a failure
+/* 45 tidies up after another error or a killed process, and 154 says what to do about the report before it: neither is a failure
  * by itself. 13, 31 and 43 are what a wrong address or index in a kernel of the program looks like. */
 static const struct meaning meanings[] = {
     {13, WO_KIND_PROGRAM_ERROR, "exception in a kernel: a wrong address or index"},
@@ -51,7 +51,7 @@ static const struct meaning *find_meaning(struct wo_view number) {
   return NULL;
 }
 
-/* A number that is not known is told as a fault of the card, which is what most numbers are. */
+/* An unknown number is reported as a fault of the card, because most numbers are one. */
 static enum wo_more begin_xid(struct wo_open *open, const struct wo_match *match) {
   const struct meaning *meaning = find_meaning(wo_match_group(match, "xid"));
   struct wo_event *event = wo_open_add_match(open, meaning ? meaning->kind : open->pattern->kind, match);

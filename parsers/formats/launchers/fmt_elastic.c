@@ -20,7 +20,7 @@ struct elastic {
 
 #define BLOCK_LINES 14
 
-/* A number that stands behind `words` anywhere in text. */
+/* A number that follows `words` anywhere in text. */
 static void set_number_after(struct wo_event_store *store, struct wo_event *event, enum wo_field_id field, struct wo_view text,
                              const char *words) {
   const struct wo_view needle = wo_view_of(words);

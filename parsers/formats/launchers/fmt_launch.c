@@ -4,7 +4,7 @@
  *     torchrun --nproc_per_node=8 \
  *       train.py --batch-size 8
  *
- * The parts are joined with one blank between words. A command that turns out to start no Python program gets none. */
+ * The parts are joined with one blank between words. A command that starts no Python program gets no program. */
 #include "parsers/scan/format.h"
 
 /* Lines of one command. */
@@ -33,7 +33,7 @@ static bool starts_python(struct wo_view command) {
   return wo_view_has(command, ".py");
 }
 
-/* The event stands where the command begins; its program is set when the last line was read. */
+/* The event is where the command begins; its program is set when the last line was read. */
 static enum wo_more begin_launch(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view program = wo_match_group(match, "program");
   const bool is_continued = append_words(open, program);

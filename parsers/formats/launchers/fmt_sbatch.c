@@ -1,5 +1,5 @@
 /* The head of a batch script: lines "#SBATCH" with options of sbatch, long or short, up to the first command. SLURM reads none
- * behind it, and says nothing about those that stand there.
+ * after it, and does not warn about those.
  *
  *   #SBATCH --nodes=2 --gres=gpu:a100:4
  *   #SBATCH -t 2-00:00:00
@@ -19,10 +19,10 @@ struct sbatch {
   int64_t gpus, mib_per_gpu, cpus_per_task, tasks_per_node, mib_per_cpu;
 };
 
-/* Lines behind the last directive after which the head is left: one that stands further down is not told of. */
+/* Lines after the last directive after which the head is left: a directive further down is not reported. */
 #define QUIET_LINES 100
 
-/* Whether a value belongs to an option: always, or only behind '='. */
+/* Whether a value belongs to an option: always, or only after '='. */
 enum argument { ARGUMENT, MAY_HAVE };
 
 struct option {
@@ -46,7 +46,7 @@ static const struct option options[] = {
 /* One option of a line. Both point into line->full. */
 struct given {
   const struct option *option;
-  struct wo_view whole; /* option and value, as they stand there */
+  struct wo_view whole; /* option and value, as written */
   struct wo_view value; /* without quotes; may be empty */
 };
 
@@ -106,7 +106,7 @@ static bool next_option(struct wo_view *rest, struct given *ret_given) {
 
 /* ---- What options say ---- */
 
-/* The cards of "gpu:4", "gpu:a100:4", "a100:8" and "8", the last number; of "gpu" alone one. Other generic resources may stand
+/* The cards of "gpu:4", "gpu:a100:4", "a100:8" and "8", the last number; of "gpu" alone one. Other generic resources may be
  * around them in a list. 0 when there are none. */
 static uint64_t count_gpus(struct wo_view value, bool is_gres) {
   uint64_t total = 0;
@@ -138,7 +138,7 @@ static bool is_option(const struct given *given, const char *name) {
   return strcmp(given->option->name, name) == 0;
 }
 
-/* Parts of a limit that are told in several options. */
+/* Parts of a limit that several options give. */
 static void keep_parts(struct wo_open *open, const struct given *given, uint64_t gpus) {
   struct sbatch *const own = open->state;
   if (gpus > 0) own->gpus = (int64_t)gpus;
@@ -178,8 +178,8 @@ static void set_fields(struct wo_event_store *store, struct wo_event *event, con
   }
 }
 
-/* Cards of --gpus are those of all nodes together, and sizes per card or processor are no limit: as facts of the job they do not
- * pass for what a node has. */
+/* Cards of --gpus are those of all nodes together, and sizes per card or processor are no limit: so they do not become facts of
+ * the job, which count per node. */
 static void add_option(struct wo_open *open, const struct given *given) {
   const bool is_gres = is_option(given, "gres");
   const bool is_total = is_option(given, "gpus");
@@ -212,7 +212,7 @@ static enum wo_more begin_sbatch(struct wo_open *open, const struct wo_match *ma
   return WO_MORE_YES;
 }
 
-/* A directive that SLURM ignores is told, and not read. */
+/* A directive that SLURM ignores is reported, but not read. */
 static void add_ignored(const struct wo_open *open, struct wo_view text) {
   struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, (size_t)(text.ptr - open->line->full.ptr), text.len);
   if (event)

@@ -1,5 +1,5 @@
 /* Monitoring tables in columns: a line of names, then one row for each card or process and sample. They differ in the names of
- * their columns, which stand in a table for each of them.
+ * their columns, so each has a table of names.
  *
  *   nvidia-smi dmon                      # gpu   pwr gtemp    sm   mem    fb  bar1
  *                                        # Idx     W     C     %     %    MB    MB
@@ -14,15 +14,15 @@
  *                                        4711, python, 29500 MiB
  *
  * Which columns there are, and in which order, is the user's choice and the driver's, so they are taken from the names, and again
- * whenever these are repeated. Wide values push a row, so cells are told apart by what divides them. A row that does not fit the
- * names in every cell is not one: a monitor in the background of a job shares its output. */
+ * whenever these are repeated. Wide values push a row, so cells are told apart by what divides them. A line that does not fit the
+ * names in every cell is not a row: a monitor in the background of a job shares the job's output. */
 #include <stdio.h>
 
 #include "parsers/base/units.h"
 #include "parsers/formats/monitors/monitor.h"
 
-/* What a column says. The ones above FIGURE have to be there in some tables, and are bits of a set. */
-enum role { FIGURE /* that nobody asks for */, ENTITY, GPU, DATE, TIME, PID, TYPE, NAME, USED, TOTAL, BUSY, ACTIVE };
+/* The meaning of a column. Those above FIGURE are required in some tables, and are bits of a set. */
+enum role { FIGURE /* that is not needed */, ENTITY, GPU, DATE, TIME, PID, TYPE, NAME, USED, TOTAL, BUSY, ACTIVE };
 
 struct column {
   const char *name;
@@ -34,7 +34,7 @@ struct layout {
   unsigned required; /* roles that the names must have */
   unsigned refused;  /* and must not have: those of a table that begins alike */
   size_t least;      /* columns */
-  const char *lack;  /* what is said of a table of cards without memory */
+  const char *lack;  /* the note about a table of cards without memory */
   struct column columns[9];
 };
 
@@ -67,7 +67,7 @@ static const struct layout dcgmi = {
     .lack = "no memory field (FBUSD): record with dcgmi dmon -e 203,252",
     .columns = {{"Entity", ENTITY}, {"FBUSD", USED}, {"FBTTL", TOTAL}, {"GPUTL", BUSY}, {"GRACT", ACTIVE}}};
 
-/* The card is told by an address at best, which no other trace has, so it stays unknown. */
+/* The card is named by an address at best, which no other trace has, so it stays unknown. */
 static const struct layout apps = {.is_csv = true,
                                    .required = SET(PID) | SET(USED),
                                    .columns = {{"pid", PID},
@@ -87,7 +87,7 @@ struct table {
   unsigned char roles[WO_LIMIT_MONITOR_COLUMNS];
 };
 
-/* One row, as far as its columns tell. */
+/* One row, with the values that its columns have. */
 struct row {
   bool is_card;
   int32_t gpu;

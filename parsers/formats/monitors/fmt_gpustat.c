@@ -3,7 +3,7 @@
  *   node07                 Mon Jan  1 12:00:00 2024  535.104.05
  *   [0] NVIDIA A100-SXM4-80GB | 45'C,  98 % | 30000 / 81920 MB | mara:python/4711(29500M) jon(400M)
  *
- * Options add a fan's percentage before the load, the codecs' in brackets and the power behind it, and what names a process: the
+ * Options add a fan's percentage before the load, the codecs' in brackets and the power after it, and the names of a process: the
  * user, the program, the pid. "MB" are MiB. */
 #include "parsers/base/units.h"
 #include "parsers/formats/monitors/monitor.h"
@@ -34,7 +34,7 @@ static bool read_memory(struct wo_view cell, struct wo_monitor_sample *sample) {
   return used <= total;
 }
 
-/* "mara:python/4711(29500M)". False for anything else; "(?M)" is a size that nobody knows. */
+/* "mara:python/4711(29500M)". False for anything else; "(?M)" is an unknown size. */
 static bool read_use(struct wo_view word, struct wo_monitor_use *use) {
   const size_t open = wo_view_find_last(word, WO_VIEW("("), word.len);
   if (open == WO_NOT_FOUND || open == 0 || !wo_view_ends(word, "M)")) return false;
@@ -62,7 +62,7 @@ static double bytes_of_user(struct wo_view uses, const struct wo_monitor_use *us
   return sum;
 }
 
-/* Whether the user of a process without pid stands further left on the line. */
+/* Whether the user of a process without pid is further left on the line. */
 static bool is_counted(struct wo_view uses, struct wo_view word, const struct wo_monitor_use *user) {
   struct wo_monitor_use use;
   for (struct wo_view other = wo_view_word(&uses); other.ptr != word.ptr && other.len > 0; other = wo_view_word(&uses)) {

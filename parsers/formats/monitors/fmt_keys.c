@@ -21,7 +21,7 @@
  *
  * Keys repeat from block to block ("BAR1 Memory Usage" and, from driver 535 on, "Conf Compute Protected Memory Usage" have those
  * of the card's own memory), so they are read inside the right one only: for each form a table says what which key means where.
- * nvidia-smi's cards are counted in the order in which they stand: it is the order of their indices. */
+ * nvidia-smi's cards are counted in the order of the output, which is the order of their indices. */
 #include "parsers/base/units.h"
 #include "parsers/formats/monitors/monitor.h"
 
@@ -76,7 +76,7 @@ struct document {
 #define XML_LINES 200000
 #define JSON_LINES 20000
 
-/* ---- What a key says ---- */
+/* ---- The meaning of a key ---- */
 
 static void forget_process(struct document *own) {
   own->pid = 0;
@@ -131,7 +131,7 @@ static void add_figure(const struct wo_open *open, enum item item, double number
   if (own->gpu >= 0) wo_monitor_add(open, &sample, true);
 }
 
-/* The memory of a process stands last with nvidia-smi, and so ends it; with gpustat a brace does. */
+/* nvidia-smi prints the memory of a process last, so it ends the process; in gpustat's output a brace does. */
 static void take_value(const struct wo_open *open, const struct form *form, enum item item, struct wo_view value) {
   struct document *const own = open->state;
   double number = 0;
@@ -162,7 +162,7 @@ static void take_key(const struct wo_open *open, struct wo_view name, struct wo_
 /* Lines at the left margin that are neither a card nor a pair: the text is over. */
 #define STRANGE_MAX 3
 
-/* The pattern is the banner. Before the first card stand the time, the driver's and CUDA's version, and the number of cards. */
+/* The pattern is the banner. The time, the driver's and CUDA's version, and the number of cards come before the first card. */
 static enum wo_more begin_smi(struct wo_open *open, const struct wo_match *match) {
   (void)match;
   return begin_document(open->state, WO_MONITOR_MISSING);

@@ -1,5 +1,5 @@
-/* Tables of other vendors' tools that look like nvidia-smi's. They are named, once for each input, so that nobody wonders why
- * they were not read. The pattern's argument is the tool's name. */
+/* Tables of other vendors' tools that look like nvidia-smi's. They are named once for each input, so that the user knows why they
+ * were not read. The pattern's argument is the tool's name. */
 #include <stdio.h>
 
 #include "parsers/scan/format.h"

@@ -14,13 +14,10 @@
 #define ROW_BYTES 160
 #define COLUMNS_MAX 16
 
-/* Sizes of cards in MiB. Smaller ones, and figures below what a percentage can be, do not tell themselves from other columns. */
+/* Sizes of cards in MiB. Smaller ones, and figures in the range of a percentage, look like other columns. */
 #define CARD_MIN 1900
 #define CARD_MAX 400000
 #define PERCENT_MAX 100
-
-/* Samples of the cards of one moment are this close together. */
-#define MOMENT_S 0.010
 
 /* One of the first rows. */
 struct kept {
@@ -82,8 +79,8 @@ static bool is_below(const struct row *rows, size_t column, double most, double 
   return true;
 }
 
-/* Whether the column may be a card's memory, with the memory in use before it. A column behind it that stays below it too could
- * as well be what is in use. */
+/* Whether the column may be a card's memory, with the memory in use before it. A later column that stays below it too could also
+ * be the memory in use. */
 static bool is_total(const struct row *rows, size_t column) {
   double highest = 0;
   const double total = rows[0].cells[column];
@@ -122,7 +119,7 @@ static bool is_index(const struct row *rows) {
 static void add_row(struct wo_open *open, const struct row *row) {
   struct table *const own = open->state;
   const double apart_s = row->cells[0] - own->last_time_s;
-  const bool is_same_moment = apart_s >= 0 && apart_s < MOMENT_S;
+  const bool is_same_moment = apart_s >= 0 && apart_s < WO_MONITOR_MOMENT_S;
   own->gpu = is_same_moment && own->gpu < WO_LIMIT_MONITORS - 1 ? own->gpu + 1 : 0;
   if (own->has_index && row->cells[1] >= 0 && row->cells[1] < WO_LIMIT_MONITORS) own->gpu = (int32_t)row->cells[1];
   own->last_time_s = row->cells[0];
@@ -154,7 +151,7 @@ static void note(struct wo_open *open) {
                               "--query-gpu=timestamp,index,memory.used,memory.total --format=csv"));
 }
 
-/* Tells the columns, and adds the rows that were kept. */
+/* Finds the columns, and adds the rows that were kept. */
 static enum wo_more decide(struct wo_open *open) {
   struct table *const own = open->state;
   const struct wo_line *const line = open->line;

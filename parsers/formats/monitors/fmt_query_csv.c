@@ -1,12 +1,12 @@
-/* `nvidia-smi --query-gpu=... --format=csv`, and what home-made loggers write in its manner: one header, one row for each card
+/* `nvidia-smi --query-gpu=... --format=csv`, and the tables of home-made loggers that copy it: one header, one row for each card
  * and sample.
  *
  *   timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]
  *   2023/06/22 18:56:56.252, 0, 22 %, 841 MiB, 8192 MiB
  *
  * The columns are the user's choice, in any order, so the header names them; it may come again before each row. Without a header
- * (noheader) two percentages cannot be told apart and are not read; two sizes behind a time stamp are taken for the memory in use
- * and the total, until a later row shows that they are not. Units stand in the cells, or in the header's brackets
+ * (noheader) two percentages cannot be told apart and are not read; two sizes after a time stamp are taken for the memory in use
+ * and the total, until a later row shows that they are not. Units are in the cells, or in the header's brackets
  * only (nounits), or nowhere; then the size of memory.total gives them away. A row whose last cell lost its unit was cut by a
  * kill. */
 #include <assert.h>
@@ -15,12 +15,9 @@
 #include "parsers/base/units.h"
 #include "parsers/formats/monitors/monitor.h"
 
-/* What a column says. */
+/* The meaning of a column. */
 enum role { ROLE_NONE, ROLE_GPU, ROLE_USED, ROLE_TOTAL, ROLE_BUSY, ROLE_TIME, ROLE_CARD /* a name that no other card has */ };
 #define ROLE_COUNT 7
-
-/* Samples of the cards of one moment are this close together; moments are further apart. */
-#define MOMENT_S 0.010
 
 struct state {
   size_t columns;
@@ -29,10 +26,10 @@ struct state {
   double total_scale;
   char separator;
   bool has_units; /* the cells carry units: seen in a row */
-  bool is_bare;   /* no header: the columns were told by what stands in the first row */
+  bool is_bare;   /* no header: the first row showed the columns */
   size_t skip;    /* bytes of the label before header and rows */
   double last_time_s;
-  int32_t moment_gpu; /* the card of the row before, where only the time tells them apart */
+  int32_t moment_gpu; /* the card of the row before, if only the time distinguishes them */
   int strange;
   size_t card_count;
   uint32_t cards[WO_LIMIT_MONITORS]; /* hashes of the cards' names, in order of appearance */
@@ -179,17 +176,17 @@ static int32_t find_card(struct state *state, struct wo_view name) {
   return (int32_t)state->card_count++;
 }
 
-/* Where neither index nor address tells the cards apart, rows of the same moment are those of one card after the other. */
+/* If neither index nor address distinguishes the cards, rows of the same moment belong to one card after the other. */
 static int32_t count_moment(struct state *state, double time_s) {
   const double apart = time_s - state->last_time_s;
-  const bool is_same = time_s >= 0 && state->last_time_s >= 0 && apart >= 0 && apart < MOMENT_S;
+  const bool is_same = time_s >= 0 && state->last_time_s >= 0 && apart >= 0 && apart < WO_MONITOR_MOMENT_S;
   state->moment_gpu = is_same && state->moment_gpu < WO_LIMIT_MONITORS - 1 ? state->moment_gpu + 1 : 0;
   state->last_time_s = time_s;
   return state->moment_gpu;
 }
 
 /* Bytes of a figure without any unit: nvidia-smi counts MiB; loggers of their own also bytes, KiB or GiB, which the size of a
- * card tells apart. */
+ * card distinguishes. */
 static double guess_scale(double figure) {
   if (figure >= 1e9) return 1;
   if (figure >= 2e6) return WO_KIB;
@@ -215,7 +212,7 @@ static struct wo_view cell_of(const struct state *state, const struct wo_view *c
   return state->column[role] < 0 ? WO_VIEW("-") : cells[state->column[role]];
 }
 
-/* Both memory cells; the total's size tells the unit of both when nothing else does. */
+/* Both memory cells; the total's size shows the unit of both if nothing else does. */
 static bool read_memories(struct state *state, const struct wo_view *cells, struct wo_monitor_sample *sample) {
   struct wo_view unit;
   double total = 0;
@@ -227,7 +224,7 @@ static bool read_memories(struct state *state, const struct wo_view *cells, stru
          read_memory(state, cell_of(state, cells, ROLE_USED), state->used_scale, used_scale, &sample->fb_bytes);
 }
 
-/* The percentage of time in which a kernel ran; how much of the card it used is not told by nvidia-smi. */
+/* The percentage of time in which a kernel ran; nvidia-smi does not report how much of the card it used. */
 static bool read_busy(struct wo_view cell, double *ret_pct) {
   struct wo_view unit;
   const enum wo_cell kind = wo_monitor_cell(cell, ret_pct, &unit);
@@ -245,7 +242,7 @@ static bool read_gpu(struct state *state, const struct wo_view *cells, struct wo
   return sample->gpu >= 0;
 }
 
-/* The time is read first, as the moment may have to tell the cards apart. */
+/* The time is read first, as the moment may have to distinguish the cards. */
 static bool read_row(struct state *state, const struct wo_view *cells, struct wo_monitor_sample *sample) {
   *sample = wo_monitor_sample_of(0);
   sample->is_guessed = state->is_bare;
@@ -257,7 +254,7 @@ static bool read_row(struct state *state, const struct wo_view *cells, struct wo
 
 /* ---- No header ---- */
 
-/* Whether the cell is a size with its unit: the only cells that tell what they are. */
+/* Whether the cell is a size with its unit: the only cells that show their meaning themselves. */
 static bool is_size(struct wo_view cell) {
   struct wo_view unit;
   double number = 0;
@@ -265,7 +262,7 @@ static bool is_size(struct wo_view cell) {
 }
 
 /* A row whose first cell is a time stamp and that has two sizes side by side, as "memory.used,memory.total" is asked for. Three
- * sizes, or one, cannot be told apart; nor can percentages. The index of a card is a 0 behind the time: the first row is of the
+ * sizes, or one, cannot be told apart; nor can percentages. The index of a card is a 0 after the time: the first row is of the
  * first card, and no other figure without unit is 0 there. */
 static bool read_bare_row(struct wo_view text, struct state *state) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
@@ -288,8 +285,8 @@ static bool read_bare_row(struct wo_view text, struct state *state) {
 
 static enum wo_more feed_csv(struct wo_open *open);
 
-/* A launcher's label before the header stands before the rows as well, and is as long. The times of rows look like a logger's, so
- * the prefix of a row is not asked for. */
+/* A launcher's label before the header also comes before the rows, with the same length. The times of rows look like a logger's,
+ * so the prefix of a row is not asked for. */
 static enum wo_more begin_csv(struct wo_open *open, const struct wo_match *match) {
   struct state *const state = open->state;
   *state = (struct state){.skip = open->line->prefix.length, .last_time_s = WO_MONITOR_MISSING};
@@ -302,8 +299,8 @@ static enum wo_more begin_csv(struct wo_open *open, const struct wo_match *match
   return WO_MORE_NO;
 }
 
-/* Strange lines in between are a few warnings of the program that shares the file. After too many in a row the trace is taken for
- * over, so that a log of gigabytes is not read cell by cell. */
+/* Strange lines in between are warnings of the program that shares the file. After too many in a row the trace counts as over, so
+ * that a log of gigabytes is not read cell by cell. */
 static enum wo_more feed_csv(struct wo_open *open) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   struct wo_monitor_sample sample;

@@ -4,9 +4,9 @@
  *   |   0  NVIDIA L40S                    On  |   00000000:4A:00.0 Off |                    0 |
  *   | N/A   27C    P8             32W /  350W |       0MiB /  46068MiB |      0%      Default |
  *
- * Cells are told apart by what stands in them: an index before a bus address; sizes; a percentage in the last cell (the first
- * one's is the fan's). MIG slices below have no bus address and are not read. Other vendors draw tables much like this one with
- * a banner of their own, and so never get here. */
+ * Cells are recognised by their content: an index before a bus address; sizes; a percentage in the last cell (the first one's is
+ * the fan's). MIG slices below have no bus address and are not read. Other vendors draw similar tables with a banner of their
+ * own, which do not get here. */
 #include "parsers/formats/monitors/monitor.h"
 
 struct table {

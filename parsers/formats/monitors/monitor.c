@@ -30,7 +30,7 @@ struct fit {
   double count, x, y, xx, xy;
 };
 
-/* What is known of one card so far. */
+/* The state of one card so far. */
 struct card {
   const struct wo_pattern *pattern;
   int32_t gpu;
@@ -51,7 +51,7 @@ struct card {
   struct place place; /* of the row with the peak; of the first row while no memory is known */
 };
 
-/* What is known of one process so far. */
+/* The state of one process so far. */
 struct process {
   const struct wo_pattern *pattern;
   int32_t gpu;
@@ -63,7 +63,7 @@ struct process {
   char name[WO_MONITOR_NAME_BYTES];
 };
 
-/* What the traces of one input show so far, one row for each card and format, and for each process. */
+/* The sums of one input's traces so far, one row for each card and format, and for each process. */
 struct sums {
   struct card cards[WO_LIMIT_MONITORS];
   size_t card_count;
@@ -73,7 +73,7 @@ struct sums {
 
 /* ---- Cells ---- */
 
-/* What nvidia-smi writes for figures that a card does not have, that need rights, or that cannot be read any more. A lost card
+/* The texts of nvidia-smi for figures that a card does not have, that need rights, or that cannot be read any more. A lost card
  * ("GPU is lost", Xid 79) still has its row. */
 static bool is_missing(struct wo_view cell) {
   static const char *const words[] = {"-",
@@ -145,7 +145,7 @@ static void put_year_first(char *text) {
 }
 
 /* A slash or a dash divides the date; seconds may have a fraction. Bare numbers are seconds since 1970 (loggers with
- * time.time()), smaller ones count from the start of a program that nobody knows. */
+ * time.time()), smaller ones count from the start of an unknown program. */
 double wo_monitor_time(struct wo_view text) {
   enum { SHORTEST = 16 };
   char copy[48];
@@ -273,7 +273,7 @@ void wo_monitor_add(const struct wo_open *open, const struct wo_monitor_sample *
   if (sample->is_guessed) test_guess(monitor, sample);
   if (sample->lack) monitor->lack = sample->lack;
   wo_trend_add(&monitor->trend, sample->fb_bytes, sample->sm_pct, sample->time_s, is_continued);
-  /* It does not change; a smaller one was cut by a kill. */
+  /* The total does not change; a smaller figure was cut by a kill. */
   if (sample->capacity_bytes > monitor->capacity_bytes) monitor->capacity_bytes = sample->capacity_bytes;
   if (sample->sm_pct >= 0) {
     monitor->sm_count++;
@@ -286,7 +286,7 @@ void wo_monitor_add(const struct wo_open *open, const struct wo_monitor_sample *
 
 /* ---- Processes ---- */
 
-/* An id that another program has later is told by its name; a name that only begins alike was cut by a kill. */
+/* If another program gets the same id later, its name differs; a name that only begins alike was cut by a kill. */
 static bool is_same_process(const struct process *process, const struct wo_pattern *pattern, const struct wo_monitor_use *use,
                             struct wo_view name) {
   const struct wo_view known = {process->name, process->name_len};
@@ -321,7 +321,7 @@ void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_
   if (process->samples > 1 && use->bytes <= process->peak_bytes) return;
   process->peak_bytes = use->bytes;
   keep_place(&process->place, open->line);
-  process->place.time_ns = WO_TIME_UNKNOWN; /* when it used most is not when it ran */
+  process->place.time_ns = WO_TIME_UNKNOWN; /* the time of the peak is not the time at which it ran */
 }
 
 /* ---- Evidence ---- */
@@ -339,13 +339,13 @@ static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id i
   wo_event_set_number(wo_scan_store(scan), event, id, wo_interval_exact(value));
 }
 
-/* A slope keeps its interval: whether zero lies in it is what the analyzer asks. */
+/* A slope keeps its interval: the analyzer asks whether zero is in it. */
 static void set_slope(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, struct wo_interval slope) {
   const struct wo_interval value = {.lo = rounded(slope.lo, 1), .mid = rounded(slope.mid, 1), .hi = rounded(slope.hi, 1)};
   wo_event_set_number(wo_scan_store(scan), event, id, value);
 }
 
-/* What the course of the card tells beyond sums. */
+/* Fields from the course of the card over time. */
 static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct wo_trend *trend) {
   const struct wo_trend_span span = wo_trend_active(trend);
   struct wo_interval slope = {0, 0, 0};
@@ -377,7 +377,7 @@ static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct 
   if (fit_slope(&monitor->by_sample, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE, rounded(slope, 1));
 }
 
-/* The words before the line that a trace was taken from say nothing about its figures, so it is never quoted. */
+/* A trace is never quoted, because the words before its line say nothing about its figures. */
 static struct wo_event *add_event(struct wo_scan *scan, const struct wo_pattern *pattern, enum wo_kind kind,
                                   const struct place *place) {
   const struct wo_view text = {place->text, place->text_len};
@@ -391,7 +391,7 @@ static struct wo_event *add_event(struct wo_scan *scan, const struct wo_pattern 
   return event;
 }
 
-/* Columns without names that fit no card, or one row only, which shows nothing of what stays the same. */
+/* Columns without names that fit no card, or only one row, which does not show which column stays the same. */
 static bool is_unclear(const struct card *monitor) {
   return monitor->is_guessed && (monitor->is_refuted || monitor->samples < 2);
 }

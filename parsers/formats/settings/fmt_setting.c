@@ -1,12 +1,12 @@
-/* Settings: a key that some knob knows, and its value, in any of the styles that launchers and frameworks print.
+/* Settings: a key of a knob and its value, in any of the styles that launchers and frameworks print.
  *
  *   a.b.key=value    key: value    "key": value    --key value    --key=value    key ........ value    export KEY=value
  * KEY=value,
  *
- * In front of each comes its path: the structure that the line stands in (parsers/formats/common/config_path.h), and who set it,
- * where the line tells: "effective" (printed by the program after it had read everything), "command" or "environment".
+ * In front of each comes its path: the structure that the line is in (parsers/formats/common/config_path.h), and who set it, if
+ * the line shows it: "effective" (printed by the program after it had read everything), "command" or "environment".
  *
- * The pattern (one per alias of a knob, made by the rule loader) says that the key's text stands somewhere in the line. This
+ * The pattern (one per alias of a knob, made by the rule loader) says that the key's text is somewhere in the line. This
  * reader decides whether it really is a setting there: the key must be the whole last part of a dotted name, and a value must
  * follow. */
 #include "parsers/formats/settings/setting_internal.h"
@@ -18,7 +18,7 @@ static bool is_comment(struct wo_view text) {
   return wo_view_starts(body, "#") && !wo_view_starts(body, "#SBATCH");
 }
 
-/* Behind a setting of its own: "lr: 0.1  # was batch_size: 8". */
+/* A remark after another setting: "lr: 0.1 # was batch_size: 8". */
 static bool is_in_remark(const struct wo_setting_place *place) {
   return wo_view_has(place->before, " # ") && !wo_view_has(wo_view_trim(place->before), "\"");
 }
@@ -34,8 +34,8 @@ static bool is_parent(const struct wo_line *line, struct wo_view key, struct wo_
   return wo_view_find_char(found, '.', 0) == WO_NOT_FOUND && wo_view_find(line->full, key, 0) == WO_NOT_FOUND;
 }
 
-/* A setting is of one line, and only a structure stays open. A key may stand in a line more than once (a.key=1 b.key=2), and each
- * place is looked at. */
+/* A setting takes one line; only a structure stays open. A key may be in a line more than once (a.key=1 b.key=2), and each place
+ * is looked at. */
 static enum wo_more begin_setting(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view pattern_key = wo__setting_key(open->pattern);
   const struct wo_view found = wo_match_text(match);
@@ -57,7 +57,7 @@ static enum wo_more begin_setting(struct wo_open *open, const struct wo_match *m
   return WO_MORE_NO;
 }
 
-/* Only asked for by a construct that begin left open, which is then one of the reader of blocks and fed as such. */
+/* Called only for a construct that begin left open; that one belongs to the reader of blocks. */
 static enum wo_more feed_setting(struct wo_open *open) {
   (void)open;
   return WO_MORE_NO_UNREAD;

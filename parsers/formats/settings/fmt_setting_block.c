@@ -53,7 +53,7 @@ static enum wo_more read_braces(struct wo_open *open, size_t at) {
   return WO_MORE_YES;
 }
 
-/* "parent:" with nothing behind it. */
+/* "parent:" with nothing after it. */
 static bool opens_indented(struct wo_view after) {
   struct wo_view rest = wo_view_trim(after);
   if (!wo_view_starts(rest, ":")) return false;
@@ -66,7 +66,7 @@ static bool opens_section(struct wo_view lead, struct wo_view after) {
   return wo_view_is(wo_view_trim(lead), "[") && wo_view_is(wo_view_trim(after), "]");
 }
 
-/* Where the brace stands that opens the parent's structure: "parent": {   parent={   parent: {   Parent(. Else WO_NOT_FOUND. */
+/* Where the brace is that opens the parent's structure: "parent": {   parent={   parent: {   Parent(. Else WO_NOT_FOUND. */
 static size_t find_opener(struct wo_view after) {
   struct wo_view rest = after;
   if (wo_view_starts(rest, "(")) return 0;
@@ -79,7 +79,7 @@ static size_t find_opener(struct wo_view after) {
 
 static enum wo_more feed_block(struct wo_open *open);
 
-/* A format of its own: lines that it reads can hold settings that are found by their own key. */
+/* It has a format of its own, because its lines can hold settings that are found by their own key. */
 static const struct wo_format format_block = {.name = "setting_block", .feed = feed_block};
 
 enum wo_more wo__setting_block_begin(struct wo_open *open, struct wo_view key, size_t at) {
@@ -114,7 +114,7 @@ static enum wo_more take_first(struct wo_open *open) {
   return take_child(open, start, end) ? WO_MORE_YES : WO_MORE_NO;
 }
 
-/* The first line below the parent tells how far its keys are indented. */
+/* The first line below the parent shows how far its keys are indented. */
 static enum wo_more feed_indented(struct wo_open *open) {
   struct wo_setting_block *const own = open->state;
   const struct wo_view content = wo_view_trim(open->line->text);

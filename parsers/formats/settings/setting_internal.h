@@ -1,4 +1,4 @@
-/* What the two readers of settings share: fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
+/* Shared by the two readers of settings, fmt_setting.c (a key and its value on one line) and fmt_setting_block.c (keys too short
  * to be looked for, inside a structure whose name is); setting_line.c does the work on one line. */
 #ifndef WO_SETTING_INTERNAL_H
 #define WO_SETTING_INTERNAL_H
@@ -16,23 +16,23 @@ struct wo_setting_block {
 struct wo_setting_place {
   struct wo_view name;   /* with its dotted part: a.b.key */
   struct wo_view before; /* line->full up to it */
-  struct wo_view after;  /* line->full behind it */
+  struct wo_view after;  /* line->full after it */
 };
 
-/* The next place behind *from where the key is the whole last part of a name in the line; *from moves behind it. */
+/* The next place after *from where the key is the whole last part of a name in the line; *from moves after it. */
 bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *from, struct wo_setting_place *ret_place);
 
-/* Notes the setting at the place, when a value follows and it is neither advice nor a placeholder. False when nothing more can be
+/* Notes the setting at the place if a value follows that is neither advice nor a placeholder. False if nothing more can be
  * stored. */
 bool wo__setting_take(const struct wo_open *open, const struct wo_setting_place *place);
 
-/* Whether c can stand in the name of a setting. */
+/* Whether c can be in the name of a setting. */
 bool wo__setting_is_name(char c);
 
 /* The key of a pattern's id, "setting:<knob>:<key>". */
 struct wo_view wo__setting_key(const struct wo_pattern *pattern);
 
-/* As begin of a format, for a key "parent.child" whose parent stands in the line at `at` (of line->full) or later. Makes the open
+/* As begin of a format, for a key "parent.child" whose parent is in the line at `at` (of line->full) or later. Makes the open
  * construct one of the reader of blocks. */
 enum wo_more wo__setting_block_begin(struct wo_open *open, struct wo_view key, size_t at);
 

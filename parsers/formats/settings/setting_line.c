@@ -18,7 +18,7 @@ bool wo__setting_is_name(char c) {
   return wo_is_word(c) || c == '-';
 }
 
-/* One dash is enough behind a blank, as some launchers print their arguments (-np 4); without the blank it is a minus. */
+/* One dash is enough after a blank, as some launchers print their arguments (-np 4); without the blank it is a minus. */
 static bool ends_with_flag(struct wo_view before) {
   return wo_view_ends(before, "--") || (wo_view_ends(before, " -") && before.len > 1);
 }
@@ -42,7 +42,7 @@ static bool reads_flag_equals(struct wo_view before, struct wo_view *after) {
   return true;
 }
 
-/* "--key value". A flag at the end of its line says nothing here: its value may stand on the next one behind a backslash. */
+/* "--key value". A flag at the end of its line says nothing here: its value may be on the next one after a backslash. */
 static bool reads_flag(struct wo_view before, struct wo_view *after) {
   if (!ends_with_flag(before) || after->len == 0 || !wo_is_space(after->ptr[0])) return false;
   *after = wo_view_trim_start(*after);
@@ -75,7 +75,7 @@ static bool reads_colon(struct wo_view before, struct wo_view *after) {
 }
 
 /* Megatron's list of arguments: "  micro_batch_size ................................ 4". DeepSpeed's list fills up to a narrow
- * column, so that behind a long key few dots are left, or none. */
+ * column, so that after a long key few dots are left, or none. */
 static bool reads_dots(struct wo_view before, struct wo_view *after) {
   struct wo_view rest = wo_view_trim_start(*after);
   const bool is_deepspeed = wo_view_ends(before, ":print]   ") && rest.len < after->len;
@@ -104,7 +104,7 @@ bool wo__setting_find_place(struct wo_view line, struct wo_view key, size_t *fro
     size_t start = at;
     while (start > 0 && (wo__setting_is_name(line.ptr[start - 1]) || line.ptr[start - 1] == '.')) start--;
     while (start < at && (line.ptr[start] == '-' || line.ptr[start] == '.')) start++;
-    /* A name that runs into the key with '-' is another word: `x-batch_size`; behind leading dashes it is a flag. */
+    /* A name that runs into the key with '-' is another word: `x-batch_size`; after leading dashes it is a flag. */
     if (start < at && line.ptr[at - 1] == '-') continue;
     ret_place->name = wo_view_sub(line, start, end);
     ret_place->before = wo_view_sub(line, 0, start);
@@ -132,8 +132,8 @@ static bool is_inner_comma(struct wo_view text, size_t at, struct wo_view name) 
   return wo_is_alpha(text.ptr[at + 1]) && wo_view_find_char(wo_view_sub(text, 0, at), ':', 0) != WO_NOT_FOUND;
 }
 
-/* The value at the start of text: a quoted string, or up to a separator. Of a list of cards, "[0,1]", what the brackets hold,
- * and of the options of FSDP, "[full_shard, auto_wrap]", the first, which names the strategy. */
+/* The value at the start of text: a quoted string, or up to a separator. It is the content of the brackets for a list of cards,
+ * "[0,1]", and the first option, which names the strategy, for FSDP's "[full_shard, auto_wrap]". */
 static struct wo_view read_value(struct wo_view text, struct wo_view name) {
   if (wo_view_starts(text, "[") && wo_view_ends(name, "_VISIBLE_DEVICES")) text = wo_view_skip(text, 1);
   if (wo_view_starts(text, "[") && wo_view_is(name, "fsdp")) return read_value(wo_view_trim_start(wo_view_skip(text, 1)), name);
@@ -161,8 +161,8 @@ static bool is_value(struct wo_view value, struct wo_view key) {
   return false;
 }
 
-/* The style is that of the text before the key as much as of what follows: `--key=value` must not be taken for `key=value`, as
- * the fix is written the way it was found. */
+/* The text before the key decides the style as much as the text after it: `--key=value` must not be taken for `key=value`, as the
+ * fix is written in the style of the setting. */
 static bool read_setting(const struct wo_setting_place *place, struct wo_view *ret_value, const char **ret_style) {
   for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++) {
     struct wo_view after = place->after;
@@ -174,7 +174,7 @@ static bool read_setting(const struct wo_setting_place *place, struct wo_view *r
   return false;
 }
 
-/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" stands in every
+/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" is in every
  * PyTorch message since 2.2, whatever is set. Wrapping may put either half on another line. */
 static bool is_advice(const struct wo_setting_place *place, struct wo_view value) {
   static const char *const leads[] = {"try setting", "setting",  "try",      "set",      "use",
@@ -193,7 +193,7 @@ static bool is_advice(const struct wo_setting_place *place, struct wo_view value
   return false;
 }
 
-/* A line that says nothing but this setting, as one of many: what stands before the key is blanks, or the mark of a list. */
+/* A line that says nothing but this setting, as one of many: only blanks, or the mark of a list, come before the key. */
 static bool is_first_on_line(const struct wo_line *line, const struct wo_setting_place *place) {
   struct wo_view lead = wo_view_skip(place->before, line->full.len - line->text.len);
   if (place->before.len < line->full.len - line->text.len) return false;
@@ -214,7 +214,7 @@ static bool is_command(const struct wo_line *line, const struct wo_setting_place
          wo_view_has(place->before, "overrides: ");
 }
 
-/* What to look for around the setting. */
+/* The structure to look for around the setting. */
 static enum wo_config_shape find_shape(const struct wo_line *line, const struct wo_setting_place *place, const char *style) {
   const bool is_first = is_first_on_line(line, place);
   if (is_command(line, place, style) || strcmp(style, "export") == 0) return WO_CONFIG_NONE;
@@ -235,8 +235,8 @@ static bool is_environment_name(struct wo_view name) {
   return has_letter && wo_view_find_char(name, '_', 0) != WO_NOT_FOUND;
 }
 
-/* Printed by the program once it had read everything: lists of arguments, objects that print themselves, what engines announce.
- */
+/* Printed by the program once it had read everything: lists of arguments, objects that print themselves, announcements of
+ * engines. */
 static bool is_effective(const struct wo_line *line, const struct wo_setting_place *place, const char *style,
                          struct wo_view path) {
   static const char *const leads[] = {"with config: ", "args: {", "args: Namespace", "rguments: {", "rguments {"};
@@ -250,7 +250,7 @@ static bool is_effective(const struct wo_line *line, const struct wo_setting_pla
   return false;
 }
 
-/* Who set it, as far as the line tells: what a file says and what a program echoes look alike. */
+/* Who set it, as far as the line shows: settings of a file and echoes of a program look alike. */
 static const char *find_origin(const struct wo_line *line, const struct wo_setting_place *place, const char *style,
                                struct wo_view path) {
   if (is_effective(line, place, style, path)) return "effective";
