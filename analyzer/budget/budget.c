@@ -201,8 +201,7 @@ static void add_weights(struct maker *maker) {
   if (value(maker, WO_BUDGET_QUANTIZE) > 0 && value(maker, WO_BUDGET_DTYPE) == 0) trained_per = (struct wo_interval){2, 2, 4};
   if (is_16bit(value(maker, WO_BUDGET_DTYPE))) trained_per = (struct wo_interval){2, 2, 4};
   set_state(maker, trained, maker->trained_p, trained_per, divided_from(maker, 3), is_host);
-  if (trained_per.hi > trained_per.mid)
-    trained->assumption = WO_VIEW("PEFT keeps adapters in fp32 unless told otherwise (high end)");
+  if (trained_per.hi > trained_per.mid) trained->assumption = WO_VIEW("PEFT keeps adapters in fp32 by default (high end)");
 }
 
 static void add_gradients(struct maker *maker) {

@@ -201,7 +201,7 @@ static bool read_size_key(void *target, const struct wo_option_value *value) {
 
 static bool refuse(const struct wo_option_value *value, const char *wants) {
   const struct wo_view shown = wo_view_sub(value->text, 0, SHOWN_MAX);
-  wo_err_set(value->err, WO_E_USAGE, "--%s wants %s, not '%.*s'", value->option->name, wants, (int)shown.len,
+  wo_err_set(value->err, WO_E_USAGE, "--%s needs %s, not '%.*s'", value->option->name, wants, (int)shown.len,
              shown.len > 0 ? shown.ptr : "");
   return false;
 }

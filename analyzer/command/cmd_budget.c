@@ -105,7 +105,7 @@ static enum wo_exit make(struct run *run) {
 enum wo_exit wo_run_budget(const struct wo_call *call) {
   if (call->word_count == 0 && call->given_count == 0) {
     wo_message(call->errors, (struct wo_view){0},
-               "budget wants options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget");
+               "budget needs options (--params 8.5B ...), --model NAME or the files of a job; see whyoom help budget");
     return WO_EXIT_ERROR;
   }
   struct wo_pack *pack = wo_command_load(call, WO_LOAD_FOR_ONE_JOB);

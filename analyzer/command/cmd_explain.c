@@ -109,7 +109,7 @@ enum wo_exit wo_run_explain(const struct wo_call *call) {
   for (size_t i = 0; i < call->word_count; i++) {
     if (i > 0) wo_text_add(call->out, "\n");
     if (explain(pack, wo_view_of(call->words[i]), call->out, call->style.width)) continue;
-    wo_message(call->errors, (struct wo_view){0}, "nothing is known of \"%s\"; `whyoom explain` lists what is", call->words[i]);
+    wo_message(call->errors, (struct wo_view){0}, "\"%s\" is not known; `whyoom explain` lists the known ids", call->words[i]);
     code = WO_EXIT_ERROR;
   }
   wo_pack_free(pack);

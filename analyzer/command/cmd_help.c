@@ -48,7 +48,7 @@ enum wo_exit wo_run_completion(const struct wo_call *call) {
   } else if (wo_view_is(word, "manual") && topic) {
     wo_help_add_manual(topic, call->out);
   } else {
-    wo_message(call->errors, (struct wo_view){0}, "completion wants the name of a shell: bash, zsh or fish");
+    wo_message(call->errors, (struct wo_view){0}, "completion needs the name of a shell: bash, zsh or fish");
     return WO_EXIT_ERROR;
   }
   return WO_EXIT_FINE;

@@ -312,7 +312,7 @@ enum wo_exit wo_run_rules(const struct wo_call *call) {
   const struct wo_view word = call->word_count > 0 ? wo_view_of(call->words[0]) : (struct wo_view){0};
   const int verb = word.len > 0 ? wo_option_choice(VERBS, word) : 0;
   if (verb < 0) {
-    wo_message(call->errors, (struct wo_view){0}, "rules wants one of list, check, test, show, why and pages, not '%s'",
+    wo_message(call->errors, (struct wo_view){0}, "rules needs one of list, check, test, show, why and pages, not '%s'",
                call->words[0]);
     return WO_EXIT_ERROR;
   }

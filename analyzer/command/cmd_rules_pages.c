@@ -100,7 +100,7 @@ static void add_family(struct wo_doc *doc, const struct wo_pack *pack, struct wo
 static bool write_index(struct pages *pages, const struct wo_pack *pack) {
   struct wo_doc doc = start_page(pages);
   wo_text_add(doc.out,
-              "# What whyoom knows\n\n"
+              "# The causes and fixes that whyoom knows\n\n"
               "Written by `whyoom rules pages DIR` from the rule files; change those, not these pages. `whyoom explain ID` "
               "prints the same on a terminal.\n`<tried>` and the like stand for numbers that a job's log gives; "
               "`oom.`, `gpu.` and `config.` are left out before their names in texts.\n");

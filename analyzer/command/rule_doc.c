@@ -126,7 +126,7 @@ static void add_questions(struct wo_doc *doc, const struct wo_pack *pack, const 
       const bool is_own = other == cause && clause->between.len > 0;
       const bool is_about = other != cause && clause->between.len > 0 && wo_view_equal(clause->between, cause->id);
       if (!is_own && !is_about) continue;
-      if (!has_label) wo_doc_label(doc, "What tells it from");
+      if (!has_label) wo_doc_label(doc, "How to distinguish it from");
       has_label = true;
       wo_doc_link(doc, WO_DOC_CAUSES, is_own ? clause->between : other->id, WO_DOC_TEMPLATE, wo_template_source(clause->say));
     }
@@ -158,7 +158,7 @@ static void add_neighbours(struct wo_doc *doc, const struct wo_pack *pack, const
   add_counter_examples(doc, cause);
   add_questions(doc, pack, cause);
   add_evidence(doc, cause);
-  if (cause->exclude_count > 0) wo_doc_label(doc, "Where this is found, these are not told unless they are surer");
+  if (cause->exclude_count > 0) wo_doc_label(doc, "If this is found, these are not reported unless they are surer");
   for (size_t i = 0; i < cause->exclude_count; i++) {
     const struct wo_cause *const other = wo_pack_cause(pack, cause->excludes[i]);
     wo_doc_link(doc, WO_DOC_CAUSES, cause->excludes[i], WO_DOC_PLAIN, other ? other->means : (struct wo_view){0});

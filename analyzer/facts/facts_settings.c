@@ -28,7 +28,7 @@ static const char *const origin_texts[] = {
     [ORIGIN_ECHO] = "a printed configuration",
     [ORIGIN_ENVIRONMENT] = "an environment variable",
     [ORIGIN_COMMAND] = "a command line",
-    [ORIGIN_EFFECTIVE] = "what the program printed after reading its arguments",
+    [ORIGIN_EFFECTIVE] = "a value that the program printed after it read its arguments",
 };
 
 /* A setting that may give a knob its value. */

@@ -145,7 +145,7 @@ enum wo_status wo_patch_plan(const struct wo_report *report, const struct wo_fin
       if (add_change(&planner, fix, &choices[i], &fix->changes[k]) != WO_OK) return WO_E_NOMEM;
     }
     for (size_t k = 0; k < fix->command_count && fix->change_count == 0; k++) {
-      wo_message(notes, fix->commands[k], "a change of the program, which is yours to make");
+      wo_message(notes, fix->commands[k], "a change of the program: make it by hand");
     }
   }
   *ret_edits = planner.edits;

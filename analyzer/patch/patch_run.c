@@ -106,7 +106,7 @@ static bool show_files(struct file *files, size_t count, struct wo_text *out, st
     is_changed = true;
   }
   free(here);
-  if (!is_known) wo_message(errors, WO_VIEW("--patch"), "the folders of the files cannot be found out");
+  if (!is_known) wo_message(errors, WO_VIEW("--patch"), "the folders of the files cannot be determined");
   if (is_known && is_changed && !is_here)
     wo_message(errors, WO_VIEW("--patch"), "not all files are below this folder: apply it with patch -d / -p1");
   return is_known;

@@ -54,7 +54,7 @@ static enum wo_status check_unchanged(const char *path, struct wo_view before, s
   struct wo_text now = {0};
   enum wo_status status = wo__patch_read(path, &now, err);
   if (status == WO_OK && !wo_view_equal((struct wo_view){now.ptr, now.len}, before))
-    status = wo_err_set(err, WO_E_RANGE, "was changed while it was looked at: nothing is written");
+    status = wo_err_set(err, WO_E_RANGE, "was changed while it was read: nothing is written");
   wo_text_done(&now);
   return status;
 }

@@ -41,7 +41,7 @@ static void add_room(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   wo_units_bytes_text(room.number.mid, f, sizeof f);
   wo_units_bytes_text(tried.number.mid, t, sizeof t);
   wo_units_bytes_text(sum, s, sizeof s);
-  const char *const verdict = sum >= tried.number.mid ? "space enough, not in one piece" : "not enough, even in one piece";
+  const char *const verdict = sum >= tried.number.mid ? "enough, but not in one piece" : "not enough, even in one piece";
   if (room.number.mid >= tried.number.mid) {
     add_line(memory, wo_arena_format(diagnosis->arena, "free %s >= %s wanted: the card itself was not full", f, t));
   } else if (idle.is_known) {

@@ -114,7 +114,7 @@ static void write_no_finding(struct wo__writer *w) {
   const char *tag = "ok:";
   if (has_failed) {
     tag = "error:";
-    wo_text_add(text, "%s; no rule explains it further", wo_outcome_text(outcome));
+    wo_text_add(text, "%s; no rule knows more about it", wo_outcome_text(outcome));
   } else if (files == 0) {
     tag = "note:";
     wo_text_add(text, "nothing could be read");

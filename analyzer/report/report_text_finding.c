@@ -307,7 +307,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
 /* The facts that are missing to compute the saving of a fix. */
 static void write_needs(struct wo__writer *w, size_t indent, const struct wo_finding_fix *fix) {
   if (fix->need_count == 0) return;
-  wo_text_add(wo__writer_start(w), "what it frees is not known without: ");
+  wo_text_add(wo__writer_start(w), "saving unknown: the log does not show ");
   for (size_t i = 0; i < fix->need_count; i++) {
     if (i > 0) wo_text_add(&w->scratch, ", ");
     add_meaning(&w->scratch, fix->needs[i]);

@@ -66,12 +66,12 @@ static void write_formula(struct wo__writer *w, const struct wo_ladder *ladder) 
   struct wo_text *const text = wo__writer_start(w);
   wo_units_bytes_text(base->run.fixed_bytes, fixed, sizeof fixed);
   wo_units_bytes_text(base->run.peak_bytes, peak, sizeof peak);
-  wo_text_add(text, "upper end: %s + (%s - %s) x tokens%s, all but the states grows; lower end: the peak of now", fixed, peak,
-              fixed,
+  wo_text_add(text, "upper end: %s + (%s - %s) x tokens%s, everything except the states grows; lower end: the present peak",
+              fixed, peak, fixed,
               base->run.is_attention_fused || base->run.seq_len <= 0
                   ? ""
                   : " (with the square of the length: attention is not known to be fused)");
-  if (base->run.least_bytes_per_token > 0) wo_text_add(text, ", or what one pass surely holds");
+  if (base->run.least_bytes_per_token > 0) wo_text_add(text, ", or the memory that one pass surely holds");
   wo_text_add(text, "; safe leaves %s free. One short run with the next step narrows it",
               wo_units_bytes_text(ladder->margin_bytes, margin, sizeof margin));
   put_further(w, wo__writer_scratch(w));
@@ -87,9 +87,7 @@ static void write_choice(struct wo__writer *w, const struct wo_ladder *ladder) {
   }
   const struct wo_ladder_rung *const choice = safe ? safe : tight;
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add(text, safe     ? "largest safe step: "
-                    : choice ? "no step is sure to fit; the one to try first: "
-                             : "no step fits: stay");
+  wo_text_add(text, safe ? "largest safe step: " : choice ? "no step surely fits; try first: " : "no step fits: stay");
   if (choice) add_settings(text, choice->micro_batch, choice->seq_len);
   put_further(w, wo__writer_scratch(w));
 }

@@ -40,13 +40,13 @@ bool wo__has_ranks_or_runs(const struct wo__writer *w) {
   return has_first_rank(w) || w->story->is_order_uncertain || find_runs(w, &first) > 1;
 }
 
-/* "which rank was first cannot be told: ranks 0 and 4 report within 1.2 s, which clocks of different hosts may differ by". */
+/* "the first rank is not known: ranks 0 and 4 report within 1.2 s, which clocks of different hosts may differ by". */
 static void write_order(struct wo__writer *w) {
   const struct wo_event *const rival = wo_event_get(w->events, w->story->rival);
   const struct wo_event *const failure = wo_event_get(w->events, w->story->failure);
   if (!w->story->is_order_uncertain || rival == NULL || failure == NULL) return;
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add(text, "which rank was first cannot be told: ranks %d and %d report ", (int)failure->rank, (int)rival->rank);
+  wo_text_add(text, "the first rank is not known: ranks %d and %d report ", (int)failure->rank, (int)rival->rank);
   if (w->story->rival_gap_ns < 0) {
     wo_text_add(text, "in different files, without times that could be compared");
   } else {

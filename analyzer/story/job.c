@@ -234,7 +234,7 @@ enum wo_status wo_job_read(struct wo_job *job, struct wo_input *input, const cha
     add_note(row, WO_VIEW("is a recording of allocations and no log: `whyoom replay` reads it"));
   } else if (front.is_binary && status == WO_OK) {
     row->format = WO_VIEW("unknown");
-    status = wo_err_set(err, WO_E_KIND, "is no text: only what looks like text in it was read");
+    status = wo_err_set(err, WO_E_KIND, "is not text: only its readable parts were read");
   }
   row->is_compressed = wo_input_is_compressed(input);
   if (status != WO_OK) {

@@ -57,13 +57,13 @@ static double sum_rows(const struct wo_budget *budget, const char *const *ids) {
 static const char *find_gap(const struct wo_budget_report *budget) {
   const double *const values = budget->input.values;
   if (budget->is_sharding_assumed || (values[WO_BUDGET_ZERO] == 0 && values[WO_BUDGET_FSDP] == 0))
-    return "the model's states are divided over the cards, and the log does not tell which of them (stage of ZeRO, sharding of "
+    return "the model's states are divided over the cards, and the log does not show which states (stage of ZeRO, sharding of "
            "FSDP)";
   if (values[WO_BUDGET_GPUS] < 1 || budget->are_cards_ranks_seen)
-    return "the model's states are divided over the cards, and the log does not tell over how many";
-  if (values[WO_BUDGET_PARAMS] < 1) return "the log does not tell how large the model is";
+    return "the model's states are divided over the cards, and the log does not show over how many";
+  if (values[WO_BUDGET_PARAMS] < 1) return "the log does not show how large the model is";
   if (values[WO_BUDGET_DTYPE] == 0)
-    return "the log does not tell the number format of the weights, of which each card holds a part";
+    return "the log does not show the number format of the weights, of which each card holds a part";
   return NULL;
 }
 
@@ -114,8 +114,8 @@ enum wo_status wo_verify_states_read(const struct wo_report *report, struct wo_a
   if (is_sharded && is_sharded->truth == WO_FALSE) {
     read_whole(report, sizes);
   } else {
-    sizes->states = WO_VIEW("the model's states may be divided over the cards: that stands in the file of DeepSpeed's settings, "
-                            "which was not given");
+    sizes->states = WO_VIEW("the model's states may be divided over the cards: the file of DeepSpeed's settings decides, and it "
+                            "was not given");
   }
   return WO_OK;
 }

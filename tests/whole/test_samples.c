@@ -462,7 +462,7 @@ static void test_pretrain_ladder(void **state) {
 static void test_pretrain_trace_and_choice(void **state) {
   (void)state;
   expect_text(PRETRAIN, "peak 34.58 GiB of 44.40 GiB (head-room at most 9.82 GiB), mean 21 % busy");
-  expect_text(PRETRAIN, "no step is sure to fit; the one to try first: micro-batch 2 x length 1024");
+  expect_text(PRETRAIN, "no step surely fits; try first: micro-batch 2 x length 1024");
   expect_text(PRETRAIN, "micro-batch 3 x length 1024, accumulation 21 (252 samples for an update, not 256): 34.6 to 88.0 GiB");
   expect_text(PRETRAIN, "16 times the tokens in one pass: 8 x 2048 = 16384, not 1 x 1024 = 1024");
   expect_words(item(first_finding(PRETRAIN), "for"), "weights of 7.50 GiB do not follow from 511354368 parameters");

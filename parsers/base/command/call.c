@@ -60,7 +60,7 @@ static enum wo_status take_value(struct reader *reader, const struct wo_option *
   *ret_value = wo_view_of(option->without);
   if (option->without) return WO_OK; /* a value can only come after '=', or `--color file` would be ambiguous */
   if (reader->next >= reader->argc)
-    return wo_err_set(reader->err, WO_E_USAGE, "--%s wants %s, and nothing follows it", option->name,
+    return wo_err_set(reader->err, WO_E_USAGE, "--%s needs %s, and nothing follows it", option->name,
                       wo_option_wants(option, wants, sizeof wants));
   *ret_value = wo_view_of(reader->argv[reader->next++]);
   return WO_OK;

@@ -85,7 +85,7 @@ enum wo_status wo_option_read(const struct wo_option *option, struct wo_view val
   if (read_value(option, value, target, &reason)) return WO_OK;
   if (reason.message[0] != '\0') return wo_err_set(err, WO_E_USAGE, "%s", reason.message);
   const struct wo_view shown = wo_view_sub(value, 0, SHOWN_MAX);
-  return wo_err_set(err, WO_E_USAGE, "--%s wants %s, not '%.*s'", option->name, wo_option_wants(option, wants, sizeof wants),
+  return wo_err_set(err, WO_E_USAGE, "--%s needs %s, not '%.*s'", option->name, wo_option_wants(option, wants, sizeof wants),
                     (int)shown.len, shown.len > 0 ? shown.ptr : "");
 }
 

@@ -32,7 +32,7 @@ static const struct row rows[] = {
      {{"a.sbatch", "srun python t.py --micro-batch-size 4\n"}, {"a.out", NAMESPACE}},
      3,
      "micro_batch_size=3",
-     "4: what the program printed after reading its arguments beats a command line",
+     "4: a value that the program printed after it read its arguments beats a command line",
      true},
     {"the environment beats a file",
      {{"a.yaml", "micro_batch_size: 8\n"}, {"a.sbatch", "export MICRO_BATCH_SIZE=2\nexport micro_batch_size=2\n"}},

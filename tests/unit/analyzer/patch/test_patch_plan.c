@@ -86,7 +86,7 @@ static const struct row rows[] = {
      "the job is started\n"},
     {"enable-checkpointing", 0, "", SCRIPT("python t.py --per_device_train_batch_size 8\n"), NULL,
      "whyoom: model.gradient_checkpointing_enable()   # transformers; else torch.utils.checkpoint.checkpoint around each block: "
-     "a change of the program, which is yours to make\n"},
+     "a change of the program: make it by hand\n"},
 };
 
 static void read_job(struct sample_job *sample, const struct wo_pack *pack, const struct row *row) {

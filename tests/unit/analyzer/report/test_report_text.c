@@ -132,7 +132,7 @@ static void test_failure_without_finding(void **state) {
   sample_fill(&sample);
   sample.report.finding_count = 0;
   assert_parts(&sample, plain,
-               (const char *const[]){"error: out of GPU memory; no rule explains it further\n",
+               (const char *const[]){"error: out of GPU memory; no rule knows more about it\n",
                                      "--> slurm-88213.err:20917  rank 3", "| torch.OutOfMemoryError", NULL});
 }
 

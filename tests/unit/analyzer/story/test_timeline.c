@@ -173,7 +173,7 @@ static void test_uncertain_order_is_said(void **state) {
   assert_int_equal(wo_event_get(&sample.job->events, sample.job->story.rival)->rank, 1);
   assert_true(sample.job->story.rival_gap_ns == INT64_C(2000000000));
   wo_report_text(sample.report, (struct wo_text_style){.width = 200}, &out);
-  assert_non_null(strstr(out.ptr, "which rank was first cannot be told: ranks 0 and 1 report within 2.0 s"));
+  assert_non_null(strstr(out.ptr, "the first rank is not known: ranks 0 and 1 report within 2.0 s"));
   assert_non_null(strstr(out.ptr, "rank 0 of 2 failed; 1 more failed the same way"));
   wo_text_done(&out);
   sample_done(&sample);

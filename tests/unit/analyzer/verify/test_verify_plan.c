@@ -135,9 +135,9 @@ static void test_divided(void **state) {
       {"world_size=8\nzero_stage=2\n", 16, 2, 12, "ZeRO stage 2 over 8 cards"},
       {"world_size=8\nzero_stage=3\n", 2, 2, 12, "ZeRO stage 3 over 8 cards"},
       {"world_size=16\nfsdp: full_shard\n", 1, 1, 2, "FSDP full_shard over 16 cards"},
-      {"zero_stage=3\n", -1, -1, -1, "does not tell over how many"},
-      {"[rank0]: x\n[rank1]: x\nzero_stage=3\n", -1, -1, -1, "does not tell over how many"},
-      {"world_size=8\nfsdp_sharding_strategy: HYBRID_SHARD\n", -1, -1, -1, "does not tell which of them"},
+      {"zero_stage=3\n", -1, -1, -1, "does not show over how many"},
+      {"[rank0]: x\n[rank1]: x\nzero_stage=3\n", -1, -1, -1, "does not show over how many"},
+      {"world_size=8\nfsdp_sharding_strategy: HYBRID_SHARD\n", -1, -1, -1, "does not show which states"},
       {"world_size=8\n--deepspeed conf/ds.json\n", -1, -1, -1, "may be divided over the cards"},
       {"world_size=8\n", 16, 16, 64, ""},
   };
