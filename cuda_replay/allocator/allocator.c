@@ -1,4 +1,4 @@
-/* Requests and frees from the outside, in the order in which torch takes its steps. */
+/* Requests and frees of the caller, with their steps in the order of torch. */
 #include "cuda_replay/allocator/allocator.h"
 
 #include "cuda_replay/allocator/allocator_internal.h"
@@ -6,7 +6,7 @@
 
 /* ---- Life ---- */
 
-/* The limit that a memory fraction sets: it acts from the moment it is set, on the card's total. */
+/* Sets the limit of the memory fraction: a share of the card's total memory, in force from this moment. */
 static void set_limits(struct wo_allocator *a) {
   uint64_t free_bytes = 0;
   uint64_t total_bytes = 0;
@@ -82,7 +82,7 @@ enum wo_status wo_allocator_set_text(struct wo_allocator *a, struct wo_view text
   struct wo_alloc_settings settings = a->settings;
   const enum wo_status status = wo_alloc_settings_parse(text, a->torch, &settings, err);
   if (status != WO_OK) return status;
-  /* The fraction of a string counts for the environment alone, which is read before the allocator is there. */
+  /* A fraction in a string counts only in the environment, which is read before the allocator exists. */
   settings.memory_fraction = a->settings.memory_fraction;
   wo_allocator_set(a, &settings);
   return WO_OK;
@@ -90,7 +90,7 @@ enum wo_status wo_allocator_set_text(struct wo_allocator *a, struct wo_view text
 
 /* ---- Requests ---- */
 
-/* Tells of the failed request. */
+/* Records the failed request. */
 static enum wo_status fail(struct wo_allocator *a, const struct wo__request *request) {
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   uint64_t free_bytes = 0;

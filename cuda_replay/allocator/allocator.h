@@ -1,8 +1,8 @@
 /* The allocator model: PyTorch's native CUDA caching allocator for one device, as a pure state machine.
  *
  * In: requests (allocate, free, a stream's work is done, empty the cache, ...). Out: the same blocks, addresses, segments and
- * failures that torch would give, given the same addresses from the device. Facts and versions: docs/allocator.md. Time does
- * not exist here: when a pending block's events are done is told by the caller (wo_allocator_complete).
+ * failures that torch would give, given the same addresses from the device. Facts and versions: docs/allocator.md. There is no
+ * time here: the caller says when a pending block's events are done (wo_allocator_complete).
  *
  * A block is named by a handle that stays valid until its free completes (or the block merges away); handles are reused. One
  * allocator is used by one thread. */
@@ -23,7 +23,7 @@ struct wo_allocator;
 typedef uint32_t wo_block_id;
 #define WO_NO_BLOCK UINT32_MAX
 
-/* One thing that the allocator did, as torch would record it (recorded actions of actions.def only). */
+/* An action of the allocator, as torch would record it (recorded actions of actions.def only). */
 struct wo_allocator_event {
   enum wo_action action;
   uint64_t address;    /* OOM: free bytes of the device after all releases */
@@ -40,7 +40,7 @@ struct wo_allocator_observer {
 
 struct wo_allocator_options {
   struct wo_alloc_settings settings;
-  uint16_t torch;                        /* whose rules; settings.h */
+  uint16_t torch;                        /* the version whose rules apply; settings.h */
   const struct wo_device *device;        /* borrowed; must outlive the allocator */
   struct wo_allocator_observer observer; /* {0} for none */
 };
@@ -73,10 +73,10 @@ struct wo_allocator_stats {
   uint64_t num_sync_all_streams;
   uint64_t num_device_alloc;
   uint64_t num_device_free;
-  uint64_t num_oom_rejections; /* 2.12 on: of throw_on_cudamalloc_oom; these are no num_ooms */
+  uint64_t num_oom_rejections; /* from 2.12: by throw_on_cudamalloc_oom; not in num_ooms */
 };
 
-/* What is known of a request that failed. */
+/* A request that failed. */
 struct wo_allocator_oom {
   uint64_t requested_bytes;
   uint64_t rounded_bytes;
@@ -85,46 +85,46 @@ struct wo_allocator_oom {
   uint64_t largest_free_block_bytes; /* in the pool and stream that would have served it; 0 = none */
   uint64_t cached_free_bytes;        /* free in all pools: reserved - active */
   bool by_fraction;                  /* the memory fraction refused, not the device */
-  bool is_rejected;                  /* by throw_on_cudamalloc_oom, before the device was asked: there is no event */
+  bool is_rejected;                  /* by throw_on_cudamalloc_oom, before the device was asked: no event */
 };
 
 /* A new allocator without memory. WO_E_USAGE for settings that cannot be modelled (cudaMallocAsync), WO_E_NOMEM. */
 enum wo_status wo_allocator_new(const struct wo_allocator_options *options, struct wo_allocator **ret_allocator,
                                 struct wo_err *err);
 
-/* Frees the model; the device is told nothing. NULL allowed; returns NULL. */
+/* Frees the model without any call to the device. NULL allowed; returns NULL. */
 struct wo_allocator *wo_allocator_free(struct wo_allocator *allocator);
 
 /* Serves a request of size_bytes (1 to below 2^60) on a stream. WO_OK: *ret_block is the block. WO_E_LIMIT: out of memory, as
- * torch would be; see wo_allocator_last_oom; the allocator goes on. WO_E_USAGE: torch itself would stop here with an internal
- * error. WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE for the
- * size. Of WO_E_USAGE, WO_E_RANGE and the device's failures wo_allocator_message tells more. */
+ * torch would be; see wo_allocator_last_oom; the allocator can be used further. WO_E_USAGE: torch itself would stop here with an
+ * internal error. WO_E_NOMEM: the model's own memory is out; the allocator stays valid. Others: the device failed, or WO_E_RANGE
+ * for the size. wo_allocator_message explains WO_E_USAGE, WO_E_RANGE and failures of the device. */
 enum wo_status wo_allocator_malloc(struct wo_allocator *allocator, uint64_t size_bytes, uint64_t stream, wo_block_id *ret_block);
 
-/* The program frees a block that it holds. Completes at once, unless the block was used on other streams (or is_deferred forces
- * it: a recording shows the delay and not its reason): then it is pending until wo_allocator_complete. */
+/* The program frees a block that it holds. The free completes at once, unless the block was used on other streams or is_deferred
+ * is set (a recording shows the delay, but not its reason): then the block is pending until wo_allocator_complete. */
 void wo_allocator_free_block(struct wo_allocator *allocator, wo_block_id block, bool is_deferred);
 
-/* Another stream than its own uses an allocated block. WO_E_NOMEM. */
+/* A stream other than its own uses an allocated block. WO_E_NOMEM. */
 enum wo_status wo_allocator_record_stream(struct wo_allocator *allocator, wo_block_id block, uint64_t stream);
 
 /* All events of a pending block are done: it goes back into its pool. */
 void wo_allocator_complete(struct wo_allocator *allocator, wo_block_id block);
 
-/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures), releases what can be. Results as those of
- * wo_allocator_malloc. */
+/* torch.cuda.empty_cache(): completes all pending blocks (outside of captures) and releases all memory that can be released.
+ * Results as in wo_allocator_malloc. */
 enum wo_status wo_allocator_empty_cache(struct wo_allocator *allocator);
 
 /* Requests on `stream` go to the private pool from now on (graph capture or MemPool) / no longer. is_capture: a CUDA graph is
- * being captured, so nothing is released meanwhile; up to 2.12 a MemPool has the same effect. wo_allocator_pool_release: a user
- * of the pool is gone; it can be released once it has none. WO_E_USAGE when torch would refuse (a second capture into the pool,
- * no such pool), WO_E_NOMEM. */
+ * being captured, so nothing is released meanwhile; up to 2.12 a MemPool has the same effect. wo_allocator_pool_release: the pool
+ * has one user less; it can be released once it has none. WO_E_USAGE when torch would refuse (a second capture into the pool, no
+ * such pool), WO_E_NOMEM. */
 enum wo_status wo_allocator_pool_begin(struct wo_allocator *allocator, struct wo_pool_id pool, uint64_t stream, bool is_capture);
 enum wo_status wo_allocator_pool_end(struct wo_allocator *allocator, struct wo_pool_id pool);
 enum wo_status wo_allocator_pool_release(struct wo_allocator *allocator, struct wo_pool_id pool);
 
-/* New settings while running, or a new memory fraction. _text: as torch.cuda.memory._set_allocator_settings does, which leaves
- * the memory fraction alone, also when the string sets it; results as those of wo_alloc_settings_parse. */
+/* Changes the settings, or the memory fraction, of a running allocator. _text: as torch.cuda.memory._set_allocator_settings does,
+ * which does not change the memory fraction even if the string sets it; results as in wo_alloc_settings_parse. */
 void wo_allocator_set(struct wo_allocator *allocator, const struct wo_alloc_settings *settings);
 enum wo_status wo_allocator_set_text(struct wo_allocator *allocator, struct wo_view text, struct wo_err *err);
 
@@ -142,22 +142,21 @@ struct wo_allocator_segment {
   uint64_t range_bytes;
 };
 
-/* A block of it; blocks come by rising address and fill the segment. */
+/* A block of a segment; blocks are given by rising address and fill the segment. */
 struct wo_allocator_block {
   uint64_t size_bytes;
-  uint64_t requested_bytes; /* of free blocks ignored */
+  uint64_t requested_bytes; /* ignored for free blocks */
   enum wo_block_state state;
 };
 
-/* Places a segment with its blocks; emits nothing, counts in all statistics. ret_blocks (count of them; NULL allowed) get the
- * handles. WO_E_RANGE when sizes do not add up or it overlaps another. The device is not asked. */
+/* Places a segment with its blocks, without events and without calls to the device; it counts in all statistics. ret_blocks
+ * (count of them; NULL allowed) get the handles. WO_E_RANGE when sizes do not add up or the segment overlaps another. */
 enum wo_status wo_allocator_place(struct wo_allocator *allocator, const struct wo_allocator_segment *segment,
                                   const struct wo_allocator_block *blocks, size_t count, wo_block_id *ret_blocks);
 
 /* ---- Looking ---- */
 
-/* What it counts; what its last request that failed found (all 0 before one did); the settings that it follows. All live as long
- * as the allocator does. */
+/* The statistics; the last request that failed (all 0 if none did); the settings in force. All live as long as the allocator. */
 const struct wo_allocator_stats *wo_allocator_stats(const struct wo_allocator *allocator);
 const struct wo_allocator_oom *wo_allocator_last_oom(const struct wo_allocator *allocator);
 const struct wo_alloc_settings *wo_allocator_settings(const struct wo_allocator *allocator);

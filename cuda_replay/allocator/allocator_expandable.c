@@ -3,7 +3,7 @@
 
 #include "parsers/base/vec.h"
 
-/* The card's memory where the device does not tell it: it decides how long a range is, and no more. */
+/* The card's memory if the device does not report it; it only decides how long a range is. */
 #define UNKNOWN_TOTAL_BYTES (UINT64_C(256) << 30)
 
 bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf) {
@@ -26,7 +26,7 @@ uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes) {
   return (wanted + handle_bytes - 1) / handle_bytes * handle_bytes;
 }
 
-/* A number for a new range, or WO__NONE when memory is out. */
+/* An unused number for a range, or WO__NONE when memory is out. */
 static uint32_t range_number(struct wo_allocator *a) {
   for (uint32_t i = 0; i < a->ranges.count; i++) {
     if (a->ranges.items[i].handle_bytes == 0) return i;
@@ -108,8 +108,8 @@ void wo__map_front(struct wo_allocator *a, uint32_t id, uint64_t size_bytes) {
   wo__block(a, id)->state = WO__FREE;
 }
 
-/* Maps at least size_bytes of an unmapped block, in whole handles; what is mapped merges with free neighbours. *block becomes the
- * free block that holds it. */
+/* Maps at least size_bytes of an unmapped block, in whole handles; the mapped part merges with free neighbours. *block becomes
+ * the free block that holds it. */
 static enum wo_status map(struct wo_allocator *a, uint32_t *block, uint64_t size_bytes) {
   uint32_t id = *block;
   const uint32_t shelf_id = wo__block(a, id)->shelf;
@@ -146,8 +146,8 @@ static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* A run of free and unmapped blocks is mapped from its front until it is long enough. Each step may map a part of one gap, and
- * what it maps grows together with the free block before it. */
+/* A run of free and unmapped blocks is mapped from its front until it is long enough. Each step maps one gap or a part of it,
+ * which merges with the free block before it. */
 enum wo_status wo__expand(struct wo_allocator *a, struct wo__request *request) {
   uint32_t id = WO__NONE;
   enum wo_status status = find_place(a, request, &id);
@@ -174,7 +174,7 @@ enum wo_status wo__expand(struct wo_allocator *a, struct wo__request *request) {
 
 /* ---- Unmapping ---- */
 
-/* A range of which nothing is mapped. */
+/* Gives back a range in which nothing is mapped. */
 static enum wo_status range_drop(struct wo_allocator *a, uint32_t id) {
   const struct wo__block block = *wo__block(a, id);
   struct wo__range *const range = &a->ranges.items[block.range];
@@ -187,7 +187,8 @@ static enum wo_status range_drop(struct wo_allocator *a, uint32_t id) {
   return status == WO_OK ? status : wo__device_failed(a, status);
 }
 
-/* Joins an unmapped block, in no order, with unmapped neighbours. Returns what holds it now, in the order. */
+/* Joins an unmapped block that is in no order with unmapped neighbours. Returns the block that holds it now, which is in the
+ * order. */
 static uint32_t join_unmapped(struct wo_allocator *a, uint32_t id) {
   struct wo_block_order *const unmapped = &wo__shelf(a, wo__block(a, id)->shelf)->unmapped;
   const uint32_t next = wo__block(a, id)->next;
@@ -205,7 +206,7 @@ static uint32_t join_unmapped(struct wo_allocator *a, uint32_t id) {
   return id;
 }
 
-/* A handle that a block covers only in part stays mapped: its rest belongs to a neighbour. */
+/* A handle that the block covers only in part stays mapped: the rest of it belongs to a neighbour. */
 enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   const struct wo__block before = *wo__block(a, id);
   const struct wo__range range = a->ranges.items[before.range];
@@ -234,7 +235,7 @@ enum wo_status wo__unmap(struct wo_allocator *a, uint32_t id) {
   middle = join_unmapped(a, middle);
   const struct wo__shelf *const shelf = wo__shelf(a, before.shelf);
   wo__fall(a->stats.reserved_bytes, shelf, end - start);
-  /* A private pool counts one for each request that mapped, and one for each run that is unmapped: these need not agree. */
+  /* A private pool adds one for each request that maps, and subtracts one for each run that is unmapped; these may differ. */
   struct wo__pool *const pool = &a->pools.items[shelf->pool];
   if (shelf->pool != 0 && pool->segment_count == 0) {
     return wo__refuse(a, "torch fails with an internal error here: it miscounts the expandable memory of a private pool");

@@ -1,4 +1,4 @@
-/* What the files of the allocator model share: its blocks, shelves and pools, and the small steps that all of them make.
+/* Shared by the files of the allocator model: blocks, shelves, pools, and the small steps that all files use.
  *
  *   allocator.c            life of an allocator, requests and frees, statistics' readers
  *   allocator_sizes.c      rounding, segment sizes
@@ -11,8 +11,8 @@
  *   allocator_valid.c      invariants
  *
  * A block is a stretch of a segment (one cudaMalloc) or of a range (expandable). Blocks of one segment or range form a chain by
- * address. The leftmost part keeps the block's number when blocks are split or merged, so that the head of a chain never changes
- * its number. */
+ * address. When blocks are split or merged, the leftmost part keeps its number, so that the head of a chain always keeps its
+ * number. */
 #ifndef WO_ALLOCATOR_INTERNAL_H
 #define WO_ALLOCATOR_INTERNAL_H
 
@@ -22,13 +22,13 @@
 #include "cuda_replay/collections/block_order.h"
 #include "cuda_replay/recording/torch_rules.h"
 
-/* Fixed sizes of every version. */
+/* Sizes that are the same in every version. */
 #define WO__MIB (UINT64_C(1) << 20)
 #define WO__MIN_BLOCK_BYTES UINT64_C(512)
 #define WO__SMALL_MAX_BYTES WO__MIB           /* the largest rounded size of the small pool */
 #define WO__SMALL_SEGMENT_BYTES (2 * WO__MIB) /* a segment, or a handle, of the small pool */
 #define WO__MID_LIMIT_BYTES (10 * WO__MIB)    /* from here on a segment is as large as its request */
-#define WO__LARGE_ROUND_BYTES (2 * WO__MIB)   /* which is rounded up to this */
+#define WO__LARGE_ROUND_BYTES (2 * WO__MIB)   /* the request is rounded up to this */
 #define WO__REQUEST_LIMIT_BYTES (UINT64_C(1) << 60)
 
 #define WO__NONE UINT32_MAX
@@ -41,8 +41,8 @@ enum wo__state {
   WO__PENDING /* freed, in use by other streams */
 };
 
-/* What decides between free blocks of one size, by version. The number is how far right a distance in bytes is shifted to become
- * a distance in ties, so that a cut need not know which it is. */
+/* Which of the free blocks of one size is taken, by version. The value is the shift to the right that turns a distance in bytes
+ * into a distance in ties, so that a cut works the same for all of them. */
 enum wo__ties {
   WO__TIES_BY_ADDRESS = 0, /* up to 2.11 */
   WO__TIES_BY_SEGMENT =
@@ -55,28 +55,28 @@ enum { WO__AGE_SHIFT = 36 };
 struct wo__block {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t tie; /* between free blocks of one size the lowest is taken: see enum wo__ties */
+  uint64_t tie; /* of free blocks of one size, the one with the lowest tie is taken: enum wo__ties */
   union {
-    uint64_t requested_bytes; /* of allocated and pending ones */
-    uint64_t calls_at_free;   /* of free ones: the call count of its bin when it became free */
+    uint64_t requested_bytes; /* of allocated and pending blocks */
+    uint64_t calls_at_free;   /* of free blocks: the call count of the bin when the block became free */
   };
   uint32_t prev, next; /* neighbours in the chain */
   uint32_t shelf;
   uint32_t range;        /* of an expandable block, else WO__NONE */
   uint32_t uses;         /* head of the list of other streams that used it */
-  uint32_t older, newer; /* pending ones: by the time of their free */
+  uint32_t older, newer; /* of pending blocks: by the time of their free */
   uint8_t state;
-  bool waits_for_capture; /* pending: freed during a capture, its uses are sorted out at the first request after it */
+  bool waits_for_capture; /* pending: freed during a capture; the first request after it settles its uses */
 };
 
-/* A use of a block by another stream than its own. */
+/* A use of a block by a stream other than its own. */
 struct wo__use {
   uint64_t stream;
   uint32_t next;
   bool in_capture;
 };
 
-/* The blocks of one pool, one size class and one stream: what a request may be served from. */
+/* The blocks of one pool, one size class and one stream: a request is served from one shelf. */
 struct wo__shelf {
   uint64_t stream;
   uint32_t pool;
@@ -100,9 +100,9 @@ struct wo__bin {
 struct wo__pool {
   struct wo_pool_id id;
   struct wo__bin large, small;
-  int64_t use_count;     /* captures and graphs that may use it again */
-  int64_t segment_count; /* private pools: memory that keeps the pool alive, as torch counts it */
-  bool is_gone;          /* its id is free for a new pool */
+  int64_t use_count;     /* captures and graphs that may still use it */
+  int64_t segment_count; /* private pools: segments that keep the pool alive, as torch counts them */
+  bool is_gone;          /* a new pool may take its id */
 };
 
 /* Requests of a stream that go to a private pool. */
@@ -117,7 +117,7 @@ struct wo__range {
   uint64_t address;
   uint64_t size_bytes;
   uint64_t handle_bytes; /* 0: this number is not in use */
-  bool is_guess;         /* its end is not known: it gives way to segments placed later */
+  bool is_guess;         /* its end is a guess: it gets shorter when a later segment needs the place */
 };
 
 struct wo_allocator {
@@ -126,7 +126,7 @@ struct wo_allocator {
   struct wo_allocator_observer observer;
   uint16_t torch;
   enum wo__ties ties;
-  uint64_t last_age;      /* given so far */
+  uint64_t last_age;      /* the last age given */
   bool collects_garbage;  /* a threshold and a memory fraction are set */
   uint64_t card_bytes;    /* or UINT64_MAX */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
@@ -171,7 +171,7 @@ struct wo__request {
   uint64_t rounded_bytes;
   uint64_t segment_bytes;
   uint32_t shelf;
-  uint32_t block; /* the block that serves it, taken out of the free order; WO__NONE */
+  uint32_t block; /* the block that serves it, no longer in the free order; or WO__NONE */
   bool is_rejected;
   bool by_fraction; /* the last failure was the memory fraction's */
 };
@@ -201,7 +201,7 @@ static inline struct wo_block_key wo__address_key(uint64_t address) {
   return (struct wo_block_key){0, address};
 }
 
-/* Whether a block has a neighbour; a block without is a whole segment. */
+/* Whether a block has a neighbour; a block without one is a whole segment. */
 static inline bool wo__is_split(const struct wo__block *block) {
   return block->prev != WO__NONE || block->next != WO__NONE;
 }
@@ -226,7 +226,7 @@ static inline void wo__fall_one(struct wo_stat *stat, uint64_t amount) {
   stat->freed += (int64_t)amount;
 }
 
-/* In the sum of both pools and in the pool of a shelf. */
+/* Raises / lowers a statistic: in the total and in the pool (small or large) of a shelf. */
 static inline void wo__rise(struct wo_stat stats[WO_STAT_POOL_COUNT_], const struct wo__shelf *shelf, uint64_t amount) {
   wo__rise_one(&stats[WO_STAT_ALL], amount);
   wo__rise_one(&stats[shelf->is_small ? WO_STAT_SMALL : WO_STAT_LARGE], amount);
@@ -243,26 +243,26 @@ static inline uint64_t wo__reserved_bytes(const struct wo_allocator *a) {
 
 /* ---- allocator_pools.c ---- */
 
-/* The shelf of a pool, size class and stream, made when it is not there. WO_E_NOMEM. */
+/* Finds the shelf of a pool, size class and stream, or makes it. WO_E_NOMEM. */
 enum wo_status wo__shelf_find(struct wo_allocator *a, uint32_t pool, bool is_small, uint64_t stream, uint32_t *ret_shelf);
 
 /* The pool that serves a stream's requests now. */
 uint32_t wo__pool_of_stream(const struct wo_allocator *a, uint64_t stream);
 
-/* Whether a request on a stream is part of a capture; whether any capture is under way. */
+/* Whether a request on a stream is part of a capture / whether any capture is under way. */
 bool wo__is_captured(const struct wo_allocator *a, uint64_t stream);
 bool wo__has_capture(const struct wo_allocator *a);
 
-/* The private pool (or the default pool) of an id, made when it is not there. WO_E_NOMEM. */
+/* Finds the private pool (or the default pool) of an id, or makes it. WO_E_NOMEM. */
 enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint32_t *ret_pool);
 
-/* Makes room for so many further blocks of a shelf, so that making them cannot fail. WO_E_NOMEM. */
+/* Makes room for that many more blocks of a shelf, so that making them cannot fail. WO_E_NOMEM. */
 enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t more);
 
-/* Makes the shelf one with ranges: from now on room is made in its unmapped order, too. WO_E_NOMEM. */
+/* Lets a shelf have ranges: from now on room is made in its unmapped order, too. WO_E_NOMEM. */
 enum wo_status wo__reserve_ranges(struct wo_allocator *a, uint32_t shelf);
 
-/* A new block / gives its number back. Room must have been made. */
+/* Makes a block; room must have been made. / Gives its number back. */
 uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, enum wo__state state);
 void wo__block_drop(struct wo_allocator *a, uint32_t block);
 
@@ -270,10 +270,10 @@ void wo__block_drop(struct wo_allocator *a, uint32_t block);
 void wo__pending_add(struct wo_allocator *a, uint32_t block);
 void wo__pending_remove(struct wo_allocator *a, uint32_t block);
 
-/* Forgets the uses of a block by other streams; those during a capture only. */
+/* Forgets the uses of a block by other streams: all of them, or only those during a capture. */
 void wo__uses_drop(struct wo_allocator *a, struct wo__block *block, bool only_in_capture);
 
-/* After a capture: blocks that other streams used only during it go back, as a capture leaves no work behind. */
+/* After a capture: puts back the blocks that other streams used only during it, because a capture runs no work. */
 void wo__settle_waiting(struct wo_allocator *a);
 
 /* ---- allocator_search.c ---- */
@@ -281,13 +281,13 @@ void wo__settle_waiting(struct wo_allocator *a);
 /* Takes the best fit out of the free order into request->block. False when there is none. */
 bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request);
 
-/* Cuts the taken block if it is to be, makes it an allocated one. */
+/* Cuts the taken block if the rules say so, and marks it as allocated. */
 uint32_t wo__hand_out(struct wo_allocator *a, const struct wo__request *request);
 
 /* A block's free completes: it merges with free neighbours and goes into the free order. */
 void wo__put_back(struct wo_allocator *a, uint32_t block);
 
-/* The tie of new memory. / Gives a new one to a block that torch makes a new object for, in the version that counts objects. */
+/* The tie of new memory. / Gives a new tie to a block for which torch makes a new object, in the version that counts objects. */
 uint64_t wo__tie_of_segment(struct wo_allocator *a, uint64_t address);
 void wo__tie_of_part(struct wo_allocator *a, uint32_t block);
 
@@ -295,8 +295,8 @@ void wo__tie_of_part(struct wo_allocator *a, uint32_t block);
 void wo__free_insert(struct wo_allocator *a, uint32_t block);
 void wo__free_erase(struct wo_allocator *a, uint32_t block);
 
-/* Makes one of two neighbours, both out of the orders; `left` survives, with its tie. / Cuts a block in two; returns the right
- * part, in the state of the left one. Room must have been made. */
+/* Joins two neighbours, both in no order; `left` survives, with its tie. / Cuts a block in two; returns the right part, which has
+ * the state of the left one. Room must have been made. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right);
 uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t block, uint64_t left_bytes);
 
@@ -307,8 +307,8 @@ enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request);
 
 /* ---- allocator_release.c ---- */
 
-/* Frees cached segments that were not used for long, where the part of the memory limit that is in use asks for it. Statuses are
- * those of the device. */
+/* Frees cached segments that were unused for long, if the part of the memory limit that is in use is above the threshold.
+ * Statuses are those of the device. */
 enum wo_status wo__collect_garbage(struct wo_allocator *a);
 
 /* Torch would stop with an internal error: keeps the reason, returns WO_E_USAGE. */
@@ -323,10 +323,10 @@ static inline enum wo_status wo__device_failed(struct wo_allocator *a, enum wo_s
   return status;
 }
 
-/* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: a new try makes sense. */
+/* Releases blocks of at least max_split_size, enough for the request. *ret_is_enough: whether a new try makes sense. */
 enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__request *request, bool *ret_is_enough);
 
-/* Completes what is pending and releases what is wholly free; in a capture, private pools that nobody uses only. */
+/* Completes pending blocks and releases all segments that are wholly free; in a capture, only private pools without users. */
 enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
 
 /* ---- allocator_expandable.c ---- */
@@ -334,19 +334,19 @@ enum wo_status wo__release_cached(struct wo_allocator *a, bool in_capture);
 /* Whether a shelf gets its new memory from ranges now. */
 bool wo__is_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf);
 
-/* Maps memory for a request. WO_E_LIMIT: the device has no room; what was mapped before stays, free. */
+/* Maps memory for a request. WO_E_LIMIT: the device has no room; memory mapped before that stays, as free blocks. */
 enum wo_status wo__expand(struct wo_allocator *a, struct wo__request *request);
 
-/* Unmaps the whole handles inside of a free block; the range goes when nothing of it is mapped. */
+/* Unmaps the handles that lie wholly inside a free block; gives the range back when nothing in it is mapped. */
 enum wo_status wo__unmap(struct wo_allocator *a, uint32_t block);
 
-/* A new range as one unmapped block. / The handles that a shelf's memory is mapped in, the length of a range of such. */
+/* Adds a range as one unmapped block. / The size of the handles that a shelf maps / the length of a range of such handles. */
 enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes,
                              uint32_t *ret_block);
 uint64_t wo__handle_bytes(const struct wo_allocator *a, const struct wo__shelf *shelf);
 uint64_t wo__range_bytes(const struct wo_allocator *a, uint64_t handle_bytes);
 
-/* Makes [start of block, + size_bytes) of an unmapped block a free one without asking the device and without merging; the rest
+/* Turns the first size_bytes of an unmapped block into a free block, without calling the device and without merging; the rest
  * stays unmapped. Room must have been made. */
 void wo__map_front(struct wo_allocator *a, uint32_t block, uint64_t size_bytes);
 

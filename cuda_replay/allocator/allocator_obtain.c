@@ -1,11 +1,11 @@
 /* New memory for a request that the cache cannot serve: one try, then a try after each way of making room. */
 #include "cuda_replay/allocator/allocator_internal.h"
 
-/* A segment of cudaMalloc as one block that is in no order. */
+/* Allocates a segment (cudaMalloc) as one block that is in no order. */
 static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *request) {
   const uint64_t size_bytes = request->segment_bytes;
   uint64_t address = 0;
-  /* Before the device is asked, so that what it gives is never lost. */
+  /* Room first, so that memory that the device gives is never lost. */
   if (!wo_block_order_reserve(&a->chains, a->chains.count + 1)) return WO_E_NOMEM;
   const enum wo_status status = a->device.segment_alloc(a->device.state, size_bytes, &address);
   if (status != WO_OK) return status == WO_E_LIMIT ? status : wo__device_failed(a, status);
@@ -22,13 +22,13 @@ static enum wo_status add_segment(struct wo_allocator *a, struct wo__request *re
   return WO_OK;
 }
 
-/* Whether the memory fraction refuses. It is held against the segment, also where less would be mapped. */
+/* Whether the memory fraction refuses. It is compared with the segment, even if less would be mapped. */
 static bool exceeds_fraction(const struct wo_allocator *a, const struct wo__request *request) {
   return a->allowed_bytes != UINT64_MAX && wo__reserved_bytes(a) + request->segment_bytes > a->allowed_bytes;
 }
 
-/* Whether a try is refused for good, without an event. The limit is the fraction of the settings string, whatever the fraction in
- * force is; the latter refuses first, and then releases are tried. */
+/* Whether a try is refused for good, without an event. The limit is the fraction of the settings string, not the fraction in
+ * force; the fraction in force refuses first, and then releases are tried. */
 static bool must_reject(const struct wo_allocator *a, const struct wo__request *request) {
   if (!a->settings.throw_on_cudamalloc_oom || !wo_torch_has(a->torch, WO_TORCH_EARLY_REJECTION)) return false;
   if (a->card_bytes == UINT64_MAX) return false;
@@ -49,8 +49,8 @@ static enum wo_status try_once(struct wo_allocator *a, struct wo__request *reque
   return status;
 }
 
-/* Each way of making room gives back more than the one before; torch counts only the last try as a retry. A rejection of the first
- * try ends it, one of the second does not. */
+/* Each way of making room gives back more than the one before; torch counts only the last try as a retry. A rejection of the
+ * first try ends the request; a rejection of the second does not. */
 enum wo_status wo__obtain(struct wo_allocator *a, struct wo__request *request) {
   enum wo_status status = a->collects_garbage ? wo__collect_garbage(a) : WO_OK;
   if (status != WO_OK) return status;

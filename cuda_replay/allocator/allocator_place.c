@@ -1,4 +1,4 @@
-/* Start states put in, the state as it is walked out. */
+/* Places start states, and walks over the present state. */
 #include "cuda_replay/allocator/allocator_internal.h"
 
 #include "parsers/base/vec.h"
@@ -9,7 +9,7 @@ static bool is_state(enum wo_block_state state) {
   return state == WO_BLOCK_FREE || state == WO_BLOCK_ALLOCATED || state == WO_BLOCK_PENDING;
 }
 
-/* Whether blocks are what a segment can consist of: they fill it, and no two free ones are neighbours. */
+/* Whether a segment can consist of these blocks: they fill it, and no two free ones are neighbours. */
 static bool is_sound(const struct wo_allocator *a, const struct wo_allocator_segment *segment,
                      const struct wo_allocator_block *blocks, size_t count) {
   uint64_t end = 0;
@@ -41,7 +41,7 @@ static uint32_t chain_at(const struct wo_allocator *a, uint64_t address, uint64_
   return id != WO_ORDER_NONE && chain_end(a, id) > address ? id : WO__NONE;
 }
 
-/* Cuts the unused end off a range whose end was a guess, so that `address` is behind it. False when that cannot be. */
+/* Cuts the unused end off a range whose end was a guess, so that it ends before `address`. False when that is impossible. */
 static bool shorten_guess(struct wo_allocator *a, uint32_t chain, uint64_t address) {
   uint32_t last = chain;
   while (wo__block(a, last)->next != WO__NONE) last = wo__block(a, last)->next;
@@ -66,12 +66,12 @@ static bool make_way(struct wo_allocator *a, uint64_t address, uint64_t end) {
   return is_range && shorten_guess(a, chain, address) && chain_at(a, address, end) == WO__NONE;
 }
 
-/* Whether a free block would touch a free block of the same range: memory that is in one piece is placed in one piece. */
+/* Whether a free block would touch a free block of the same range: the caller must place such memory in one piece. */
 static bool touches_free(const struct wo_allocator *a, uint32_t neighbour, const struct wo_allocator_block *block) {
   return neighbour != WO__NONE && wo__block(a, neighbour)->state == WO__FREE && block->state == WO_BLOCK_FREE;
 }
 
-/* The unmapped block of a range that holds the whole of a segment and may take it, or WO__NONE. */
+/* The unmapped block of a range that can take the whole segment, or WO__NONE. */
 static uint32_t unmapped_for(const struct wo_allocator *a, uint32_t chain, uint32_t shelf,
                              const struct wo_allocator_segment *segment) {
   const struct wo__block *const head = wo__block(a, chain);
@@ -88,7 +88,7 @@ static uint32_t unmapped_for(const struct wo_allocator *a, uint32_t chain, uint3
   return block->address + block->size_bytes >= segment->address + segment->size_bytes ? id : WO__NONE;
 }
 
-/* Makes the range that a segment begins. */
+/* Makes the range that begins with a segment. */
 static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const struct wo_allocator_segment *segment,
                                 uint32_t *ret_block) {
   const uint64_t handle_bytes = wo__handle_bytes(a, wo__shelf(a, shelf));
@@ -97,7 +97,7 @@ static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const st
   uint64_t end = 0;
   if (__builtin_add_overflow(address, size_bytes, &end) || end > INT64_MAX) return WO_E_RANGE;
   if (segment->range_address == 0) {
-    /* Only a guess, which gives way to what is known. */
+    /* The length is a guess: known segments limit it. */
     const uint32_t above = wo_block_order_at_least(&a->chains, wo__address_key(segment->address), NULL);
     if (above != WO_ORDER_NONE && wo__block(a, above)->address < end) {
       size_bytes = (wo__block(a, above)->address - address) / handle_bytes * handle_bytes;
@@ -113,7 +113,7 @@ static enum wo_status new_range(struct wo_allocator *a, uint32_t shelf, const st
   return status;
 }
 
-/* The block that a mapped run of a range becomes: free, in no order, not yet cut into blocks. */
+/* Places a mapped run of a range as one free block that is in no order and not yet cut into blocks. */
 static enum wo_status place_run(struct wo_allocator *a, uint32_t shelf, const struct wo_allocator_segment *segment,
                                 const struct wo_allocator_block *blocks, size_t count, uint32_t *ret_block) {
   const uint64_t end = segment->address + segment->size_bytes;
@@ -155,7 +155,7 @@ static void count_block(struct wo_allocator *a, const struct wo__shelf *shelf, c
   if (block->size_bytes >= a->settings.max_split_bytes) wo__rise_one(&stats->oversize_allocations, 1);
 }
 
-/* Cuts a free block that is in no order into the blocks given. */
+/* Cuts a free block that is in no order into the given blocks. */
 static void place_blocks(struct wo_allocator *a, uint32_t id, const struct wo_allocator_block *blocks, size_t count,
                          wo_block_id *ret_blocks) {
   for (size_t i = 0; i < count; i++) {
@@ -189,7 +189,7 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
   if (!segment->is_expandable && !make_way(a, segment->address, segment->address + segment->size_bytes)) return WO_E_RANGE;
   uint32_t pool = WO__NONE;
   uint32_t shelf = WO__NONE;
-  /* A cut in front of a run, one behind it, and its blocks. */
+  /* A cut before the run, one after it, and its blocks. */
   if (wo__pool_find(a, segment->pool, &pool) != WO_OK ||
       wo__shelf_find(a, pool, segment->is_small, segment->stream, &shelf) != WO_OK ||
       wo__reserve_blocks(a, shelf, count + 3) != WO_OK || !wo_block_order_reserve(&a->chains, a->chains.count + 1)) {
@@ -230,7 +230,7 @@ static enum wo_block_state shown_state(const struct wo__block *block) {
   return block->state == WO__PENDING ? WO_BLOCK_PENDING : WO_BLOCK_FREE;
 }
 
-/* Collects the mapped blocks from `id` on; returns the block behind them. */
+/* Collects the mapped blocks from `id` on; returns the block after them. */
 static enum wo_status collect(const struct wo_allocator *a, uint32_t id, struct run *run, uint32_t *ret_behind) {
   run->blocks.count = 0;
   run->ids.count = 0;
@@ -268,7 +268,7 @@ static struct wo_allocator_segment segment_of(const struct wo_allocator *a, uint
   return segment;
 }
 
-/* Visits the mapped runs of one chain. *ret_goes_on: whether the callback wants more. */
+/* Visits the mapped runs of one chain. *ret_goes_on: whether the callback wants more runs. */
 static enum wo_status walk_chain(const struct wo_allocator *a, uint32_t id, struct run *run, wo_allocator_visit *visit,
                                  void *state, bool *ret_goes_on) {
   *ret_goes_on = true;

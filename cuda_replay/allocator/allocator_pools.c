@@ -116,7 +116,7 @@ static enum wo_status shelf_add(struct wo_allocator *a, struct wo__bin *bin, siz
   return WO_OK;
 }
 
-/* Requests come in runs of one stream, so that the last shelf is nearly always the next one. */
+/* Most requests come from the same stream as the request before, so the last shelf is tried first. */
 enum wo_status wo__shelf_find(struct wo_allocator *a, uint32_t pool, bool is_small, uint64_t stream, uint32_t *ret_shelf) {
   struct wo__bin *const bin = is_small ? &a->pools.items[pool].small : &a->pools.items[pool].large;
   if (bin->recent == WO__NONE || wo__shelf(a, bin->recent)->stream != stream) {
@@ -146,8 +146,7 @@ static bool reserve_numbers(struct wo_allocator *a, size_t more) {
   return true;
 }
 
-/* The orders of a shelf have room for all of its blocks, whatever their state: then a block that becomes free always finds a
- * place. */
+/* The orders of a shelf have room for all of its blocks in any state, so that a block that becomes free always has a place. */
 enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t more) {
   struct wo__shelf *const s = wo__shelf(a, shelf);
   if (!reserve_numbers(a, more)) return WO_E_NOMEM;
@@ -255,7 +254,7 @@ void wo__settle_waiting(struct wo_allocator *a) {
   }
 }
 
-/* A block's own stream is no use: work on it is in order with what comes after the free. */
+/* The block's own stream does not count as a use: its work runs in order, before anything after the free. */
 enum wo_status wo_allocator_record_stream(struct wo_allocator *a, wo_block_id id, uint64_t stream) {
   struct wo__block *const block = wo__block(a, id);
   assert(block->state == WO__ALLOCATED);

@@ -1,4 +1,4 @@
-/* Memory given back to the device: garbage collection, release of oversize blocks, emptying the cache. */
+/* Gives memory back to the device: garbage collection, release of oversize blocks, emptying the cache. */
 #include "cuda_replay/allocator/allocator_internal.h"
 
 /* cudaFree of a free block that is a whole segment. */
@@ -35,7 +35,7 @@ struct walk {
   struct wo_block_key last; /* of the last block on that shelf */
 };
 
-/* The next free block, whatever happened to the one before; WO_ORDER_NONE at the end. */
+/* The next free block, also if the one before is gone; WO_ORDER_NONE at the end. */
 static uint32_t walk_next(const struct wo_allocator *a, struct walk *walk) {
   for (; walk->shelf < walk->bin->shelves.count; walk->shelf++, walk->last = (struct wo_block_key){0}) {
     const struct wo__shelf *const shelf = wo__shelf(a, walk->bin->shelves.items[walk->shelf]);
@@ -72,7 +72,7 @@ static struct garbage count_garbage(const struct wo_allocator *a) {
   return garbage;
 }
 
-/* Releases all blocks of at least the mean age. *ret_has_freed: there were some. */
+/* Releases all blocks of at least the mean age. *ret_has_freed: whether there were any. */
 static enum wo_status collect_pass(struct wo_allocator *a, struct garbage *garbage, bool *ret_has_freed) {
   const double mean_age = (double)garbage->age_sum / (double)garbage->block_count;
   const bool skips_expandable = wo_torch_has(a->torch, WO_TORCH_RELEASE_SKIPS_EXPANDABLE);
@@ -143,8 +143,8 @@ enum wo_status wo__release_oversize(struct wo_allocator *a, const struct wo__req
 
 /* ---- Everything ---- */
 
-/* Whole segments as they come, then the ranges. What unmapping leaves over is free and holds no whole handle, so that meeting it
- * again on the way does nothing. */
+/* Whole segments first, then the ranges. The parts that unmapping leaves are free and hold no whole handle, so that visiting them
+ * again does nothing. */
 static enum wo_status release_bin(struct wo_allocator *a, const struct wo__bin *bin) {
   struct walk walk = {.bin = bin};
   for (uint32_t id = walk_next(a, &walk); id != WO_ORDER_NONE; id = walk_next(a, &walk)) {
@@ -169,7 +169,7 @@ static bool has_blocks(const struct wo_allocator *a, const struct wo__bin *bin) 
   return false;
 }
 
-/* A private pool that nobody uses any more: it is gone when nothing of it is left. */
+/* Releases a private pool without users; the pool is gone when it has no memory left. */
 static enum wo_status release_private(struct wo_allocator *a, uint32_t pool) {
   enum wo_status status = release_bin(a, &a->pools.items[pool].small);
   if (status == WO_OK) status = release_bin(a, &a->pools.items[pool].large);

@@ -1,4 +1,4 @@
-/* Reuse of cached memory: the best fit, cutting it, and what a freed block merges with. */
+/* Reuse of cached memory: finds the best fit, cuts it, and merges freed blocks. */
 #include "cuda_replay/allocator/allocator_internal.h"
 
 /* ---- Ties ---- */
@@ -21,7 +21,7 @@ void wo__tie_of_part(struct wo_allocator *a, uint32_t id) {
 
 /* ---- Chains and orders ---- */
 
-/* The age for garbage collection counts from here, also for the tail of a split and for what an unmapping leaves over. */
+/* The age for garbage collection counts from here, also for the tail of a split and for the parts that unmapping leaves. */
 void wo__free_insert(struct wo_allocator *a, uint32_t id) {
   struct wo__block *const block = wo__block(a, id);
   struct wo__shelf *const shelf = wo__shelf(a, block->shelf);
@@ -36,7 +36,7 @@ void wo__free_erase(struct wo_allocator *a, uint32_t id) {
   wo_block_order_erase(&wo__shelf(a, block->shelf)->free, wo__key(block));
 }
 
-/* The right one's number is free for use at once: nobody outside knows the number of a block that is not handed out. */
+/* The number of the right block can be reused at once: no caller knows the number of a block that is not handed out. */
 void wo__chain_join(struct wo_allocator *a, uint32_t left, uint32_t right) {
   struct wo__block *const block = wo__block(a, left);
   const struct wo__block *const gone = wo__block(a, right);
@@ -66,7 +66,7 @@ uint32_t wo__chain_cut(struct wo_allocator *a, uint32_t id, uint64_t left_bytes)
 
 /* ---- Best fit ---- */
 
-/* The size that a free block can grow to: an unmapped neighbour behind it counts. */
+/* The size that a free block can grow to: its own and that of an unmapped neighbour after it. */
 static uint64_t reach(const struct wo_allocator *a, const struct wo__block *block) {
   const struct wo__block *const next = block->next == WO__NONE ? NULL : wo__block(a, block->next);
   return block->size_bytes + (next != NULL && next->state == WO__UNMAPPED ? next->size_bytes : 0);
@@ -77,8 +77,8 @@ static uint32_t next_free(const struct wo_allocator *a, const struct wo__shelf *
   return wo_block_order_above(&shelf->free, wo__key(wo__block(a, id)));
 }
 
-/* The best fit is an expandable block: goes on to the block with the least reach while it falls, or, when expandable segments
- * were turned off meanwhile, to the first block of another kind. */
+/* If the best fit is an expandable block, the search goes on while the next block has a smaller reach; if expandable segments
+ * were turned off meanwhile, it goes on to the first block that is not expandable. */
 static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo__shelf *shelf, uint32_t id) {
   uint32_t next = next_free(a, shelf, id);
   if (!a->settings.expandable_segments) {
@@ -93,7 +93,7 @@ static uint32_t choose_expandable(const struct wo_allocator *a, const struct wo_
   return id;
 }
 
-/* Searches that find nothing count for the ages of garbage collection, too. */
+/* A search without a result also counts for the ages of garbage collection. */
 bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
   struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   if (a->collects_garbage) wo__bin(a, shelf)->call_count++;
@@ -105,7 +105,7 @@ bool wo__take_free_block(struct wo_allocator *a, struct wo__request *request) {
     id = choose_expandable(a, shelf, id);
     if (id == WO_ORDER_NONE) return false;
   }
-  /* The limits are held against this block only; a block further on may suit and is not looked for. */
+  /* Only this block is checked against the limits, as in torch, although a later block may fit. */
   const uint64_t max_split = a->settings.max_split_bytes;
   const uint64_t size_bytes = wo__block(a, id)->size_bytes;
   if (request->rounded_bytes < max_split && size_bytes >= max_split) return false;
@@ -131,7 +131,7 @@ static bool must_split(const struct wo_allocator *a, const struct wo__request *r
   return request->rounded_bytes < a->settings.max_split_bytes && remaining > WO__SMALL_MAX_BYTES;
 }
 
-/* The tail of a cut block stays free. What torch calls inactive split: free blocks with a neighbour, expandable ones left out. */
+/* The tail of a cut block stays free. Torch calls free blocks with a neighbour "inactive split", but not expandable ones. */
 static void split(struct wo_allocator *a, const struct wo__request *request) {
   const struct wo__shelf *const shelf = wo__shelf(a, request->shelf);
   const bool was_split = wo__is_split(wo__block(a, request->block));
@@ -190,8 +190,8 @@ static void shift(struct wo_stat stats[WO_STAT_POOL_COUNT_], const struct wo__sh
   }
 }
 
-/* The event comes before the merge and shows the block as it was. What is inactive changes by the whole of what was swallowed, in
- * one step, so that the peak of that statistic does not see the steps between. */
+/* The event comes before the merge and shows the block as it was. The inactive statistics change once, by the sum of all merged
+ * blocks, so that their peak does not see the steps between. */
 void wo__put_back(struct wo_allocator *a, uint32_t id) {
   const struct wo__block before = *wo__block(a, id);
   assert(before.state == WO__ALLOCATED || before.state == WO__PENDING);

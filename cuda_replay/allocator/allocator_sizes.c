@@ -15,7 +15,7 @@ static uint64_t round_to_division(uint64_t size_bytes, uint32_t divisions) {
   return (size_bytes + step - 1) & ~(step - 1);
 }
 
-/* The slot of roundup_divisions for a size: by its whole MiB, the first and last slot for all beyond. */
+/* The divisions for a size: the slot is chosen by whole MiB; smaller sizes take the first slot, larger ones the last. */
 static uint32_t divisions_for(const struct wo_alloc_settings *settings, uint64_t size_bytes) {
   const uint64_t mib = size_bytes / WO__MIB;
   const int slot = mib == 0 ? 0 : 63 - __builtin_clzll(mib);

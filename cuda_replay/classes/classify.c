@@ -1,4 +1,4 @@
-/* Classes of allocations: phases first, then one pass for each sort of rule. A rule that has taken an instance keeps it. */
+/* Classes of allocations: phases first, then one pass for each sort of rule. The first rule that takes an instance keeps it. */
 #include "cuda_replay/classes/classify.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 /* ---- Phases ---- */
 
-/* Whether a request stands between START and END of an optimizer's step, as annotations tell. `next` is the first annotation that
- * may still begin after the last call: requests are asked in order. */
+/* Whether a request lies between START and END of an optimizer's step, by the annotations. Requests come in order; `next` is the
+ * first annotation that may still matter. */
 struct step_marks {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
@@ -42,15 +42,15 @@ static bool is_in_step(struct step_marks *marks, const struct wo_request *reques
   return marks->depth > 0;
 }
 
-/* An optimizer that steps inside of backward (one parameter at a time) is the optimizer; annotations count where stacks do not
- * tell. */
+/* An optimizer that steps inside of backward (one parameter at a time) is the optimizer phase; annotations count only if the
+ * stack shows no phase. */
 static enum wo_phase phase_of(struct wo_stack_facts facts, bool is_step) {
   if ((facts.flags & WO_STACK_OPTIMIZER) != 0) return WO_PHASE_OPTIMIZER;
   if ((facts.flags & WO_STACK_BACKWARD) != 0) return WO_PHASE_BACKWARD;
   return is_step ? WO_PHASE_OPTIMIZER : WO_PHASE_FORWARD;
 }
 
-/* Marks each birth with its phase, each request with that of the latest birth, and where that phase ends. */
+/* Sets the phase of each birth; for each request the phase of the latest birth, and the request where that phase ends. */
 static void find_phases(struct wo__classing *work, const struct wo_trace *trace) {
   const struct wo_alloc_pattern *pattern = work->pattern;
   struct step_marks marks = {.recording = pattern->recording, .trace = trace};
@@ -80,7 +80,7 @@ static void find_phases(struct wo__classing *work, const struct wo_trace *trace)
 
 /* ---- Rules ---- */
 
-/* What a program frees when it ends was there for good. */
+/* Whether an instance lasts to the end: memory that a program frees only when it ends counts as lasting. */
 static bool is_lasting(const struct wo__classing *work, const struct wo_instance *instance) {
   return instance->death == WO_NO_REQUEST || instance->death >= work->program_end;
 }
@@ -92,8 +92,9 @@ static bool outlives_pass(const struct wo__classing *work, const struct wo_insta
 }
 
 /* Whether an instance may be a parameter by its life: alive from the start to the end. In a recording of a whole program nothing
- * is alive at the start; there it is what was built, or, when no stack tells what was, all that forward made and never freed. (A
- * recording that ends in the middle of a step keeps that step's activations, so forward is not believed elsewhere.) */
+ * is alive at the start; there, parameters are the instances made during setup or, if no stack shows setup, all instances that
+ * forward made and never freed. (A recording that ends in the middle of a step keeps that step's activations, so forward counts
+ * only in this case.) */
 static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has_setup) {
   enum wo_phase phase = work->classes->marks.items[i].phase;
   if (!is_lasting(work, &work->pattern->instances.items[i])) return false;
@@ -102,7 +103,7 @@ static bool may_be_parameter(const struct wo__classing *work, size_t i, bool has
   return phase == WO_PHASE_FORWARD;
 }
 
-/* Sizes that parameters have. */
+/* Counts the sizes that parameters may have. */
 static bool count_lasting(struct wo__classing *work) {
   bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
@@ -113,7 +114,7 @@ static bool count_lasting(struct wo__classing *work) {
   return true;
 }
 
-/* What the stack alone decides, and the optimizer's step. */
+/* Classes that the stack alone decides, and those of the optimizer's step. */
 static void class_by_stack(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
@@ -132,7 +133,7 @@ static void class_by_stack(struct wo__classing *work) {
   }
 }
 
-/* Gradients: what backward leaves behind in the sizes of parameters. */
+/* Gradients: instances as large as a parameter that outlive backward, which made them. */
 static bool class_gradients(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
@@ -145,7 +146,7 @@ static bool class_gradients(struct wo__classing *work) {
   return true;
 }
 
-/* What was alive at the start and dies: by when it dies. */
+/* The rule for an instance that was alive at the start and dies, by the time of its death. */
 static enum wo_class_rule rule_of_replaced(const struct wo__classing *work, const struct wo_instance *instance) {
   enum wo_phase phase = work->phase_at[instance->death];
   bool has_gradient = wo_size_counts_find(&work->gradients, instance->size_bytes) != NULL;
@@ -156,8 +157,8 @@ static enum wo_class_rule rule_of_replaced(const struct wo__classing *work, cons
   return WO_CLASS_RULE_START_ACTIVATION;
 }
 
-/* What was alive at the start. `left` counts down the parameters of each size: as many as there are gradients, the rest are
- * states. */
+/* Classes the instances that were alive at the start. `left` counts down the parameters of each size: there are as many as
+ * gradients, the others are states. */
 static void class_start(struct wo__classing *work, struct wo_size_counts *left) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     const struct wo_instance *instance = &work->pattern->instances.items[i];
@@ -179,7 +180,7 @@ static void class_start(struct wo__classing *work, struct wo_size_counts *left) 
   }
 }
 
-/* The largest allocation that the loss makes in forward; 0 without. */
+/* The largest allocation of the loss in forward; 0 when there is none. */
 static uint64_t largest_in_loss(const struct wo__classing *work, size_t *ret_first) {
   uint64_t largest = 0;
   *ret_first = SIZE_MAX;
@@ -193,7 +194,7 @@ static uint64_t largest_in_loss(const struct wo__classing *work, size_t *ret_fir
   return largest;
 }
 
-/* Logits: the large ones in the loss, in both directions, and the product right before it that they are made of. */
+/* Logits: the large allocations of the loss, forward and backward, and the product right before the loss that makes its input. */
 static void class_logits(struct wo__classing *work) {
   enum { BEFORE_LOSS = 16 };
   size_t first;
@@ -216,7 +217,7 @@ static int compare_made(const void *a, const void *b) {
   return (left->size_bytes > right->size_bytes) - (left->size_bytes < right->size_bytes);
 }
 
-/* Gathers what forward made and freed. */
+/* Gathers the instances that forward made and that were freed. */
 static bool gather_remade(struct wo__classing *work) {
   size_t count = work->pattern->instances.count;
   work->remade = malloc((count > 0 ? count : 1) * sizeof work->remade[0]);
@@ -231,9 +232,9 @@ static bool gather_remade(struct wo__classing *work) {
   return true;
 }
 
-/* What a whole program made and never freed: constant, unless it is of a pass that did not come to its end (jobs die in the
- * middle of one), or a variable of the last pass, as passes before set it, too. Where no stack tells what was set up, parameters
- * are among it. */
+/* Whether an instance that a whole program made and never freed is constant. It is not if its pass did not end (jobs die in the
+ * middle of a pass), or if it is a variable that earlier passes set, too. If no stack shows setup, parameters are among the
+ * constant ones. */
 static bool is_persistent(const struct wo__classing *work, const struct wo_instance *instance, struct wo_stack_facts facts) {
   if (work->pattern->start_count > 0 || !is_lasting(work, instance) || facts.kind == WO_OP_MATMUL) return false;
   bool has_setup = (work->classes->facts.all_flags & WO_STACK_SETUP) != 0;
@@ -242,7 +243,7 @@ static bool is_persistent(const struct wo__classing *work, const struct wo_insta
   return !has_setup || (instance->birth < work->last_backward && !is_remade);
 }
 
-/* Everything that no special rule took, by phase and life. */
+/* The rule by phase and life, for all instances that no special rule took. */
 static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i) {
   const struct wo_instance *instance = &work->pattern->instances.items[i];
   struct wo_stack_facts facts = wo__class_facts(work, i);
@@ -260,7 +261,7 @@ static enum wo_class_rule rule_by_life(const struct wo__classing *work, size_t i
   return outlives_pass(work, instance) ? WO_CLASS_RULE_ACTIVATION : WO_CLASS_RULE_FORWARD_TEMPORARY;
 }
 
-/* Who is born and who dies at each request, so that neighbours in time can be asked for. */
+/* Notes who is born and who dies at each request, so that neighbours in time can be found. */
 static bool index_requests(struct wo__classing *work) {
   const struct wo_alloc_pattern *pattern = work->pattern;
   size_t count = pattern->requests.count > 0 ? pattern->requests.count : 1;
@@ -279,8 +280,8 @@ static bool index_requests(struct wo__classing *work) {
   return true;
 }
 
-/* Whether the frees from request `first` on, behind which nothing is made, are the end of the program: its model goes, or nearly
- * all that is there. A step ends with frees, too, of gradients, but parameters stay. */
+/* Whether the frees from request `first` on, after which nothing is allocated, are the end of the program: they free its model,
+ * or nearly all memory. A step may also end with frees (of gradients), but parameters stay. */
 static bool is_teardown(const struct wo__classing *work, size_t first) {
   enum { LEFT_MAX_PCT = 10 };
   const struct wo_alloc_pattern *pattern = work->pattern;
@@ -306,7 +307,8 @@ static void find_end(struct wo__classing *work) {
   work->program_end = (uint32_t)(first < count && is_teardown(work, first) ? first : count);
 }
 
-/* The order matters: gradients need the sizes of parameters, weights those of gradients, and the rest is what no rule took. */
+/* The order matters: gradients need the sizes of parameters, weights need the sizes of gradients, and the last step takes what is
+ * left. */
 static enum wo_status class_all(struct wo__classing *work, const struct wo_trace *trace) {
   if (!index_requests(work)) return WO_E_NOMEM;
   find_end(work);

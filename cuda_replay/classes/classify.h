@@ -1,8 +1,8 @@
-/* What each allocation is for: parameter, gradient, optimizer state, activation, ... with the rule that said so.
+/* The class of each allocation (parameter, gradient, optimizer state, activation, ...) and the rule that decided it.
  *
- * Judged by phase (forward, backward, optimizer step: from the stack), by life (until the end of the recording, of the phase, of
- * the operation) and by size (a gradient is as large as its parameter). The rules stand in one table, classify_rules.def; the
- * first that holds decides. Without stacks only life and size remain and the confidence says so. One thread at a time. */
+ * It is decided by phase (forward, backward, optimizer step: from the stack), by life (until the end of the recording, of the
+ * phase, of the operation) and by size (a gradient is as large as its parameter). The rules are in one table, classify_rules.def;
+ * the first that holds decides. Without stacks only life and size are left, and the confidence is lower. One thread at a time. */
 #ifndef WO_CLASSIFY_H
 #define WO_CLASSIFY_H
 
@@ -20,11 +20,11 @@ enum wo_class_rule {
   WO_CLASS_RULE_COUNT_
 };
 
-/* The reason in words ("born in backward, as large as a parameter, lives on"); its confidence in percent (1 to 99). */
+/* The reason in words ("born in backward, as large as a parameter, lives on") / the confidence in percent (1 to 99). */
 const char *wo_class_rule_text(enum wo_class_rule rule);
 unsigned wo_class_rule_confidence(enum wo_class_rule rule);
 
-/* When in an iteration an allocation was made. */
+/* The phase of an iteration in which an allocation was made. */
 enum wo_phase { WO_PHASE_START, WO_PHASE_FORWARD, WO_PHASE_BACKWARD, WO_PHASE_OPTIMIZER, WO_PHASE_COUNT_ };
 
 struct wo_class_mark {
@@ -32,7 +32,7 @@ struct wo_class_mark {
   uint8_t phase; /* enum wo_phase */
 };
 
-/* The marks of a pattern, one for each instance. */
+/* Rules and phases of a pattern, one for each instance. */
 struct wo_classes {
   struct {
     struct wo_class_mark *items;
@@ -41,8 +41,8 @@ struct wo_classes {
   struct wo_stack_facts_set facts; /* of all stacks of the recording */
 };
 
-/* Sets class_ of every instance and fills *ret_classes. `trace` is the one that the pattern was made of, for the times of
- * annotations; NULL: they are not used. WO_E_NOMEM. */
+/* Sets class_ of every instance and fills *ret_classes. `trace` is the trace of the pattern, for the times of annotations; NULL:
+ * annotations are not used. WO_E_NOMEM. */
 enum wo_status wo_classify(struct wo_alloc_pattern *pattern, const struct wo_trace *trace, struct wo_classes *ret_classes);
 
 /* Releases what it owns; NULL allowed. */

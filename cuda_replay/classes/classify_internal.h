@@ -1,11 +1,11 @@
-/* Private to classify*.c: what the rules look at while a pattern is classed. */
+/* Private to classify*.c: the data of the rules while a pattern is classed. */
 #ifndef WO_CLASSIFY_INTERNAL_H
 #define WO_CLASSIFY_INTERNAL_H
 
 #include "cuda_replay/classes/classify.h"
 #include "cuda_replay/collections/size_counts.h"
 
-/* A place in the program: what it makes, and how large. */
+/* A place in the program that allocates, and a size. */
 struct wo__made {
   uint64_t size_bytes;
   uint32_t stack;
@@ -17,18 +17,18 @@ struct wo__classing {
   uint32_t *born_at;       /* instance that each request made, or WO_NO_INSTANCE */
   uint32_t *freed_at;      /* instance that each request freed, or WO_NO_INSTANCE */
   uint8_t *phase_at;       /* phase of the latest birth up to each request */
-  uint32_t *pass_end;      /* for each request: the next one that was born in another phase */
-  uint32_t program_end;    /* the request behind which a program that ends only frees; none: the count of requests */
-  uint32_t last_backward;  /* the request at which the last backward pass that came to its end began; none: 0 */
-  struct wo__made *remade; /* what forward made and freed, sorted: a variable that is set in each pass */
+  uint32_t *pass_end;      /* for each request: the next request that gave birth in another phase */
+  uint32_t program_end;    /* the request after which an ending program only frees; none: the count of requests */
+  uint32_t last_backward;  /* the request at which the last finished backward pass began; none: 0 */
+  struct wo__made *remade; /* made in forward and freed, sorted: variables that are set in each pass */
   size_t remade_count;
-  struct wo_size_counts lasting;   /* sizes of what never dies and was not born in backward or in the optimizer */
+  struct wo_size_counts lasting;   /* sizes of instances that never die and were not born in backward or in the optimizer */
   struct wo_size_counts gradients; /* sizes of the gradients found */
 };
 
 #define WO_NO_INSTANCE UINT32_MAX
 
-/* The rule of an instance, set by a step; WO_CLASS_RULE_COUNT_ as long as none holds. */
+/* Sets the rule of an instance; it is WO_CLASS_RULE_COUNT_ as long as no rule holds. */
 void wo__class_set(struct wo__classing *work, size_t instance, enum wo_class_rule rule);
 static inline bool wo__class_is_open(const struct wo__classing *work, size_t instance) {
   return work->classes->marks.items[instance].rule == WO_CLASS_RULE_COUNT_;

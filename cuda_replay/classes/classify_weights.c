@@ -1,5 +1,5 @@
-/* Which temporaries belong to parameters rather than to activations: what became a gradient, and copies of weights. Both are
- * decided by lives: a tensor that is consumed dies right after the birth of what was made of it. */
+/* Finds temporaries that belong to parameters and not to activations: those that became a gradient, and copies of weights. Both
+ * are decided by lives: a consumed tensor dies right after the birth of the tensor that was made of it. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,20 +7,21 @@
 #include "cuda_replay/classes/classify_internal.h"
 #include "parsers/base/vec.h"
 
-/* A consumed tensor dies at most so many requests after its consumer is born (references of a frame or two go first). */
+/* A consumed tensor dies at most this many requests after its consumer is born (references in a frame or two are dropped
+ * first). */
 enum { CONSUMED_WITHIN = 3 };
 
-/* Whether two sizes can be of the same elements in two types of 1 to 4 bytes. */
+/* Whether two sizes can belong to the same number of elements in two types of 1 to 4 bytes. */
 static bool is_resized(uint64_t a, uint64_t b) {
   return a == b || a == 2 * b || b == 2 * a || a == 4 * b || b == 4 * a;
 }
 
-/* Whether an operator hands its operand's elements on, one to one. Without operators (stacks of Python only) it may. */
+/* Whether an operator passes the elements of its operand on, one to one. Without operators (Python stacks only) it may. */
 static bool hands_on(struct wo_stack_facts facts) {
   return facts.kind == WO_OP_NONE || facts.kind == WO_OP_COPY || facts.kind == WO_OP_CAST || facts.kind == WO_OP_PLUMBING;
 }
 
-/* What an instance was made of: the nearest one that dies right after its birth and has as many elements. */
+/* The instance that another was made of: the nearest one that dies right after its birth and has as many elements. */
 static uint32_t source_of(const struct wo__classing *work, uint32_t consumer) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *made = &instances[consumer];
@@ -52,8 +53,8 @@ void wo__class_gradient_sources(struct wo__classing *work) {
   }
 }
 
-/* A cast in forward that could be of a weight. A product has one weight: the partner of a weight is none. Its bias is beside
- * both. */
+/* A cast in forward that may be a weight's. A product has one weight, so the partner of a weight is not a weight. The bias is a
+ * third operand. */
 enum cast_state { CAST_OPEN, CAST_WEIGHT, CAST_PARTNER, CAST_BIAS };
 
 struct cast {
@@ -78,7 +79,7 @@ static int compare_births(const void *a, const void *b) {
   return (left->instance > right->instance) - (left->instance < right->instance);
 }
 
-/* Whether a forward allocation is a cast for a product. Only those have weights that autocast casts. */
+/* Whether a forward allocation is a cast for a product. Autocast casts weights only for products. */
 static bool is_product_cast(const struct wo__classing *work, size_t instance) {
   if (work->classes->marks.items[instance].phase != WO_PHASE_FORWARD || !wo__class_is_open(work, instance)) return false;
   struct wo_stack_facts facts = wo__class_facts(work, instance);
@@ -87,15 +88,15 @@ static bool is_product_cast(const struct wo__classing *work, size_t instance) {
   return facts.kind == WO_OP_CAST && (facts.flags & WO_STACK_MATMUL) != 0;
 }
 
-/* How many parameters have twice the bytes. Of the sizes that have gradients only those parameters count that have one: with
- * states in place a size occurs three times among what lasts. */
+/* How many parameters have twice the bytes. If a size has gradients, only parameters with a gradient count: with optimizer
+ * states, a size occurs three times among the lasting instances. */
 static uint32_t parameters_of(const struct wo__classing *work, uint64_t cast_bytes) {
   uint32_t trained = wo_size_counts_of(&work->gradients, 2 * cast_bytes);
   return trained > 0 ? trained : wo_size_counts_of(&work->lasting, 2 * cast_bytes);
 }
 
-/* The casts of each size are weights when they are no more than the parameters of that size; without operators, when they are as
- * many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
+/* The casts of a size are weights if there are not more of them than parameters of that size; without operators, if there are
+ * equally many. Embeddings have parameters that no product casts, so fewer are fine. Partners do not count. */
 static void take_by_count(const struct wo__classing *work, struct casts *casts) {
   bool has_native = (work->classes->facts.all_flags & WO_STACK_HAS_NATIVE) != 0;
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_sizes);
@@ -113,7 +114,7 @@ static void take_by_count(const struct wo__classing *work, struct casts *casts) 
   qsort(casts->items, casts->count, sizeof casts->items[0], compare_births);
 }
 
-/* Whether casts i - 1 and i (by birth) were made one right behind the other for one product. */
+/* Whether casts i - 1 and i (by birth) were made directly one after the other for one product. */
 static bool is_same_product(const struct wo__classing *work, const struct casts *casts, size_t i) {
   const struct wo_instance *instances = work->pattern->instances.items;
   const struct wo_instance *first = &instances[casts->items[i - 1].instance], *second = &instances[casts->items[i].instance];
@@ -126,8 +127,8 @@ static bool is_pair(const struct wo__classing *work, const struct casts *casts, 
   return !has_bias && is_same_product(work, casts, i);
 }
 
-/* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. Alone beside it stands the weight, as
- * its input needed no cast. A product that casts its input only adds a bias that was cast before. */
+/* Takes the bias out of the casts first .. end - 1 of one product: the smallest of them. If only one other cast is left, it is
+ * the weight, because the input needed no cast. A product that casts only its input uses a bias that was cast before. */
 static void split_bias(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
   const struct wo_alloc_pattern *pattern = work->pattern;
   uint32_t next = casts->items[end - 1].instance + 1;
@@ -142,21 +143,22 @@ static void split_bias(const struct wo__classing *work, struct casts *casts, siz
   if (end - first == 2) casts->items[bias == first ? first + 1 : first].state = CAST_WEIGHT;
 }
 
-/* The whole number whose square is left * right / over, 0 when there is none. */
+/* The whole number whose square is left * right / over; 0 when there is none. */
 static uint64_t root_of(uint64_t left, uint64_t right, uint64_t over) {
   double square = (double)left * (double)right / (double)over;
   uint64_t root = (uint64_t)(sqrt(square) + 0.5);
   return (double)root * (double)root == square ? root : 0;
 }
 
-/* Whether three sizes (in elements) can be a weight of out x in, an input of n x in and their product of n x out. */
+/* Whether three sizes (in elements) can be a weight (out x in), an input (n x in) and their product (n x out). */
 static bool is_product(uint64_t weight, uint64_t input, uint64_t product) {
   uint64_t in = root_of(weight, input, product), out = root_of(weight, product, input);
   return in > 0 && out > 0 && in * out == weight && input % in == 0 && product % out == 0;
 }
 
-/* Without operators: what one line makes, one right behind the other, is bias, weight and input as far as they are cast, and the
- * product. Only the first that is as large as a parameter can be the weight; a bias before it divides it and the product. */
+/* Without operators: one line makes bias, weight and input, as far as they are cast, and the product, directly one after the
+ * other. Only the first that is as large as a parameter can be the weight; the size of a bias before it divides the weight and
+ * the product. */
 static void split_line(const struct wo__classing *work, struct casts *casts, size_t first, size_t end) {
   struct cast *line = &casts->items[first];
   size_t count = end - first, weight = 0;
@@ -185,8 +187,8 @@ static void split_biases(const struct wo__classing *work, struct casts *casts) {
   }
 }
 
-/* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when nothing tells.
- */
+/* Marks the partners of weights. Returns whether weights come first (> 0) or second (< 0) in their pairs; 0 when no pair shows
+ * it. */
 static int mark_partners(const struct wo__classing *work, struct casts *casts) {
   int weight_first = 0;
   for (size_t i = 1; i < casts->count; i++) {
@@ -203,7 +205,7 @@ static int mark_partners(const struct wo__classing *work, struct casts *casts) {
   return weight_first;
 }
 
-/* Pairs of casts of which either could be the weight: the order that the other products show decides. */
+/* Decides pairs in which either cast may be the weight, by the order that the other products show. */
 static void split_pairs(const struct wo__classing *work, struct casts *casts, int weight_first) {
   for (size_t i = 1; i < casts->count; i++) {
     struct cast *weight = weight_first > 0 ? &casts->items[i - 1] : &casts->items[i];
@@ -215,7 +217,7 @@ static void split_pairs(const struct wo__classing *work, struct casts *casts, in
   }
 }
 
-/* All casts in forward that may be of weights, by birth. */
+/* Gathers all casts in forward that may be weights', by birth. */
 static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (!is_product_cast(work, i)) continue;
@@ -225,7 +227,7 @@ static bool gather_casts(const struct wo__classing *work, struct casts *casts) {
   return true;
 }
 
-/* What was unpacked, and what was made of it. */
+/* Marks unpacked weights, and tensors that were made of them. */
 static void mark_unpacked(struct wo__classing *work) {
   for (size_t i = 0; i < work->pattern->instances.count; i++) {
     if (!wo__class_is_open(work, i) || work->classes->marks.items[i].phase == WO_PHASE_START) continue;

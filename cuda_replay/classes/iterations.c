@@ -1,5 +1,5 @@
-/* Boundaries of iterations. Each source is one function that fills a list of requests at which an iteration ends; the first that
- * finds any decides. */
+/* Boundaries of iterations. Each source is one function that fills a list of requests at which an iteration ends; the first
+ * source that finds any decides. */
 #include "cuda_replay/classes/iterations.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "cuda_replay/classes/stack_facts.h"
 #include "parsers/base/vec.h"
 
-/* Where iterations end: requests [.., end) belong to the one before. */
+/* The ends of iterations: requests [.., end) belong to the iteration before. */
 struct ends {
   uint32_t *items;
   size_t count, capacity;
@@ -27,7 +27,7 @@ static int64_t time_of(const struct wo_trace *trace, const struct wo_request *re
   return trace->entries.items[request->entry].time_us;
 }
 
-/* An iteration ends with the step of the optimizer that ends first; programs with several optimizers step each in every
+/* An iteration ends with the step of the optimizer that ends first; a program with several optimizers steps each of them in every
  * iteration. */
 static bool by_annotations(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace, struct ends *ends) {
   const struct wo_recording *recording = pattern->recording;
@@ -64,7 +64,7 @@ static enum wo_status by_optimizer(const struct wo_alloc_pattern *pattern, struc
     if (was_step && !is_step && !add_end(ends, r)) status = WO_E_NOMEM;
     was_step = is_step;
   }
-  /* A last step without anything behind it ends the last iteration. */
+  /* A step at the very end also ends an iteration. */
   if (status == WO_OK && was_step && !add_end(ends, pattern->requests.count)) status = WO_E_NOMEM;
   wo_stack_facts_done(&facts);
   return status;
@@ -78,7 +78,7 @@ struct births {
   size_t count;
 };
 
-/* Births as symbols: size and stack together are as good as a name. */
+/* Makes symbols of births: size and stack together identify an allocation. */
 static bool births_make(const struct wo_alloc_pattern *pattern, struct births *births) {
   births->symbols = malloc((pattern->requests.count + 1) * sizeof births->symbols[0]);
   births->requests = malloc((pattern->requests.count + 1) * sizeof births->requests[0]);
@@ -94,7 +94,7 @@ static bool births_make(const struct wo_alloc_pattern *pattern, struct births *b
   return true;
 }
 
-/* Percent of the births that are equal a period earlier; the first iteration may differ where there are three (lazy states,
+/* Percent of births that equal the birth one period earlier; if there are three iterations, the first may differ (lazy states,
  * autotuning). */
 static unsigned agreement(const struct births *births, size_t period) {
   size_t from = births->count >= 3 * period ? 2 * period : period, equal = 0;
@@ -103,7 +103,7 @@ static unsigned agreement(const struct births *births, size_t period) {
   return (unsigned)(equal * 100 / (births->count - from));
 }
 
-/* The shortest period that explains everything; 0 without. Layers repeat as well, but forward and backward differ. */
+/* The shortest period that explains everything; 0 when there is none. Layers repeat as well, but forward and backward differ. */
 static size_t find_period(const struct births *births) {
   enum { CANDIDATES = 256, PERIOD_MIN = 8, AGREEMENT_PCT = 97 };
   unsigned tried = 0;
@@ -124,7 +124,7 @@ static int64_t kib_of(const struct wo_instance *instance) {
   return (int64_t)(kib < cap ? kib : cap);
 }
 
-/* Bytes alive before each birth decide where a period begins: where least is alive. */
+/* A period begins at the birth before which the fewest bytes are alive. */
 static size_t find_floor(const struct wo_alloc_pattern *pattern, const struct births *births, size_t period) {
   int64_t alive = 0, least = INT64_MAX;
   size_t best = 0, birth = 0;
@@ -144,7 +144,7 @@ static size_t find_floor(const struct wo_alloc_pattern *pattern, const struct bi
   return best;
 }
 
-/* Ends at every period, counted from where least is alive. */
+/* Adds an end at every period, counted from the birth before which the fewest bytes are alive. */
 static bool by_period(const struct wo_alloc_pattern *pattern, struct ends *ends) {
   struct births births;
   bool is_made = births_make(pattern, &births);
@@ -162,7 +162,7 @@ static bool by_period(const struct wo_alloc_pattern *pattern, struct ends *ends)
 
 /* ---- Pauses ---- */
 
-/* A pause is a gap of a tenth of the whole time or more, with a tenth of the requests before it and behind it. */
+/* A pause is a gap of at least a tenth of the whole time, with a tenth of the requests before it and after it. */
 static bool by_pauses(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace, struct ends *ends) {
   int64_t first = WO_NO_TIME, last = WO_NO_TIME, before = WO_NO_TIME;
   for (size_t r = 0; r < pattern->requests.count; r++) {
@@ -187,8 +187,8 @@ static bool by_pauses(const struct wo_alloc_pattern *pattern, const struct wo_tr
 
 /* ---- Whole ---- */
 
-/* Turns ends into iterations that hold all requests. What stands behind the last end is an iteration of its own only when it is
- * longer than a tenth of the average one; frees at the end of a recording are not. */
+/* Turns ends into iterations that together hold all requests. The requests after the last end are an iteration of their own only
+ * if they are more than a tenth of the average one; a few frees at the end of a recording are not. */
 static bool fill(const struct wo_alloc_pattern *pattern, const struct ends *ends, struct wo_iterations *iterations) {
   uint32_t count = (uint32_t)pattern->requests.count, first = 0;
   for (size_t i = 0; i < ends->count; i++) {
@@ -211,7 +211,7 @@ static bool fill(const struct wo_alloc_pattern *pattern, const struct ends *ends
   return true;
 }
 
-/* Asks the sources in the order of trust. */
+/* Tries the sources, the most trusted first. */
 static enum wo_status find_ends(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace, struct ends *ends,
                                 enum wo_iteration_source *ret_source) {
   *ret_source = WO_ITERATIONS_ANNOTATED;

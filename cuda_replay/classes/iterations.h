@@ -1,6 +1,6 @@
-/* Where the steps of a training or serving loop begin and end in a pattern.
+/* Finds where the steps of a training or serving loop begin and end in a pattern.
  *
- * Found by, in order of trust: annotations of the optimizer ('Optimizer.step#AdamW.step'), stacks inside of an optimizer's step,
+ * Sources, most trusted first: annotations of the optimizer ('Optimizer.step#AdamW.step'), stacks inside of an optimizer's step,
  * a sequence of (size, stack) that repeats, pauses in time. Pure; one thread at a time. */
 #ifndef WO_ITERATIONS_H
 #define WO_ITERATIONS_H
@@ -17,7 +17,7 @@ enum wo_iteration_source {
   WO_ITERATIONS_OPTIMIZER, /* stacks of the optimizer's step */
   WO_ITERATIONS_PERIODIC,  /* a sequence that repeats */
   WO_ITERATIONS_PAUSES,    /* pauses in time */
-  WO_ITERATIONS_WHOLE      /* none were found: the recording is taken as one iteration */
+  WO_ITERATIONS_WHOLE      /* none was found: the whole recording is one iteration */
 };
 
 /* Requests [first, end) of the pattern. */
@@ -29,15 +29,15 @@ struct wo_iteration {
 struct wo_iterations {
   enum wo_iteration_source source;
   struct {
-    struct wo_iteration *items; /* in order, together all requests; at least one when there are requests */
+    struct wo_iteration *items; /* in order; together they hold all requests; at least one if there are requests */
     size_t count, capacity;
   } list;
-  /* The request behind the last boundary that was found; what begins there is not known to be whole, also where the list counts
-   * it to the iteration before. The count of requests when nothing stands behind it, 0 without a boundary. */
+  /* The first request after the last boundary; the iteration that begins there may be incomplete, even if the list adds it to the
+   * iteration before. The count of requests if none follows the boundary; 0 without a boundary. */
   uint32_t tail;
 };
 
-/* Finds the iterations. `trace` is the one that the pattern was made of; NULL: no times are known. WO_E_NOMEM. */
+/* Finds the iterations. `trace` is the trace of the pattern; NULL: no times are known. WO_E_NOMEM. */
 enum wo_status wo_iterations_find(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                   struct wo_iterations *ret_iterations);
 

@@ -1,5 +1,5 @@
-/* Reads stacks: each distinct frame is looked at once (frame_facts), then a stack is the sum of its frames, innermost first.
- * Every word that is looked for stands in the tables at the top. */
+/* Reads stacks: each distinct frame is read once (frame_facts); the facts of a stack are the sum of its frames, innermost first.
+ * The tables at the top hold every word that is searched. */
 #include "cuda_replay/classes/stack_facts.h"
 
 #include <assert.h>
@@ -39,7 +39,8 @@ struct op_index {
   uint16_t slots[OP_SLOTS];
 };
 
-/* Filled for each recording: a few hundred insertions are less than one recording's frames, and nothing global changes. */
+/* It is filled for each recording: a few hundred insertions cost less than the frames of a recording, and there is no global
+ * state. */
 static void op_index_fill(struct op_index *index) {
   *index = (struct op_index){0};
   for (size_t i = 0; i < OPS_COUNT; i++) {
@@ -51,7 +52,7 @@ static void op_index_fill(struct op_index *index) {
   }
 }
 
-/* The kind of a name, NONE when the table has it not. */
+/* The kind of a name; NONE when the table does not have it. */
 static enum wo_op_kind op_index_find(const struct op_index *index, uint32_t hash) {
   for (size_t slot = hash % OP_SLOTS; index->slots[slot] != 0; slot = (slot + 1) % OP_SLOTS) {
     if (index->hashes[slot] == hash) return ops[index->slots[slot] - 1].kind;
@@ -59,7 +60,7 @@ static enum wo_op_kind op_index_find(const struct op_index *index, uint32_t hash
   return WO_OP_NONE;
 }
 
-/* Words in frames of C++, and what they tell. */
+/* Words in C++ frames, and their meaning. */
 static const struct {
   const char *word;
   uint16_t flag;
@@ -81,9 +82,8 @@ static const struct {
     {"Dequantize", WO_STACK_DEQUANTIZE},
 };
 
-/* Words in the function or the file of a Python frame (in any case), and how far from the operator they count: only in so many of
- * the innermost functions of the program (1, 2 or 4), because outer ones say nothing about it (compute_loss around the model); 0
- * is anywhere. */
+/* Words in the function or the file of a Python frame (upper or lower case), and in how many of the program's innermost functions
+ * they count (1, 2 or 4): outer functions say nothing about the operator (compute_loss around the model). 0: anywhere. */
 enum { REACHES = 3 };
 static const unsigned reaches[REACHES] = {1, 2, 4};
 static const struct {
@@ -127,15 +127,15 @@ static const struct {
 
 struct frame_facts {
   bool is_python;
-  bool is_dull;                 /* a frame that stands between functions of the program (Module.__call__) */
+  bool is_dull;                 /* a frame between functions of the program (Module.__call__) */
   bool is_step;                 /* an optimizer's step */
-  bool is_closure;              /* the program's own work, called by an optimizer's step */
-  bool is_checkpoint;           /* of torch.utils.checkpoint or alike */
-  bool is_recompute;            /* of it, in backward */
-  uint16_t flags;               /* wherever the frame stands */
-  uint16_t near_flags[REACHES]; /* only as near to the operator as the reach */
+  bool is_closure;              /* the program's own code, called by an optimizer's step */
+  bool is_checkpoint;           /* of torch.utils.checkpoint or similar */
+  bool is_recompute;            /* a checkpoint's second forward, in backward */
+  uint16_t flags;               /* anywhere in the stack */
+  uint16_t near_flags[REACHES]; /* only within the reach of the operator */
   bool has_bias;                /* the operator is a product that adds a vector (addmm) */
-  uint8_t kind;                 /* of the operator that it names, NONE without */
+  uint8_t kind;                 /* of the operator that it names; or NONE */
   uint32_t op;
   uint32_t node;
   uint32_t name; /* function and file of Python, hashed */
@@ -145,8 +145,8 @@ static bool has_word(struct wo_view view, const char *word) {
   return wo_view_has_nocase(view, word);
 }
 
-/* Whether a frame is of an optimizer's step, or of what goes with it: gradients clipped and unscaled. PyTorch wraps the step of
- * every optimizer, whatever file it stands in. */
+/* Whether a frame belongs to an optimizer's step, or clips or unscales gradients. PyTorch wraps the step of every optimizer, in
+ * whatever file it is. */
 static bool is_step_frame(const struct wo_frame *frame) {
   bool ends_in_step = wo_view_ends(frame->function, "step");
   if (wo_view_ends(frame->file, "torch/optim/optimizer.py") && wo_view_is(frame->function, "wrapper")) return true;
@@ -169,14 +169,14 @@ static bool is_python_frame(const struct wo_frame *frame) {
   return true;
 }
 
-/* A frame of Python: words in its function and file, and the few functions of PyTorch that say what runs. */
+/* Reads a Python frame: words in its function and file, and the few functions of PyTorch that show what runs. */
 static void read_python(const struct wo_frame *frame, struct frame_facts *facts) {
   facts->is_python = true;
   facts->flags = WO_STACK_HAS_PYTHON;
   facts->is_dull = wo_view_has(frame->file, "torch/nn/modules/module.py") || wo_view_ends(frame->file, "torch/functional.py") ||
                    wo_view_has(frame->file, "torch/_dynamo/") || wo_view_is(frame->function, "decorate_context") ||
                    wo_view_is(frame->function, "decorate_autocast");
-  /* File names are looked at without their folders: a project called "attention-is-..." names all its files so. */
+  /* Only the last part of the path counts: a project folder "attention-is-..." would match for all its files. */
   size_t slash = wo_view_find_last(frame->file, WO_VIEW("/"), frame->file.len);
   struct wo_view file = slash == WO_NOT_FOUND ? frame->file : wo_view_skip(frame->file, slash + 1);
   for (size_t i = 0; i < sizeof python_words / sizeof python_words[0]; i++) {
@@ -198,7 +198,8 @@ static void read_python(const struct wo_frame *frame, struct frame_facts *facts)
   facts->name = hash_name(hash_name(hash_start, frame->function), frame->file);
 }
 
-/* The operator in "at::_ops::mul_Tensor::redispatch(": its name is cut at underscores from the right until the table knows it. */
+/* Reads the operator in "at::_ops::mul_Tensor::redispatch(": its name is cut at underscores from the right until the table has
+ * it. */
 static void read_op(const struct op_index *index, struct wo_view rest, struct frame_facts *facts) {
   struct wo_view name = wo_view_sub(rest, 0, wo_view_find(rest, WO_VIEW("::"), 0));
   facts->kind = WO_OP_OTHER;
@@ -217,7 +218,7 @@ static void read_op(const struct op_index *index, struct wo_view rest, struct fr
   }
 }
 
-/* The node in "torch::autograd::generated::ExpBackward0::apply(". */
+/* Reads the node in "torch::autograd::generated::ExpBackward0::apply(". */
 static void read_node(struct wo_view function, struct frame_facts *facts) {
   size_t at = wo_view_find(function, WO_VIEW("Backward"), 0);
   if (at == WO_NOT_FOUND || !wo_view_has(function, "apply")) return;
@@ -228,7 +229,7 @@ static void read_node(struct wo_view function, struct frame_facts *facts) {
   facts->flags |= WO_STACK_BACKWARD;
 }
 
-/* A frame of C++: the operator or the backward node that it names, and words of libraries. */
+/* Reads a C++ frame: the operator or the backward node that it names, and words of libraries. */
 static void read_native(const struct op_index *index, const struct wo_frame *frame, struct frame_facts *facts) {
   static const char prefix[] = "at::_ops::";
   facts->flags = WO_STACK_HAS_NATIVE;
@@ -240,10 +241,10 @@ static void read_native(const struct op_index *index, const struct wo_frame *fra
   read_node(frame->function, facts);
 }
 
-/* How many of the program's own functions, from the innermost, are the context. */
+/* The number of the program's innermost functions that make the context. */
 enum { CONTEXT_FUNCTIONS = 2 };
 
-/* Adds a Python frame to the stack that is read; `own` counts the program's functions so far. */
+/* Adds a Python frame to the facts of a stack; `own` counts the program's functions so far. */
 static void add_python(const struct frame_facts *frame, struct wo_stack_facts *facts, size_t *own, bool *is_closure) {
   if (frame->is_closure) *is_closure = true;
   if (frame->is_step && !*is_closure) facts->flags |= WO_STACK_OPTIMIZER;
@@ -256,7 +257,7 @@ static void add_python(const struct frame_facts *frame, struct wo_stack_facts *f
   (*own)++;
 }
 
-/* Adds a frame of C++ to the stack that is read: the innermost operator counts, its callers only for flags. */
+/* Adds a C++ frame to the facts of a stack: the innermost operator counts; its callers only add flags. */
 static void add_native(const struct frame_facts *frame, struct wo_stack_facts *facts) {
   if (facts->node == 0) facts->node = frame->node;
   if (frame->kind == WO_OP_NONE) return;
@@ -278,7 +279,7 @@ static struct wo_stack_facts read_stack(const struct wo_recording *recording, st
   for (uint32_t i = 0; i < stack.count; i++) {
     const struct frame_facts *frame = &frames[recording->stack_frames.items[stack.first + i]];
     uint16_t flags = frame->flags;
-    /* A kernel's temporary is one only when no operator made it: index_put calls others to make its keys. */
+    /* Only memory that no operator made is a kernel's own temporary: index_put calls other operators to make its keys. */
     if (facts.kind != WO_OP_NONE) flags = (uint16_t)(flags & ~WO_STACK_SCRATCH);
     facts.flags |= flags;
     if (frame->is_python)
@@ -290,7 +291,7 @@ static struct wo_stack_facts read_stack(const struct wo_recording *recording, st
   return facts;
 }
 
-/* The autograd engine's threads have no Python stack: in a recording of Python stacks an empty one is theirs. */
+/* The autograd engine's threads have no Python stack: in a recording of Python stacks, an empty stack is theirs. */
 static void mark_engine_stacks(struct wo_stack_facts_set *set) {
   uint16_t all = 0;
   for (size_t i = 0; i < set->count; i++) all |= set->items[i].flags;

@@ -1,8 +1,8 @@
-/* What the frames of a stack say about an allocation: the operator, the phase, the part of the program.
+/* Facts about an allocation from the frames of its stack: the operator, the phase, the part of the program.
  *
  * Facts come from the names that PyTorch's own C++ frames carry (at::_ops::NAME, NAMEBackward::apply, the autograd engine) and
  * from common words in the names of Python functions and files. A recording may lack either sort, or all stacks: has_native and
- * has_python say so. Computed once for each distinct stack. Pure; one thread at a time. */
+ * has_python say so. Facts are computed once for each distinct stack. Pure; one thread at a time. */
 #ifndef WO_STACK_FACTS_H
 #define WO_STACK_FACTS_H
 
@@ -13,11 +13,11 @@
 #include "cuda_replay/recording/trace.h"
 #include "parsers/base/status.h"
 
-/* What an operator does to shapes: aten_ops.def tells it for each. */
+/* How an operator changes shapes; aten_ops.def has the kind of each operator. */
 enum wo_op_kind {
   WO_OP_NONE,        /* no operator in the stack */
-  WO_OP_OTHER,       /* one that the table does not know */
-  WO_OP_PLUMBING,    /* makes memory for another operator (empty, resize_): looked through */
+  WO_OP_OTHER,       /* an operator that is not in the table */
+  WO_OP_PLUMBING,    /* makes memory for another operator (empty, resize_): skipped */
   WO_OP_COPY,        /* same shape and type (clone, contiguous) */
   WO_OP_CAST,        /* same shape, another type */
   WO_OP_POINTWISE,   /* the shape of its (broadcast) operands */
@@ -29,7 +29,7 @@ enum wo_op_kind {
   WO_OP_MATMUL,      /* products, with weights or between activations */
   WO_OP_CONVOLUTION,
   WO_OP_ATTENTION, /* fused kernels that keep no scores */
-  WO_OP_FACTORY,   /* makes a tensor of a stated shape: arange, ones, tril */
+  WO_OP_FACTORY,   /* makes a tensor of a given shape: arange, ones, tril */
   WO_OP_INDEX,
   WO_OP_JOIN, /* cat, stack */
   WO_OP_LOSS
@@ -65,14 +65,14 @@ struct wo_stack_facts {
 struct wo_stack_facts_set {
   struct wo_stack_facts *items; /* one for each stack of the recording */
   size_t count, capacity;
-  uint16_t all_flags; /* of all stacks together: what the recording shows at all */
+  uint16_t all_flags; /* of all stacks together: everything that the recording shows */
 };
 
 /* The facts of all stacks. WO_E_NOMEM. */
 enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct wo_stack_facts_set *ret_set);
 
-/* The facts of a stack index. WO_NO_STACK: none; but in a recording of Python stacks only, the autograd engine's threads have no
- * stack, so BACKWARD. */
+/* The facts of a stack index. WO_NO_STACK: none; but BACKWARD in a recording that has only Python stacks, where the threads of
+ * the autograd engine have no stack. */
 struct wo_stack_facts wo_stack_facts_of(const struct wo_stack_facts_set *set, uint32_t stack);
 
 /* Releases what it owns; NULL allowed. */

@@ -1,4 +1,4 @@
-/* Which line of a stack people want to see: a table of what file names tell. */
+/* Finds the line of a stack that people want to see, with a table of file names. */
 #include "cuda_replay/classes/user_frame.h"
 
 #include <assert.h>
@@ -6,16 +6,16 @@
 
 /* ---- The table ---- */
 
-/* How a row looks for its text. */
+/* Where a row searches its text. */
 enum where { STARTS, ENDS, ANYWHERE };
 
-/* The first row that matches decides; what no row matches is the user's. Backslashes count as slashes. */
+/* The first row that matches decides; a file that no row matches is the user's. Backslashes count as slashes. */
 static const struct {
   const char *text;
   enum where where;
   enum wo_frame_origin origin;
 } origins[] = {
-    {"??", STARTS, WO_FRAME_NATIVE}, /* what PyTorch writes for frames of C++ */
+    {"??", STARTS, WO_FRAME_NATIVE}, /* PyTorch writes it for C++ frames */
     {".o", ENDS, WO_FRAME_NATIVE},
     {".so", ENDS, WO_FRAME_NATIVE},
     {".so.", ANYWHERE, WO_FRAME_NATIVE},
@@ -41,10 +41,10 @@ static const struct {
     {"/lib64/python3", ANYWHERE, WO_FRAME_PYTHON},
 };
 
-/* Longest file name that is looked at from its end: hostile ones must not cost time for every stack. */
+/* At most this many bytes at the end of a file name are searched: hostile names must not cost time for every stack. */
 enum { FILE_BYTES_MAX = 1024 };
 
-/* Paths of Windows are read as if they were of Unix. */
+/* Windows paths are read like Unix paths. */
 static char plain(char c) {
   return c == '\\' ? '/' : c;
 }
@@ -57,7 +57,7 @@ static bool matches_at(struct wo_view file, size_t at, struct wo_view text) {
   return true;
 }
 
-/* The rows are few and short, names are cut: a plain search is fast enough for every distinct frame once. */
+/* The rows are few and short, and names are cut: a plain search, once for every distinct frame, is fast enough. */
 static bool matches(struct wo_view file, struct wo_view text, enum where where) {
   if (text.len > file.len) return false;
   if (where == STARTS) return matches_at(file, 0, text);
@@ -80,7 +80,7 @@ enum wo_frame_origin wo_frame_origin(const struct wo_frame *frame) {
 
 /* ---- Stacks ---- */
 
-/* The origin of a frame by index, looked up once when there is room to keep it. */
+/* The origin of a frame by index, kept after the first lookup if there is room. */
 static enum wo_frame_origin origin_at(const struct wo_recording *recording, uint8_t *known, uint32_t index) {
   if (known && known[index] > 0) return (enum wo_frame_origin)(known[index] - 1);
   const enum wo_frame_origin origin = wo_frame_origin(&recording->frames.items[index]);
@@ -88,10 +88,10 @@ static enum wo_frame_origin origin_at(const struct wo_recording *recording, uint
   return origin;
 }
 
-/* How much a frame tells people who look for what asked: higher is better. */
+/* How useful a frame is to people who search the code that asked for memory: higher is better. */
 enum telling { TELLS_NOTHING, TELLS_OPERATOR, TELLS_NODE, TELLS_TORCH, TELLS_CODE };
 
-/* Threads of the autograd engine have no Python frame. Their operator, and better the node of the graph, is what people know. */
+/* Threads of the autograd engine have no Python frame. People know their operator and, even better, the node of the graph. */
 static const struct {
   const char *start;
   const char *part;
@@ -103,7 +103,7 @@ static const struct {
     {"at::_ops::", "", TELLS_OPERATOR},
 };
 
-/* By the start of the name, as arguments of C++ hold names of other functions. */
+/* It matches the start of the name only, because C++ arguments contain names of other functions. */
 static enum telling native_telling(const struct wo_frame *frame) {
   for (size_t i = 0; i < sizeof native_names / sizeof *native_names; i++) {
     if (!wo_view_starts(frame->function, native_names[i].start)) continue;
@@ -117,7 +117,7 @@ static enum telling telling_of(const struct wo_frame *frame, enum wo_frame_origi
   return origin >= WO_FRAME_LIBRARY ? TELLS_CODE : TELLS_TORCH;
 }
 
-/* From the innermost frame outwards up to the first one of the program: what called the program itself is of no interest. */
+/* From the innermost frame outwards up to the first one of the program: the callers of the program itself do not matter. */
 struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8_t *known, uint32_t stack) {
   struct wo_stack_sites sites = {WO_NO_FRAME, WO_NO_FRAME};
   if (stack == WO_NO_STACK) return sites;
@@ -129,7 +129,7 @@ struct wo_stack_sites wo_stack_sites(const struct wo_recording *recording, uint8
     const uint32_t index = recording->stack_frames.items[range.first + i];
     const enum wo_frame_origin origin = origin_at(recording, known, index);
     const enum telling telling = telling_of(&recording->frames.items[index], origin);
-    /* Operators call each other: the outermost is the one that was asked for. */
+    /* Operators call each other: the program called the outermost one. */
     const bool is_outer = telling == best && (telling == TELLS_OPERATOR || telling == TELLS_NODE);
     if (sites.asker == WO_NO_FRAME || telling > best || is_outer) {
       sites.asker = index;
@@ -151,7 +151,7 @@ struct wo_view wo_frame_function_name(const struct wo_frame *frame) {
   return name;
 }
 
-/* The folders before it are as long as they are alike. */
+/* The folders before it are long, and the same for most files. */
 struct wo_view wo_frame_file_name(const struct wo_frame *frame) {
   size_t at = frame->file.len;
   while (at > 0 && plain(frame->file.ptr[at - 1]) != '/') at--;

@@ -95,7 +95,7 @@ static struct wo__address_run *add_run(struct wo_address_map *map, size_t place)
   return run;
 }
 
-/* Moves the upper half of a full run into a new one behind it. */
+/* Moves the upper half of a full run into a new one after it. */
 static bool split(struct wo_address_map *map, size_t place) {
   struct wo__address_run *const upper = add_run(map, place + 1);
   if (!upper) return false;

@@ -1,7 +1,7 @@
-/* An ordered map from device addresses to indices: what lies at, below or above an address.
+/* An ordered map from device addresses to indices, with searches at, below and above an address.
  *
- * Kept as short sorted runs behind a directory, so that adding and removing stay cheap whatever the number of addresses and
- * their order. One map is used by one thread. */
+ * It is a directory of short sorted runs, so that adding and removing stay cheap for any number of addresses in any order. One
+ * map is used by one thread. */
 #ifndef WO_ADDRESS_MAP_H
 #define WO_ADDRESS_MAP_H
 
@@ -25,23 +25,23 @@ struct wo_address_map {
   size_t count; /* addresses in the map */
 };
 
-/* One address and what is kept for it. */
+/* An address and its value. */
 struct wo_address_item {
   uint64_t address;
   uint32_t value;
 };
 
-/* Keeps value for an address; replaces what was kept. WO_E_NOMEM, and the map is unchanged then. */
+/* Sets the value of an address; replaces an earlier one. WO_E_NOMEM: the map is unchanged. */
 enum wo_status wo_address_map_put(struct wo_address_map *map, uint64_t address, uint32_t value);
 
-/* What is kept for an address. False when nothing is; *ret_value (NULL allowed) is set on true only. */
+/* Finds the value of an address. False when there is none; *ret_value (NULL allowed) is set on true only. */
 bool wo_address_map_find(const struct wo_address_map *map, uint64_t address, uint32_t *ret_value);
 
 /* The item of the highest address at or below / of the lowest address at or above `address`. False when there is none. */
 bool wo_address_map_below(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item);
 bool wo_address_map_above(const struct wo_address_map *map, uint64_t address, struct wo_address_item *ret_item);
 
-/* Takes an address out. False when it is not there; *ret_value (NULL allowed) gets what was kept. */
+/* Removes an address. False when it is not there; *ret_value (NULL allowed) gets its value. */
 bool wo_address_map_remove(struct wo_address_map *map, uint64_t address, uint32_t *ret_value);
 
 /* Releases what the map owns and makes it empty. */

@@ -1,10 +1,10 @@
-/* A sorted list in leaves. Two neighbouring leaves always hold more than MERGE_MAX entries together, which bounds the leaves that
- * n entries can need; that is what reserve sets aside. */
+/* A sorted list in leaves. Two neighbouring leaves always hold more than MERGE_MAX entries together. This limits how many leaves
+ * n entries can need, and wo_block_order_reserve allocates that many. */
 #include "cuda_replay/collections/block_order.h"
 
 #include <assert.h>
 
-/* Entries of a leaf, entries of two leaves that become one, and the least room that is made. */
+/* Most entries of a leaf; most entries of two leaves that are joined; the smallest room. */
 enum { LEAF_MAX = 32, MERGE_MAX = 24, ROOM_FIRST = 24 };
 
 struct item {
@@ -17,21 +17,22 @@ union wo_order_leaf {
   uint32_t next_spare; /* of an unused leaf */
 };
 
-/* What is known of a leaf without reading it: whether to look into it, and whether it is to be joined with its neighbour. */
+/* Enough to decide, without reading the leaf, whether to search it and whether to join it with its neighbour. */
 struct wo_order_entry {
   struct wo_block_key first;
   uint32_t leaf;
   uint32_t count; /* entries of the leaf */
 };
 
-/* One comparison of 128 bits, which compiles without a branch: the outcome of a comparison in a search cannot be predicted. */
+/* One comparison of 128 bits, which compiles without a branch: the processor cannot predict the outcome of a comparison in a
+ * search. */
 static bool is_below(struct wo_block_key a, struct wo_block_key b) {
   const unsigned __int128 left = (unsigned __int128)a.size_bytes << 64 | a.tie;
   const unsigned __int128 right = (unsigned __int128)b.size_bytes << 64 | b.tie;
   return left < right;
 }
 
-/* A mask for what a comparison decides; written so that no compiler makes a branch of it. */
+/* All bits set if the condition holds, else 0; written so that no compiler makes a branch of it. */
 static size_t all_ones(bool condition) {
   return (size_t)0 - (size_t)condition;
 }
@@ -102,13 +103,13 @@ static size_t find_in_leaf(const struct wo_block_order *order, size_t entry, str
   return (size_t)(base - leaf->items) + is_below(base->key, key);
 }
 
-/* The place of the first key that is at least `key`, or the one behind the last entry of a leaf. */
+/* The place of the first key that is at least `key`, or the place after the last entry of a leaf. */
 static struct wo_block_place find(const struct wo_block_order *order, struct wo_block_key key) {
   const size_t entry = find_leaf(order, key);
   return (struct wo_block_place){entry, find_in_leaf(order, entry, key)};
 }
 
-/* The block at a place, or the first behind it, whose place it becomes. */
+/* The block at a place, or the first one after it; *place moves to the block. */
 static uint32_t block_at(const struct wo_block_order *order, struct wo_block_place *place) {
   if (place->at == order->directory[place->leaf].count) {
     if (place->leaf + 1 == order->leaf_count) return WO_ORDER_NONE;
@@ -163,7 +164,7 @@ static void close_leaf(struct wo_block_order *order, size_t entry) {
   memmove(at, at + 1, (order->leaf_count - entry) * sizeof *at);
 }
 
-/* Moves the entries of one leaf from `start` on behind those of another. */
+/* Appends the entries of one leaf from `start` on to those of another. */
 static void move_entries(struct wo_block_order *order, size_t from, size_t start, size_t to) {
   const size_t count = order->directory[from].count - start;
   memcpy(&leaf_of(order, to)->items[order->directory[to].count], &leaf_of(order, from)->items[start],
@@ -172,7 +173,7 @@ static void move_entries(struct wo_block_order *order, size_t from, size_t start
   order->directory[from].count = (uint32_t)start;
 }
 
-/* Makes one of leaf `entry` and the one behind it when both are small. */
+/* Joins leaf `entry` with the next one when both are small. */
 static void join(struct wo_block_order *order, size_t entry) {
   if (entry + 1 >= order->leaf_count) return;
   if (order->directory[entry].count + order->directory[entry + 1].count > MERGE_MAX) return;
@@ -180,7 +181,7 @@ static void join(struct wo_block_order *order, size_t entry) {
   close_leaf(order, entry + 1);
 }
 
-/* Cuts a full leaf into halves; its neighbours may now be small enough to take one. */
+/* Cuts a full leaf into halves; its neighbours may now be small enough to join with one. */
 static void cut(struct wo_block_order *order, size_t entry) {
   open_leaf(order, entry + 1);
   move_entries(order, entry, LEAF_MAX / 2, entry + 1);

@@ -1,8 +1,8 @@
-/* Blocks in the order (size, tie): what the allocator searches for the best fit, and walks when it releases memory.
+/* Blocks in the order (size, tie). The allocator searches it for the best fit, and walks it when it releases memory.
  *
  * An order is a sorted list cut into leaves of a few entries, with a directory of the first key of each leaf: a search reads the
- * directory and one leaf. Storage is set aside by wo_block_order_reserve alone, so that inserting and erasing cannot fail. Keys
- * are distinct. One order is used by one thread. */
+ * directory and one leaf. Only wo_block_order_reserve allocates, so that inserting and erasing cannot fail. No two keys are
+ * equal. One order is used by one thread. */
 #ifndef WO_BLOCK_ORDER_H
 #define WO_BLOCK_ORDER_H
 
@@ -15,10 +15,10 @@
 
 struct wo_block_key {
   uint64_t size_bytes;
-  uint64_t tie; /* the address, or what else decides between equal sizes */
+  uint64_t tie; /* the address, or another value that decides between equal sizes */
 };
 
-/* Where a block stands; void as soon as the order changes. */
+/* Where a block is; invalid as soon as the order changes. */
 struct wo_block_place {
   size_t leaf; /* index in the directory */
   size_t at;
@@ -33,18 +33,18 @@ struct wo_block_order {
   struct wo_order_entry *directory; /* by key; leaf_count of them */
   size_t leaf_count;
   size_t leaf_capacity;
-  size_t room;         /* blocks that storage was set aside for */
+  size_t room;         /* blocks that storage was allocated for */
   size_t count;        /* blocks */
   uint32_t spare_leaf; /* head of the list of unused leaves */
 };
 
-/* Makes room for at least `blocks` blocks in all. False when memory is out; the order is unchanged then. */
+/* Makes room for at least `blocks` blocks in total. False when memory is out; the order is unchanged then. */
 bool wo_block_order_reserve(struct wo_block_order *order, size_t blocks);
 
 /* Releases the storage; the order is {0} afterwards. */
 void wo_block_order_done(struct wo_block_order *order);
 
-/* Adds a block; there must be room, and no block with this key. Erases the block with this key, which must be there. */
+/* Adds a block: there must be room, and no block with this key. / Erases the block with this key, which must exist. */
 void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key, uint32_t block);
 void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key);
 
@@ -54,11 +54,11 @@ uint32_t wo_block_order_at_least(const struct wo_block_order *order, struct wo_b
 /* Erases the block at a place that wo_block_order_at_least gave. */
 void wo_block_order_take(struct wo_block_order *order, struct wo_block_place place);
 
-/* The first block whose key is above `key`, the last whose key is below it; or WO_ORDER_NONE. */
+/* The first block whose key is above `key` / the last block whose key is below it; or WO_ORDER_NONE. */
 uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key);
 uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key);
 
-/* Whether keys rise, leaves are filled as they must be and counts agree: for tests. */
+/* Whether keys rise, leaves are filled by the rules and counts agree. For tests. */
 bool wo_block_order_is_valid(const struct wo_block_order *order);
 
 #endif

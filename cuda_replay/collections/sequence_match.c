@@ -12,9 +12,9 @@ struct matcher {
   const uint64_t *first, *second;
   size_t first_count, second_count;
   size_t first_at, second_at; /* where the window begins */
-  bool is_beginning;          /* the first is matched with a beginning of the second: its own end is the end */
+  bool is_beginning;          /* the first is matched with a beginning of the second: the match ends where the first ends */
   int edits_max;              /* of a window */
-  int32_t *reach;             /* a row for each number of edits: by diagonal, how far into the first, from the window's begin */
+  int32_t *reach;             /* a row per number of edits: how far each diagonal gets in the first, from the window's start */
   uint32_t *matches;
 };
 
@@ -32,12 +32,12 @@ static int32_t slide(const struct matcher *matcher, int32_t x, int diagonal) {
   }
 }
 
-/* Whether the way to a diagonal with this number of edits goes down (an element of the second is left over), not right. */
+/* Whether the path to a diagonal with this number of edits goes down (an element of the second is unmatched), not right. */
 static bool goes_down(const int32_t *before, int edits, int diagonal) {
   return diagonal == -edits || (diagonal != edits && before[diagonal - 1] < before[diagonal + 1]);
 }
 
-/* The element of the first at which a diagonal is entered. -1 when that is beyond either sequence. */
+/* The element of the first at which a diagonal is entered. -1 when that is past the end of either sequence. */
 static int32_t enter(const struct matcher *matcher, const int32_t *before, int edits, int diagonal) {
   int32_t x = goes_down(before, edits, diagonal) ? before[diagonal + 1] : before[diagonal - 1] + 1;
   int32_t y = x - diagonal;
@@ -52,7 +52,7 @@ static void keep_run(struct matcher *matcher, int32_t from, int32_t to, int diag
   }
 }
 
-/* Walks the path that ends on a diagonal after `edits` back to the window's begin, and keeps its matches. */
+/* Walks back to the start of the window along the path that ends on a diagonal after `edits`, and keeps its matches. */
 static void keep_path(struct matcher *matcher, int edits, int diagonal) {
   int end_diagonal = diagonal;
   int32_t end = row_of(matcher, edits)[diagonal];
@@ -73,7 +73,7 @@ static bool is_done(const struct matcher *matcher, size_t first_at, size_t secon
   return first_at == matcher->first_count && (matcher->is_beginning || second_at == matcher->second_count);
 }
 
-/* One window. Returns whether both sequences are at their ends. */
+/* Matches one window. Returns whether both sequences are at their ends. */
 static bool run_window(struct matcher *matcher) {
   int best_edits = 0, best_diagonal = 0;
   int64_t best = -1;

@@ -1,4 +1,4 @@
-/* A table that is filled first and asked later: adding appends, sorting merges, finding halves. */
+/* The table is filled first and searched later: adding appends, sorting merges equal sizes, finding is a binary search. */
 #include "cuda_replay/collections/size_counts.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ bool wo_size_counts_add(struct wo_size_counts *counts, uint64_t size_bytes) {
   return true;
 }
 
-/* Counts do not take part: equal sizes are merged after sorting. */
+/* Compares sizes only: rows of equal size are merged after sorting. */
 static int compare_sizes(const void *a, const void *b) {
   uint64_t left = ((const struct wo_size_count *)a)->size_bytes, right = ((const struct wo_size_count *)b)->size_bytes;
   return (left > right) - (left < right);

@@ -16,10 +16,10 @@ struct wo_size_counts {
   size_t count, capacity;
 };
 
-/* Adds one occurrence; false when memory is out. Only wo_size_counts_sort makes it findable. */
+/* Adds one occurrence; false when memory is out. It can be found only after wo_size_counts_sort. */
 bool wo_size_counts_add(struct wo_size_counts *counts, uint64_t size_bytes);
 
-/* Sorts and merges what was added. */
+/* Sorts the table and merges equal sizes. */
 void wo_size_counts_sort(struct wo_size_counts *counts);
 
 /* The row of a size in a sorted table; NULL when there is none. Its count may be changed. */

@@ -1,15 +1,15 @@
-/* Leaves of stretches. Two neighbouring leaves are made one when they have become small, so that lists that shrink stay short. */
+/* Leaves of stretches. Two neighbouring leaves are joined when they have become small, so that lists that shrink stay short. */
 #include "cuda_replay/collections/stretches.h"
 
 #include <assert.h>
 
 #include "parsers/base/vec.h"
 
-/* Stretches of a leaf, and of two leaves that become one. */
+/* Most stretches of a leaf, and of two leaves that are joined. */
 enum { LEAF_MAX = 32, MERGE_MAX = 24 };
 
 struct wo_stretch_leaf {
-  uint64_t widest_bytes; /* of the gaps in front of its stretches; that of the first reaches back into the leaf before */
+  uint64_t widest_bytes; /* of the gaps before its stretches; the first gap reaches back to the leaf before */
   size_t count;
   struct wo_stretch items[LEAF_MAX];
 };
@@ -23,7 +23,7 @@ static struct wo_stretch last_of(const struct wo_stretch_leaf *leaf) {
   return leaf->items[leaf->count - 1];
 }
 
-/* The widest gap in front of a stretch of a leaf. */
+/* The widest of the gaps that lie directly before the stretches of a leaf. */
 static uint64_t widest_gap(const struct wo_stretches *list, size_t index) {
   const struct wo_stretch_leaf *const leaf = leaf_at(list, index);
   uint64_t end = index == 0 ? 0 : last_of(leaf_at(list, index - 1)).end;
@@ -36,7 +36,7 @@ static uint64_t widest_gap(const struct wo_stretches *list, size_t index) {
   return widest_bytes;
 }
 
-/* After a change of a leaf: its gaps, and the one that the leaf behind it begins with. */
+/* Measures a changed leaf again, and the next one, whose first gap changed too. */
 static void measure(struct wo_stretches *list, size_t index) {
   for (size_t i = index; i < list->leaves.count && i < index + 2; i++) leaf_at(list, i)->widest_bytes = widest_gap(list, i);
 }
@@ -57,7 +57,7 @@ static size_t find_leaf(const struct wo_stretches *list, uint64_t address) {
   return start;
 }
 
-/* Stretches of a leaf that begin below `address`. */
+/* The number of stretches of a leaf that begin below `address`. */
 static size_t count_below(const struct wo_stretch_leaf *leaf, uint64_t address) {
   size_t below = 0;
   for (size_t i = 0; i < leaf->count; i++) below += leaf->items[i].start < address;
@@ -97,7 +97,7 @@ static struct wo_stretch_leaf *open_leaf(struct wo_stretches *list, size_t index
   return leaf;
 }
 
-/* Moves the upper half of a full leaf to a new one behind it. */
+/* Moves the upper half of a full leaf to a new one after it. */
 static bool cut(struct wo_stretches *list, size_t index) {
   struct wo_stretch_leaf *const right = open_leaf(list, index + 1);
   if (right == NULL) return false;
@@ -109,7 +109,7 @@ static bool cut(struct wo_stretches *list, size_t index) {
   return true;
 }
 
-/* Makes one of a leaf and the one behind it when both are small. */
+/* Joins a leaf with the next one when both are small. */
 static void join(struct wo_stretches *list, size_t index) {
   if (index + 1 >= list->leaves.count) return;
   struct wo_stretch_leaf *const left = leaf_at(list, index);
@@ -170,7 +170,7 @@ static uint64_t round_down(uint64_t value, uint64_t step) {
   return value & ~(step - 1);
 }
 
-/* Looks in front of the stretches of a leaf; *start is where a gap may begin, and at the end the same for the next leaf. */
+/* Looks for a gap before the stretches of a leaf. *start: where a gap may begin; afterwards the same for the next leaf. */
 static bool find_in_front(const struct wo_stretch_leaf *leaf, const struct wo_gap_wish *wish, uint64_t *start) {
   for (size_t i = 0; i < leaf->count; i++) {
     const struct wo_stretch stretch = leaf->items[i];
@@ -197,8 +197,8 @@ uint64_t wo_stretches_lowest_gap(const struct wo_stretches *list, const struct w
   return start < wish->space_end && wish->space_end - start >= wish->size_bytes ? start : 0;
 }
 
-/* Whether a gap that ends at *end fits behind a stretch; if so *end becomes its start, if not, where a gap may end that lies in
- * front of the stretch. */
+/* Whether a gap that ends at or before *end fits after a stretch. If it does, *end becomes its start; otherwise *end becomes
+ * where a gap before the stretch may end. */
 static bool find_behind(struct wo_stretch stretch, const struct wo_gap_wish *wish, uint64_t *end) {
   if (stretch.start >= *end) return false;
   const uint64_t start = *end >= wish->size_bytes ? round_down(*end - wish->size_bytes, wish->stride_bytes) : 0;
@@ -207,7 +207,7 @@ static bool find_behind(struct wo_stretch stretch, const struct wo_gap_wish *wis
   return is_found;
 }
 
-/* The last stretch of a leaf is looked at in any case: the gap behind it is counted with the next leaf. */
+/* The last stretch of a leaf is always checked: the gap after it is counted with the next leaf. */
 uint64_t wo_stretches_highest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish) {
   assert((wish->stride_bytes & (wish->stride_bytes - 1)) == 0);
   uint64_t end = wish->space_end;

@@ -9,7 +9,8 @@
 _Static_assert(sizeof(struct wo_cuda_memory_kind) == 32, "the layout of CUmemAllocationProp");
 _Static_assert(sizeof(struct wo_cuda_access) == 12, "the layout of CUmemAccessDesc");
 
-/* Where one function goes. Functions are stored as bytes, since C knows no conversion from an object pointer to a function's. */
+/* The place of one function. Functions are stored as bytes, because C has no conversion from an object pointer to a function
+ * pointer. */
 struct symbol {
   const char *name;
   const char *older; /* NULL for none */
@@ -24,7 +25,7 @@ static const struct symbol symbols[] = {
 #undef WO_CUDA
 };
 
-/* NULL without the function under either name. */
+/* NULL when the library has the function under neither name. */
 static void *find_symbol(void *library, const struct symbol *symbol) {
   void *const found = dlsym(library, symbol->name);
   return found || !symbol->older ? found : dlsym(library, symbol->older);
@@ -41,7 +42,7 @@ static enum wo_status find_symbols(struct wo_cuda_driver *driver, struct wo_err 
   return WO_OK;
 }
 
-/* A machine without a GPU and one whose driver is broken are told apart by the driver's own words. */
+/* The driver's own words distinguish a machine without a GPU from one with a broken driver. */
 static enum wo_status start(struct wo_cuda_driver *driver, struct wo_err *err) {
   char words[160];
   const int result = driver->init(0);
@@ -63,7 +64,7 @@ enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driv
   assert(ret_driver != NULL);
   if (library) driver.library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; !library && !driver.library && i < sizeof usual / sizeof usual[0]; i++) {
-    /* The real one has threads of its own: once loaded it stays. */
+    /* The real library has threads of its own: it stays loaded. */
     driver.library = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   }
   if (!driver.library) {

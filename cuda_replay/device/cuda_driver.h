@@ -1,4 +1,4 @@
-/* The CUDA driver, loaded while running: neither building nor any other command needs CUDA.
+/* The CUDA driver, loaded at run time: neither the build nor any other command needs CUDA.
  *
  * cuda_symbols.def lists the functions. Types here have the layout of the driver's own (CUDA driver API reference, 11.4 to 13.0).
  * One driver is used by one thread at a time. */
@@ -11,7 +11,7 @@
 
 #include "parsers/base/status.h"
 
-/* CUresult: the values that are told apart. All others are errors of the driver. */
+/* CUresult: the values that need their own handling. All others are errors of the driver. */
 enum wo_cuda_result {
   WO_CUDA_SUCCESS = 0,
   WO_CUDA_INVALID_VALUE = 1,
@@ -21,7 +21,7 @@ enum wo_cuda_result {
   WO_CUDA_INVALID_DEVICE = 101
 };
 
-/* CUdevice_attribute: those that are asked. */
+/* CUdevice_attribute: those that whyoom asks for. */
 enum wo_cuda_attribute {
   WO_CUDA_IS_INTEGRATED = 18, /* its memory is the host's */
   WO_CUDA_COMPUTE_MODE = 20,
@@ -62,21 +62,20 @@ struct wo_cuda_driver {
   int version; /* 1000 * major + 10 * minor of the newest CUDA that it supports */
 };
 
-/* Opens the driver library and finds the functions; nothing of CUDA is called but cuInit and cuDriverGetVersion. `library` NULL:
- * the system's libcuda.so.1 (then libcuda.so); else that file, which is for tests. WO_E_UNKNOWN: there is no driver, or it lacks
- * a needed function (which is named); WO_E_IO: it is there and does not start (no device, version mismatch), with its own words.
- */
+/* Opens the driver library and finds the functions; calls only cuInit and cuDriverGetVersion. `library` NULL: the system's
+ * libcuda.so.1 (then libcuda.so); else that file, for tests. WO_E_UNKNOWN: there is no driver, or it lacks a needed function (the
+ * message names it); WO_E_IO: it exists but does not start (no device, version mismatch), with its own words. */
 enum wo_status wo_cuda_open(const char *library, struct wo_cuda_driver *ret_driver, struct wo_err *err);
 
 /* Closes the library; {0} and NULL are allowed. */
 void wo_cuda_close(struct wo_cuda_driver *driver);
 
-/* The words for a result: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)", or its number where the driver does not know it. Returns
+/* The words for a result: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)", or its number if the driver does not know it. Returns
  * buf. */
 const char *wo_cuda_words(const struct wo_cuda_driver *driver, int result, char *buf, size_t cap);
 
 /* Whether the driver has the functions that reserve addresses and map memory, which expandable segments need. Whether a card can
- * do it is an attribute (a virtual GPU may not). */
+ * do it is an attribute (a virtual GPU may be unable to). */
 bool wo_cuda_has_virtual_memory(const struct wo_cuda_driver *driver);
 
 #endif

@@ -1,6 +1,6 @@
 /* A real GPU as a device. See device_gpu.h.
  *
- * Everything that was taken stands in one list with its address, so that closing gives all of it back in any state. */
+ * Everything taken is in one list with its address, so that closing gives all of it back in any state. */
 #include "cuda_replay/device/device_gpu.h"
 
 #include <assert.h>
@@ -18,15 +18,15 @@ enum { MEMORY_PINNED = 1, LOCATION_DEVICE = 1, ACCESS_READ_WRITE = 3, HANDLE_FIL
 /* The place of gpuDirectRDMACapable in CUmemAllocationProp.allocFlags. */
 enum { FLAG_RDMA = 1 };
 
-/* The first version of torch that makes handles of expandable segments to be shared between processes. */
+/* The first version of torch whose handles of expandable segments can be shared between processes. */
 enum { TORCH_SHARES = 206 };
 
-/* What every page is written with: no value that fresh memory has. */
+/* The byte that is written to every page: fresh memory does not have this value. */
 enum { TOUCH_BYTE = 0xA5 };
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 
-/* How much the peak grows before the driver is asked again what is free. */
+/* The growth of the peak after which the driver is asked again for the free memory. */
 #define ASK_STEP_BYTES (UINT64_C(64) << 20)
 
 enum kind { KIND_SEGMENT, KIND_RANGE, KIND_HANDLE, KIND_COUNT_ };
@@ -48,7 +48,7 @@ struct wo_device_gpu {
   bool has_virtual_memory;
   struct wo_cuda_memory_kind kind; /* of handles */
   size_t granularity_bytes;        /* of mapped memory; 0: not asked yet */
-  uint64_t asked_at_bytes;         /* the peak at which the driver was last asked what is free */
+  uint64_t asked_at_bytes;         /* the peak when the driver was last asked for the free memory */
   struct {
     struct holding *items;
     size_t count, capacity;
@@ -57,9 +57,9 @@ struct wo_device_gpu {
   char message[320];
 };
 
-/* ---- The list of what is held ---- */
+/* ---- The list of holdings ---- */
 
-/* Makes room before the driver is asked, so that what it gives can always be noted. */
+/* Makes room before the driver is called, so that everything it gives can be noted. */
 static bool reserve_holding(struct wo_device_gpu *gpu, size_t more) {
   return WO_VEC_RESERVE(&gpu->holdings, more, WO_LIMIT_GPU_HOLDINGS);
 }
@@ -95,10 +95,10 @@ static enum wo_status fail(struct wo_device_gpu *gpu, const char *call, int resu
   return WO_E_IO;
 }
 
-/* What the driver did not take back is held on, so that closing tries again. */
+/* Keeps a holding that the driver did not take back, so that closing tries again. */
 static enum wo_status keep(struct wo_device_gpu *gpu, struct holding holding, const char *call, int result) {
   const enum wo_status status = hold(gpu, holding);
-  assert(status == WO_OK); /* it was held a moment ago: there is room in list and map */
+  assert(status == WO_OK); /* it was in the list a moment ago: there is room in list and map */
   (void)status;
   return fail(gpu, call, result);
 }
@@ -108,7 +108,7 @@ static enum wo_status fail_memory(struct wo_device_gpu *gpu) {
   return WO_E_NOMEM;
 }
 
-/* Whether a call may be made at all. */
+/* Checks whether a call may be made at all. */
 static enum wo_status begin_call(struct wo_device_gpu *gpu) {
   if (gpu->options.is_cancelled && *gpu->options.is_cancelled) {
     snprintf(gpu->message, sizeof gpu->message, "interrupted");
@@ -118,12 +118,12 @@ static enum wo_status begin_call(struct wo_device_gpu *gpu) {
   return WO_OK;
 }
 
-/* cudaMalloc takes whole pages, whatever was asked for. */
+/* cudaMalloc takes whole pages for any size. */
 static uint64_t pages(uint64_t size_bytes) {
   return size_bytes > UINT64_C(1) << 62 ? size_bytes : (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* Asking the driver is slow, so it is asked when the peak has grown by a step; what was taken since is known. */
+/* Asking the driver is slow, so it is asked only when the peak has grown by a step; the memory taken since is known. */
 static void count_taken(struct wo_device_gpu *gpu, uint64_t size_bytes) {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
@@ -140,7 +140,7 @@ static void count_taken(struct wo_device_gpu *gpu, uint64_t size_bytes) {
   gpu->info.free_lowest_bytes = free_bytes;
 }
 
-/* The card has less than it said: somebody else took memory, or the driver needs some for itself. */
+/* The card has less than it reported: another process took memory, or the driver needs some for itself. */
 static enum wo_status note_refusal(struct wo_device_gpu *gpu, uint64_t size_bytes) {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
@@ -151,7 +151,7 @@ static enum wo_status note_refusal(struct wo_device_gpu *gpu, uint64_t size_byte
   return WO_E_LIMIT;
 }
 
-/* Writes every byte; done when the work on the card is. */
+/* Writes every byte, and waits until the card has done it. */
 static enum wo_status touch(struct wo_device_gpu *gpu, uint64_t address, uint64_t size_bytes) {
   if (!gpu->options.touches) return WO_OK;
   int result = gpu->driver->memory_set(address, TOUCH_BYTE, size_bytes);
@@ -159,7 +159,7 @@ static enum wo_status touch(struct wo_device_gpu *gpu, uint64_t address, uint64_
   return result == WO_CUDA_SUCCESS ? WO_OK : fail(gpu, "writing to new memory", result);
 }
 
-/* Whether the cap allows it; the driver is not asked for what it does not. */
+/* Whether the cap allows a size; the driver is not asked for more. */
 static bool is_within_cap(const struct wo_device_gpu *gpu, uint64_t size_bytes) {
   return size_bytes <= gpu->info.cap_bytes && gpu->info.used_bytes <= gpu->info.cap_bytes - size_bytes;
 }
@@ -202,7 +202,7 @@ static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_
 
 /* ---- Expandable segments ---- */
 
-/* PyTorch takes it for granted that pages of 2 MiB are right. */
+/* Asks the driver for the granularity; PyTorch assumes that 2 MiB is right. */
 static enum wo_status ask_granularity(struct wo_device_gpu *gpu) {
   if (!gpu->has_virtual_memory) {
     snprintf(gpu->message, sizeof gpu->message,
@@ -254,7 +254,7 @@ static struct wo_cuda_location location_of(const struct wo_device_gpu *gpu) {
   return (struct wo_cuda_location){.type = LOCATION_DEVICE, .id = gpu->device};
 }
 
-/* Makes `count` handles for [address, ...); all or none. They are noted with the addresses that they will lie at. */
+/* Makes `count` handles for [address, ...); all or none. They are noted with their later addresses. */
 static enum wo_status create_handles(struct wo_device_gpu *gpu, uint64_t address, uint64_t handle_bytes, size_t count) {
   for (size_t i = 0; i < count; i++) {
     uint64_t handle = 0;
@@ -300,7 +300,7 @@ static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, ui
   return result == WO_CUDA_SUCCESS ? touch(gpu, address, size_bytes) : fail(gpu, "cuMemSetAccess", result);
 }
 
-/* PyTorch waits for the stream first, as unmapping does not. Nothing runs here: what was written is waited for at once. */
+/* PyTorch waits for the stream first, because unmapping does not wait. Here nothing runs: touch() has waited already. */
 static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
   struct wo_device_gpu *const gpu = state;
   const enum wo_status status = begin_call(gpu);
@@ -321,7 +321,7 @@ static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, 
 
 /* ---- Looking ---- */
 
-/* Under a cap the card looks as large as the cap leaves it. */
+/* Reports the memory that the cap leaves. */
 static void memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {
   struct wo_device_gpu *const gpu = state;
   size_t free_bytes = 0;
@@ -343,7 +343,7 @@ const struct wo_device_gpu_info *wo_device_gpu_info(const struct wo_device_gpu *
 
 /* ---- Opening and closing ---- */
 
-/* Mode and neighbours are what one can do something about. */
+/* The message adds the mode and the other processes: users can change these. */
 static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, const char *call, int result) {
   const enum wo_status status = fail(gpu, call, result);
   int mode = WO_CUDA_MODE_DEFAULT;
@@ -356,14 +356,14 @@ static enum wo_status refuse(struct wo_device_gpu *gpu, struct wo_err *err, cons
                     mode == WO_CUDA_MODE_EXCLUSIVE ? "the card is in exclusive mode, and " : "");
 }
 
-/* 0 where the driver does not tell. */
+/* 0 if the driver does not report it. */
 static int attribute(const struct wo_device_gpu *gpu, enum wo_cuda_attribute which) {
   int value = 0;
   return gpu->driver->device_attribute(&value, (int)which, gpu->device) == WO_CUDA_SUCCESS ? value : 0;
 }
 
-/* What mapped memory is asked for as: 2.6 and later let other processes and network cards have it. It takes as much either way.
- */
+/* Sets the properties of mapped memory: from 2.6, other processes and network cards can use it. It takes the same memory either
+ * way. */
 static void look_at_mapping(struct wo_device_gpu *gpu) {
   const bool shares = gpu->options.torch == 0 || gpu->options.torch >= TORCH_SHARES;
   gpu->info.is_integrated = attribute(gpu, WO_CUDA_IS_INTEGRATED) != 0;
@@ -374,7 +374,7 @@ static void look_at_mapping(struct wo_device_gpu *gpu) {
   gpu->kind.flags[FLAG_RDMA] = attribute(gpu, WO_CUDA_HAS_RDMA) != 0;
 }
 
-/* Finds the card and what it is. */
+/* Finds the card and reads its properties. */
 static enum wo_status look(struct wo_device_gpu *gpu, struct wo_err *err) {
   const struct wo_cuda_driver *const driver = gpu->driver;
   int count = 0;
@@ -407,7 +407,7 @@ enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, i
                     (double)wanted_bytes / (1 << 30), beside, reserve_bytes > 0 ? " or --reserve" : "");
 }
 
-/* A card that others use is left alone: what is free must hold cap and reserve. */
+/* Sets the cap; refuses a card whose free memory is less than cap and reserve, because others use it. */
 static enum wo_status set_cap(struct wo_device_gpu *gpu, struct wo_err *err) {
   const uint64_t free_bytes = gpu->info.free_before_bytes;
   const uint64_t reserve_bytes = gpu->options.reserve_bytes;
@@ -451,7 +451,7 @@ enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const str
   return WO_OK;
 }
 
-/* One thing; whether the driver took it. */
+/* Gives back one holding. Returns whether the driver took it. */
 static bool give_back_one(const struct wo_cuda_driver *driver, const struct holding *holding) {
   switch (holding->kind) {
   case KIND_SEGMENT:
@@ -462,12 +462,12 @@ static bool give_back_one(const struct wo_cuda_driver *driver, const struct hold
   case KIND_COUNT_:
     break;
   }
-  driver->unmap(holding->address, holding->size_bytes); /* fails for one that was created and not mapped yet */
+  driver->unmap(holding->address, holding->size_bytes); /* fails for a handle that was not mapped yet */
   return driver->handle_release(holding->handle) == WO_CUDA_SUCCESS;
 }
 
-/* Handles first, since a range can only be given back when nothing is mapped into it. What fails once is tried once more; a
- * driver that fails twice is past help, and the rest is tried all the same. */
+/* Handles first, because a range can only be given back when nothing is mapped in it. A holding that fails is tried once more; if
+ * it fails twice it stays, and the rest is tried all the same. */
 static uint64_t give_back(struct wo_device_gpu *gpu) {
   uint64_t left = 0;
   for (int kind = KIND_COUNT_ - 1; kind >= 0; kind--) {
@@ -483,7 +483,7 @@ static uint64_t give_back(struct wo_device_gpu *gpu) {
 struct wo_device_gpu *wo_device_gpu_close(struct wo_device_gpu *gpu, uint64_t *ret_left) {
   if (!gpu) return NULL;
   const uint64_t left = give_back(gpu);
-  if (gpu->has_context) gpu->driver->context_set(NULL); /* what is current must not outlive its last user */
+  if (gpu->has_context) gpu->driver->context_set(NULL); /* a current context must not outlive its last user */
   if (gpu->has_context && gpu->driver->context_release(gpu->device) != WO_CUDA_SUCCESS) gpu->driver->context_release(gpu->device);
   if (ret_left) *ret_left = left;
   for (int kind = 0; kind < KIND_COUNT_; kind++) wo_address_map_done(&gpu->places[kind]);

@@ -1,7 +1,7 @@
-/* A real GPU as a device: the very calls of the CUDA driver that PyTorch's allocator would make, under a hard cap.
+/* A real GPU as a device: makes the same CUDA driver calls as PyTorch's allocator, under a hard cap.
  *
- * Safe before all: it never takes more than its cap, takes nothing from a card on which too little is free, and gives everything
- * back when it is closed, also after an interrupt or a failure half-way. cudaMalloc is cuMemAlloc; expandable segments are
+ * Safety comes first: it never takes more than its cap, takes nothing from a card with too little free memory, and gives
+ * everything back when it is closed, also after an interrupt or a failure. cudaMalloc is cuMemAlloc; expandable segments are
  * cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess (c10/cuda/CUDACachingAllocator.cpp, 2.1 to 2.11). One thread. */
 #ifndef WO_DEVICE_GPU_H
 #define WO_DEVICE_GPU_H
@@ -15,53 +15,52 @@
 #include "cuda_replay/device/gpu_cards.h"
 
 struct wo_device_gpu_options {
-  int ordinal;                               /* as the driver counts, CUDA_VISIBLE_DEVICES respected by the driver */
-  uint64_t capacity_bytes;                   /* the cap: what the allocator may take. 0: all that is free, less the reserve */
+  int ordinal;                               /* the driver's number, which depends on CUDA_VISIBLE_DEVICES */
+  uint64_t capacity_bytes;                   /* the allocator's cap. 0: all free memory, less the reserve */
   uint64_t reserve_bytes;                    /* stays free on the card beside the cap: for context, NCCL, libraries */
-  uint64_t total_bytes;                      /* what the allocator is told the card has, for memory fractions; 0: what it has */
-  uint16_t torch;                            /* whose calls are made (settings.h); 0: the newest */
-  bool touches;                              /* every byte is written, so that no page is only promised */
-  const volatile sig_atomic_t *is_cancelled; /* looked at before each call; NULL: never */
+  uint64_t total_bytes;                      /* the card's size as the allocator sees it, for memory fractions; 0: the real one */
+  uint16_t torch;                            /* the version whose calls are made (settings.h); 0: the newest */
+  bool touches;                              /* write every byte, so that every page really exists */
+  const volatile sig_atomic_t *is_cancelled; /* read before each call; NULL: never */
 };
 
-/* What is known of the card, and what the replay did to it. */
+/* Facts about the card, and its use by the replay. */
 struct wo_device_gpu_info {
   char name[96];
-  char uuid[WO_GPU_UUID_BYTES]; /* "GPU-...", "MIG-..." for a slice of a card; empty when the driver does not tell */
+  char uuid[WO_GPU_UUID_BYTES]; /* "GPU-...", "MIG-..." for a slice of a card; empty when not known */
   int driver_version;
-  bool is_integrated; /* the memory is the host's: what is free there is needed by others, too */
+  bool is_integrated; /* the memory is the host's: other programs need its free part, too */
   uint64_t total_bytes;
   uint64_t free_before_bytes; /* with our context, before the first allocation */
-  uint64_t free_lowest_bytes; /* when most was taken: as the driver told within the last 64 MiB, less what was taken since */
+  uint64_t free_lowest_bytes; /* at the peak: the driver's value within the last 64 MiB, less the memory taken since */
   uint64_t cap_bytes;
   uint64_t used_bytes; /* in pages of 2 MiB, as the driver takes it */
   uint64_t peak_bytes;
-  uint64_t calls;    /* of the driver, by the allocator's wishes */
+  uint64_t calls;    /* calls to the driver for the allocator */
   uint64_t refusals; /* by the driver itself, below the cap; the first one: */
   uint64_t refused_bytes;
   uint64_t used_at_refusal_bytes;
-  uint64_t free_at_refusal_bytes; /* as the driver told */
+  uint64_t free_at_refusal_bytes; /* as the driver reported */
 };
 
 struct wo_device_gpu;
 
-/* Looks at the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (prohibited mode,
- * lost device; its words are in the message); WO_E_LIMIT: less is free than cap and reserve need (the message has the figures) or
- * than a context takes, or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed. *ret_device borrows
- * from the returned state.
- */
+/* Checks the card, and takes a context on it. WO_E_RANGE: no such device; WO_E_IO: the driver refuses (prohibited mode, lost
+ * device; its words are in the message); WO_E_LIMIT: the free memory is less than cap and reserve need (the message has the
+ * figures) or less than a context takes, or another process holds the card exclusively; WO_E_NOMEM. The driver is borrowed.
+ * *ret_device borrows from the returned state. */
 enum wo_status wo_device_gpu_open(const struct wo_cuda_driver *driver, const struct wo_device_gpu_options *options,
                                   struct wo_device_gpu **ret_gpu, struct wo_device *ret_device, struct wo_err *err);
 
-/* The message of a card on which too little is free: its figures, and what to do. Always WO_E_LIMIT. */
+/* Sets the message for a card with too little free memory: its figures, and the remedy. Always WO_E_LIMIT. */
 enum wo_status wo_device_gpu_too_little(const struct wo_device_gpu_info *info, int ordinal, uint64_t wanted_bytes,
                                         uint64_t reserve_bytes, struct wo_err *err);
 
-/* What is known now. */
+/* The present facts. */
 const struct wo_device_gpu_info *wo_device_gpu_info(const struct wo_device_gpu *gpu);
 
-/* Gives back everything that is still held, and the context. *ret_left (NULL allowed) is the number of things that the driver did
- * not take back. NULL allowed; returns NULL. */
+/* Gives back all memory that is still held, and the context. *ret_left (NULL allowed) is the number of holdings that the driver
+ * did not take back. NULL allowed; returns NULL. */
 struct wo_device_gpu *wo_device_gpu_close(struct wo_device_gpu *gpu, uint64_t *ret_left);
 
 #endif

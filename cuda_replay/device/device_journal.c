@@ -1,4 +1,4 @@
-/* Writing down the calls of a device, and comparing with them. See device_journal.h. */
+/* Records the calls of a device, and compares later calls with them. See device_journal.h. */
 #include "cuda_replay/device/device_journal.h"
 
 #include <assert.h>
@@ -10,12 +10,12 @@
 
 #define PAGE_BYTES (UINT64_C(2) << 20)
 
-/* Where addresses begin that no driver gives: above 2^56. */
+/* The start of addresses that no driver gives: above 2^56. */
 #define OWN_ADDRESSES (UINT64_C(1) << 57)
 
-/* ---- Writing down ---- */
+/* ---- Recording ---- */
 
-/* Room first, so that nothing happens on the device that is not written down. */
+/* Makes room before the call, so that every call on the device is recorded. */
 static bool make_room(struct wo_journal *journal) {
   return WO_VEC_RESERVE(&journal->calls, 1, 4 * WO_LIMIT_TRACE_ENTRIES);
 }
@@ -108,14 +108,14 @@ static bool has_room(const struct wo_echo *echo, uint64_t size_bytes) {
   return size_bytes <= echo->capacity_bytes && echo->used_bytes <= echo->capacity_bytes - size_bytes;
 }
 
-/* Addresses of calls that take one are compared; of those that give one they are taken from the journal. */
+/* The address is compared if the call takes one; if the call gives one, it comes from the journal. */
 static bool is_same(const struct wo_journal_call *wanted, const struct wo_journal_call *got) {
   const bool gives = got->kind == WO_JOURNAL_SEGMENT_ALLOC || got->kind == WO_JOURNAL_RANGE_RESERVE;
   return wanted->kind == got->kind && wanted->size_bytes == got->size_bytes && wanted->handle_bytes == got->handle_bytes &&
          wanted->is_refused == got->is_refused && (gives || wanted->address == got->address);
 }
 
-/* Holds a call against the journal; NULL from the first difference on. */
+/* Compares a call with the journal; NULL from the first difference on. */
 static const struct wo_journal_call *compare(struct wo_echo *echo, const struct wo_journal_call *got) {
   const size_t at = echo->at++;
   if (echo->has_difference) return NULL;

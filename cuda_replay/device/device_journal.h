@@ -1,8 +1,8 @@
-/* A journal of what an allocator asked of a device, and a model device that holds itself against one.
+/* A journal of an allocator's calls to a device, and a model device that compares its calls with a journal.
  *
- * The GPU's calls are written down with the addresses that it gave; then the same pattern runs on a device of the same capacity
- * that is only a counter and hands out those addresses. As the allocator decides by sizes, addresses and refusals alone, both
- * runs are equal call by call unless the card refuses what its capacity allows (or the model of it is wrong). One thread. */
+ * The calls to the GPU are recorded with the addresses that it gave; then the same pattern runs on a device that only counts up
+ * to the same capacity and gives those addresses. The allocator decides only by sizes, addresses and refusals, so both runs are
+ * equal call by call, unless the card refuses memory that its capacity allows (or the model is wrong). One thread. */
 #ifndef WO_DEVICE_JOURNAL_H
 #define WO_DEVICE_JOURNAL_H
 
@@ -24,11 +24,11 @@ enum wo_journal_kind {
 
 /* One call. */
 struct wo_journal_call {
-  uint64_t address; /* 0 for a refusal of something that gets one */
+  uint64_t address; /* 0 if the call gives an address and was refused */
   uint64_t size_bytes;
   uint64_t handle_bytes; /* of MAP and UNMAP; else 0 */
   enum wo_journal_kind kind;
-  bool is_refused; /* WO_E_LIMIT; calls that failed otherwise are not written down, as they end the run */
+  bool is_refused; /* WO_E_LIMIT; calls that failed otherwise are not recorded, because they end the run */
 };
 
 /* Starts as {0}. */
@@ -40,7 +40,7 @@ struct wo_journal {
   } calls;
 };
 
-/* A device that hands every call on to `device` and writes it down. It borrows the journal. */
+/* A device that passes every call on to `device` and records it. It borrows the journal. */
 struct wo_device wo_journal_device(struct wo_journal *journal, const struct wo_device *device);
 
 /* Releases the calls; NULL allowed. */
@@ -49,19 +49,19 @@ void wo_journal_done(struct wo_journal *journal);
 /* The model device. Set journal and capacity; the rest starts as 0. */
 struct wo_echo {
   const struct wo_journal *journal; /* borrowed */
-  uint64_t capacity_bytes;          /* also what the allocator is told the card has */
+  uint64_t capacity_bytes;          /* also the card's size as the allocator sees it */
   uint64_t used_bytes;              /* in pages of 2 MiB, as the driver counts */
   size_t at;                        /* calls made */
   bool has_difference;
   struct wo_journal_call got; /* the call that is not in the journal at `at_difference` */
   size_t at_difference;
-  uint64_t next_address; /* of those that the journal has not */
+  uint64_t next_address; /* of addresses that are not in the journal */
 };
 
 /* The device; it borrows *echo. From the first difference on it goes its own way. */
 struct wo_device wo_echo_device(struct wo_echo *echo);
 
-/* Whether all calls were made, and no other. When not, one clause about the first difference is written into buf. */
+/* Whether the calls were exactly those of the journal. If not, buf gets one clause about the first difference. */
 bool wo_echo_agrees(const struct wo_echo *echo, char *buf, size_t cap);
 
 #endif

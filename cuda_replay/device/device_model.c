@@ -1,4 +1,4 @@
-/* The device that is not there: counts pages, and keeps the address ranges that are taken. */
+/* The model device: counts pages, and keeps the address ranges that are in use. */
 #include "cuda_replay/device/device_model.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #define PAGE_DEFAULT_BYTES (UINT64_C(2) << 20)
 #define TOTAL_DEFAULT_BYTES (UINT64_C(80) << 30)
 
-/* Where Linux on x86 puts device memory: the upper part of the addresses of a program. */
+/* The addresses of device memory under Linux on x86: the upper part of a program's addresses. */
 #define SPACE_START UINT64_C(0x600000000000)
 #define SPACE_END UINT64_C(0x7fffc0000000)
 
@@ -70,7 +70,7 @@ static uint64_t find_addresses(struct wo_device_model *model, const struct wo_ga
   }
 }
 
-/* Finds addresses and takes them. WO_E_LIMIT when there are none. */
+/* Finds free addresses and takes them. WO_E_LIMIT when there are none. */
 static enum wo_status take_addresses(struct wo_device_model *model, uint64_t size_bytes, uint64_t *ret_address) {
   if (size_bytes == 0 || size_bytes > SPACE_END - SPACE_START) return WO_E_LIMIT;
   const struct wo_gap_wish wish = {
@@ -144,7 +144,7 @@ static enum wo_status range_free(void *state, uint64_t address, uint64_t size_by
                                                      : fail(model, WO_E_RANGE, "a range was freed that the device does not know");
 }
 
-/* Which addresses are mapped is the allocator's business: a range was reserved as a whole. */
+/* Only memory is counted: the allocator keeps the mapped addresses, and the range was reserved as a whole. */
 static enum wo_status map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
   struct wo_device_model *const model = state;
   (void)address;

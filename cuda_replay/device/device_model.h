@@ -1,7 +1,7 @@
-/* A device that is not there: a capacity, a page size, and a policy for addresses.
+/* A model of a device: a capacity, a page size, and a policy for addresses.
  *
- * Takes memory in pages (cudaMalloc uses 2 MiB pages); refuses what does not fit. Addresses of freed segments are reused by the
- * policy. */
+ * It takes memory in pages (cudaMalloc uses 2 MiB pages) and refuses requests that do not fit. The policy also decides how
+ * addresses of freed segments are reused. */
 #ifndef WO_DEVICE_MODEL_H
 #define WO_DEVICE_MODEL_H
 
@@ -9,12 +9,12 @@
 
 #include "cuda_replay/allocator/device.h"
 
-/* Where the next segment goes. Real drivers do neither of the first two strictly; results are told with the spread over several.
- */
+/* The place of the next segment. Real drivers follow neither of the first two strictly; results are reported with the spread over
+ * several policies. */
 enum wo_address_policy { WO_ADDRESS_ASCENDING, WO_ADDRESS_DESCENDING, WO_ADDRESS_SHUFFLED };
 
 struct wo_device_model_options {
-  uint64_t capacity_bytes; /* what the allocator may take; UINT64_MAX = no limit */
+  uint64_t capacity_bytes; /* the most that the allocator may take; UINT64_MAX = no limit */
   uint64_t total_bytes;    /* of the card, for memory fractions and ranges; 0 = capacity_bytes, or 80 GiB without one */
   uint64_t page_bytes;     /* 0 = 2 MiB */
   enum wo_address_policy policy;
@@ -28,9 +28,9 @@ struct wo_device_model *wo_device_model_new(const struct wo_device_model_options
 /* Bytes in use, in whole pages. */
 uint64_t wo_device_model_used(const struct wo_device_model *model);
 
-/* Counts memory that exists already (a start state: a segment, or a mapped run of a range), also beyond the capacity, and keeps
- * its addresses from being given out. _keep keeps addresses without memory (a whole range, before its runs are taken). WO_E_RANGE
- * when it overlaps something in part; WO_E_NOMEM. */
+/* Counts memory that exists already (a start state: a segment, or a mapped run of a range), even above the capacity, and reserves
+ * its addresses. _keep reserves addresses without memory (a whole range, before its runs are taken). WO_E_RANGE when it partly
+ * overlaps taken addresses; WO_E_NOMEM. */
 enum wo_status wo_device_model_take(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
 enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
 

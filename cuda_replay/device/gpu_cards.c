@@ -1,4 +1,4 @@
-/* Looking at cards before one is used. See gpu_cards.h. */
+/* Checks cards before one is used. See gpu_cards.h. */
 #include "cuda_replay/device/gpu_cards.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Cards and processes that a message names: it is one line. */
+/* The most cards and processes in a message, which is one line. */
 enum { CARDS_SHOWN = 3, HOLDERS_SHOWN = 3, NAME_BYTES = 96 };
 
 /* ---- Names ---- */
@@ -20,7 +20,7 @@ static void name_of(const struct wo_cuda_driver *driver, int device, char *buf) 
   buf[NAME_BYTES - 1] = '\0';
 }
 
-/* A slice of a card has "MIG" in its name, and a UUID of its own. */
+/* A slice of a card has "MIG" in its name, and its own UUID. */
 const char *wo_gpu_uuid(const struct wo_cuda_driver *driver, int device, char *buf) {
   struct wo_cuda_uuid uuid;
   char name[NAME_BYTES];
@@ -38,7 +38,7 @@ const char *wo_gpu_uuid(const struct wo_cuda_driver *driver, int device, char *b
 
 /* ---- The list ---- */
 
-/* "1 = NVIDIA H200, 71.20 of 139.80 GiB free". What is free is known without a context only from NVML. */
+/* "1 = NVIDIA H200, 71.20 of 139.80 GiB free". Without a context, only NVML knows the free memory. */
 static void add_card(const struct wo_cuda_driver *driver, const struct wo_nvml *nvml, int ordinal, struct wo_text *out) {
   char uuid[WO_GPU_UUID_BYTES];
   char name[NAME_BYTES];

@@ -1,4 +1,4 @@
-/* Loading NVML, and the few questions to it. See nvml.h. */
+/* Loads NVML and asks it. See nvml.h. */
 #include "cuda_replay/device/nvml.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@ enum { NVML_SUCCESS = 0, NVML_MIG_ENABLED = 1 };
 _Static_assert(sizeof(struct wo_nvml_process) == 24, "the layout of nvmlProcessInfo_v2_t");
 _Static_assert(sizeof(struct wo_nvml_memory) == 24, "the layout of nvmlMemory_t");
 
-/* Where one function goes, as in cuda_driver.c. */
+/* The place of one function, as in cuda_driver.c. */
 static const struct {
   const char *name;
   const char *older; /* NULL for none */
@@ -23,7 +23,7 @@ static const struct {
 #undef WO_NVML
 };
 
-/* The system's library stays loaded once it was: it has threads of its own. */
+/* The system's library stays loaded: it has threads of its own. */
 static void *load(const char *library) {
   return library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
@@ -53,7 +53,7 @@ void wo_nvml_close(struct wo_nvml *nvml) {
   *nvml = (struct wo_nvml){0};
 }
 
-/* NULL when the card is not known to NVML. */
+/* NULL when NVML does not know the card. */
 static void *handle_of(const struct wo_nvml *nvml, const char *uuid) {
   void *handle = NULL;
   if (!nvml->library || uuid[0] == '\0') return NULL;
@@ -74,7 +74,7 @@ uint64_t wo_nvml_free_bytes(const struct wo_nvml *nvml, const char *uuid) {
   return memory.free_bytes;
 }
 
-/* The last part of a path: a message has little room. */
+/* Keeps the last part of a path, because a message has little room. */
 static void note_name(const struct wo_nvml *nvml, struct wo_nvml_holder *holder) {
   char path[1024] = "";
   if (!nvml->process_name || nvml->process_name(holder->pid, path, sizeof path) != NVML_SUCCESS) return;
@@ -86,7 +86,7 @@ static void note_name(const struct wo_nvml *nvml, struct wo_nvml_holder *holder)
   holder->name[len] = '\0';
 }
 
-/* Most first; what is not told comes last, as a guess would not do. */
+/* Most memory first; unknown sizes come last, because any guess may be wrong. */
 static int compare_holders(const void *a, const void *b) {
   const struct wo_nvml_holder *const left = a;
   const struct wo_nvml_holder *const right = b;
@@ -98,7 +98,7 @@ static int compare_holders(const void *a, const void *b) {
 
 size_t wo_nvml_holders(const struct wo_nvml *nvml, const char *uuid, struct wo_nvml_holder *rows, size_t cap,
                        bool *ret_is_known) {
-  /* Room for the longer rows of some drivers, should they be all that there is: they must not write behind the list. */
+  /* Room for the longer rows of some drivers, which must not write past the end of the list. */
   struct wo_nvml_process processes[WO_NVML_PROCESSES_MAX * 4 / 3 + 1];
   struct wo_nvml_holder all[WO_NVML_PROCESSES_MAX];
   unsigned listed = WO_NVML_PROCESSES_MAX;

@@ -1,4 +1,4 @@
-/* From entries to requests: one pass over the entries with a map of what is live. */
+/* Makes requests of entries: one pass over the entries with a map of live blocks. */
 #include "cuda_replay/pattern/alloc_pattern.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ static enum wo_status refuse(const struct wo__maker *maker, size_t index, const 
   return WO_E_RANGE;
 }
 
-/* An instance that was alive before the first entry, which entry `index` shows. */
+/* Adds an instance that was alive before the first entry; entry `index` shows it. */
 static enum wo_status add_early(struct wo__maker *maker, size_t index, bool is_pending, uint32_t *ret_instance) {
   const uint64_t address = maker->trace->entries.items[index].address;
   if (wo_address_map_find(&maker->live, address, NULL)) return refuse(maker, index, "the block there was freed before");
@@ -74,8 +74,8 @@ static enum wo_status add_early(struct wo__maker *maker, size_t index, bool is_p
   return wo_address_map_put(&maker->live, address, *ret_instance);
 }
 
-/* The instance that lives at entry `index`'s address; one that was alive before the first entry is made when it is shown first.
- */
+/* Finds the instance that lives at entry `index`'s address; an instance from before the first entry is made when an entry first
+ * shows it. */
 static enum wo_status live_instance(struct wo__maker *maker, size_t index, uint32_t *ret_instance) {
   const bool is_live = wo__instance_at(maker, maker->trace->entries.items[index].address, ret_instance) != NULL;
   return is_live ? WO_OK : add_early(maker, index, false, ret_instance);
@@ -87,7 +87,7 @@ static uint32_t next_request(const struct wo__maker *maker) {
 
 /* ---- Entries ---- */
 
-/* Requests of no bytes never reach the allocator, those of 2^60 and more fail before it. */
+/* Requests of 0 bytes never reach the allocator; requests of 2^60 bytes and more fail before it. */
 static bool is_size(uint64_t size_bytes) {
   return size_bytes > 0 && size_bytes < (uint64_t)1 << 60;
 }
@@ -104,8 +104,8 @@ static enum wo_status on_alloc(struct wo__maker *maker, size_t index) {
   return status == WO_OK ? wo_address_map_put(&maker->live, entry->address, instance) : status;
 }
 
-/* Whether the free that entry `index` requests completes at once: its completion then follows, as both are written under one
- * lock. Recordings without completions do not tell. */
+/* Whether the free that entry `index` requests completes at once: then its completion follows directly, because both are written
+ * under one lock. Recordings without completions do not show it. */
 static bool completes_at_once(const struct wo__maker *maker, size_t index) {
   if (!maker->has_completed) return true;
   if (index + 1 >= maker->trace->entries.count) return false;
@@ -113,7 +113,8 @@ static bool completes_at_once(const struct wo__maker *maker, size_t index) {
   return next->action == WO_ACTION_FREE_COMPLETED && next->address == maker->trace->entries.items[index].address;
 }
 
-/* A free that completes at once. The allocator would wait for streams that used the block, so that it has to be told. */
+/* A free that completes at once. The allocator would wait for streams that used the block, so it needs an explicit completion
+ * then. */
 static enum wo_status add_free(struct wo__maker *maker, uint32_t instance, size_t index) {
   const bool is_used = maker->used.count > 0 && wo_address_map_find(&maker->used, instance, NULL);
   if (!is_used) return add_request(maker, WO_REQUEST_FREE, instance, index);
@@ -142,7 +143,7 @@ static enum wo_status on_free_requested(struct wo__maker *maker, size_t index) {
   return status == WO_OK ? add_free(maker, instance, index) : status;
 }
 
-/* Keeps a completion back until the retry that brought it about is done. */
+/* Delays a completion until the retry that caused it is done. */
 static enum wo_status hold(struct wo__maker *maker, uint32_t instance, size_t index) {
   if (!WO_VEC_RESERVE(&maker->held, 2, 2 * WO__REQUESTS_MAX)) return WO_E_NOMEM;
   maker->held.items[maker->held.count++] = instance;
@@ -150,7 +151,7 @@ static enum wo_status hold(struct wo__maker *maker, uint32_t instance, size_t in
   return WO_OK;
 }
 
-/* A completion right behind its request is part of that free. One without any request frees at once. */
+/* A completion right after its request is part of that free. A completion without a request frees at once. */
 static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   const struct wo_trace_entry *const entry = &maker->trace->entries.items[index];
   uint32_t instance = 0;
@@ -168,7 +169,7 @@ static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   return add_free(maker, instance, index);
 }
 
-/* Whether the entry can stand inside of a run of releases without ending it. */
+/* Whether the entry can lie inside a run of releases without ending it. */
 static bool keeps_run(const struct wo_trace_entry *entry) {
   switch ((enum wo_action)entry->action) {
   case WO_ACTION_SEGMENT_ALLOC:
@@ -191,8 +192,8 @@ static uint32_t request_pool(const struct wo__maker *maker, size_t index) {
   return index < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, index) : WO_POOL_DEFAULT;
 }
 
-/* The free right before a retry may have completed because of it, as its completion stands right behind its request either way.
- * Where the program uses several streams it is taken to have: then nothing keeps the request from having missed that memory. */
+/* The free right before a retry may have completed because of the retry: its completion comes right after its request either way.
+ * If the program uses several streams, it is assumed so: then the request did not find that memory. */
 static enum wo_status hold_free(struct wo__maker *maker, size_t run) {
   const size_t count = maker->pattern->requests.count;
   struct wo_request *const last = count > 0 ? &maker->pattern->requests.items[count - 1] : NULL;
@@ -202,12 +203,11 @@ static enum wo_status hold_free(struct wo__maker *maker, size_t run) {
   return hold(maker, last->subject, last->entry + 1);
 }
 
-/* Takes the completions right before entry `run`, where a retry releases or fails, off the requests, to be put behind it: the
- * retry completes all that is pending, and the request did not get their memory. */
+/* Removes the completions right before entry `run`, where a retry releases or fails, to add them after the retry: the retry
+ * completes all pending frees, and the request did not get their memory. */
 static enum wo_status hold_completions(struct wo__maker *maker, size_t run) {
   const struct wo_alloc_pattern *const pattern = maker->pattern;
-  /* A retry waits for all streams, unless it serves a capture. Where something stays pending, memory was released without that.
-   */
+  /* A retry waits for all streams, unless it serves a capture. If a free stays pending, the release did not wait. */
   if (maker->pending_count > 0 || request_pool(maker, run) != WO_POOL_DEFAULT) return WO_OK;
   while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
     const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
@@ -233,13 +233,13 @@ static enum wo_status release_completions(struct wo__maker *maker) {
   return WO_OK;
 }
 
-/* How a run of releases is read. */
+/* How a run of releases is explained. */
 struct reading {
   bool is_retry;
-  bool has_waited; /* the retry waited for all streams, so that completions right before it are its doing */
+  bool has_waited; /* the retry waited for all streams, so it caused the completions right before it */
 };
 
-/* Reads the run at entry `index`, with the turns that the readings take. */
+/* Explains the run at entry `index`, as the readings say. */
 static enum wo_status read_run(struct wo__maker *maker, size_t index, struct reading *ret_reading) {
   bool is_sure = true;
   const enum wo__alone alone = wo__release_cause_alone(&maker->release);
@@ -260,8 +260,8 @@ static enum wo_status read_run(struct wo__maker *maker, size_t index, struct rea
   return WO_OK;
 }
 
-/* Segments of a private pool are released for others once the pool's last user is gone; within the pool, a request may release
- * them for itself. */
+/* Requests elsewhere can release segments of a private pool once its last user is gone; a request in the pool may release them
+ * before. */
 static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
   const uint32_t own = request_pool(maker, index);
@@ -278,7 +278,7 @@ static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
   return status;
 }
 
-/* The first release of a run settles why the run is there. */
+/* The first release of a run decides the reason for the whole run. */
 static enum wo_status on_release(struct wo__maker *maker, size_t index) {
   struct reading reading;
   if (maker->is_run_settled) return WO_OK;
@@ -302,7 +302,7 @@ static enum wo_status on_oom(struct wo__maker *maker, size_t index) {
   return add_request(maker, WO_REQUEST_ALLOC, instance, index);
 }
 
-/* What was used on another stream before anything else is known of it is left alone: its free shows whether it had to wait. */
+/* A use by another stream of a block that no entry showed before is ignored: the block's free shows whether it had to wait. */
 static enum wo_status on_record_stream(struct wo__maker *maker, size_t index) {
   uint32_t instance = 0;
   const struct wo_instance *const used = wo__instance_at(maker, maker->trace->entries.items[index].address, &instance);
@@ -312,7 +312,7 @@ static enum wo_status on_record_stream(struct wo__maker *maker, size_t index) {
   return status == WO_OK ? add_request(maker, WO_REQUEST_RECORD_STREAM, instance, index) : status;
 }
 
-/* An instruction to empty the cache explains the releases behind it. */
+/* An instruction to empty the cache explains the releases after it. */
 static enum wo_status on_empty_cache(struct wo__maker *maker, size_t index) {
   const enum wo_status status = add_pool_releases(maker, index + 1);
   return status == WO_OK ? add_request(maker, WO_REQUEST_EMPTY_CACHE, 0, index) : status;
@@ -379,7 +379,7 @@ static enum wo_status make_entries(struct wo__maker *maker) {
 
 /* ---- Whole ---- */
 
-/* Looks for completions, and for some that stand apart from their requests. */
+/* Checks whether there are completions, and whether some come later than their requests. */
 static void look_for_completions(struct wo__maker *maker) {
   const struct wo_trace *const trace = maker->trace;
   for (size_t i = 0; i < trace->entries.count; i++) {

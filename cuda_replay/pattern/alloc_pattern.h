@@ -1,4 +1,4 @@
-/* Patterns: what a program asked of the allocator, apart from what it got.
+/* Patterns: the requests of a program to the allocator, without the answers.
  *
  * A pattern is made of a trace (pattern_make), changed by transforms (scale, offload, ...), and run by replay.h. Every allocation
  * is an instance with a birth, a death, a size and a stack; requests refer to instances by index, so that running one needs no
@@ -36,10 +36,10 @@ struct wo_request {
   uint32_t reserved : 12;
   uint32_t pool;    /* index into the recording's pools */
   uint32_t subject; /* instance, or what the kind says */
-  uint32_t entry;   /* the entry of the trace that it came from, or WO_NO_ENTRY */
+  uint32_t entry;   /* the trace entry that it comes from, or WO_NO_ENTRY */
 };
 
-/* What an allocation is for (micro-batch-scaling: see docs/replay.md). UNKNOWN until classified. */
+/* The purpose of an allocation (micro-batch-scaling: see docs/replay.md). UNKNOWN until classified. */
 enum wo_alloc_class {
   WO_CLASS_UNKNOWN,
   WO_CLASS_PARAMETER,
@@ -57,9 +57,9 @@ enum wo_alloc_class {
 /* The name of a class ("optimizer_state"). Never NULL. */
 const char *wo_alloc_class_name(enum wo_alloc_class class_);
 
-/* One allocation's life. Those alive before the first request have birth WO_NO_REQUEST, those never freed death WO_NO_REQUEST.
- * A request that was refused when it was recorded (an `oom` entry; the size is the rounded one) has death == birth: the program
- * never held it. A run that can serve it counts it in its peaks and gives it back at once. */
+/* The life of one allocation. Birth is WO_NO_REQUEST if it was alive before the first request; death is WO_NO_REQUEST if it was
+ * never freed. A request that was refused in the recording (an `oom` entry; the size is the rounded one) has death == birth: the
+ * program never held it. A replay that can serve it counts it in its peaks and frees it at once. */
 struct wo_instance {
   uint64_t size_bytes; /* requested */
   uint32_t birth;      /* index of its request */
@@ -91,7 +91,7 @@ struct wo_alloc_pattern {
     size_t count, capacity;
   } requests;
   struct {
-    struct wo_instance *items; /* those alive at the start first, by rising address */
+    struct wo_instance *items; /* first those alive at the start, by rising address */
     size_t count, capacity;
   } instances;
   size_t start_count; /* instances alive at the start */
@@ -99,10 +99,10 @@ struct wo_alloc_pattern {
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of
  * segment_free and segment_unmap that the retry of an allocation does not explain: release_cause.h). Blocks that are pending at
- * the start get a DEFER with entry WO_NO_ENTRY before everything else. Where events of pending blocks completed because an
- * allocation was retried, their COMPLETE stands behind it: the retry itself completes them. What is freed without an allocation
- * was alive at the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice, allocated while
- * live); WO_E_NOMEM. Whatever is returned, *ret_pattern can be given to wo_alloc_pattern_done. */
+ * the start get a DEFER with entry WO_NO_ENTRY before everything else. If pending frees completed because an allocation was
+ * retried, their COMPLETE comes after that allocation: the retry itself completes them. A block that is freed without an
+ * allocation was alive at the start. WO_E_RANGE with the entry's index (also in err->offset) and what is wrong (freed twice,
+ * allocated while live); WO_E_NOMEM. *ret_pattern can be given to wo_alloc_pattern_done after any result. */
 enum wo_status wo_alloc_pattern_make(const struct wo_recording *recording, const struct wo_trace *trace,
                                      struct wo_alloc_pattern *ret_pattern, struct wo_err *err);
 

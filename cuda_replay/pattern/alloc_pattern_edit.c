@@ -1,4 +1,4 @@
-/* Makes patterns by appending: a new pattern is written in the order in which it will run. */
+/* Makes patterns by appending: a new pattern is written in the order of its run. */
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 #include "parsers/base/vec.h"
 
-/* Requests and instances are named by 32-bit indices; the highest means "none". */
+/* Requests and instances have 32-bit indices; the highest index means "none". */
 enum { INDEX_MAX = INT32_MAX };
 
 /* Instances and requests hold no pointers, so a copy is two blocks of bytes. */
@@ -76,14 +76,14 @@ bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instan
           .kind = WO_REQUEST_FREE, .stream = dead->stream, .pool = dead->pool, .subject = instance, .entry = WO_NO_ENTRY});
 }
 
-/* A survivor, in the table that is sorted by size and birth. */
+/* A row of the table of survivors, which is sorted by size and birth. */
 struct survivor {
   uint64_t size_bytes;
   uint32_t instance;
-  uint32_t below; /* the next one on the stack of those born already, or NONE */
+  uint32_t below; /* the next one on the stack of those already born, or NONE */
 };
 
-/* The survivors of one size: which are born, which are still to come. */
+/* The survivors of one size: those already born, and those still to come. */
 struct survivor_group {
   uint32_t next; /* the first that is not yet born (index into the table) */
   uint32_t end;
@@ -106,7 +106,7 @@ struct survivors {
   size_t count;
 };
 
-/* Gathers and sorts the survivors; false when memory is out, with what was got for the caller to free. */
+/* Gathers and sorts the survivors; false when memory is out. The caller frees them in either case. */
 static bool survivors_make(const struct wo_alloc_pattern *pattern, struct survivors *survivors) {
   size_t most = pattern->instances.count - pattern->start_count + 1;
   survivors->rows = malloc(most * sizeof survivors->rows[0]);
@@ -126,7 +126,7 @@ static bool survivors_make(const struct wo_alloc_pattern *pattern, struct surviv
   return true;
 }
 
-/* The group of a size, NULL when nothing of it survives. */
+/* The group of a size; NULL when nothing of that size survives. */
 static struct survivor_group *survivors_of(const struct survivors *survivors, uint64_t size_bytes) {
   size_t low = 0, high = survivors->count;
   while (low < high) {
@@ -139,7 +139,8 @@ static struct survivor_group *survivors_of(const struct survivors *survivors, ui
   return low < survivors->count && survivors->rows[low].size_bytes == size_bytes ? &survivors->groups[low] : NULL;
 }
 
-/* Takes the place of what dies at request `death`. Deaths come in order, so whatever is born stays so. */
+/* Takes a survivor for the place of the instance that dies at request `death`. Deaths come in order, so a survivor that is born
+ * stays born. */
 static uint32_t take_survivor(const struct wo_alloc_pattern *pattern, struct survivors *survivors, uint64_t size_bytes,
                               size_t death) {
   struct survivor_group *group = survivors_of(survivors, size_bytes);

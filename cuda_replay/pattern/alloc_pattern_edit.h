@@ -19,7 +19,7 @@ bool wo_alloc_pattern_add_start(struct wo_alloc_pattern *pattern, struct wo_inst
 bool wo_alloc_pattern_add_alloc(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
                                 uint32_t *ret_instance);
 
-/* The same for one that was refused when it was recorded: it dies with its own request. */
+/* The same for an allocation that was refused in the recording: it dies with its own request. */
 bool wo_alloc_pattern_add_refused(struct wo_alloc_pattern *pattern, struct wo_instance instance, uint32_t entry,
                                   uint32_t *ret_instance);
 
@@ -31,10 +31,10 @@ bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instan
 
 #define WO_NO_SUCCESSOR UINT32_MAX
 
-/* For each instance alive at the start (start_count of them) the one that takes its place: it has the same size, is never freed,
- * and was the last born before the old one died (a variable is set again: the old value dies right after the new one is born),
- * else the first born after (gradients, freed before backward). WO_NO_SUCCESSOR for those that do not die or have none. Each
- * survivor takes one place. *ret_successors is released with free; false when memory is out. */
+/* Finds, for each instance alive at the start (start_count of them), the instance that takes its place: it has the same size, is
+ * never freed, and was the last born before the old one died (a variable is set again: the old value dies right after the new one
+ * is born), else the first born after (gradients, freed before backward). WO_NO_SUCCESSOR for instances that do not die or have
+ * none. Each survivor takes one place. Release *ret_successors with free; false when memory is out. */
 bool wo_alloc_pattern_successors(const struct wo_alloc_pattern *pattern, uint32_t **ret_successors);
 
 /* Whether a pattern is whole: births and deaths name requests that name them back, nobody dies before birth. For asserts and

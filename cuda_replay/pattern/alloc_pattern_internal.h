@@ -15,7 +15,7 @@
 /* An entry can make two requests, and so can each block that is pending at the start. */
 #define WO__REQUESTS_MAX (4 * WO_LIMIT_TRACE_ENTRIES)
 
-/* An address that was freed: what is freed there again was not alive at the start. */
+/* Marks an address where a block was freed: a second free there is no block from the start. */
 #define WO__GONE UINT32_MAX
 
 /* An instance that was alive at the start. */
@@ -30,31 +30,31 @@ struct wo__maker {
   const struct wo_trace *trace;
   struct wo_alloc_pattern *pattern;
   struct wo_err *err;
-  struct wo_address_map used; /* instances that other streams used, as instructions tell */
-  struct wo_address_map live; /* address -> instance, also while it is pending; WO__GONE where one died */
+  struct wo_address_map used; /* instances that other streams used, by the instructions */
+  struct wo_address_map live; /* address -> instance, also while pending; WO__GONE where one died */
   struct {
     struct wo__early *items;
     size_t count, capacity;
   } early;
   struct {
-    uint32_t *items; /* completions that a retry brought about: instances, and their entries */
+    uint32_t *items; /* completions that a retry caused: instances, and their entries */
     size_t count, capacity;
   } held;
-  struct wo__readings *readings; /* NULL: unsure runs are read as they fit best */
-  size_t turns;                  /* of the readings, that were passed */
+  struct wo__readings *readings; /* NULL: unsure runs get the reading that fits best */
+  size_t turns;                  /* turns of the readings that were passed */
   struct wo__release_cause release;
   struct wo__private_pools pools;
-  bool has_completed;  /* the recording tells when frees complete */
+  bool has_completed;  /* the recording shows when frees complete */
   bool has_deferred;   /* some complete later than they were requested */
-  bool is_run_settled; /* it is known why the segments of the run under way are released */
-  bool is_retry;       /* by the retry of the request that follows */
+  bool is_run_settled; /* the reason for the releases of the present run is known */
+  bool is_retry;       /* the reason is the retry of the request that follows */
   size_t pending_count;
 };
 
 /* The instance that lives at an address, or NULL; *ret_instance is its index. */
 struct wo_instance *wo__instance_at(const struct wo__maker *maker, uint64_t address, uint32_t *ret_instance);
 
-/* Adds the instances that only the snapshot shows, once all entries are read. WO_E_NOMEM. */
+/* Adds the instances that only the snapshot shows, after all entries are read. WO_E_NOMEM. */
 enum wo_status wo__make_untouched(struct wo__maker *maker);
 
 /* Moves the instances that were alive before the first entry to the front. WO_E_NOMEM. */

@@ -1,5 +1,5 @@
-/* The instances that were alive before the first entry: those that only the snapshot shows are found, and all of them are moved
- * to the front by rising address, so that they pair with the blocks of a rebuilt start. */
+/* Instances that were alive before the first entry: finds those that only the snapshot shows, and moves all of them to the front
+ * by rising address, so that they pair with the blocks of a rebuilt start. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@ struct wo_instance *wo__instance_at(const struct wo__maker *maker, uint64_t addr
   return is_live ? &maker->pattern->instances.items[*ret_instance] : NULL;
 }
 
-/* ---- What the snapshot holds and no entry shows ---- */
+/* ---- Blocks that only the snapshot shows ---- */
 
-/* Blocks of the snapshot that no entry allocated: alive from the start to the end, unless an entry uses their place (the
+/* Adds the blocks of the snapshot that no entry allocated: alive from the start to the end, unless an entry uses their place (the
  * strangers of struct wo_start). */
 static enum wo_status find_untouched(struct wo__maker *maker, struct wo_address_map *untouched) {
   const struct wo_trace *const trace = maker->trace;
@@ -102,7 +102,7 @@ static enum wo_status order_instances(struct wo__maker *maker, uint32_t *to) {
   return WO_OK;
 }
 
-/* Puts a DEFER in front for each instance that is pending at the start, and moves all births and deaths behind them. */
+/* Puts a DEFER at the front for each instance that is pending at the start, and adjusts all births and deaths. */
 static enum wo_status add_early_defers(struct wo__maker *maker) {
   struct wo_alloc_pattern *const pattern = maker->pattern;
   uint32_t pending = 0;

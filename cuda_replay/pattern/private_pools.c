@@ -1,4 +1,4 @@
-/* What an entry says comes first, then a capture on its stream, then the segment that holds its address. */
+/* The pool comes from the entry itself, else from a capture on its stream, else from the segment that holds its address. */
 #include "cuda_replay/pattern/private_pools_internal.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ static struct wo__private_segment *segment_at(const struct wo__private_pools *po
   return address < segment->end ? segment : NULL;
 }
 
-/* Whether entries name their pool: then those without a name are of the default pool. */
+/* Whether entries name their pool: then entries without a name belong to the default pool. */
 static bool names_pools(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
@@ -30,7 +30,7 @@ static bool names_pools(const struct wo_trace *trace) {
   return false;
 }
 
-/* A plain segment is of its pool since it was allocated; a mapped run, since its first byte was unmapped last. */
+/* A plain segment belongs to its pool since it was allocated; a mapped run, since its first byte was last unmapped. */
 static void date_segment(struct wo__private_pools *pools, const struct wo_trace_entry *entry, size_t index) {
   const bool is_alloc = entry->action == WO_ACTION_SEGMENT_ALLOC;
   if (!is_alloc && entry->action != WO_ACTION_SEGMENT_UNMAP) return;
@@ -55,7 +55,7 @@ enum wo_status wo__private_pools_find(struct wo__private_pools *pools, const str
   return WO_OK;
 }
 
-/* More captures at a time than any program has are not followed: each allocation looks through them. */
+/* The most captures at a time that are followed, more than any program has: each allocation searches them. */
 enum { CAPTURES_MAX = 64 };
 
 enum wo_status wo__private_pools_begin(struct wo__private_pools *pools, uint32_t pool, uint32_t stream) {

@@ -1,7 +1,7 @@
-/* The private pools of a trace: which pool an allocation went to. Private to alloc_pattern.c.
+/* The private pools of a trace: finds the pool of an allocation. Private to alloc_pattern.c.
  *
- * Newer recordings say it in each entry. Others only name the pool of the segments that are there at the end, and captures where
- * the line form tells them. Allocations in private segments that were freed inside the trace cannot be told from others. */
+ * Newer recordings state it in each entry. Others only name the pool of the segments that exist at the end, and the line form may
+ * state captures. Allocations in private segments that were freed inside the trace look like any others. */
 #ifndef WO_PRIVATE_POOLS_INTERNAL_H
 #define WO_PRIVATE_POOLS_INTERNAL_H
 
@@ -13,7 +13,7 @@
 struct wo__private_segment {
   uint64_t address;
   uint64_t end;
-  size_t since; /* the entry from which on it was of its pool; 0: from the start */
+  size_t since; /* the first entry at which it belonged to its pool; 0: from the start */
   uint32_t pool;
 };
 
@@ -28,7 +28,7 @@ struct wo__private_pools {
     size_t count, capacity;
   } segments;
   struct {
-    struct wo__pool_capture *items; /* under way, the latest last */
+    struct wo__pool_capture *items; /* in progress, the latest last */
     size_t count, capacity;
   } captures;
 };

@@ -1,6 +1,7 @@
 /* The evidence, strongest first: the stack of the release names empty_cache; the request that follows failed; memory was mapped
  * before and kept (an expandable attempt that failed half-way); the release has the stack of the allocation; the new segment
- * would not have fitted. Without any of them it counts as empty_cache: then a run without a capacity gives what was recorded. */
+ * would not have fitted. Without any of them the release counts as empty_cache: then a run without a capacity repeats the
+ * recording. */
 #include "cuda_replay/pattern/release_cause.h"
 
 #include <assert.h>
@@ -15,13 +16,13 @@ static bool is_growth(const struct wo_trace_entry *entry) {
   return entry->action == WO_ACTION_SEGMENT_ALLOC || entry->action == WO_ACTION_SEGMENT_MAP;
 }
 
-/* Whether an entry can stand between the releases of a call and its end. */
+/* Whether an entry can come between the releases of a call and the end of the call. */
 static bool is_inside_call(const struct wo_trace_entry *entry) {
   return is_release(entry) || is_growth(entry) || entry->action == WO_ACTION_FREE_COMPLETED ||
          entry->action == WO_ACTION_UNKNOWN || entry->action == WO_ACTION_SNAPSHOT;
 }
 
-/* What only a recording tells that also tells each empty_cache(). */
+/* Whether an entry is an instruction: a recording that has one also has each empty_cache(). */
 static bool is_instruction(const struct wo_trace_entry *entry) {
   return entry->action == WO_ACTION_EMPTY_CACHE || entry->action == WO_ACTION_CAPTURE_BEGIN ||
          entry->action == WO_ACTION_RECORD_STREAM;
@@ -29,8 +30,8 @@ static bool is_instruction(const struct wo_trace_entry *entry) {
 
 /* ---- Capacity ---- */
 
-/* Reserved bytes before the first entry, from those at the end. Differences are counted modulo 2^64: a trace that contradicts its
- * segments gives some number, and is refused elsewhere. */
+/* Reserved bytes before the first entry, computed back from the end. Differences are modulo 2^64: a trace that contradicts its
+ * segments gives a wrong number, and is refused elsewhere. */
 static uint64_t reserved_at_start(const struct wo_trace *trace) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < trace->segments.count; i++) bytes += trace->segments.items[i].size_bytes;
@@ -55,7 +56,7 @@ struct wo__release_cause wo__release_cause_begin(const struct wo_recording *reco
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     wo__release_cause_step(&release, entry);
     if (is_instruction(entry)) release.has_instructions = true;
-    /* An oom entry's address is what the device had free. */
+    /* An oom entry's address is the free memory of the device. */
     if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
     const uint64_t limit = release.reserved_bytes + entry->address;
     if (limit >= entry->address && limit > capacity) capacity = limit;
@@ -101,7 +102,7 @@ bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t 
   if (end == trace->entries.count || names_empty_cache(release->recording, begin->stack)) return false;
   const struct wo_trace_entry *const request = &trace->entries.items[end];
   if (request->action == WO_ACTION_OOM) return true;
-  /* What unmapping leaves over can serve the request without growth; nothing else can. */
+  /* Only parts that unmapping leaves can serve the request without growth. */
   if (request->action != WO_ACTION_ALLOC || (grown_bytes == 0 && !has_unmapped)) return false;
   if (release->has_instructions || has_grown_before(trace, first)) return true;
   if (begin->stack != WO_NO_STACK && begin->stack == request->stack) return true;

@@ -1,7 +1,7 @@
-/* Why segments were released: the program emptied the cache, or an allocation that found no room tried again.
+/* Finds why segments were released: the program emptied the cache, or an allocation that found no room tried again.
  *
- * A recording shows the released segments and not the reason. Both leave the same state when everything unused is released and
- * the next allocation needs new memory; they differ when the same program runs on a larger card. */
+ * A recording shows the released segments, but not the reason. Both reasons give the same state when everything unused is
+ * released and the next allocation needs new memory; they differ when the same program runs on a larger card. */
 #ifndef WO_RELEASE_CAUSE_H
 #define WO_RELEASE_CAUSE_H
 
@@ -11,23 +11,23 @@
 
 #include "cuda_replay/recording/trace.h"
 
-/* What stays the same for all runs of a trace, and the memory in use at the place of the walk. */
+/* Facts about the whole trace, and the memory that is reserved at the present entry. */
 struct wo__release_cause {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
-  bool has_instructions;   /* the trace tells each empty_cache() itself */
+  bool has_instructions;   /* the trace states each empty_cache() itself */
   uint64_t reserved_bytes; /* before the entry that wo__release_cause_step is called with next */
-  uint64_t capacity_bytes; /* what reserved_bytes cannot exceed, as far as known; UINT64_MAX: not known */
+  uint64_t capacity_bytes; /* limit of reserved_bytes; UINT64_MAX: not known */
 };
 
-/* Looks over the trace once. */
+/* Reads the facts about the whole trace. */
 struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace);
 
 /* Counts an entry in reserved_bytes. */
 void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry);
 
 /* Whether the run of released segments that begins at entry `first` belongs to the request that follows it. *ret_is_sure: whether
- * the recording shows it; else it is what fits best. */
+ * the recording proves it; otherwise the answer is the one that fits best. */
 bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure);
 
 /* Whether a request can release memory without waiting for all streams: never, seldom (oversize blocks with max_split_size) or
@@ -35,14 +35,14 @@ bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t 
 enum wo__alone { WO__ALONE_NEVER, WO__ALONE_SELDOM, WO__ALONE_OFTEN };
 enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release);
 
-/* How runs are read whose reason the recording does not show. */
+/* How runs whose reason the recording does not show are explained. */
 struct wo__readings {
   struct {
-    size_t *items; /* entries; from the run at each on, unsure runs are read the other way than before. Rising */
+    size_t *items; /* entries, rising: from the run at each one on, unsure runs are read the other way than before */
     size_t count, capacity;
   } turns;
   struct {
-    size_t *items; /* set by wo__alloc_pattern_read: the first entries of all unsure runs that may be read either way */
+    size_t *items; /* set by wo__alloc_pattern_read: the first entries of all unsure runs */
     size_t count, capacity;
   } unsure;
 };

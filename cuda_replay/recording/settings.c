@@ -1,4 +1,4 @@
-/* Settings of the caching allocator: versions of torch, defaults, and the way back to a string. */
+/* Settings of the caching allocator: defaults by version of torch, and writing them as a string. */
 #include "cuda_replay/recording/settings.h"
 
 #include "cuda_replay/recording/torch_rules.h"
@@ -6,7 +6,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* The segment size of mid-sized requests, and the most that a large block may exceed a large request by. */
+/* The segment size of mid-sized requests, and the limit by which a large block may exceed a large request. */
 #define LARGE_BUFFER_BYTES (20 * MIB)
 
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch) {
@@ -28,7 +28,7 @@ static void add_key(struct wo_text *out, size_t start, const char *key) {
 
 static void add_bytes(struct wo_text *out, size_t start, const char *key, uint64_t bytes) {
   add_key(out, start, key);
-  /* What torch makes of a negative number. */
+  /* Torch reads a negative number as this value. */
   if (bytes / MIB == UINT64_MAX / MIB) {
     wo_text_add(out, "-1");
     return;
@@ -55,7 +55,7 @@ static void add_number(struct wo_text *out, size_t start, const char *key, doubl
   wo_text_add(out, "%s", text);
 }
 
-/* A scalar when all slots agree, else a list of every slot, which needs no knowledge of gaps. */
+/* A scalar when all slots are equal, else a list of every slot, which does not depend on how torch fills gaps. */
 static void add_roundup(struct wo_text *out, size_t start, const uint32_t divisions[WO_ROUNDUP_SLOTS]) {
   bool is_scalar = true;
   for (int i = 1; i < WO_ROUNDUP_SLOTS; i++) is_scalar = is_scalar && divisions[i] == divisions[0];

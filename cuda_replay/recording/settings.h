@@ -24,17 +24,17 @@ enum { WO_ROUNDUP_SLOTS = 16 };
 #define WO_FRACTION_NOTHING 1e-30
 
 struct wo_alloc_settings {
-  uint64_t max_split_bytes;                     /* WO_SPLIT_UNLIMITED without */
-  uint64_t max_non_split_rounding_bytes;        /* 2.6 on; 20 MiB */
-  uint64_t large_segment_bytes;                 /* 2.11 on; 20 MiB */
+  uint64_t max_split_bytes;                     /* WO_SPLIT_UNLIMITED = no limit */
+  uint64_t max_non_split_rounding_bytes;        /* from 2.6; default 20 MiB */
+  uint64_t large_segment_bytes;                 /* from 2.11; default 20 MiB */
   uint32_t roundup_divisions[WO_ROUNDUP_SLOTS]; /* slot i is for sizes of [2^i MiB, 2^(i+1) MiB); 0 = off */
   double garbage_collection_threshold;          /* 0 = off; acts only with a memory fraction */
   double memory_fraction; /* of the card's total; 0 = not set (set_per_process_memory_fraction, or 2.10's key) */
-  double string_fraction; /* the fraction that the last settings string to have one gave; 0 = none. For throw_on_cudamalloc_oom */
+  double string_fraction; /* the fraction in the last settings string that had one; 0 = none. For throw_on_cudamalloc_oom */
   bool expandable_segments;
   bool graph_capture_record_stream_reuse;
   bool throw_on_cudamalloc_oom;
-  bool keeps_odd_sizes; /* up to 2.3: one division leaves sizes as they are; an allocator sets it by its version */
+  bool keeps_odd_sizes; /* up to 2.3: one division keeps sizes as they are; an allocator sets it by its version */
   bool is_native;       /* false: cudaMallocAsync, which has no blocks to model */
 };
 
@@ -42,14 +42,14 @@ struct wo_alloc_settings {
 struct wo_alloc_settings wo_alloc_settings_default(uint16_t torch);
 
 /* Applies a settings string as that version of torch would: max_split, roundup and gc threshold go back to their defaults first,
- * all else keeps its value (2.11 on: the non-split rounding goes back to the segment size). Keys that do not move
- * placement (pinned_*, release_lock_on_cudamalloc, ...) are accepted. WO_E_SYNTAX or WO_E_RANGE or WO_E_UNKNOWN with a
- * message that names the key, what was expected and, for a key of a later version, that version; *settings is unchanged then. */
+ * all else keeps its value (2.11 on: the non-split rounding goes back to the segment size). Keys that do not change placement
+ * (pinned_*, release_lock_on_cudamalloc, ...) are accepted. WO_E_SYNTAX or WO_E_RANGE or WO_E_UNKNOWN with a message that names
+ * the key, what was expected and, for a key of a later version, that version; *settings is unchanged then. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
                                        struct wo_err *err);
 
-/* Adds the settings that differ from the version's defaults, spelled as torch reads them ("expandable_segments:True"); nothing
- * when none does. The memory fraction is spelled per_process_memory_fraction whatever the version. */
+/* Adds the settings that differ from the version's defaults, spelled as torch reads them ("expandable_segments:True"); adds
+ * nothing if none differs. The memory fraction is always spelled per_process_memory_fraction. */
 void wo_alloc_settings_show(const struct wo_alloc_settings *settings, uint16_t torch, struct wo_text *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a settings string. One row of settings.def for each key, one reader for each kind. */
+/* Reads a settings string, with one row of settings.def for each key and one reader for each kind. */
 #include <assert.h>
 
 #include "cuda_replay/recording/settings.h"
@@ -10,7 +10,7 @@
 /* Longest string; real ones have at most a few hundred bytes. */
 enum { TEXT_MAX = 1024 };
 
-/* Megabytes that fit into a size: torch takes the smaller of them and the value. */
+/* The most MiB that fit into a size: torch limits larger values to it. */
 #define MIB_MAX (UINT64_MAX / MIB)
 
 enum kind {
@@ -43,7 +43,7 @@ static const struct key keys[] = {
 
 enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
 
-/* One "key:value" on its way. */
+/* One "key:value" while it is read. */
 struct item {
   const struct key *key;
   struct wo_view value;
@@ -76,7 +76,7 @@ static enum wo_status read_count(const struct item *item, uint64_t *ret_count) {
   return status == WO_OK ? WO_OK : expect(item, WO_E_SYNTAX, "a whole number");
 }
 
-/* A number of MiB of at least (WO_TORCH_SPLIT_MAY_BE_20: else more than) a segment. */
+/* Reads a number of MiB that is at least a segment (without WO_TORCH_SPLIT_MAY_BE_20: more than a segment). */
 static enum wo_status read_split_size(const struct item *item, uint64_t *ret_bytes) {
   uint64_t mib = MIB_MAX;
   /* Torch reads a negative number as a huge one: no limit. */
@@ -98,7 +98,7 @@ static enum wo_status read_large_segment(const struct item *item) {
   uint64_t mib = 0;
   const enum wo_status status = read_count(item, &mib);
   if (status != WO_OK) return status;
-  /* Beyond any card; it keeps the arithmetic of ranges from overflowing. */
+  /* More than any card has; without this limit the arithmetic of ranges may overflow. */
   if (mib <= 10 || mib > UINT64_C(1) << 30) return expect(item, WO_E_RANGE, "more than 10, and a size that a card can have");
   item->settings->large_segment_bytes = mib * MIB;
   return WO_OK;
@@ -122,7 +122,7 @@ static enum wo_status read_garbage(const struct item *item) {
   return WO_OK;
 }
 
-/* 0 is a fraction, too: one that allows nothing; it is kept as the smallest that does the same. */
+/* 0 is a fraction, too: it allows nothing. It is kept as a tiny fraction that does the same, because 0 means "not set". */
 static enum wo_status read_fraction(const struct item *item) {
   double value = 0;
   const enum wo_status status = read_number(item, &value);
@@ -161,7 +161,7 @@ static void fill(struct wo_alloc_settings *settings, int from, int to, uint32_t 
   for (int i = from; i < to; i++) settings->roundup_divisions[i] = divisions;
 }
 
-/* What a list has told so far. */
+/* The state of a list so far. */
 struct divisions {
   bool has_first;
   int last_slot;
@@ -275,7 +275,7 @@ static enum wo_status unknown_key(struct wo_view name, struct wo_err *err) {
   for (size_t i = 1; i < KEY_COUNT; i++) {
     if (distance(name, wo_view_of(keys[i].name)) < distance(name, wo_view_of(keys[best].name))) best = i;
   }
-  /* A third of the word wrong is no slip of the pen. */
+  /* A word that is wrong by a third or more is not a typing error. */
   if (distance(name, wo_view_of(keys[best].name)) * 3 <= strlen(keys[best].name)) {
     return wo_err_set(err, WO_E_UNKNOWN, "%.*s: no such setting; did you mean %s?", (int)shown.len, shown.ptr, keys[best].name);
   }
@@ -297,7 +297,7 @@ static enum wo_status find_key(struct wo_view name, uint16_t torch, const struct
 
 /* ---- The string ---- */
 
-/* Cuts the next "key:value" off; a comma inside of brackets does not end it. */
+/* Cuts off the next "key:value"; a comma inside brackets does not end it. */
 static struct wo_view cut_item(struct wo_view *rest) {
   size_t depth = 0;
   size_t at = 0;
@@ -311,7 +311,7 @@ static struct wo_view cut_item(struct wo_view *rest) {
   return item;
 }
 
-/* Reads the items of a string without blanks. only_segment: the segment size alone, which the others are held against. */
+/* Reads the items of a string without blanks. only_segment: reads only the segment size, the limit for other keys. */
 static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_segment, struct wo_alloc_settings *settings,
                                  struct wo_err *err) {
   while (text.len > 0) {
@@ -331,7 +331,7 @@ static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_
   return WO_OK;
 }
 
-/* The segment size is read first, as torch does, since the limits of other keys depend on it wherever they stand. */
+/* The segment size is read first, as in torch, because the limits of other keys depend on it in any order. */
 enum wo_status wo_alloc_settings_parse(struct wo_view text, uint16_t torch, struct wo_alloc_settings *settings,
                                        struct wo_err *err) {
   char packed[TEXT_MAX];

@@ -1,4 +1,4 @@
-/* The table of version rules, read. */
+/* Looks up the table of version rules. */
 #include "cuda_replay/recording/torch_rules.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* What changed in PyTorch's allocator from version to version: one table for the whole program (torch_rules.def). */
+/* Changes of PyTorch's allocator from version to version: one table for the whole program (torch_rules.def). */
 #ifndef WO_TORCH_RULES_H
 #define WO_TORCH_RULES_H
 

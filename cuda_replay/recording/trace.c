@@ -94,7 +94,7 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device) 
   return &traces[place];
 }
 
-/* Few streams and pools exist, and files name the same one many times over: the search begins at the newest. */
+/* There are few streams and pools, and files name the same one many times: the search begins at the newest. */
 enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream) {
   for (size_t i = recording->streams.count; i > 0; i--) {
     if (recording->streams.items[i - 1] != raw) continue;
@@ -142,7 +142,7 @@ void wo_recording_note(struct wo_recording *recording, const char *format, ...) 
   if (kept.ptr) recording->notes.items[recording->notes.count++] = kept;
 }
 
-/* ---- Whether there is a run at all ---- */
+/* ---- Whether there is a run to replay ---- */
 
 static size_t count_live(const struct wo_trace *trace) {
   size_t count = 0;
@@ -157,7 +157,7 @@ static bool has_allocation(const struct wo_trace *trace) {
   return false;
 }
 
-/* One allocation that is all there is may be a whole program; beside other live blocks it is the last one of many. */
+/* A single allocation without other live blocks may be a whole program; with other live blocks it is the last one of many. */
 const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_trace *trace) {
   assert(recording && trace);
   const bool is_snapshot = trace->has_segments && !recording->has_only_ids && recording->fidelity == WO_TRACE_EXACT;

@@ -1,9 +1,9 @@
-/* Recordings: what a program asked of PyTorch's caching allocator on one or several devices, and what it got.
+/* Recordings: a program's requests to PyTorch's caching allocator on one or several devices, and the answers.
  *
- * A recording is a value: readers (snapshot.h, chrome_trace.h, trace_lines.h, memory_timeline.h) make it, everything else only
- * reads it. Text, frames and stacks are stored once and named by index, so that memory grows with the distinct stacks and with
- * 32 bytes for each entry, not with the text of the file. All indices are valid by the reader's promise; wo_recording_is_valid
- * checks it. A recording is used by one thread at a time while it is made, by any number once it is made.
+ * A recording is a value: readers (snapshot.h, chrome_trace.h, trace_lines.h, memory_timeline.h) make it; everything else only
+ * reads it. Texts, frames and stacks are stored once and referred to by index, so that memory grows with the distinct stacks and
+ * with 32 bytes for each entry, not with the text of the file. Readers guarantee that all indices are valid;
+ * wo_recording_is_valid checks it. Only one thread may use a recording while it is made; any number may use it afterwards.
  *
  * Facts about the fields: PyTorch's c10/cuda/CUDACachingAllocator.{h,cpp} and torch/csrc/cuda/memory_snapshot.cpp, 2.0 to 2.11.
  */
@@ -29,25 +29,25 @@ enum wo_action {
 /* The name of an action in files ("free_completed"). Never NULL. */
 const char *wo_action_name(enum wo_action action);
 
-/* Whether an entry of that kind tells of a call of the driver: a segment taken or given back, or a request that it refused. */
+/* Whether an entry of that kind reports a call of the driver: a segment taken or given back, or a refused request. */
 bool wo_action_is_of_driver(enum wo_action action);
 
-/* Whether entries of that kind name a range of addresses: allocations, frees and what happens to segments. */
+/* Whether entries of that kind name a range of addresses: allocations, frees, and segment events. */
 bool wo_action_has_range(enum wo_action action);
 
-/* No stack is known / the entry belongs to the default pool / the time is not known. */
+/* The stack is not known / the entry belongs to the default pool / the time is not known. */
 #define WO_NO_STACK UINT32_MAX
 #define WO_POOL_DEFAULT 0
 #define WO_NO_TIME INT64_MIN
 
-/* One entry, in the order of the allocator's work. What address and size mean: see actions.def. */
+/* One entry, in the order of the allocator's work. actions.def gives the meaning of address and size. */
 struct wo_trace_entry {
-  uint64_t address; /* device address; 0 where there is none */
+  uint64_t address; /* device address; 0 if there is none */
   uint64_t size_bytes;
   int64_t time_us;      /* Unix epoch, or WO_NO_TIME */
   uint32_t stack;       /* index into wo_recording.stacks, or WO_NO_STACK */
   uint32_t stream : 12; /* index into wo_recording.streams */
-  uint32_t pool : 15;   /* index into wo_recording.pools; WO_POOL_DEFAULT also when the file does not say */
+  uint32_t pool : 15;   /* index into wo_recording.pools; also WO_POOL_DEFAULT when the file does not state it */
   uint32_t action : 5;  /* enum wo_action */
 };
 
@@ -72,14 +72,14 @@ struct wo_stack {
   uint32_t count;
 };
 
-/* What a block is. PENDING: freed by the program, waiting for work on other streams. */
+/* The state of a block. PENDING: freed by the program, waiting for work on other streams. */
 enum wo_block_state { WO_BLOCK_FREE, WO_BLOCK_ALLOCATED, WO_BLOCK_PENDING };
 
 /* A block of a segment at the moment of the snapshot. */
 struct wo_trace_block {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t requested_bytes; /* 0 when not known (a free block's is stale and not kept; none before 2.0) */
+  uint64_t requested_bytes; /* 0 when not known (for free blocks it is stale and not kept; none before 2.0) */
   uint32_t stack;           /* of its allocation, or WO_NO_STACK */
   enum wo_block_state state;
 };
@@ -98,7 +98,7 @@ struct wo_trace_segment {
   bool is_expandable;
 };
 
-/* What one device recorded: entries, and the segments at the end of the recording, by rising address. */
+/* The recording of one device: entries, and the segments at the end of the recording, by rising address. */
 struct wo_trace {
   int device; /* ordinal in the program that was recorded */
   struct {
@@ -113,7 +113,7 @@ struct wo_trace {
     struct wo_trace_block *items;
     size_t count, capacity;
   } blocks;
-  bool has_segments; /* the file states them (also when there are none): without, the start must be empty or approximate */
+  bool has_segments; /* the file states them (even if there are none); otherwise the start is empty or approximate */
 };
 
 /* A mark of the program in time ('Optimizer.step#AdamW.step'). */
@@ -133,23 +133,23 @@ enum wo_trace_format {
   WO_TRACE_FORMAT_RECONSTRUCTED
 };
 
-/* How well the entries say what was asked. EXACT: requested bytes and addresses. BLOCK_SIZES: sizes are rounded already.
- * APPROXIMATE: lifetimes were paired by guess. */
+/* How exact the entries are. EXACT: requested bytes and addresses. BLOCK_SIZES: sizes are rounded. APPROXIMATE: allocations and
+ * frees were paired by guess. */
 enum wo_trace_fidelity { WO_TRACE_EXACT, WO_TRACE_BLOCK_SIZES, WO_TRACE_APPROXIMATE };
 
-/* Everything that one file holds. Owned by whoever called the reader; released with wo_recording_free. */
+/* The content of one file. The caller of the reader owns it; released with wo_recording_free. */
 struct wo_recording {
   enum wo_trace_format format;
   enum wo_trace_fidelity fidelity;
   bool is_truncated; /* the file ends early; a note says where */
-  bool has_only_ids; /* addresses of blocks are plain numbers that tell them apart: there is no placement to check. Line form only */
-  /* Versions of torch that the layout allows (settings.h: 206 = 2.6); 0 = open. Equal when known for sure. */
+  bool has_only_ids; /* addresses of blocks are only distinct numbers: there is no placement to check. Line form only */
+  /* Versions of torch that the layout allows (settings.h: 206 = 2.6); 0 = not known. Equal if the version is certain. */
   uint16_t torch_from;
   uint16_t torch_to;
   bool has_settings;
-  struct wo_alloc_settings settings; /* as recorded; the defaults without has_settings */
+  struct wo_alloc_settings settings; /* as recorded; the defaults if not has_settings */
   struct wo_view settings_text;      /* the last settings string, or empty */
-  uint64_t capacity_bytes;           /* of the card, where the file states it; 0 = unknown. Line form only */
+  uint64_t capacity_bytes;           /* of the card, if the file states it; 0 = unknown. Line form only */
   struct wo_arena arena;             /* texts and notes */
   struct {
     struct wo_trace *items; /* one per device that has entries or segments, by rising ordinal */
@@ -184,36 +184,37 @@ struct wo_recording {
     size_t count, capacity;
   } settings_texts;
   struct {
-    struct wo_view *items; /* one sentence each: what was skipped, guessed or cut, with its place */
+    struct wo_view *items; /* one sentence each: something was skipped, guessed or cut, with its place */
     size_t count, capacity;
   } notes;
 };
 
-/* A recording with nothing in it but stream 0 and the default pool. NULL when memory is out. */
+/* A recording that holds only stream 0 and the default pool. NULL when memory is out. */
 struct wo_recording *wo_recording_new(void);
 
 /* Frees a recording; NULL allowed; returns NULL. */
 struct wo_recording *wo_recording_free(struct wo_recording *recording);
 
-/* The trace of a device, made when it is not there. NULL when memory is out or there are WO_LIMIT_TRACE_DEVICES. */
+/* The trace of a device; it is made if it does not exist. NULL when memory is out or there are WO_LIMIT_TRACE_DEVICES. */
 struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
 
-/* The index of a stream / a pool, added when it is new. WO_E_LIMIT beyond the maximum, WO_E_NOMEM. */
+/* The index of a stream / a pool, added if it is new. WO_E_LIMIT above the maximum, WO_E_NOMEM. */
 enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream);
 enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_id id, uint32_t *ret_pool);
 
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);
 
-/* Why the entries of a trace are no run that could be replayed: no history was recorded, a ring of one entry, no allocation in
- * it. NULL when there may be one, and for a recording that states no segments or comes from no allocator. The text is a literal.
- */
+/* Why the entries of a trace cannot be replayed as a run: no history was recorded, the ring had one entry, or no entry is an
+ * allocation. NULL if there may be a run, and for a recording that states no segments or does not come from an allocator. The
+ * text is a literal. */
 const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_trace *trace);
 
-/* Adds a note, printf-formatted; lost when memory is out or there are WO_LIMIT_TRACE_NOTES, of which the last says so. */
+/* Adds a note, printf-formatted; it is lost when memory is out or there are WO_LIMIT_TRACE_NOTES notes, the last of which says
+ * so. */
 void wo_recording_note(struct wo_recording *recording, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether every index is inside its array, blocks fill their segments and segments do not overlap: for tests. */
+/* Whether every index is inside its array, blocks fill their segments and segments do not overlap. For tests. */
 bool wo_recording_is_valid(const struct wo_recording *recording);
 
 #endif

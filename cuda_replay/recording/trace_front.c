@@ -1,7 +1,7 @@
-/* Blocks that were alive before the first entry, and annotations in the order of time: what readers do at the end.
+/* The last steps of readers: adds blocks that were alive before the first entry, and sorts annotations by time.
  *
- * A free without an allocation shows a block that was there all along, but not before the free comes. So those blocks are
- * gathered beside the trace and moved in front of it once. */
+ * A free without an allocation shows a block that was alive from the start, but only when the free comes. So these blocks are
+ * gathered outside the trace and put in front of it once. */
 #include "cuda_replay/recording/trace_front.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum wo_status wo_trace_front_add(struct wo_trace_front *front, uint64_t address
   return WO_OK;
 }
 
-/* Where a block lay is all that is known of its age. */
+/* Only the address of these blocks is known. */
 static int compare_addresses(const void *left, const void *right) {
   const struct wo_trace_entry *const a = left, *const b = right;
   return a->address < b->address ? -1 : a->address > b->address;
@@ -44,7 +44,7 @@ struct timed {
   size_t place;
 };
 
-/* The place breaks ties, as qsort keeps no order. */
+/* The place breaks ties, because qsort does not keep the order of equal items. */
 static int compare_times(const void *left, const void *right) {
   const struct timed *const a = left, *const b = right;
   if (a->annotation.time_us != b->annotation.time_us) return a->annotation.time_us < b->annotation.time_us ? -1 : 1;

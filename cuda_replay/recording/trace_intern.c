@@ -1,4 +1,4 @@
-/* Interning: one hash, one kind of index, five things that are kept once. */
+/* Interning: one hash and one kind of index, for texts, frames, stacks, streams and pools. */
 #include "cuda_replay/recording/trace_intern.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static uint64_t fold(uint64_t a, uint64_t b) {
 #define MIX_A UINT64_C(0x9e3779b97f4a7c15)
 #define MIX_B UINT64_C(0x243f6a8885a308d3)
 
-/* The seed goes into every step: without it, texts that collide could be made ahead. */
+/* The seed goes into every step, so that nobody can prepare texts that collide. */
 static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t len) {
   const char *at = bytes;
   uint64_t hash = seed ^ fold(len ^ MIX_B, MIX_A);
@@ -38,8 +38,7 @@ static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t len) {
 
 enum { INDEX_FIRST = 64 };
 
-/* The id behind the next slot that may hold what has this hash, from *at on; false at the first free slot. Begin with *at =
- * hash. */
+/* The id of the next slot that may have this hash, from *at on; false at the first free slot. Begin with *at = hash. */
 static bool next_match(const struct wo_hash_index *index, uint64_t hash, size_t *at, uint32_t *ret_id) {
   if (index->capacity == 0) return false;
   const size_t mask = index->capacity - 1;
@@ -53,15 +52,15 @@ static bool next_match(const struct wo_hash_index *index, uint64_t hash, size_t 
   }
 }
 
-/* Into the first free slot from `place` on; there is always one. */
+/* Puts a slot into the first free place from `place` on; there is always one. */
 static void put(struct wo_hash_index *index, size_t place, struct wo_hash_slot slot) {
   const size_t mask = index->capacity - 1;
   while (index->slots[place & mask].next_id != 0) place++;
   index->slots[place & mask] = slot;
 }
 
-/* The place of a slot in a table is the lower half of its hash, of which the slot itself keeps only the upper one: growing asks
- * for the hash of each id again. */
+/* The place of a slot in the table comes from the lower half of the hash, but the slot keeps only the upper half: growing
+ * computes the hash of each id again. */
 struct hasher {
   const struct wo_intern *intern;
   uint64_t (*hash)(const struct wo_intern *intern, uint32_t id);
@@ -96,7 +95,7 @@ static void index_done(struct wo_hash_index *index) {
 
 void wo_intern_init(struct wo_intern *intern, struct wo_recording *recording) {
   uint64_t secret = 0;
-  if (getentropy(&secret, sizeof secret) != 0) secret = 0; /* where memory lies is a secret, too */
+  if (getentropy(&secret, sizeof secret) != 0) secret = 0; /* an address is a secret, too */
   *intern = (struct wo_intern){.recording = recording};
   intern->seed = fold(secret ^ (uint64_t)(uintptr_t)recording, MIX_B) | 1;
 }
@@ -117,7 +116,7 @@ static uint64_t text_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_bytes(intern->seed, intern->texts.items[id].ptr, intern->texts.items[id].len);
 }
 
-/* The arena has a cap of its own; what it refuses for other reasons is memory that is out. */
+/* The arena has its own cap; it refuses for only one other reason: memory is out. */
 enum wo_status wo_intern_text(struct wo_intern *intern, struct wo_view text, uint32_t *ret_text) {
   const uint64_t hash = hash_bytes(intern->seed, text.ptr, text.len);
   size_t at = (size_t)hash;
@@ -151,7 +150,7 @@ static uint64_t frame_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_frame(intern->seed, frame.function, frame.file, intern->recording->frames.items[id].line);
 }
 
-/* Compared by the numbers of its texts, which are equal only when the texts are. */
+/* Frames are compared by the numbers of their texts, which are equal only if the texts are equal. */
 enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint32_t file, uint32_t line, uint32_t *ret_frame) {
   assert(function < intern->texts.count && file < intern->texts.count);
   struct wo_recording *const recording = intern->recording;
@@ -184,8 +183,8 @@ static uint64_t stack_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_bytes(intern->seed, intern->recording->stack_frames.items + stack.first, stack.count * sizeof(uint32_t));
 }
 
-/* The frames are in their final place already when they are looked for, so a new stack costs no copy, and a known one is taken
- * back. */
+/* The frames are in their final place before the search, so a new stack needs no copy; the frames of a known stack are removed
+ * again. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack) {
   struct wo_recording *const recording = intern->recording;
   assert((size_t)first + count <= recording->stack_frames.count && count > 0);
@@ -209,7 +208,7 @@ enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_
   return WO_OK;
 }
 
-/* ---- Streams and pools: the recording searches its few in order; hostile files have many ---- */
+/* ---- Streams and pools: the recording searches them one by one, which is slow in hostile files with many ---- */
 
 static uint64_t stream_hash(const struct wo_intern *intern, uint32_t id) {
   return hash_bytes(intern->seed, &intern->recording->streams.items[id], sizeof(uint64_t));

@@ -1,7 +1,7 @@
 /* Texts, frames and stacks of a recording, each kept once.
  *
- * Readers give what they meet, as often as they meet it, and get the index of the one copy. Used while a recording is made;
- * memory grows with what is distinct. One interner must not be used by two threads at once. */
+ * Readers pass every text, frame and stack that they read, and get the index of its only copy. It is used while a recording is
+ * made; memory grows with the number of distinct values. One interner must not be used by two threads at once. */
 #ifndef WO_TRACE_INTERN_H
 #define WO_TRACE_INTERN_H
 
@@ -10,7 +10,7 @@
 
 #include "cuda_replay/recording/trace.h"
 
-/* From a hash to the indices that have it: open addressing, at most half full. */
+/* Maps a hash to the indices that have it: open addressing, at most half full. */
 struct wo_hash_index {
   struct wo_hash_slot {
     uint32_t next_id; /* index + 1; 0 = free */
@@ -20,7 +20,7 @@ struct wo_hash_index {
   size_t count;
 };
 
-/* An interner. Texts are numbered in the order of their first coming. */
+/* An interner. Texts are numbered in the order in which they first come. */
 struct wo_intern {
   struct wo_recording *recording; /* borrowed */
   uint64_t seed;                  /* so that no file can be made to collide */
@@ -37,23 +37,23 @@ struct wo_intern {
   struct wo_hash_index text_index, frame_index, stack_index, stream_index, pool_index;
 };
 
-/* An empty interner for a recording that is new. Allocates nothing. */
+/* Makes an empty interner for a new recording. Allocates nothing. */
 void wo_intern_init(struct wo_intern *intern, struct wo_recording *recording);
 
-/* Releases the indices; the recording keeps what it has. */
+/* Releases the interner's own memory; the recording stays. */
 void wo_intern_done(struct wo_intern *intern);
 
-/* The index of a text. WO_E_NOMEM; WO_E_LIMIT beyond WO_LIMIT_TRACE_TEXT_BYTES. */
+/* The index of a text. WO_E_NOMEM; WO_E_LIMIT above WO_LIMIT_TRACE_TEXT_BYTES. */
 enum wo_status wo_intern_text(struct wo_intern *intern, struct wo_view text, uint32_t *ret_text);
 
 /* The index of a frame in recording.frames. Both texts are indices of wo_intern_text. WO_E_NOMEM, WO_E_LIMIT. */
 enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint32_t file, uint32_t line, uint32_t *ret_frame);
 
-/* The index of the stack whose frames were added as recording.stack_frames[first .. first + count), innermost first. When the
- * same stack is known already and these are the last frames, they are taken away again. WO_E_NOMEM. */
+/* The index of the stack whose frames were added as recording.stack_frames[first .. first + count), innermost first. If the same
+ * stack is known already and these are the last frames, they are removed again. WO_E_NOMEM. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack);
 
-/* As wo_recording_stream and wo_recording_pool, quick also when there are many. */
+/* Like wo_recording_stream and wo_recording_pool, but also fast when there are many. */
 enum wo_status wo_intern_stream(struct wo_intern *intern, uint64_t raw, uint32_t *ret_stream);
 enum wo_status wo_intern_pool(struct wo_intern *intern, struct wo_pool_id id, uint32_t *ret_pool);
 

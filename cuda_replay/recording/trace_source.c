@@ -1,5 +1,5 @@
-/* The window over a stream. What is left in it moves to the front of the buffer before more is read, so that a look ahead is
- * always one stretch of memory. */
+/* The window over a stream. The bytes that are left move to the front of the buffer before more is read, so that a look ahead is
+ * always one piece of memory. */
 #include "cuda_replay/recording/trace_source.h"
 
 #include <assert.h>
@@ -31,11 +31,11 @@ void wo_trace_source_done(struct wo_trace_source *source) {
   *source = (struct wo_trace_source){0};
 }
 
-/* Reads behind what is there. A failure is kept: the bytes before it are worth more to the reader than the news. */
+/* Reads more bytes after those in the window. A failure is kept for later: the reader first uses the bytes before it. */
 static void read_more(struct wo_trace_source *source) {
   const size_t left = (size_t)(source->end - source->at);
   assert(left < WO_LIMIT_READ_BYTES && !source->is_at_end);
-  /* Pipes give little at a time: what lies in front already must not be moved again for each piece. */
+  /* Pipes give little at a time: bytes that are at the front already must not move again for each piece. */
   if (source->at != source->buffer) memmove(source->buffer, source->at, left);
   size_t len = 0;
   source->failure =

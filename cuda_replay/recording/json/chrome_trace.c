@@ -1,16 +1,16 @@
-/* The reader of profiler traces: one pass over the events, of which memory events are kept and operators are followed.
+/* The reader of profiler traces: one pass over the events, which keeps memory events and follows operators.
  *
- * An event that matters looks so, in one line or in ten:
+ * A memory event looks like this, in one line or in ten:
  *
  *   {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 7, "tid": 8, "ts": 101.5, "args":
  *    {"Total Reserved": 2097152, "Total Allocated": 5120, "Bytes": 1024, "Addr": 4096, "Device Id": 0, "Device Type": 1}}
  *
- * and an operator that it may have happened in:
+ * and an operator around it like this:
  *
  *   {"ph": "X", "cat": "cpu_op", "name": "aten::empty", "pid": 7, "tid": 8, "ts": 100.001, "dur": 2.5, "args": {...}}
  *
- * Most of a large file is passed over bracket by bracket, as soon as an event's phase, category or name says that it does not
- * matter. What becomes of the kept events: chrome_trace_build.c. */
+ * Most of a large file is skipped bracket by bracket, as soon as an event's phase, category or name shows that it is not needed.
+ * chrome_trace_build.c makes traces of the kept events. */
 #include "cuda_replay/recording/json/chrome_trace.h"
 
 #include <assert.h>
@@ -26,10 +26,10 @@
 
 enum { DEVICE_TYPE_CUDA = 1, DEVICE_TYPE_HIP = 6 };
 
-/* Figures beyond are of no card, and of no use. */
+/* Larger values are garbage. */
 #define SIZE_MAX_BYTES ((INT64_C(1) << 60) - 1)
 
-/* What an event is by its name or its category. */
+/* The kind of an event, by its name or its category. */
 enum event_kind { EVENT_OPEN, EVENT_MEMORY, EVENT_OOM, EVENT_OP, EVENT_PYTHON, EVENT_MARK, EVENT_OTHER };
 
 /* One event, as far as it has been read. */
@@ -41,7 +41,7 @@ struct event {
   bool has_phase, has_start, has_duration, has_address, has_bytes;
   int64_t start_ns;
   int64_t duration_ns;
-  uint64_t process, thread; /* hashes of what stands there */
+  uint64_t process, thread; /* hashes of the values */
   int64_t device;
   int64_t device_type;
   struct wo__chrome_event memory;
@@ -57,10 +57,10 @@ struct reader {
   struct wo__chrome_ops ops;
   struct wo__chrome_events events;
   uint64_t event_count;
-  size_t cpu_count;        /* memory events of no GPU */
-  size_t no_address_count; /* of a GPU, and cannot be paired */
+  size_t cpu_count;        /* memory events of other devices */
+  size_t no_address_count; /* events of a GPU that cannot be paired */
   size_t left_out_count;
-  int64_t base_us; /* what times are relative to */
+  int64_t base_us; /* times are relative to it */
   int64_t rank, world_size;
 };
 
@@ -76,8 +76,7 @@ static enum wo_status no_memory(struct reader *reader) {
   return wo_json_stream_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
-/* Reads a value that is a number into *ret, other scalars are ignored; true when it was one. Objects and lists are passed over.
- */
+/* Reads a value that is a number into *ret. Other scalars are ignored; objects and lists are skipped. */
 static enum wo_status read_number(struct reader *reader, unsigned decimals, int64_t *ret, bool *ret_is_read) {
   struct wo_json_token token;
   *ret_is_read = false;
@@ -113,7 +112,7 @@ static enum wo_status read_address(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
-/* Figures that are no numbers, or do not fit, stay unknown. */
+/* Values that are no numbers, or do not fit, stay unknown. */
 static enum wo_status read_arg(struct reader *reader, struct wo_view key, struct event *event) {
   if (wo_view_is(key, "Addr")) return read_address(reader, event);
   for (size_t i = 0; i < sizeof args / sizeof args[0]; i++) {
@@ -145,17 +144,17 @@ static enum wo_status read_args(struct reader *reader, struct event *event) {
 
 /* ---- Events ---- */
 
-/* Process and thread are numbers or names ("stream 7"); only their identity matters. */
+/* Process and thread are numbers or names ("stream 7"); only equality matters. */
 static uint64_t hash_text(struct wo_view text) {
   uint64_t hash = UINT64_C(1469598103934665603);
   for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
   return hash;
 }
 
-/* As wo_view_is, without a look at what has another length. */
+/* Like wo_view_is, but compares no bytes if the lengths differ. */
 #define IS(view, literal) ((view).len == sizeof(literal) - 1 && memcmp((view).ptr, (literal), sizeof(literal) - 1) == 0)
 
-/* The name is kept for stacks, cut to what a stack holds. */
+/* The name is kept for stacks, cut to the length that a stack holds. */
 static void classify_name(struct event *event, struct wo_view name) {
   event->name_len = name.len < sizeof event->name ? name.len : sizeof event->name;
   if (event->name_len > 0) memcpy(event->name, name.ptr, event->name_len);
@@ -206,12 +205,12 @@ static void take_text(struct event *event, enum text_key key, struct wo_view tex
   }
 }
 
-/* By name alone: the category changed between versions. */
+/* Decided by the name alone: the category changed between versions. */
 static bool is_memory(const struct event *event) {
   return event->by_name == EVENT_MEMORY || event->by_name == EVENT_OOM;
 }
 
-/* Whether nothing that could still come makes the event matter, or nothing is missing of an operator. */
+/* Whether no later key can make the event relevant, or an operator is complete. */
 static bool is_settled(const struct event *event) {
   if (event->has_phase && !event->is_span && !event->is_instant) return true;
   if (event->is_span && event->by_category == EVENT_OTHER) return true; /* memory events are instants */
@@ -222,7 +221,7 @@ static bool is_settled(const struct event *event) {
   return event->has_phase && event->has_start && event->has_duration && event->thread != 0 && event->process != 0;
 }
 
-/* Arguments are large and matter for memory events only, which nearly every writer names before them. */
+/* Arguments are large and only those of memory events are needed; nearly every writer writes the name before them. */
 static enum wo_status read_key(struct reader *reader, struct wo_view key, struct event *event) {
   if (IS(key, "args")) {
     const bool may_matter = event->by_name == EVENT_OPEN || is_memory(event);
@@ -240,7 +239,7 @@ static enum wo_status read_key(struct reader *reader, struct wo_view key, struct
   return wo_json_stream_skip(&reader->json, reader->err);
 }
 
-/* Reads an event behind its opening bracket, as far as it matters. */
+/* Reads an event after its opening bracket, as far as it is needed. */
 static enum wo_status read_event(struct reader *reader, struct event *event) {
   memset(event, 0, offsetof(struct event, name));
   event->device_type = DEVICE_TYPE_CUDA; /* tools that leave it out name GPUs only */
@@ -259,9 +258,9 @@ static enum wo_status read_event(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
-/* ---- What becomes of events ---- */
+/* ---- Using events ---- */
 
-/* Keeps a memory event of a GPU, with what ran at that time on its thread. */
+/* Keeps a memory event of a GPU, with the operators that ran at that time on its thread. */
 static enum wo_status take_memory(struct reader *reader, struct event *event) {
   assert(is_memory(event) && reader->event_count > 0);
   struct wo__chrome_event *const memory = &event->memory;
@@ -279,7 +278,7 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
   memory->ts_ns = event->start_ns;
   memory->index = reader->event_count - 1;
   memory->device = (int16_t)event->device;
-  /* Old versions left negative figures out, others write them. */
+  /* Old versions left negative values out, others write them. */
   if (memory->allocated_bytes < 0 || memory->allocated_bytes > SIZE_MAX_BYTES) memory->allocated_bytes = WO__CHROME_UNKNOWN;
   if (memory->reserved_bytes < 0 || memory->reserved_bytes > SIZE_MAX_BYTES) memory->reserved_bytes = WO__CHROME_UNKNOWN;
   const enum wo_status status =
@@ -292,7 +291,7 @@ static enum wo_status take_memory(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
-/* Marks that divide a run into its steps. Others are many, and are frames of stacks all the same. */
+/* Whether a mark divides a run into its steps. There are many others; they are only frames of stacks. */
 static bool is_step_mark(struct wo_view name) {
   return wo_view_starts(name, "ProfilerStep#") || wo_view_starts(name, "Optimizer.");
 }
@@ -310,7 +309,7 @@ static enum wo_status add_mark(struct reader *reader, struct wo_view name, int64
   return WO_OK;
 }
 
-/* Every operator is followed, as any may allocate; most are forgotten when they end. */
+/* Every operator is followed, because any may allocate; most are forgotten when they end. */
 static enum wo_status take_span(struct reader *reader, const struct event *event) {
   const struct wo_view name = {event->name, event->name_len};
   int64_t end_ns = 0;
@@ -332,7 +331,7 @@ static enum wo_status take_event(struct reader *reader, struct event *event) {
   return WO_OK;
 }
 
-/* The events, behind the list's opening bracket. What is no object among them is passed over. */
+/* Reads the events, after the list's opening bracket. Values that are no objects are skipped. */
 static enum wo_status read_events(struct reader *reader) {
   struct event event;
   while (!is_cut(reader)) {
@@ -351,7 +350,7 @@ static enum wo_status read_events(struct reader *reader) {
 
 /* ---- Around the events ---- */
 
-/* An object of numbers, of which two may be asked for. */
+/* Reads up to two numbers of an object. */
 static enum wo_status read_pair(struct reader *reader, const char *first, int64_t *ret_first, const char *second,
                                 int64_t *ret_second) {
   while (!is_cut(reader)) {
@@ -428,7 +427,7 @@ static enum wo_status read_file(struct reader *reader) {
 
 /* ---- The end ---- */
 
-/* What is missing says what to record instead. */
+/* The message says what to record instead. */
 static enum wo_status refuse_empty(struct reader *reader) {
   assert(reader->events.count == 0);
   if (reader->no_address_count > 0)
@@ -463,7 +462,7 @@ static void note_file(struct reader *reader) {
                     "hold what was requested");
 }
 
-/* Bytes that are no JSON end a file early as its end does, once there is something to keep. */
+/* Bytes that are no JSON count as an early end of the file, if there is something to keep. */
 static enum wo_status forgive(struct reader *reader, enum wo_status status, const struct wo_err *wrong) {
   if ((status != WO_E_SYNTAX && status != WO_E_LIMIT) || reader->events.count == 0) {
     if (status != WO_OK && reader->err != NULL) *reader->err = *wrong;
@@ -474,7 +473,7 @@ static enum wo_status forgive(struct reader *reader, enum wo_status status, cons
   return WO_OK;
 }
 
-/* Marks are of the program; they are given to the first device that it allocated on. */
+/* Marks belong to the program, not to a device; the first device that it allocated on gets them. */
 static void finish_marks(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
   assert(recording->traces.count > 0);
@@ -485,7 +484,7 @@ static void finish_marks(struct reader *reader) {
   }
 }
 
-/* Times become absolute at the end: what they are relative to stands behind the events. */
+/* Times become absolute at the end, because the base time comes after the events. */
 static enum wo_status read_all(struct reader *reader) {
   struct wo_err *const err = reader->err;
   struct wo_err wrong = {0};

@@ -1,9 +1,8 @@
-/* From memory events to traces: pairing frees with allocations, blocks that were there before, and the file's own sums as a
- * check.
+/* Makes traces of memory events: pairs frees with allocations, adds blocks that existed before, and checks the file's own sums.
  *
- * Every trace that comes out can be replayed, whatever the events say: an address is given out only while nothing lives there,
- * and freed only while something does. Where the events break that rule something was not recorded (a profiler that paused, a
- * buffer that ran over), and the least that can have happened is added and counted. */
+ * Every resulting trace can be replayed, for any events: an address is allocated only while no block lives there, and freed only
+ * while one does. If the events break that rule, something was not recorded (a profiler paused, a buffer overflowed): the fewest
+ * events that explain it are added and counted. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,10 +13,10 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* In the map of addresses: nothing lives there now. */
+/* In the map of addresses: no block lives there now. */
 #define DEAD UINT32_MAX
 
-/* Where a block is put whose address nobody knows: on a boundary that segments have, above all others. */
+/* A block without a known address is put above all others, aligned like a segment. */
 #define SEGMENT_ALIGN_BYTES (UINT64_C(2) * 1024 * 1024)
 
 /* One device while its trace is made. */
@@ -32,9 +31,9 @@ struct build {
   int64_t first_level_bytes; /* allocated before the first event */
   int64_t level_bytes;
   size_t level_wrong_count;
-  uint64_t level_wrong_at; /* the first event that disagrees, and by what */
+  uint64_t level_wrong_at; /* the first event that disagrees, and the difference */
   int64_t level_wrong_bytes;
-  size_t lost_count; /* frees and allocations that must have been, and are not there */
+  size_t lost_count; /* frees and allocations that are missing in the file */
   size_t size_wrong_count;
   size_t left_out_count;
   int64_t reserved_bytes, first_reserved_bytes, peak_reserved_bytes; /* WO__CHROME_UNKNOWN before the first */
@@ -59,14 +58,14 @@ static void sort_events(struct wo__chrome_events *events) {
 
 /* ---- Entries ---- */
 
-/* Rounded down, also before the zero of the clock. */
+/* Rounded down, also for negative times. */
 static int64_t time_us(const struct build *build, int64_t ts_ns) {
   const int64_t us = ts_ns / 1000 - (ts_ns % 1000 < 0 ? 1 : 0);
   int64_t sum = 0;
   return __builtin_add_overflow(us, build->base_us, &sum) ? us : sum;
 }
 
-/* An OOM has no address; how much was free on the card is not known either. */
+/* An OOM has no address, and the free memory of the card is not known. */
 static enum wo_status add_entry(struct build *build, const struct wo__chrome_event *event, enum wo_action action,
                                 uint64_t size_bytes) {
   const enum wo_status status = wo_trace_add(build->trace, (struct wo_trace_entry){
@@ -80,7 +79,7 @@ static enum wo_status add_entry(struct build *build, const struct wo__chrome_eve
   return status == WO_E_LIMIT ? WO_OK : status;
 }
 
-/* No event tells when a block that other streams use is given back, so it is at once. */
+/* No event shows when a block that other streams use is given back, so the free completes at once. */
 static enum wo_status add_free(struct build *build, const struct wo__chrome_event *event, uint64_t size_bytes) {
   const enum wo_status status = add_entry(build, event, WO_ACTION_FREE_REQUESTED, size_bytes);
   return status == WO_OK ? add_entry(build, event, WO_ACTION_FREE_COMPLETED, size_bytes) : status;
@@ -90,7 +89,7 @@ static uint64_t magnitude(int64_t bytes) {
   return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 }
 
-/* An address that is taken cannot be given out: its free is missing, and is made good. */
+/* An allocation at a taken address: the free before it is missing, and is added. */
 static enum wo_status take_alloc(struct build *build, const struct wo__chrome_event *event) {
   assert(event->bytes > 0);
   uint32_t place = DEAD;
@@ -131,7 +130,7 @@ static enum wo_status take_free(struct build *build, const struct wo__chrome_eve
 
 /* ---- The file's sums ---- */
 
-/* After a disagreement the file is believed, so that each gap counts once. */
+/* After a difference the file's value is used, so that each gap counts once. */
 static void check_level(struct build *build, const struct wo__chrome_event *event) {
   int64_t expected = 0;
   const int64_t bytes = event->is_oom ? 0 : event->bytes;
@@ -153,7 +152,7 @@ static void check_level(struct build *build, const struct wo__chrome_event *even
   build->level_bytes = event->allocated_bytes;
 }
 
-/* Segments leave no event; a step of the reserved memory is all that is seen of them. */
+/* Segments leave no event; only the steps of the reserved memory show them. */
 static void check_reserved(struct build *build, const struct wo__chrome_event *event) {
   if (event->reserved_bytes == WO__CHROME_UNKNOWN) return;
   if (build->reserved_bytes == WO__CHROME_UNKNOWN) {
@@ -197,7 +196,7 @@ static void note_checks(const struct build *build) {
 
 /* ---- Devices ---- */
 
-/* What was allocated before the first event and stays is known by its sum alone. */
+/* Adds one block for the memory that was allocated before the first event and stays: only its sum is known. */
 static enum wo_status add_rest(struct build *build) {
   uint64_t known_bytes = 0, address = 0;
   for (size_t i = 0; i < build->front.count; i++) {

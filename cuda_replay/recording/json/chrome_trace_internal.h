@@ -1,4 +1,4 @@
-/* What the parts of the reader of profiler traces share. Private to chrome_trace*.c. */
+/* Shared by the parts of the reader of profiler traces. Private to chrome_trace*.c. */
 #ifndef WO_CHROME_TRACE_INTERNAL_H
 #define WO_CHROME_TRACE_INTERNAL_H
 
@@ -12,8 +12,8 @@
 
 /* ---- Operators that are running (chrome_trace_ops.c) ---- */
 
-/* Threads whose operators are followed at a time, operators inside of each other, and bytes of a name that are kept: bound the
- * memory. Beyond, stacks are less deep. */
+/* The most threads that are followed at a time, operators inside each other, and bytes kept of a name: they limit memory. Above
+ * them, stacks are less deep. */
 enum { WO__CHROME_THREADS = 64, WO__CHROME_DEPTH = 192, WO__CHROME_NAME_BYTES = 200 };
 
 struct wo__chrome_thread;
@@ -21,10 +21,10 @@ struct wo__chrome_thread;
 /* Empty when all is 0. */
 struct wo__chrome_ops {
   struct wo__chrome_thread *threads[WO__CHROME_THREADS];
-  size_t next; /* the one to be given up for a new thread */
+  size_t next; /* the thread that a new one replaces */
 };
 
-/* An operator ran on a thread in [start, end). WO_E_NOMEM. */
+/* Adds an operator that ran on a thread in [start, end). WO_E_NOMEM. */
 enum wo_status wo__chrome_ops_add(struct wo__chrome_ops *ops, uint64_t thread, int64_t start_ns, int64_t end_ns,
                                   struct wo_view name, bool is_python);
 

@@ -1,8 +1,8 @@
-/* The operators that are running on each thread, as the events of a trace pass by.
+/* The operators that run on each thread at the present event of a trace.
  *
- * Profilers write events in the order in which they began, so that what runs at a time is a stack: an operator that begins ends
- * those that are over. Where a file has another order, stacks are less deep, never wrong: what did not run at the time is left
- * out. A stack is made of the names on it when memory changes hands, and not before: of millions of operators a few thousand
+ * Profilers write events in the order in which they began, so the running operators are a stack: when an operator begins, those
+ * that have ended are removed. If a file has another order, stacks are less deep, but never wrong: operators that did not run at
+ * the time are left out. A stack is stored only when memory is allocated or freed: of millions of operators a few thousand
  * distinct stacks remain. */
 #include <assert.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static struct wo__chrome_thread *find(const struct wo__chrome_ops *ops, uint64_t
   return NULL;
 }
 
-/* A thread that is new takes a free place, or that of another in turn. */
+/* A new thread takes a free place, or replaces another one in turn. */
 static struct wo__chrome_thread *make(struct wo__chrome_ops *ops, uint64_t id) {
   struct wo__chrome_thread **const place = &ops->threads[ops->next % WO__CHROME_THREADS];
   if (*place == NULL) *place = malloc(sizeof **place);
@@ -66,7 +66,7 @@ enum wo_status wo__chrome_ops_add(struct wo__chrome_ops *ops, uint64_t thread, i
 
 /* ---- Stacks ---- */
 
-/* What a frame is called. Python functions come as "train.py(12): step". */
+/* The name of a frame. Python functions come as "train.py(12): step". */
 static struct wo_view split_name(const struct op *op, struct wo_view *ret_file, uint32_t *ret_line) {
   const struct wo_view name = {op->name, op->len};
   const size_t function = wo_view_find(name, WO_VIEW("): "), 0);

@@ -1,17 +1,17 @@
-/* The values of JSON numbers: integers without loss, fixed point, and doubles; never through the C library, so that no locale can
+/* The values of JSON numbers: integers without loss, fixed point, and doubles; without the C library, so that no locale can
  * change the meaning of a point.
  *
- * All go through one form, mantissa * 10^exponent, in which up to 19 digits are exact. Integers that have no fraction come out
- * whole whatever their spelling; a number that does not fit is refused and never rounded, as an address that is off by one is
- * another block. Doubles are for settings alone (fractions of a card), for which the last place does not matter; the writer of
- * the line form prints as many digits as bring the same double back. */
+ * All are read as mantissa * 10^exponent, in which up to 19 digits are exact. Integers without a fraction are exact in any
+ * spelling; a number that does not fit is refused and never rounded, because an address that is off by one is another block.
+ * Doubles are only for settings (fractions of a card), where the last place does not matter; the writer of the line form prints
+ * enough digits to read the same double back. */
 #include <assert.h>
 #include <math.h>
 
 #include "cuda_replay/recording/json/json_stream.h"
 #include "parsers/base/number.h"
 
-/* Digits that always fit into 64 bits; exponents beyond are zero or too large whatever the digits. */
+/* Digits that always fit into 64 bits; larger exponents give zero or too large a number for any digits. */
 enum { MANTISSA_DIGITS = 19, EXPONENT_MAX = 100000 };
 
 /* A number as mantissa * 10^exponent. */
@@ -19,10 +19,10 @@ struct decimal {
   uint64_t mantissa;
   int exponent;
   bool is_negative;
-  bool is_rounded; /* digits other than 0 were left out */
+  bool is_rounded; /* digits other than 0 were dropped */
 };
 
-/* Takes the digits at *at; those behind the point count down the exponent. */
+/* Takes the digits at *at; those after the point lower the exponent. */
 static size_t take_digits(struct wo_view text, size_t at, bool is_fraction, struct decimal *decimal) {
   for (; at < text.len && wo_is_digit(text.ptr[at]); at++) {
     const unsigned digit = (unsigned)(text.ptr[at] - '0');
@@ -37,7 +37,7 @@ static size_t take_digits(struct wo_view text, size_t at, bool is_fraction, stru
   return at;
 }
 
-/* False for NaN, the infinities and what is no number. */
+/* False for NaN, the infinities and texts that are no number. */
 static bool read_decimal(struct wo_view text, struct decimal *ret) {
   struct decimal decimal = {.is_negative = text.len > 0 && text.ptr[0] == '-'};
   const size_t first = decimal.is_negative ? 1 : 0;
@@ -57,7 +57,7 @@ static bool read_decimal(struct wo_view text, struct decimal *ret) {
   return at == text.len;
 }
 
-/* mantissa * 10^exponent as a whole number, rounded down; *ret_is_whole tells whether nothing was lost. */
+/* mantissa * 10^exponent as a whole number, rounded down; *ret_is_whole: whether nothing was lost. */
 static bool scale(const struct decimal *decimal, uint64_t *ret, bool *ret_is_whole) {
   uint64_t value = decimal->mantissa;
   bool is_whole = !decimal->is_rounded;
@@ -74,7 +74,7 @@ static bool scale(const struct decimal *decimal, uint64_t *ret, bool *ret_is_who
   return true;
 }
 
-/* Digits and nothing else, few enough for 64 bits: nearly all numbers. */
+/* Reads numbers that are only digits and fit into 64 bits: nearly all of them. */
 static bool read_plain(struct wo_view number, uint64_t *ret_value) {
   uint64_t value = 0;
   if (number.len == 0 || number.len > MANTISSA_DIGITS) return false;

@@ -1,13 +1,13 @@
 /* The JSON tokenizer.
  *
- * Works on the source's window directly. Before each token enough bytes are asked for that everything but a long string lies in
- * the window in one piece, so that texts are views and only strings with escapes, or across the window's end, are copied. Passing
- * over a value is a loop of its own: it counts brackets, and reads most of a large trace. Numbers: json_number.c.
+ * It works on the source's window directly. Before each token it asks for enough bytes that every token but a long string is in
+ * the window in one piece: texts are views, and only strings with escapes, or across the window's end, are copied. Skipping a
+ * value has its own loop, which counts brackets and reads most of a large trace. Numbers: json_number.c.
  *
- * Three states are enough: a value is due, a key or the end of its object is due, or what stands between two of them. With the
- * kind of each open level in a bit, no stack of anything is kept, and nothing recurses. Leniency is where programs are known to
- * break the rules (a comma before a bracket when a run was killed, backslashes of Windows paths); a file that is wrong elsewhere
- * is refused at the byte, as reading on would make up events that never were. */
+ * Three states are enough: a value comes next, a key or the end of its object, or a separator. The kind of each open level is a
+ * bit, so there is no stack and no recursion. The reader is lenient where programs are known to break the rules (a comma before a
+ * bracket when a run was killed, backslashes of Windows paths); other errors are refused at their byte, because reading on would
+ * invent events. */
 #include "cuda_replay/recording/json/json_stream.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 
 #include "parsers/base/vec.h"
 
-/* Bytes asked for before a token: longer than every token but strings. */
+/* The bytes asked for before a token: more than any token but a string needs. */
 #define WINDOW_BYTES (4 * WO_LIMIT_JSON_NUMBER_BYTES)
 
 _Static_assert(WINDOW_BYTES <= WO_LIMIT_READ_BYTES, "a window is one read");
@@ -77,7 +77,7 @@ static struct wo_view window(const struct wo_json_stream *json) {
   return (struct wo_view){json->source->at, (size_t)(json->source->end - json->source->at)};
 }
 
-/* The end of everything: what is left in the window is part of a token that never ends. */
+/* Ends the stream: the rest of the window is part of a token that never ends. */
 static enum wo_status cut(struct wo_json_stream *json, struct wo_json_token *token) {
   json->is_cut = true;
   json->source->at = json->source->end;
@@ -85,7 +85,7 @@ static enum wo_status cut(struct wo_json_stream *json, struct wo_json_token *tok
   return WO_OK;
 }
 
-/* Says what stands here in place of what should. The byte is shown only where a terminal can take it. */
+/* Reports the byte that is here instead of the expected one; shows it only if it is printable. */
 static enum wo_status refuse(struct wo_json_stream *json, struct wo_err *err, const char *expected) {
   assert(json->source->at < json->source->end);
   const unsigned char c = (unsigned char)*json->source->at;
@@ -102,7 +102,7 @@ static bool in_object(const struct wo_json_stream *json) {
   return json->depth > 0 && (json->is_object[level / 64] >> (level % 64) & 1) != 0;
 }
 
-/* Levels are bits: an object expects keys, a list does not, and nothing else needs to be known of them. */
+/* A level is one bit: an object expects keys, a list does not. */
 static enum wo_status open_level(struct wo_json_stream *json, bool is_object, struct wo_json_token *token, struct wo_err *err) {
   if (json->depth == WO_LIMIT_JSON_DEPTH) {
     json->is_cut = true;
@@ -117,7 +117,7 @@ static enum wo_status open_level(struct wo_json_stream *json, bool is_object, st
   return WO_OK;
 }
 
-/* After a value: at the top another may follow at once. */
+/* After a value; at the top level another one may follow at once. */
 static void end_value(struct wo_json_stream *json) {
   json->state = json->depth == 0 ? WO__JSON_VALUE : WO__JSON_SEPARATOR;
 }
@@ -133,13 +133,13 @@ static enum wo_status close_level(struct wo_json_stream *json, struct wo_json_to
 
 /* ---- Strings ---- */
 
-/* The high bit of each byte of `word` that is `c`, and maybe of bytes above the lowest such. */
+/* Sets the high bit of each byte of `word` that is `c`, and maybe of bytes above the lowest one of these. */
 static uint64_t find_byte(uint64_t word, char c) {
   const uint64_t ones = UINT64_C(0x0101010101010101), zeros = word ^ (ones * (unsigned char)c);
   return (zeros - ones) & ~zeros & (ones << 7);
 }
 
-/* Bytes before the first one of `view` that is not simply a part of a string; eight at a time, where the lowest is the first. */
+/* The number of bytes of `view` before the first special one of a string; eight at a time, the lowest byte is the first. */
 static size_t plain_length(struct wo_view view, bool ends_at_newline) {
   size_t len = 0;
   while (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && view.len - len >= 8) {
@@ -156,7 +156,7 @@ static size_t plain_length(struct wo_view view, bool ends_at_newline) {
   return len;
 }
 
-/* Adds to the scratch text as much as a string may hold. */
+/* Adds bytes to the scratch text, up to the longest string. */
 static bool keep(struct wo_json_stream *json, const char *bytes, size_t len, bool *is_cut) {
   assert(json->scratch.count <= WO_LIMIT_JSON_STRING_BYTES);
   const size_t room = WO_LIMIT_JSON_STRING_BYTES - json->scratch.count;
@@ -168,7 +168,7 @@ static bool keep(struct wo_json_stream *json, const char *bytes, size_t len, boo
   return true;
 }
 
-/* The number of four hexadecimal digits behind "\u" at the front, or -1. */
+/* The number of the four hexadecimal digits after "\u" at the front, or -1. */
 static int32_t read_unit(struct wo_view at) {
   int32_t unit = 0;
   if (at.len < 6 || at.ptr[0] != '\\' || at.ptr[1] != 'u') return -1;
@@ -191,7 +191,7 @@ static size_t put_utf8(uint32_t point, char out[4]) {
   return more + 1;
 }
 
-/* The escape at the front of the window into out; returns its length in the input, 0 when the input ends inside. */
+/* Writes the escape at the front of the window to out; returns its length in the input, 0 if the input ends inside. */
 static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_len) {
   static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
   const struct wo_view at = wo_trace_source_peek(json->source, 12);
@@ -210,7 +210,7 @@ static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_
   return is_pair ? 12 : 6;
 }
 
-/* The rest of a string, piece by piece into the scratch text; `at` stands behind the quote. */
+/* Reads the rest of a string, piece by piece, into the scratch text; `at` is after the quote. */
 static enum wo_status read_pieces(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   json->scratch.count = 0;
   while (has_byte(json)) {
@@ -239,7 +239,7 @@ static enum wo_status read_pieces(struct wo_json_stream *json, struct wo_json_to
   return cut(json, token);
 }
 
-/* A string; `at` stands on its quote. */
+/* Reads a string; `at` is at its quote. */
 static enum wo_status read_string(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   assert(*json->source->at == '"');
   json->source->at++;
@@ -251,7 +251,7 @@ static enum wo_status read_string(struct wo_json_stream *json, struct wo_json_to
   return WO_OK;
 }
 
-/* Makes a text survive the next look at the input. */
+/* Copies a text, so that it stays valid when the window moves. */
 static bool hold(struct wo_json_stream *json, struct wo_json_token *token) {
   bool is_cut = token->is_cut;
   if (token->text.ptr == json->scratch.items && token->text.ptr != NULL) return true;
@@ -261,7 +261,7 @@ static bool hold(struct wo_json_stream *json, struct wo_json_token *token) {
   return true;
 }
 
-/* A key and its colon. Looking for a colon that is not at hand may move the window from under the key. */
+/* Reads a key and its colon. If the colon is not in the window, the window moves, and the key must be copied before. */
 static enum wo_status read_key(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   *token = (struct wo_json_token){.kind = WO_JSON_KEY};
   const enum wo_status status = read_string(json, token, err);
@@ -287,7 +287,7 @@ static bool is_number_byte(char c) {
   return is_digit(c) || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* Whether text is a number as JSON writes it. Zeros in front are let pass. */
+/* Whether text is a number as JSON writes it. Leading zeros are accepted. */
 static bool is_number(struct wo_view text) {
   size_t at = text.len > 0 && text.ptr[0] == '-' ? 1 : 0;
   const size_t digits = at;
@@ -376,7 +376,7 @@ static enum wo_status read_word(struct wo_json_stream *json, struct wo_json_toke
 
 /* ---- Tokens ---- */
 
-/* Whatever may stand where a value is due; a bracket that closes a list may follow its last comma. */
+/* Reads a value, or the bracket that closes a list, also after a comma. */
 static enum wo_status read_value(struct wo_json_stream *json, struct wo_json_token *token, struct wo_err *err) {
   const char c = *json->source->at;
   if (c == '{' || c == '[') return open_level(json, c == '{', token, err);
@@ -419,17 +419,17 @@ enum wo_status wo_json_stream_next(struct wo_json_stream *json, struct wo_json_t
   }
 }
 
-/* ---- Passing over ---- */
+/* ---- Skipping ---- */
 
-/* What a byte means while brackets are counted. */
+/* The meaning of a byte while brackets are counted. */
 enum skip_class { SKIP_PLAIN, SKIP_OPEN, SKIP_CLOSE, SKIP_QUOTE, SKIP_NEWLINE };
 
 static const unsigned char skip_classes[256] = {
     ['{'] = SKIP_OPEN, ['['] = SKIP_OPEN, ['}'] = SKIP_CLOSE, [']'] = SKIP_CLOSE, ['"'] = SKIP_QUOTE, ['\n'] = SKIP_NEWLINE,
 };
 
-/* Passes over the rest of a string, `at` behind its quote; false when the input ends inside. A newline is left to the caller's
- * next token where it ends a line. */
+/* Skips the rest of a string, `at` after its quote; false if the input ends inside. A newline that ends a line is left for the
+ * next token. */
 static bool skip_string(struct wo_json_stream *json) {
   struct wo_trace_source *const source = json->source;
   while (has_byte(json)) {
@@ -437,7 +437,7 @@ static bool skip_string(struct wo_json_stream *json) {
     if (source->at == source->end) continue;
     if (*source->at++ == '"') return true;
     if (!has_byte(json)) return false;
-    source->at++; /* what the backslash escapes */
+    source->at++; /* the escaped byte */
   }
   return false;
 }
@@ -473,7 +473,7 @@ static void skip_levels(struct wo_json_stream *json, uint64_t open) {
   json->is_cut = true;
 }
 
-/* Token by token, so that a string without its end is found on its own line. */
+/* Skips token by token, so that a string without its end is found on its own line. */
 static enum wo_status skip_tokens(struct wo_json_stream *json, struct wo_err *err) {
   const uint32_t depth = json->depth;
   struct wo_json_token token;

@@ -1,4 +1,5 @@
-/* The reader of memory timelines: raw events into lifetimes matched by size, newest first; drawn ones into figures for a refusal.
+/* The reader of memory timelines: matches raw events by size, newest first, to lifetimes; refuses drawn timelines with their
+ * peaks.
  *
  * Raw events, as they come:
  *
@@ -8,7 +9,7 @@
  *   [6000, 3, 512, 5]       ... but a gradient
  *   [7000, 4, -512, 5]      and go
  *
- * Newest first is the better guess: temporaries of one size follow each other closely, while what lives long was made early. */
+ * Newest first is the better guess: temporaries of one size follow each other closely, and long-lived blocks were made early. */
 #include "cuda_replay/recording/json/memory_timeline.h"
 
 #include <assert.h>
@@ -23,7 +24,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* As the exporter numbers them. */
+/* The exporter's numbers. */
 enum { ACTION_PREEXISTING = 1, ACTION_CREATE, ACTION_INCREMENT_VERSION, ACTION_DESTROY };
 enum { CATEGORY_COUNT = 8, EVENT_NUMBERS = 4, DRAWN_NUMBERS = 1 + CATEGORY_COUNT };
 
@@ -37,14 +38,14 @@ static const char *const categories[CATEGORY_COUNT] = {
 /* The end of a chain. */
 #define NONE UINT32_MAX
 
-/* A block, chained to the next older one of its size and category that is alive. Its number in the recording is its place + 1. */
+/* A block, linked to the next older live one of its size and category. Its number in the recording is its place + 1. */
 struct block {
   uint32_t older;
 };
 
 /* A block between its old category and its new one. */
 struct moving {
-  uint32_t block; /* NONE: nothing moves */
+  uint32_t block; /* NONE: no block moves */
   uint64_t size_bytes;
   unsigned category;
 };
@@ -64,8 +65,8 @@ struct reader {
   struct moving moving;
   uint32_t stacks[CATEGORY_COUNT];
   uint64_t event_count;
-  size_t guess_count; /* went in another category than they came */
-  size_t odd_count;   /* events that say nothing that can be used */
+  size_t guess_count; /* freed in another category than allocated */
+  size_t odd_count;   /* events that cannot be used */
   size_t left_out_count;
 };
 
@@ -75,7 +76,7 @@ static enum wo_status no_memory(struct reader *reader) {
 
 /* ---- Blocks that are alive ---- */
 
-/* Blocks of one size and category cannot be told apart. */
+/* Blocks of one size and category cannot be distinguished. */
 static uint64_t key_of(uint64_t size_bytes, unsigned category) {
   assert(size_bytes <= (uint64_t)SIZE_MAX_BYTES && category < CATEGORY_COUNT);
   return size_bytes * CATEGORY_COUNT + category;
@@ -101,7 +102,7 @@ static enum wo_status pop(struct reader *reader, uint64_t size_bytes, unsigned c
   return wo_address_map_put(&reader->newest, key, older) == WO_OK ? WO_OK : no_memory(reader);
 }
 
-/* Blocks are never forgotten, as their numbers are. */
+/* Blocks are never removed, because their numbers are their places. */
 static enum wo_status make_block(struct reader *reader, uint32_t *ret_block) {
   *ret_block = (uint32_t)reader->blocks.count;
   if (!WO_VEC_RESERVE(&reader->blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return no_memory(reader);
@@ -109,7 +110,7 @@ static enum wo_status make_block(struct reader *reader, uint32_t *ret_block) {
   return WO_OK;
 }
 
-/* Takes a block that goes: of its category, else of another, else one that was there before the first event. */
+/* Takes the block that is freed: of its category, else of another one, else a block from before the first event. */
 static enum wo_status take_block(struct reader *reader, uint64_t size_bytes, unsigned category, uint32_t *ret_block) {
   enum wo_status status = pop(reader, size_bytes, category, ret_block);
   for (unsigned i = 0; i < CATEGORY_COUNT && status == WO_OK && *ret_block == NONE; i++) {
@@ -166,7 +167,7 @@ static enum wo_status take_destroy(struct reader *reader, const struct event *ev
   return status == WO_OK ? add_entry(reader, event, WO_ACTION_FREE_COMPLETED, block) : status;
 }
 
-/* A block whose new category never came keeps its old one. */
+/* If the new category of a block never came, the block keeps its old one. */
 static enum wo_status settle(struct reader *reader) {
   const struct moving moving = reader->moving;
   if (moving.block == NONE) return WO_OK;
@@ -206,8 +207,8 @@ static enum wo_status take_event(struct reader *reader, const struct event *even
 
 /* ---- Lists of numbers ---- */
 
-/* Reads a list of numbers behind its opening bracket: the first `cap` into numbers (rounded down), *ret_count of all. Ends at the
- * bracket, at the end of the input, or at a list inside of it, whose bracket has been read: then *ret_has_list. */
+/* Reads a list of numbers after its opening bracket: the first `cap` into numbers (rounded down), *ret_count of all. It ends at
+ * the bracket, at the end of the input, or at a list inside, whose bracket has been read: then *ret_has_list. */
 static enum wo_status read_numbers(struct reader *reader, int64_t *numbers, size_t cap, size_t *ret_count, bool *ret_has_list) {
   *ret_count = 0;
   *ret_has_list = false;
@@ -238,7 +239,7 @@ static enum wo_status take_numbers(struct reader *reader, const int64_t numbers[
   return WO_OK;
 }
 
-/* The events that are left, each behind its bracket once that has been read. */
+/* Reads the remaining events. */
 static enum wo_status read_events(struct reader *reader) {
   for (;;) {
     struct wo_json_token token;
@@ -258,7 +259,7 @@ static enum wo_status read_events(struct reader *reader) {
 
 /* ---- Drawn timelines ---- */
 
-/* Adds what a timeline peaked at, largest first, as far as a message holds it. */
+/* Adds the peaks of a timeline, largest first, as far as they fit into a message. */
 static void show_peaks(const int64_t peaks[DRAWN_NUMBERS], char *buf, size_t cap) {
   bool is_shown[DRAWN_NUMBERS] = {false};
   size_t len = 0;
@@ -276,7 +277,7 @@ static void show_peaks(const int64_t peaks[DRAWN_NUMBERS], char *buf, size_t cap
   }
 }
 
-/* What to do comes first, as figures may be cut. */
+/* The advice comes first, because the peaks may be cut. */
 static enum wo_status refuse_drawn(struct reader *reader, const int64_t peaks[DRAWN_NUMBERS]) {
   char shown[160];
   show_peaks(peaks, shown, sizeof shown);
@@ -286,7 +287,7 @@ static enum wo_status refuse_drawn(struct reader *reader, const int64_t peaks[DR
                              (double)peaks[0] / (1024.0 * 1024.0), shown);
 }
 
-/* The sums of a drawn timeline, behind the bracket of their first row; always ends in a refusal. */
+/* Reads the sums of a drawn timeline, after the bracket of their first row; always refuses the file. */
 static enum wo_status read_drawn(struct reader *reader, bool is_row_open) {
   int64_t peaks[DRAWN_NUMBERS] = {0};
   while (is_row_open) {
@@ -311,7 +312,8 @@ static enum wo_status read_drawn(struct reader *reader, bool is_row_open) {
 
 /* ---- Files ---- */
 
-/* The first list tells the forms apart: four numbers, or times; and a list within the second one is a row of sums. */
+/* The first list shows the form: four numbers are a raw event, others are times; a list inside the second one is a row of
+ * sums. */
 static enum wo_status read_file(struct reader *reader) {
   struct wo_json_token token;
   int64_t first[EVENT_NUMBERS] = {0}, second[EVENT_NUMBERS] = {0};
@@ -336,7 +338,7 @@ static enum wo_status read_file(struct reader *reader) {
   return status == WO_OK ? read_events(reader) : status;
 }
 
-/* A stack of one frame for each category. */
+/* Makes a stack of one frame for each category. */
 static enum wo_status make_stacks(struct reader *reader) {
   struct wo_recording *const recording = reader->recording;
   for (int i = 0; i < CATEGORY_COUNT; i++) {

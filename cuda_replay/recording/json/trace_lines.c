@@ -1,8 +1,8 @@
-/* The reader of the line form: what becomes of a line, once its keys have been read (trace_lines_keys.c).
+/* The reader of the line form: uses a line after its keys have been read (trace_lines_keys.c).
  *
- * Lines are taken one after the other, and each is checked against what stands above it only: that its stack is defined, that its
- * block fits into what is left of the segment. So memory holds the recording and one line, and an error is found on its own line.
- * The one key that is a kind says what a line is. The header is understood in trace_lines_header.c. */
+ * Lines are read one after the other, and each is checked only against the lines above it: its stack is defined, its block fits
+ * into the rest of the segment. So memory holds only the recording and one line, and an error is reported on its own line.
+ * Exactly one key of a line is a kind and says what the line is. trace_lines_header.c reads the header. */
 #include "cuda_replay/recording/json/trace_lines.h"
 
 #include <assert.h>
@@ -24,9 +24,9 @@ static enum wo_status copy_text(struct wo__line_reader *reader, struct wo_view t
   return wo__line_no_memory(reader);
 }
 
-/* ---- What lines have in common ---- */
+/* ---- Common to all lines ---- */
 
-/* The trace of the line's device. Traces move when a device is new, so nobody keeps the pointer for longer than a line. */
+/* The trace of the line's device. A new device moves the traces, so the pointer is valid for one line only. */
 static enum wo_status get_trace(struct wo__line_reader *reader, struct wo_trace **ret_trace) {
   const int64_t device = (int64_t)wo__line_number(&reader->line, WO__LINE_DEVICE, (uint64_t)reader->device);
   if (device < 0 || device > INT32_MAX) return WO__LINE_FAIL(reader, WO_E_RANGE, "\"device\" must be an ordinal of 0 or more");
@@ -50,7 +50,7 @@ static enum wo_status get_stream(struct wo__line_reader *reader, uint32_t *ret_s
   return wo__line_find_stream(reader, wo__line_number(&reader->line, WO__LINE_STREAM, 0), ret_stream);
 }
 
-/* A key without which a line of its kind has no meaning. */
+/* Requires a key without which a line of its kind has no meaning. */
 static enum wo_status need(struct wo__line_reader *reader, int key, const char *what) {
   if (wo__line_has(&reader->line, key)) return WO_OK;
   return WO__LINE_FAIL(reader, WO_E_SYNTAX, "%s needs \"%s\"", what, wo__line_key_name(key));
@@ -58,7 +58,7 @@ static enum wo_status need(struct wo__line_reader *reader, int key, const char *
 
 /* ---- Entries ---- */
 
-/* The address of an entry; a block may have a plain number in its place. */
+/* Reads the address of an entry; a block may have a plain number instead. */
 static enum wo_status get_address(struct wo__line_reader *reader, enum wo_action action, uint64_t *ret_address) {
   const struct wo__line *const line = &reader->line;
   const bool has_id = wo__line_has(line, WO__LINE_ID), has_address = wo__line_has(line, WO__LINE_ADDR);
@@ -73,14 +73,14 @@ static enum wo_status get_address(struct wo__line_reader *reader, enum wo_action
   return WO_OK;
 }
 
-/* Beyond the limit entries are counted, and the rest of the file is still checked. */
+/* Above the limit, entries are only counted, and the rest of the file is still checked. */
 static enum wo_status add_entry(struct wo__line_reader *reader, struct wo_trace *trace, struct wo_trace_entry entry) {
   const enum wo_status status = wo_trace_add(trace, entry);
   if (status == WO_E_LIMIT) return reader->left_out_count++, WO_OK;
   return status == WO_OK ? WO_OK : wo__line_no_memory(reader);
 }
 
-/* Remembers that the entry to come has the size of its allocation. */
+/* Notes that the next entry takes its size from its allocation. */
 static enum wo_status add_short_free(struct wo__line_reader *reader, const struct wo_trace *trace) {
   const enum wo_status status = WO__LINE_RESERVE(reader, &reader->short_frees, WO_LIMIT_TRACE_ENTRIES);
   if (status != WO_OK) return status;
@@ -89,7 +89,7 @@ static enum wo_status add_short_free(struct wo__line_reader *reader, const struc
   return WO_OK;
 }
 
-/* A new settings string; the last one is often said again. */
+/* Adds a new settings string; most files repeat the last one. */
 static enum wo_status add_settings(struct wo__line_reader *reader, uint64_t *ret_index) {
   struct wo_recording *const recording = reader->recording;
   const struct wo_view text = wo__line_text(&reader->line, WO__LINE_ACTION + WO_ACTION_SETTINGS);
@@ -106,7 +106,7 @@ static enum wo_status add_settings(struct wo__line_reader *reader, uint64_t *ret
   return WO_OK;
 }
 
-/* What all entries have, but for their size. */
+/* Reads the fields that all entries have, except the size. */
 static enum wo_status start_entry(struct wo__line_reader *reader, enum wo_action action, struct wo_trace **ret_trace,
                                   struct wo_trace_entry *ret_entry) {
   const struct wo__line *const line = &reader->line;
@@ -144,7 +144,7 @@ static enum wo_status take_entry(struct wo__line_reader *reader, enum wo_action 
   return status == WO_OK ? add_entry(reader, trace, entry) : status;
 }
 
-/* {"free": 7}: asked for and done at once. */
+/* {"free": 7}: requested and completed at once. */
 static enum wo_status take_free(struct wo__line_reader *reader) {
   assert(wo__line_has(&reader->line, WO__LINE_FREE));
   struct wo_trace *trace = NULL;
@@ -161,7 +161,7 @@ static enum wo_status take_free(struct wo__line_reader *reader) {
 
 /* ---- Frames and stacks ---- */
 
-/* Numbers must count up, so that a line that was lost is found and indices need no table. */
+/* Numbers must count up: this finds lost lines, and indices need no table. */
 static enum wo_status check_count(struct wo__line_reader *reader, int key, size_t count) {
   assert(wo__line_has(&reader->line, key));
   const uint64_t number = reader->line.numbers[key];
@@ -170,7 +170,7 @@ static enum wo_status check_count(struct wo__line_reader *reader, int key, size_
                        wo__line_key_name(key), number, wo__line_key_name(key), count);
 }
 
-/* Neighbours often lie in the same file, whose name is kept once for them. */
+/* Neighbours are often in the same file; they share one copy of its name. */
 static enum wo_status take_frame(struct wo__line_reader *reader) {
   struct wo_recording *const recording = reader->recording;
   const uint64_t line = wo__line_number(&reader->line, WO__LINE_LINE, 0);
@@ -203,7 +203,7 @@ static enum wo_status take_stack(struct wo__line_reader *reader) {
 
 /* ---- Segments and blocks ---- */
 
-/* A segment is part of the recording once its blocks fill it. */
+/* A segment joins the recording once its blocks fill it. */
 static enum wo_status close_segment(struct wo__line_reader *reader) {
   assert(reader->is_segment_open && reader->filled_bytes == reader->segment.size_bytes);
   struct wo_trace *const trace = wo_recording_trace(reader->recording, reader->segment_device);
@@ -304,7 +304,7 @@ static enum wo_status take_annotation(struct wo__line_reader *reader) {
   return status;
 }
 
-/* Kept as it is, where wo_recording_note would format it. */
+/* The note is kept as it is; wo_recording_note would format it. */
 static enum wo_status take_note(struct wo__line_reader *reader) {
   struct wo_recording *const recording = reader->recording;
   if (recording->notes.count >= WO_LIMIT_TRACE_NOTES) return WO_OK;
@@ -315,7 +315,7 @@ static enum wo_status take_note(struct wo__line_reader *reader) {
   return status;
 }
 
-/* A line of a kind that a later version may know. */
+/* Skips a line of a kind that a later version may know. */
 static enum wo_status pass_line(struct wo__line_reader *reader) {
   if (!reader->has_unknown_line)
     wo_recording_note(reader->recording, "line %" PRIu64 ": no key says what the line is; it and all like it are passed over",
@@ -356,7 +356,7 @@ static int find_kind(const struct wo__line *line) {
   return kind;
 }
 
-/* The header comes first and blocks come behind their segment; all else may stand in any order. */
+/* The header comes first and blocks follow their segment; all other lines may be in any order. */
 static enum wo_status take_line(struct wo__line_reader *reader) {
   const int kind = find_kind(&reader->line);
   if (!reader->has_header && kind != WO__LINE_WHYOOM_TRACE)
@@ -409,7 +409,7 @@ static enum wo_status read_lines(struct wo__line_reader *reader) {
   }
 }
 
-/* What is known only when all lines are read. */
+/* The steps after all lines are read. */
 static enum wo_status finish(struct wo__line_reader *reader) {
   struct wo_recording *const recording = reader->recording;
   if (!reader->has_header) return WO__LINE_FAIL(reader, WO_E_SYNTAX, "ends before its header is complete");
@@ -447,7 +447,7 @@ enum wo_status wo_trace_lines_read(struct wo_trace_source *source, struct wo_rec
   return status;
 }
 
-/* The header is the first line, and its version its first key where a program wrote it. */
+/* The header is the first line; programs write its version as the first key. */
 bool wo_trace_lines_sniff(struct wo_view front) {
   const struct wo_view text = wo_view_trim_start(wo_view_starts(front, "\xEF\xBB\xBF") ? wo_view_skip(front, 3) : front);
   const size_t end = wo_view_find_char(text, '\n', 0);

@@ -1,4 +1,4 @@
-/* whyoom's own form of recordings: JSON lines, to be written by other tools and by hand, and exact for every recording.
+/* whyoom's own form of recordings: JSON lines, which other tools and people can write, and exact for every recording.
  *
  * docs/trace-lines.md is the contract with users. A header line, then frames and stacks (numbered, each defined once), entries,
  * segments with their blocks, annotations and notes, one object on each line. It is read as a stream. */
@@ -10,9 +10,9 @@
 /* The newest version of the form that is read. */
 enum { WO_TRACE_LINES_VERSION = 1 };
 
-/* The reader. It fails at the first line that is wrong, as a replay without it would prove nothing: WO_E_SYNTAX, WO_E_TYPE,
- * WO_E_RANGE or WO_E_UNKNOWN with the line and what was expected. A file that ends inside of a line gives the lines before it.
- * Keys that are not known are passed over, with one note. */
+/* The reader. It fails at the first wrong line, because a replay without that line would prove nothing: WO_E_SYNTAX, WO_E_TYPE,
+ * WO_E_RANGE or WO_E_UNKNOWN with the line and what was expected. A file that ends inside a line gives the lines before it.
+ * Unknown keys are skipped, with one note. */
 wo_trace_sniff wo_trace_lines_sniff;
 wo_trace_reading wo_trace_lines_read;
 

@@ -1,21 +1,21 @@
-/* What the reader of the line form does once all lines are there: the sizes of short frees ({"free": 7}).
+/* The last step of the reader of the line form: finds the sizes of short frees ({"free": 7}).
  *
- * They are looked up at the end, so that files without any pay nothing: all allocations are sorted by address and age, and each
- * free finds the newest before it. That the block is still alive is not asked here; whoever makes a pattern refuses a block that
- * is freed twice. */
+ * It comes at the end, so that files without short frees pay nothing: all allocations are sorted by address and age, and each
+ * free finds the newest before it. This does not check that the block is still alive; making a pattern refuses a block that is
+ * freed twice. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "cuda_replay/recording/json/trace_lines_internal.h"
 
-/* An allocation, by where it was and when. */
+/* An allocation with its address and time. */
 struct place {
   uint64_t address;
   size_t entry;
 };
 
-/* By address, and among those of one address by age. */
+/* By address, and at one address by age. */
 static int compare_places(const void *left, const void *right) {
   const struct place *const a = left, *const b = right;
   if (a->address != b->address) return a->address < b->address ? -1 : 1;
@@ -49,7 +49,7 @@ static const struct place *find_before(const struct place *places, size_t count,
   return low > 0 && places[low - 1].address == wanted.address ? &places[low - 1] : NULL;
 }
 
-/* Stream and pool belong to the allocation, too: nobody who writes by hand says them twice. */
+/* Stream and pool come from the allocation, too, so that people need not write them twice. */
 static enum wo_status size_free(const struct wo_json_stream *json, const struct wo__short_free *item, struct wo_trace *trace,
                                 const struct place *places, size_t count, struct wo_err *err) {
   assert(item->entry < trace->entries.count);
@@ -70,7 +70,7 @@ static enum wo_status size_free(const struct wo_json_stream *json, const struct 
   return WO_OK;
 }
 
-/* The frees of one device; those beyond the last entry that was kept are left out with it. */
+/* The frees of one device; frees after the last kept entry are left out, too. */
 static enum wo_status size_frees_of(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_trace *trace, struct wo_err *err) {
   size_t count = 0;

@@ -1,7 +1,7 @@
 /* The header of the line form: versions, origin, and the allocator's settings as an object or as torch spells them.
  *
- * The object holds what a recording knows, exactly and for all versions; the spelling is for people, and means what that version
- * of torch makes of it. Keys of the header may stand in any order, so nothing is applied before all have been read. */
+ * The object holds the exact settings of a recording, for all versions; the spelling is for people, and that version of torch
+ * decides its meaning. Keys of the header may be in any order, so nothing is applied before all have been read. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -54,7 +54,7 @@ bool wo__line_names_segment(enum wo_action action) {
 
 /* ---- The settings object ---- */
 
-/* The sixteen divisions, in their brackets; the opening one has been read. */
+/* Reads the sixteen divisions, after their opening bracket. */
 static enum wo_status read_divisions(struct wo_json_stream *json, uint32_t *divisions, struct wo_err *err) {
   for (size_t i = 0;; i++) {
     struct wo_json_token token;
@@ -68,7 +68,7 @@ static enum wo_status read_divisions(struct wo_json_stream *json, uint32_t *divi
   }
 }
 
-/* The value goes to the offset of the row, whose type says what lies there. */
+/* The value goes to the member at the row's offset; the row has its type. */
 static enum wo_status read_setting(struct wo_json_stream *json, const struct wo__setting_row *row,
                                    struct wo_alloc_settings *settings, struct wo_err *err) {
   void *const member = (char *)settings + row->offset;
@@ -120,7 +120,7 @@ static bool read_version(const struct wo__line *line, int key, uint16_t *ret_ver
   return true;
 }
 
-/* One version when it is sure, else the range that the layout of the file allows. */
+/* Reads one version if it is certain, else the range that the layout of the file allows. */
 static enum wo_status read_versions(struct wo_json_stream *json, const struct wo__line *line, struct wo_recording *recording,
                                     struct wo_err *err) {
   uint16_t both = 0;
@@ -131,7 +131,7 @@ static enum wo_status read_versions(struct wo_json_stream *json, const struct wo
   return is_read ? WO_OK : wo_json_stream_fail(json, err, WO_E_SYNTAX, "\"torch\" must be a version such as \"2.6\"");
 }
 
-/* The value that a text names, in a list of names. */
+/* Reads a text as its index in a list of names. */
 static enum wo_status read_name(struct wo_json_stream *json, const struct wo__line *line, int key, const char *const *names,
                                 size_t count, int *value, struct wo_err *err) {
   const struct wo_view text = wo__line_text(line, key);
@@ -145,7 +145,7 @@ static enum wo_status read_name(struct wo_json_stream *json, const struct wo__li
                              text.ptr);
 }
 
-/* Settings as torch spells them are applied by the rules of that version; as an object they are taken as they are. */
+/* A settings string is applied by the rules of that version; an object is taken as it is. */
 static enum wo_status read_header_settings(struct wo_json_stream *json, const struct wo__line *line,
                                            const struct wo_alloc_settings *settings, struct wo_recording *recording,
                                            struct wo_err *err) {

@@ -1,4 +1,4 @@
-/* What the parts of the reader of the line form share. Private to trace_lines*.c and to the tests' writer. */
+/* Shared by the parts of the reader of the line form. Private to trace_lines*.c and to the tests' writer. */
 #ifndef WO_TRACE_LINES_INTERNAL_H
 #define WO_TRACE_LINES_INTERNAL_H
 
@@ -53,14 +53,14 @@ static inline bool wo__line_has(const struct wo__line *line, int key) {
   return (line->seen >> key & 1) != 0;
 }
 
-/* A number of the line, or what stands for a key that is not there. */
+/* A number of the line, or a default if the key is missing. */
 static inline uint64_t wo__line_number(const struct wo__line *line, int key, uint64_t without) {
   return wo__line_has(line, key) ? line->numbers[key] : without;
 }
 
-/* A text of the line, empty without the key; valid as long as the line. */
+/* A text of the line, empty if the key is missing; valid as long as the line. */
 static inline struct wo_view wo__line_text(const struct wo__line *line, int key) {
-  if (!wo__line_has(line, key) || line->lengths[key] == 0) return (struct wo_view){0}; /* there may be no array of texts */
+  if (!wo__line_has(line, key) || line->lengths[key] == 0) return (struct wo_view){0}; /* the array of texts may be NULL */
   return (struct wo_view){line->text.items + line->numbers[key], line->lengths[key]};
 }
 
@@ -68,7 +68,7 @@ static inline struct wo_view wo__line_text(const struct wo__line *line, int key)
 bool wo__line_names_block(enum wo_action action);
 bool wo__line_names_segment(enum wo_action action);
 
-/* A free whose size stands at its allocation. */
+/* A free that takes its size from its allocation. */
 struct wo__short_free {
   int device;
   size_t entry;
@@ -85,10 +85,10 @@ struct wo__short_frees {
 enum wo_status wo__lines_size_frees(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err);
 
-/* Reads the object behind "settings" into *settings; members that are missing keep their value. Failures as the reader's. */
+/* Reads the object of "settings" into *settings; missing members keep their value. Failures as in the reader. */
 enum wo_status wo__line_read_settings(struct wo_json_stream *json, struct wo_alloc_settings *settings, struct wo_err *err);
 
-/* Takes over what a header line says, but for its streams and pools; `settings` is its object, NULL when it had none. */
+/* Applies a header line, except its streams and pools; `settings` is its settings object, NULL if it had none. */
 enum wo_status wo__line_read_header(struct wo_json_stream *json, const struct wo__line *line,
                                     const struct wo_alloc_settings *settings, struct wo_recording *recording, struct wo_err *err);
 
@@ -97,7 +97,7 @@ enum wo_status wo__line_read_header(struct wo_json_stream *json, const struct wo
 /* How blocks are named in this file. */
 enum wo__line_naming { WO__LINE_NAMING_OPEN, WO__LINE_NAMING_ADDRESSES, WO__LINE_NAMING_IDS };
 
-/* All that the reader knows while it reads. */
+/* The state of the reader. */
 struct wo__line_reader {
   struct wo_json_stream json;
   struct wo_recording *recording;
@@ -121,7 +121,7 @@ struct wo__line_reader {
 
 #define WO__LINE_FAIL(reader, code, ...) wo_json_stream_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
 
-/* Room for one more in a growing array: a full one and memory that is out are two things. */
+/* Makes room for one more in an array; a full array and memory that is out are different errors. */
 #define WO__LINE_RESERVE(reader, vec, cap)                                                                                       \
   (WO_VEC_RESERVE((vec), 1, (cap)) ? WO_OK                                                                                       \
    : (vec)->count >= (cap) ? WO__LINE_FAIL((reader), WO_E_LIMIT, "is one of more than %zu lines of its kind", (size_t)(cap))     \
@@ -130,13 +130,13 @@ struct wo__line_reader {
 /* WO_E_NOMEM with its message, at the last token. */
 enum wo_status wo__line_no_memory(struct wo__line_reader *reader);
 
-/* WO_E_TYPE: the value of that key must be what is expected. */
+/* WO_E_TYPE: the value of that key has another type than expected. */
 enum wo_status wo__line_mistyped(struct wo__line_reader *reader, int key, const char *expected);
 
 /* The index of a stream; a failure has its message. */
 enum wo_status wo__line_find_stream(struct wo__line_reader *reader, uint64_t raw, uint32_t *ret_stream);
 
-/* Reads an object behind its opening bracket into reader->line. *ret_is_whole: the input does not end inside. */
+/* Reads an object after its opening bracket into reader->line. *ret_is_whole: whether the input does not end inside. */
 enum wo_status wo__line_read_object(struct wo__line_reader *reader, bool *ret_is_whole);
 
 /* Whether a key says what its line is; its name. */

@@ -1,8 +1,7 @@
-/* One line of the line form into a table of its keys, whatever it is. New keys are rows of trace_lines.def.
+/* Reads any line of the line form into a table of its keys. New keys are rows of trace_lines.def.
  *
- * A key's number is its place in that table, followed by the actions; a line is a bit for each key that it has, with a number for
- * each. So a line is read before anybody knows what it is, in whatever order its keys stand, and a key is known in one place
- * only. */
+ * A key's number is its place in that table, followed by the actions; a line has a bit and a number for each of its keys. So a
+ * line is read before its kind is known, with its keys in any order, and a key is defined in one place only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,12 +10,12 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* What may stand behind a key. SIZE: a number, or true for "none of its own". PARTS: a fraction, kept in parts per million.
- * SETTINGS: a text, or an object in the header. */
+/* The types of values. SIZE: a number, or true for "none of its own". PARTS: a fraction, kept in parts per million. SETTINGS: a
+ * text, or an object in the header. */
 enum key_type {
   NUMBER,
   SIGNED,
-  SIZE /* up to here a plain whole number will do */,
+  SIZE /* up to here a plain whole number is enough */,
   PARTS,
   FLAG,
   TEXT,
@@ -64,7 +63,7 @@ enum wo_status wo__line_mistyped(struct wo__line_reader *reader, int key, const 
   return WO__LINE_FAIL(reader, WO_E_TYPE, "\"%s\" must be %s", keys[key].name, expected);
 }
 
-/* Texts of a line stand behind each other in one buffer, which is used again for the next line: only what is kept is copied. */
+/* The texts of a line follow each other in one buffer, which the next line uses again: only texts that are kept are copied. */
 static enum wo_status read_text(struct wo__line_reader *reader, int key, const struct wo_json_token *token) {
   struct wo__line *const line = &reader->line;
   if (token->kind != WO_JSON_STRING) return wo__line_mistyped(reader, key, "a text");
@@ -87,7 +86,7 @@ static enum wo_status read_settings(struct wo__line_reader *reader, int key, con
   return wo__line_read_settings(&reader->json, &reader->settings, reader->err);
 }
 
-/* The two numbers of a pool, behind its opening bracket; *ret_pool is its index. */
+/* Reads the two numbers of a pool, after its opening bracket; *ret_pool is its index. */
 static enum wo_status read_pool(struct wo__line_reader *reader, int key, const struct wo_json_token *first, uint64_t *ret_pool) {
   uint64_t numbers[2] = {0};
   struct wo_json_token token = *first;
@@ -114,7 +113,7 @@ enum wo_status wo__line_find_stream(struct wo__line_reader *reader, uint64_t raw
   return status == WO_OK ? WO_OK : WO__LINE_FAIL(reader, status, "has more than %d streams", WO_TRACE_STREAMS_MAX);
 }
 
-/* One item of a list: a frame's number, a stream or a pool. */
+/* Reads one item of a list: a frame's number, a stream or a pool. */
 static enum wo_status read_item(struct wo__line_reader *reader, int key, const struct wo_json_token *token) {
   struct wo_recording *const recording = reader->recording;
   uint64_t value = 0;
@@ -129,7 +128,7 @@ static enum wo_status read_item(struct wo__line_reader *reader, int key, const s
   return status;
 }
 
-/* Frames go straight into the recording; the place where they begin and their number stand for the list. */
+/* Frames go directly into the recording; their start and their number represent the list. */
 static enum wo_status read_list(struct wo__line_reader *reader, int key, const struct wo_json_token *first) {
   const size_t start = reader->recording->stack_frames.count;
   if (first->kind != WO_JSON_ARRAY) return wo__line_mistyped(reader, key, "a list");
@@ -186,7 +185,7 @@ static enum wo_status read_value(struct wo__line_reader *reader, int key, const 
   return WO_OK;
 }
 
-/* Passes over the value of a key that is not known. */
+/* Skips the value of an unknown key. */
 static enum wo_status pass_unknown(struct wo__line_reader *reader, struct wo_view name) {
   if (!reader->has_unknown_key)
     wo_recording_note(reader->recording, "line %" PRIu64 ": the key \"%.*s\" is not known; it and all like it are passed over",
@@ -219,7 +218,7 @@ enum wo_status wo__line_read_object(struct wo__line_reader *reader, bool *ret_is
     }
     status = wo_json_stream_next(&reader->json, &token, reader->err);
     if (status != WO_OK || token.kind == WO_JSON_CUT) return status;
-    if (token.kind == WO_JSON_NULL) continue; /* as if it were not there */
+    if (token.kind == WO_JSON_NULL) continue; /* like a missing key */
     status = read_value(reader, key, &token);
     if (status != WO_OK) return status;
     line->seen |= UINT64_C(1) << key;

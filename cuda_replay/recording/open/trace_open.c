@@ -1,5 +1,5 @@
-/* The table of the trace formats, and what happens around every reader: recognising the file, naming it in errors, keeping what a
- * broken stream gave. */
+/* The table of the trace formats, and the common steps around every reader: it recognises the file, names it in errors, and keeps
+ * what was read before a stream broke. */
 #include "cuda_replay/recording/open/trace_open.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ const struct wo_trace_reader *wo_trace_reader_find(struct wo_view front) {
 
 /* ---- Files that are no trace ---- */
 
-/* What people take for a trace by mistake, and what to do about it. */
+/* Files that people give as traces by mistake, and the advice for each. */
 static const struct {
   const char *front;
   const char *advice;
@@ -44,7 +44,7 @@ static const struct {
     {"version https://git-lfs", "is only a pointer to a file in Git LFS: fetch the file with git lfs pull"},
 };
 
-/* The offset is 0: the first bytes decide. */
+/* The error's offset is 0, because the first bytes decide. */
 static enum wo_status refuse_unknown(struct wo_view front, struct wo_err *err) {
   if (front.len == 0) return wo_err_set(err, WO_E_SYNTAX, "is empty: no trace was written");
   for (size_t i = 0; i < sizeof lookalikes / sizeof lookalikes[0]; i++) {
@@ -57,7 +57,7 @@ static enum wo_status refuse_unknown(struct wo_view front, struct wo_err *err) {
 
 /* ---- Reading ---- */
 
-/* What the stream's own failure means to the recording. */
+/* Adds a note about a failure of the stream to the recording. */
 static void note_failure(const struct wo_trace_source *source, struct wo_recording *recording) {
   if (source->failure == WO_OK) return;
   recording->is_truncated = true;
@@ -65,7 +65,7 @@ static void note_failure(const struct wo_trace_source *source, struct wo_recordi
                     source->failure_err.message);
 }
 
-/* A stream that broke before it gave anything of use is told as what it is, and not as a trace that is wrong. */
+/* A stream that broke before anything useful is reported as that failure, and not as a wrong trace. */
 static enum wo_status fail(const struct wo_trace_source *source, enum wo_status status, struct wo_err *err) {
   if (source->failure != WO_OK && status == WO_E_SYNTAX) {
     if (err != NULL) *err = source->failure_err;

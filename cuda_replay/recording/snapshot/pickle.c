@@ -1,6 +1,6 @@
-/* The pickle machine: takes one instruction after the other from the source and runs it. Reads of the memo make most of a
- * snapshot and have a loop of their own. The instructions stand in pickle_stack.c, pickle_scalar.c, pickle_text.c,
- * pickle_container.c and pickle_refuse.c. */
+/* The pickle machine: takes one instruction after the other from the source and runs it. Most of a snapshot is reads of the memo,
+ * which have their own loop. The instructions are in pickle_stack.c, pickle_scalar.c, pickle_text.c, pickle_container.c and
+ * pickle_refuse.c. */
 #include "cuda_replay/recording/snapshot/pickle.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ enum { OP_BYTES_MAX = 9 };
 
 enum { OP_LONG_BINGET = 'j', OP_BINGET = 'h' };
 
-/* Indexed by the code. A code that no protocol has is left without a function. */
+/* Indexed by the code. A code that no protocol has gets no function. */
 static const struct op {
   const char *name;
   enum wo_status (*run)(struct wo_pickle *pickle, uint64_t argument);
@@ -47,7 +47,7 @@ enum wo_status wo__pickle_underflow(struct wo_pickle *pickle) {
 
 /* ---- Running ---- */
 
-/* The value is the top of the stack; what lies below it is of no interest. */
+/* The value is the top of the stack; values below it are ignored. */
 enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
@@ -55,7 +55,7 @@ enum wo_status wo__op_stop(struct wo_pickle *pickle, uint64_t argument) {
   return WO_OK;
 }
 
-/* Pushes what a row of BINGET and LONG_BINGET refers to, as far as that is simple. False when not even the first one is. */
+/* Runs a row of BINGET and LONG_BINGET as far as they only push a simple value. False if not even the first one does. */
 static bool run_gets(struct wo_pickle *pickle) {
   const char *at = pickle->source->at;
   if (pickle->source->end - at < OP_BYTES_MAX) return false;
@@ -78,7 +78,7 @@ static bool run_gets(struct wo_pickle *pickle) {
   return has_moved;
 }
 
-/* Has no name that wo_pickle_fail could tell. */
+/* The code has no name for wo_pickle_fail. */
 static enum wo_status unknown_op(struct wo_pickle *pickle) {
   wo_err_set(pickle->err, WO_E_SYNTAX, "is no valid pickle: unknown instruction 0x%02x at byte %" PRIu64, pickle->opcode,
              pickle->offset);
@@ -86,7 +86,7 @@ static enum wo_status unknown_op(struct wo_pickle *pickle) {
   return WO_E_SYNTAX;
 }
 
-/* One instruction. Its argument is at hand when the window holds the longest one, or all that is left of the stream. */
+/* Runs one instruction. The window holds the longest instruction, or the whole rest of the stream, so the argument is there. */
 static enum wo_status step(struct wo_pickle *pickle) {
   struct wo_trace_source *const source = pickle->source;
   if (source->end - source->at < OP_BYTES_MAX) wo_trace_source_peek(source, OP_BYTES_MAX);
@@ -125,7 +125,7 @@ bool wo_pickle_sniff(struct wo_view front) {
   if (front.len < 2) return false;
   if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
   /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
-   * found that nobody refers to it. */
+   * removed the store because nothing refers to it. */
   const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
   for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
     if (wo_view_starts(front, starts[i])) return true;

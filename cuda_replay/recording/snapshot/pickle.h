@@ -1,9 +1,9 @@
 /* Pickles, protocols 0 to 5, read as a stream: a total, non-executing, iterative, bounded reader.
  *
  * Total: any bytes give a value, a cut, or a message. Non-executing: opcodes that import, call or build are refused by name.
- * Iterative and bounded: no recursion, memory grows with what waits for its container and with 8 bytes for each memo entry; all
- * caps stand in limits.h. What dicts and lists mean is not known here: a builder turns them into records, at the moment at which
- * they are complete (pickle_value.h). One reader must not be used by two threads at once. */
+ * Iterative and bounded: no recursion; memory grows with the values that wait for their container and with 8 bytes for each memo
+ * entry; all caps are in limits.h. The reader does not know the meaning of dicts and lists: a builder turns them into records as
+ * soon as they are complete (pickle_value.h). One reader must not be used by two threads at once. */
 #ifndef WO_PICKLE_H
 #define WO_PICKLE_H
 
@@ -18,25 +18,25 @@
 
 struct wo_pickle;
 
-/* What makes records of containers. Failures stop the reading: WO_E_NOMEM, WO_E_LIMIT with a message in pickle->err. */
+/* Makes records of containers. A failure stops the reading: WO_E_NOMEM, WO_E_LIMIT with a message in pickle->err. */
 struct wo_pickle_builder {
   void *context;
 
-  /* Sets pairs (key, value, key, value, ...) of a NEW_DICT or DICT, which may become another value. is_whole: these are all
-   * pairs, as SETITEMS and DICT have it. */
+  /* Sets pairs (key, value, key, value, ...) of a NEW_DICT or DICT, which may become another value. is_whole: these are all pairs
+   * of the dict, as with SETITEMS and DICT. */
   enum wo_status (*set)(void *context, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs, size_t pair_count,
                         bool is_whole);
 
   /* Appends to a NEW_LIST or LIST. */
   enum wo_status (*append)(void *context, struct wo_pickle_value *list, const struct wo_pickle_value *items, size_t count);
 
-  /* What another reference to an open DICT or LIST gets: a value that is not open. */
+  /* Gives the value for another reference to an open DICT or LIST: one that is not open. */
   enum wo_status (*share)(void *context, struct wo_pickle_value open, struct wo_pickle_value *ret_value);
 
-  /* Nothing refers to a value any more, but for the memo. */
+  /* Only the memo still refers to a value. */
   void (*drop)(void *context, struct wo_pickle_value value);
 
-  /* The memo slot that an open DICT or LIST stands in: slot + 1, or 0 when it stands in none yet. */
+  /* The memo slot of an open DICT or LIST: slot + 1, or 0 when it has none yet. */
   uint32_t *(*next_slot)(void *context, struct wo_pickle_value open);
 };
 
@@ -44,8 +44,8 @@ struct wo_pickle_builder {
 enum wo_pickle_end {
   WO_PICKLE_STOP,    /* at its STOP */
   WO_PICKLE_CUT,     /* the stream ended before */
-  WO_PICKLE_BROKEN,  /* malformed, or a limit: err tells; what came before holds */
-  WO_PICKLE_REFUSED, /* it would execute something: err tells */
+  WO_PICKLE_BROKEN,  /* malformed, or a limit: err says which; everything before it is good */
+  WO_PICKLE_REFUSED, /* it would execute something: err says what */
   WO_PICKLE_FAILED   /* memory is out */
 };
 
@@ -54,7 +54,7 @@ struct wo_pickle {
   struct wo_intern *intern;       /* borrowed: texts */
   struct wo_pickle_builder builder;
   struct wo_err *err; /* borrowed, never NULL */
-  uint64_t offset;    /* of the opcode at work */
+  uint64_t offset;    /* of the present opcode */
   uint8_t opcode;
   bool is_stopped;
   bool is_cut;
@@ -84,26 +84,26 @@ struct wo_pickle {
   } numbers;
 };
 
-/* Whether a stream that begins so may be a pickle: PROTO 2 to 5, or the container that a protocol 0 or 1 snapshot begins with. */
+/* Whether a stream with this beginning may be a pickle: PROTO 2 to 5, or the first container of a snapshot in protocol 0 or 1. */
 bool wo_pickle_sniff(struct wo_view front);
 
-/* Reads one pickle. With WO_PICKLE_STOP its value is the top of the stack. Release with wo_pickle_done whatever comes. */
+/* Reads one pickle. With WO_PICKLE_STOP its value is the top of the stack. Release with wo_pickle_done after any result. */
 enum wo_pickle_end wo_pickle_run(struct wo_pickle *pickle);
 
 /* Releases what the reader owns. */
 void wo_pickle_done(struct wo_pickle *pickle);
 
 /* For a stream that was cut: closes the open containers from the inside to the outside, as if the missing opcodes had come, but
- * without the dict that was cut. The outermost value is left on the stack. WO_E_NOMEM. */
+ * drops the dict that was cut. The outermost value stays on the stack. WO_E_NOMEM. */
 enum wo_status wo_pickle_close_all(struct wo_pickle *pickle);
 
-/* A container became `now`: so does its memo slot (slot + 1, or 0), if it still holds `was`. */
+/* A container became `now`: its memo slot (slot + 1, or 0) becomes `now`, too, if it still holds `was`. */
 void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_pickle_value was, struct wo_pickle_value now);
 
 /* For builders: fills pickle->err with a message that ends in the instruction's name and offset, and returns status. */
 enum wo_status wo_pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message);
 
-/* The number behind a value, or false when it is none, negative or too large. */
+/* The number of a value; false if it is no number, negative or too large. */
 bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value, uint64_t *ret_number);
 bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_pickle_value value, int64_t *ret_number);
 bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_pickle_value value, double *ret_number);

@@ -1,8 +1,8 @@
-/* Streams that were cut: the open containers get what lies on the stack for them, from the inside to the outside.
+/* Streams that were cut: the open containers get their members from the stack, from the inside to the outside.
  *
- * Between a mark and the next one lie the members of the container below the mark; the last of them may be a container that was
- * just being filled without a mark of its own, with its member above it, and so on. A dict that was cut lacks keys or their
- * values, and counts only when it is the outermost value. */
+ * The values between a mark and the next one are the members of the container below the mark; the last of them may be a container
+ * that was being filled without its own mark, with its member above it, and so on. A dict that was cut lacks keys or values, and
+ * counts only if it is the outermost value. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 
 static bool is_dict(struct wo_pickle_value value) {
@@ -13,7 +13,7 @@ static bool is_list(struct wo_pickle_value value) {
   return wo_value_kind(value) == WO_VALUE_NEW_LIST || wo_value_kind(value) == WO_VALUE_LIST;
 }
 
-/* Where the members of a container end and what is on its way into the last member begins. */
+/* Where the members of a container end and the values for its last member begin. */
 static size_t end_of_members(const struct wo_pickle *pickle, struct wo_pickle_value container, size_t start) {
   const struct wo_pickle_value *const items = pickle->stack.items;
   size_t at = start;
@@ -40,7 +40,7 @@ static enum wo_status fold(struct wo_pickle *pickle, size_t start, size_t end) {
   return status;
 }
 
-/* The place on the stack is kept: further marks may stand above it. */
+/* Its place on the stack stays, because marks above it may exist. */
 static void forget(struct wo_pickle *pickle, struct wo_pickle_value *value) {
   pickle->builder.drop(pickle->builder.context, *value);
   *value = wo_value(WO_VALUE_OPAQUE, 0);
@@ -65,7 +65,7 @@ static enum wo_status close_at(struct wo_pickle *pickle, size_t start) {
   return status;
 }
 
-/* The last mark is that of the innermost container. What lies below all marks belongs to the outermost value. */
+/* The last mark is that of the innermost container. Values below all marks belong to the outermost value. */
 enum wo_status wo_pickle_close_all(struct wo_pickle *pickle) {
   enum wo_status status = WO_OK;
   size_t start = 0;

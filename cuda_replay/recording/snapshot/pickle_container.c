@@ -2,8 +2,8 @@
  * rest. */
 #include "cuda_replay/recording/snapshot/pickle_internal.h"
 
-/* Pairs for anything else but an open dict were meant for a dict that was complete already, which writers do not do: they are
- * thrown away, and cost nothing. The same holds for members of lists. */
+/* Pairs for any value but an open dict were meant for a dict that was already complete, which writers do not do: they are thrown
+ * away, and cost nothing. The same holds for members of lists. */
 enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_pickle_value *dict, size_t start, bool is_whole) {
   const size_t count = pickle->stack.count - start;
   if (count % 2 != 0) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: a key has no value");
@@ -14,7 +14,7 @@ enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_pickle_value *
     if (status != WO_OK) return status;
     pickle->stack.count = start;
   } else {
-    wo__pickle_drop_from(pickle, start); /* of a dict that was complete, or of something that nobody needs */
+    wo__pickle_drop_from(pickle, start); /* of a complete dict, or of a value that is not needed */
   }
   return WO_OK;
 }
@@ -38,7 +38,7 @@ enum wo_status wo__op_setitem(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_set(pickle, wo__pickle_top(pickle, 2), pickle->stack.count - 2, false);
 }
 
-/* The container below the last mark, which is removed. */
+/* Takes the container below the last mark, and removes the mark. */
 static bool take_container(struct wo_pickle *pickle, size_t *ret_start, struct wo_pickle_value **ret_container) {
   if (!wo__pickle_take_mark(pickle, ret_start)) return false;
   if (!wo__pickle_has_values(pickle, pickle->stack.count - *ret_start + 1)) return false;
@@ -86,7 +86,7 @@ enum wo_status wo__op_list(struct wo_pickle *pickle, uint64_t argument) {
   return status == WO_OK ? wo__pickle_push(pickle, list) : status;
 }
 
-/* Of tuples only the pair of small numbers has a meaning: a pool's name. */
+/* Only one tuple has a meaning, a pair of small numbers: the name of a pool. */
 static enum wo_status make_tuple(struct wo_pickle *pickle, size_t start) {
   struct wo_pickle_value tuple = wo_value(WO_VALUE_OPAQUE, 0);
   if (pickle->stack.count - start == 2) {

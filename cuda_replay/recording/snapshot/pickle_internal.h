@@ -1,4 +1,4 @@
-/* What the files pickle*.c share: the instructions, and the stack as they see it. */
+/* Shared by the files pickle*.c: the instructions, and their access to the stack. */
 #ifndef WO_PICKLE_INTERNAL_H
 #define WO_PICKLE_INTERNAL_H
 
@@ -8,9 +8,8 @@
 
 #include "cuda_replay/recording/snapshot/pickle.h"
 
-/* The instructions: each gets its fixed argument, or 0. They return WO_OK, WO_E_NOMEM, or what wo_pickle_fail and wo__pickle_cut
- * give.
- */
+/* The instructions: each gets its fixed argument, or 0. They return WO_OK, WO_E_NOMEM, or the result of wo_pickle_fail or
+ * wo__pickle_cut. */
 #define WO_PICKLE_OP(code, name, argument_bytes, function)                                                                       \
   enum wo_status wo__op_##function(struct wo_pickle *pickle, uint64_t argument);
 #include "cuda_replay/recording/snapshot/pickle_ops.def"
@@ -21,7 +20,7 @@ const char *wo__pickle_op_name(uint8_t code);
 
 /* ---- Failing ---- */
 
-/* Fails because there are not as many values as the instruction takes. */
+/* Fails because there are fewer values than the instruction takes. */
 enum wo_status wo__pickle_underflow(struct wo_pickle *pickle);
 
 /* The stream ended in the middle of an instruction. */
@@ -29,7 +28,7 @@ enum wo_status wo__pickle_cut(struct wo_pickle *pickle);
 
 /* ---- Stack ---- */
 
-/* wo__pickle_push where there is no room yet. */
+/* wo__pickle_push for a stack without room. */
 enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_pickle_value value);
 
 static inline enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo_pickle_value value) {
@@ -38,7 +37,7 @@ static inline enum wo_status wo__pickle_push(struct wo_pickle *pickle, struct wo
   return WO_OK;
 }
 
-/* Pushes an integer or float of any size / a text, of which only one copy is kept. */
+/* Pushes an integer or float of any size / a text, which is stored only once. */
 enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle_number number);
 enum wo_status wo__pickle_push_text(struct wo_pickle *pickle, struct wo_view text);
 
@@ -57,10 +56,10 @@ static inline struct wo_pickle_value *wo__pickle_top(struct wo_pickle *pickle, s
 /* Removes the last mark; false without one. The values above it begin at *ret_start. */
 bool wo__pickle_take_mark(struct wo_pickle *pickle, size_t *ret_start);
 
-/* Throws the values from `start` on away. */
+/* Throws away the values from `start` on. */
 void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start);
 
-/* Gives the values from `start` on to a container, as pairs or as members. What is no container takes nothing. */
+/* Gives the values from `start` on to a container, as pairs or as members. A value that is no container takes nothing. */
 enum wo_status wo__pickle_set(struct wo_pickle *pickle, struct wo_pickle_value *dict, size_t start, bool is_whole);
 enum wo_status wo__pickle_append(struct wo_pickle *pickle, struct wo_pickle_value *list, size_t start);
 
@@ -79,7 +78,7 @@ static inline uint64_t wo__pickle_little_endian(const char *bytes, size_t count)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arguments are copied as they stand");
 
-/* The rest of the line, without its end, taken from the source. Holds until the source moves on. */
+/* Takes the rest of the line, without its end, from the source. It is valid until the source moves. */
 enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_line);
 
 #endif

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Bytes of a module and of a name that are told. */
+/* The most bytes of a module and of a name in a message. */
 enum { NAME_SHOWN_MAX = 80 };
 
 /* The name comes from the file and goes to a terminal: only printable ASCII is shown. */

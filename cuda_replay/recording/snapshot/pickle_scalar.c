@@ -7,7 +7,7 @@
 
 /* ---- Numbers and constants ---- */
 
-/* Numbers that a value cannot hold itself: of a snapshot only the threshold of the garbage collection. */
+/* Numbers that do not fit into a value; in a snapshot this is only the threshold of the garbage collection. */
 enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle_number number) {
   if (number.kind == WO_NUMBER_SIGNED && wo_value_fits(number.is.integer))
     return wo__pickle_push(pickle, wo_value_int(number.is.integer));
@@ -29,7 +29,7 @@ bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_pickle_value value,
   return number.kind == WO_NUMBER_SIGNED;
 }
 
-/* Naturals above INT64_MAX are kept apart, so that a negative number can never pass for a large one. */
+/* Numbers above INT64_MAX have their own kind, so that a negative number can never look like a large one. */
 bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value, uint64_t *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
@@ -42,7 +42,7 @@ bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value,
   return wide->kind == WO_NUMBER_UNSIGNED;
 }
 
-/* An integer will do for a float: Python writes 1 as such. */
+/* An integer is also accepted as a float: Python writes 1 as an integer. */
 bool wo_pickle_double(const struct wo_pickle *pickle, struct wo_pickle_value value, double *ret_number) {
   int64_t number = 0;
   if (wo_pickle_i64(pickle, value, &number)) {
@@ -72,7 +72,8 @@ enum wo_status wo__op_float8(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push_number(pickle, number);
 }
 
-/* A two's complement number of `count` bytes, least significant first. A ninth byte of zero makes a natural number of 64 bits. */
+/* A two's complement number of `count` bytes, least significant first. A ninth byte of zero makes an unsigned number of 64
+ * bits. */
 static enum wo_status push_long(struct wo_pickle *pickle, uint64_t count) {
   if (count > 9) {
     const bool is_there = wo_trace_source_skip(pickle->source, count);
@@ -92,7 +93,7 @@ static enum wo_status push_long(struct wo_pickle *pickle, uint64_t count) {
   return wo__pickle_push_number(pickle, number);
 }
 
-/* Addresses come here: short ones are one load. */
+/* Addresses come here, so short numbers are read with one load. */
 enum wo_status wo__op_long1(struct wo_pickle *pickle, uint64_t argument) {
   struct wo_trace_source *const source = pickle->source;
   if (argument == 0 || argument > 7 || source->end - source->at < 8) return push_long(pickle, argument);
@@ -102,7 +103,7 @@ enum wo_status wo__op_long1(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push(pickle, wo_value_int(shifted / ((int64_t)1 << unused_bits)));
 }
 
-/* The length is signed in the format. A long one that is really there is a number nobody needs. */
+/* The length is signed in the format. A long number that really exists is not needed. */
 enum wo_status wo__op_long4(struct wo_pickle *pickle, uint64_t argument) {
   if (argument > INT32_MAX) return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: a number has a negative length");
   return push_long(pickle, argument);
@@ -121,8 +122,8 @@ CONSTANT(empty_dict, WO_VALUE_NEW_DICT)
 CONSTANT(empty_list, WO_VALUE_NEW_LIST)
 CONSTANT(empty_tuple, WO_VALUE_OPAQUE)
 
-/* PROTO and FRAME: the instructions are the same in all protocols, and the length of a frame is a hint for readers that fetch
- * whole frames, which may be wrong. */
+/* PROTO and FRAME do nothing: the instructions are the same in all protocols, and the length of a frame is only a hint for
+ * readers that fetch whole frames, and may be wrong. */
 enum wo_status wo__op_nothing(struct wo_pickle *pickle, uint64_t argument) {
   (void)pickle;
   (void)argument;
@@ -138,7 +139,7 @@ enum wo_status wo__pickle_push_text(struct wo_pickle *pickle, struct wo_view tex
   return status == WO_OK ? wo__pickle_push(pickle, wo_value(WO_VALUE_TEXT, id)) : status;
 }
 
-/* The length is only believed as far as bytes come: nothing is reserved for it. */
+/* Nothing is allocated for the length, which may be wrong: only the bytes that come count. */
 enum wo_status wo__op_text(struct wo_pickle *pickle, uint64_t length) {
   const size_t kept = length < WO_LIMIT_PICKLE_TEXT_BYTES ? (size_t)length : WO_LIMIT_PICKLE_TEXT_BYTES;
   const struct wo_view front = wo_trace_source_peek(pickle->source, kept);
@@ -148,7 +149,7 @@ enum wo_status wo__op_text(struct wo_pickle *pickle, uint64_t length) {
   return wo_trace_source_skip(pickle->source, length) ? WO_OK : wo__pickle_cut(pickle);
 }
 
-/* Byte strings have no place in a snapshot. */
+/* Snapshots do not use byte strings. */
 enum wo_status wo__op_bytes(struct wo_pickle *pickle, uint64_t length) {
   if (!wo_trace_source_skip(pickle->source, length)) return wo__pickle_cut(pickle);
   return wo__pickle_push(pickle, wo_value(WO_VALUE_OPAQUE, 0));

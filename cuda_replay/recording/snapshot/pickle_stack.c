@@ -8,8 +8,8 @@
 
 /* ---- Stack ---- */
 
-/* Doubling makes the cost of a push constant on average; the cap is told apart from memory that is out, as the first is the
- * file's fault. */
+/* Doubling makes the cost of a push constant on average; the cap and memory that is out are separate errors, because the cap is
+ * the file's fault. */
 enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_pickle_value value) {
   if (!WO_VEC_RESERVE(&pickle->stack, 1, WO_LIMIT_PICKLE_STACK)) {
     if (pickle->stack.count < WO_LIMIT_PICKLE_STACK) return WO_E_NOMEM;
@@ -26,7 +26,7 @@ bool wo__pickle_take_mark(struct wo_pickle *pickle, size_t *ret_start) {
   return true;
 }
 
-/* From the top down, as drafts of containers are given back cheapest in the reverse order of their making. */
+/* From the top down, because it is cheapest to give drafts back in the reverse order of their making. */
 void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start) {
   for (size_t i = pickle->stack.count; i > start; i--) {
     if (wo_value_is_open(pickle->stack.items[i - 1])) {
@@ -36,7 +36,7 @@ void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start) {
   pickle->stack.count = start;
 }
 
-/* Marks are heights of the stack in an array of their own: as values they would have to be searched for. */
+/* Marks are heights of the stack in their own array: as values on the stack they would need a search. */
 enum wo_status wo__op_mark(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   if (pickle->marks.count >= WO_LIMIT_PICKLE_DEPTH)
@@ -65,12 +65,13 @@ enum wo_status wo__op_pop_mark(struct wo_pickle *pickle, uint64_t argument) {
   return WO_OK;
 }
 
-/* What a further reference to a value is. Only open containers are not simply copied: two values must never own one draft. */
+/* The value for another reference to a value. All values but open containers are simply copied: two values must never own one
+ * draft. */
 static enum wo_status share(struct wo_pickle *pickle, struct wo_pickle_value value, struct wo_pickle_value *ret_value) {
   const enum wo_value_kind kind = wo_value_kind(value);
   *ret_value = value;
   if (!wo_value_is_open(value)) return WO_OK;
-  /* Something empty stays so, and equals any other. */
+  /* An empty container stays empty, and all empty ones are equal. */
   if (kind == WO_VALUE_NEW_DICT || kind == WO_VALUE_NEW_LIST) {
     *ret_value = wo_value(kind, 0);
     return WO_OK;
@@ -88,7 +89,7 @@ enum wo_status wo__op_dup(struct wo_pickle *pickle, uint64_t argument) {
 
 /* ---- Memo ---- */
 
-/* A slot that was overwritten since is left alone. */
+/* A slot that was overwritten since is not changed. */
 void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct wo_pickle_value was, struct wo_pickle_value now) {
   if (next_slot == 0 || next_slot > pickle->memo.count) return;
   struct wo_pickle_value *const slot = &pickle->memo.items[next_slot - 1];
@@ -103,8 +104,8 @@ static enum wo_status get_slot(struct wo_pickle *pickle, uint64_t slot) {
   return status == WO_OK ? wo__pickle_push(pickle, value) : status;
 }
 
-/* Makes slots up to and with `slot`. Every writer counts its slots up from 0 or 1, so that none can be larger than the number of
- * bytes before it: with that rule a few bytes cannot claim gigabytes. */
+/* Makes slots up to and with `slot`. Every writer counts its slots up from 0 or 1, so a slot is never larger than the number of
+ * bytes before it. This rule keeps a few bytes from claiming gigabytes. */
 static enum wo_status grow_memo(struct wo_pickle *pickle, uint64_t slot) {
   const size_t count = pickle->memo.count;
   if (slot < count) return WO_OK;
@@ -121,8 +122,7 @@ static enum wo_status grow_memo(struct wo_pickle *pickle, uint64_t slot) {
   return WO_OK;
 }
 
-/* An open container learns where it is stored, once; a second place would have to be kept up to date as well, which no writer
- * needs. */
+/* An open container remembers one slot where it is stored; no writer needs a second one, which would also need updates. */
 static enum wo_status put_slot(struct wo_pickle *pickle, uint64_t slot) {
   if (!wo__pickle_has_values(pickle, 1)) return wo__pickle_underflow(pickle);
   const enum wo_status status = grow_memo(pickle, slot);
@@ -145,7 +145,7 @@ static enum wo_status put_slot(struct wo_pickle *pickle, uint64_t slot) {
   return WO_OK;
 }
 
-/* Protocol 4 counts the slots itself: the next one is as many as there are. */
+/* In protocol 4 the next slot is the number of slots so far. */
 enum wo_status wo__op_memoize(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   return put_slot(pickle, pickle->memo.count);

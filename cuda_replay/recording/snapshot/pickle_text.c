@@ -7,7 +7,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
-/* Lines are looked at whole, so their length has a cap; the other protocols need none. */
+/* A line is read as a whole, so its length has a cap; the other protocols need none. */
 enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_line) {
   const struct wo_view front = wo_trace_source_peek(pickle->source, WO_LIMIT_PICKLE_TEXT_BYTES);
   const size_t end = wo_view_find_char(front, '\n', 0);
@@ -20,7 +20,7 @@ enum wo_status wo__pickle_line(struct wo_pickle *pickle, struct wo_view *ret_lin
   return WO_OK;
 }
 
-/* The opcode's name in the message tells whether an integer or a float was expected. */
+/* The opcode's name in the message says whether an integer or a float was expected. */
 static enum wo_status bad_number(struct wo_pickle *pickle) {
   return wo_pickle_fail(pickle, WO_E_SYNTAX, "is no valid pickle: expected a number");
 }
@@ -49,7 +49,7 @@ enum wo_status wo__op_int_line(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push_number(pickle, (struct wo_pickle_number){.kind = WO_NUMBER_HUGE});
 }
 
-/* As repr() prints it. */
+/* A float as repr() prints it. */
 enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   struct wo_view line = {0};
@@ -62,14 +62,14 @@ enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
   } else if (wo_view_is(line, "nan")) {
     number.is.real = (double)NAN;
   } else {
-    number.kind = WO_NUMBER_HUGE; /* infinite, or beyond what sizes and fractions need */
+    number.kind = WO_NUMBER_HUGE; /* infinite, or larger than sizes and fractions can be */
   }
   return wo__pickle_push_number(pickle, number);
 }
 
 /* ---- Texts ---- */
 
-/* UTF-8 of a code point of Unicode. Halves of surrogate pairs come out as they are, which shows that the file is odd. */
+/* UTF-8 of a code point of Unicode. Halves of surrogate pairs are written as they are, which shows that the file is odd. */
 static size_t put_utf8(char *out, uint32_t code) {
   if (code < 0x80) {
     out[0] = (char)code;
@@ -127,7 +127,7 @@ enum wo_status wo__op_text_line(struct wo_pickle *pickle, uint64_t argument) {
   return wo__pickle_push_text(pickle, (struct wo_view){text, len});
 }
 
-/* 'text' or "text" of Python 2; what is escaped in it stays so. */
+/* 'text' or "text" of Python 2; escapes in it stay as they are. */
 enum wo_status wo__op_quoted_line(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
   struct wo_view line = {0};

@@ -1,7 +1,7 @@
 /* A value on the pickle's stack or in its memo: eight bytes, a kind and a payload.
  *
- * There is no tree of what a file holds: a dict becomes one of the records that snapshots are made of as soon as it is complete,
- * and the value is the index of that record. What snapshots never need is OPAQUE: it has no content and takes no memory. */
+ * There is no tree of the file's content: as soon as a dict is complete, it becomes one of the records of a snapshot, and the
+ * value is the index of that record. Values that snapshots never need are OPAQUE: they have no content and take no memory. */
 #ifndef WO_PICKLE_VALUE_H
 #define WO_PICKLE_VALUE_H
 
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Payloads in brackets. Up to WO_VALUE_LIST: containers that are still open, and what is no value. */
+/* Payloads in brackets. Up to WO_VALUE_LIST: containers that are still open, and the empty memo slot. */
 enum wo_value_kind {
   WO_VALUE_UNSET,      /* a memo slot that holds nothing */
   WO_VALUE_NEW_DICT,   /* a dict without anything in it [memo slot + 1, or 0] */
-  WO_VALUE_NEW_LIST,   /* a list without anything in it that matters [memo slot + 1, or 0] */
+  WO_VALUE_NEW_LIST,   /* a list without any relevant member [memo slot + 1, or 0] */
   WO_VALUE_DICT,       /* a dict being filled [index of its draft] */
   WO_VALUE_LIST,       /* a list of records [index of its draft] */
   WO_VALUE_OPAQUE,     /* anything else */
@@ -59,7 +59,7 @@ static inline uint64_t wo_value_payload(struct wo_pickle_value value) {
   return value.bits >> WO_VALUE_KIND_BITS;
 }
 
-/* As an index: payloads that are one fit. */
+/* The payload as an index; payloads that are indices always fit. */
 static inline uint32_t wo_value_index(struct wo_pickle_value value) {
   assert(wo_value_payload(value) <= UINT32_MAX);
   return (uint32_t)wo_value_payload(value);

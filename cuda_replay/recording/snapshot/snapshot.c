@@ -16,7 +16,7 @@ bool wo_snapshot_sniff(struct wo_view front) {
 
 /* ---- The outermost value ---- */
 
-/* Besides the whole, torch.cuda.memory_snapshot() is known, which is only the list of segments. */
+/* The outermost value is a whole snapshot, or only the list of segments from torch.cuda.memory_snapshot(). */
 static enum wo_status find_whole(struct wo_snapshot *snapshot) {
   if (snapshot->pickle.stack.count == 0 || snapshot->is_found) return WO_OK;
   struct wo_pickle_value *const value = &snapshot->pickle.stack.items[0];
@@ -38,7 +38,7 @@ static enum wo_status refuse_other(struct wo_err *err) {
                     "torch.cuda.memory._dump_snapshot writes it");
 }
 
-/* What the end of the pickle means: go on with what there is, or give up. */
+/* Decides by the end of the pickle whether to use the data so far or to give up. */
 static enum wo_status judge_end(struct wo_snapshot *snapshot, enum wo_pickle_end end, struct wo_err *err) {
   struct wo_recording *const recording = snapshot->recording;
   if (end == WO_PICKLE_FAILED) return WO_E_NOMEM;
@@ -63,7 +63,7 @@ static enum wo_status judge_end(struct wo_snapshot *snapshot, enum wo_pickle_end
 
 /* ---- Traces ---- */
 
-/* Moves a range of entries to its trace: the store itself when there is only one that has any. */
+/* Moves a range of entries to its trace; gives it the store itself if no other trace has entries. */
 static enum wo_status give_entries(struct wo_snapshot *snapshot, struct wo_trace *trace, struct wo_record_range range,
                                    bool is_only) {
   if (is_only && range.first == 0) {
@@ -106,7 +106,7 @@ static int by_time(const void *a, const void *b) {
   return 0;
 }
 
-/* Files have them in order; sorting would not keep the order of equal times. */
+/* Files have them in order already; qsort would not keep the order of equal times. */
 static void sort_annotations(struct wo_recording *recording) {
   for (size_t i = 1; i < recording->annotations.count; i++) {
     if (by_time(&recording->annotations.items[i - 1], &recording->annotations.items[i]) <= 0) continue;

@@ -1,4 +1,4 @@
-/* Containers of a snapshot while they are read: dicts collect the fields that matter, lists become ranges of stores. */
+/* Containers of a snapshot while they are read: dicts collect the relevant fields, lists become ranges of stores. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 /* ---- Drafts ---- */
 
-/* Drafts are given back in the reverse order of their making, nearly always: the last ones are taken off the end. */
+/* Drafts are nearly always given back in the reverse order of their making: free ones at the end are removed. */
 static void free_list(struct wo_snapshot *snapshot, uint32_t index) {
   snapshot->lists.items[index].is_free = true;
   while (snapshot->lists.count > 0 && snapshot->lists.items[snapshot->lists.count - 1].is_free) snapshot->lists.count--;
@@ -56,7 +56,7 @@ static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_pickle_v
   const uint32_t next_slot = wo_value_index(*dict);
   const struct wo_pickle_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
   struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
-  draft->mask = draft->list_mask = 0; /* the fields are left as they are: there are many */
+  draft->mask = draft->list_mask = 0; /* the fields are not cleared: there are many */
   draft->next_slot = next_slot;
   draft->is_free = false;
   wo_pickle_patch_memo(&snapshot->pickle, next_slot, *dict, opened);
@@ -64,13 +64,13 @@ static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_pickle_v
   return WO_OK;
 }
 
-/* Gives a draft back; what else refers to it becomes `now`. */
+/* Gives a draft back; the memo slot that refers to it becomes `now`. */
 static void close_list(struct wo_snapshot *snapshot, struct wo_pickle_value list, struct wo_pickle_value now) {
   wo_pickle_patch_memo(&snapshot->pickle, list_of(snapshot, list)->next_slot, list, now);
   free_list(snapshot, wo_value_index(list));
 }
 
-/* Lists that no record took die with the dict that they stand in. */
+/* Lists that no record took are dropped with their dict. */
 static void close_dict(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value now) {
   struct wo_dict_draft *const draft = dict_of(snapshot, dict);
   for (uint64_t left = draft->list_mask; left != 0; left &= left - 1) {
@@ -94,7 +94,7 @@ static uint32_t *next_slot(void *context, struct wo_pickle_value open) {
 
 /* ---- Completing ---- */
 
-/* The stack that a list of frames is. The list can be attached, and thereby completed, after it was shared. */
+/* Makes the stack of a list of frames. The list may be attached, and so completed, after it was shared. */
 static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_draft *draft, struct wo_pickle_value *ret_stack) {
   if (draft->next_stack == 0) {
     uint32_t stack = 0;
@@ -106,8 +106,8 @@ static enum wo_status seal_frames(struct wo_snapshot *snapshot, struct wo_list_d
   return WO_OK;
 }
 
-/* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Everything else
- * that is open refers to itself. */
+/* Real files share lists of frames before they are attached: a segment's stack is also that of its first block. Any other
+ * reference to an open container is one from inside itself. */
 static enum wo_status share(void *context, struct wo_pickle_value open, struct wo_pickle_value *ret_value) {
   struct wo_snapshot *const snapshot = context;
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
@@ -140,7 +140,7 @@ struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, stru
 
 /* ---- Filling dicts ---- */
 
-/* Keys without a meaning here are of no interest, and their values are thrown away. */
+/* The values of unknown keys are thrown away. */
 static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_pickle_value dict, struct wo_pickle_value key,
                                 struct wo_pickle_value value) {
   const enum wo_status status = wo__snapshot_settle(snapshot, &value);
@@ -159,7 +159,7 @@ static enum wo_status set_field(struct wo_snapshot *snapshot, struct wo_pickle_v
   return WO_OK;
 }
 
-/* Most fields are numbers and texts, which need nothing else. */
+/* Most fields are numbers and texts, which need no further step. */
 static enum wo_status set(void *context, struct wo_pickle_value *dict, const struct wo_pickle_value *pairs, size_t pair_count,
                           bool is_whole) {
   struct wo_snapshot *const snapshot = context;
@@ -185,8 +185,8 @@ static enum wo_status set(void *context, struct wo_pickle_value *dict, const str
 
 /* ---- Filling lists ---- */
 
-/* Whether the next member of a list is the next record of its store: then it belongs to the range. Shared records, and records
- * made for another list in between, do not. */
+/* Whether the next member of a list is the next record of its store: then it joins the range. Shared records, and records made
+ * for another list in between, do not. */
 static bool extend(struct wo_list_draft *draft, uint32_t index) {
   assert(draft->range.count < UINT32_MAX);
   if (draft->range.count == 0) draft->range.first = index;
@@ -195,7 +195,7 @@ static bool extend(struct wo_list_draft *draft, uint32_t index) {
   return true;
 }
 
-/* Frames make most of a file: they come in runs, and go to the end of the recording's array at once. */
+/* Most of a file is frames: they come in runs, and go directly to the end of the recording's array. */
 static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_pickle_value *list,
                                     const struct wo_pickle_value *frames, size_t count) {
   struct wo_recording *const recording = snapshot->recording;
@@ -220,7 +220,7 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_pick
   return WO_OK;
 }
 
-/* The range of a list within a list, as a record. */
+/* Adds the range of a list within a list, as a record. */
 static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_pickle_value inner, uint32_t *ret_index) {
   if (!WO_VEC_RESERVE(&snapshot->traces, 1, UINT32_MAX)) return WO_E_NOMEM;
   *ret_index = (uint32_t)snapshot->traces.count;
@@ -229,13 +229,13 @@ static enum wo_status add_range(struct wo_snapshot *snapshot, struct wo_pickle_v
   return WO_OK;
 }
 
-/* Kinds that have a store. */
+/* Whether a kind has a store. */
 static bool is_record(enum wo_value_kind kind) {
   return kind == WO_VALUE_ENTRY || kind == WO_VALUE_BLOCK || kind == WO_VALUE_SEGMENT || kind == WO_VALUE_HISTORY ||
          kind == WO_VALUE_ANNOTATION;
 }
 
-/* What is no record has no meaning in a list. */
+/* Values that are no records have no meaning in a list. */
 static enum wo_status append_one(struct wo_snapshot *snapshot, struct wo_pickle_value *list, struct wo_pickle_value item) {
   enum wo_status status = wo__snapshot_settle(snapshot, &item);
   if (status != WO_OK) return status;

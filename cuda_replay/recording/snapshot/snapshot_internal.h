@@ -1,8 +1,8 @@
 /* The state of reading one snapshot, shared by the files snapshot*.c.
  *
  * Dicts become records as soon as they are complete; each sort of record has one store, and a list of records is a range of its
- * store: pickles write the members of a list one after the other. Drafts are containers on the way to that, a handful at a time.
- */
+ * store: pickles write the members of a list one after the other. Drafts are containers that are not complete yet, a few at a
+ * time. */
 #ifndef WO_SNAPSHOT_INTERNAL_H
 #define WO_SNAPSHOT_INTERNAL_H
 
@@ -10,7 +10,7 @@
 #include "cuda_replay/recording/trace.h"
 #include "cuda_replay/recording/trace_intern.h"
 
-/* Texts, interned first, so that these are their indices. Names of recorded actions follow. */
+/* Texts; they are interned first, so that these numbers are their indices. Names of recorded actions follow. */
 enum wo_word {
 #define WO_KEY(id, text) WO_KEY_##id,
 #define WO_WORD(id, text)
@@ -27,7 +27,7 @@ enum wo_word {
   WO_WORD_COUNT_
 };
 
-/* Stands in a block's address until the segment is known, where the file does not state it. */
+/* A block's address until the segment is known, if the file does not state it. */
 #define WO_BLOCK_ADDRESS_OPEN UINT64_MAX
 
 /* A range of a store. */
@@ -54,7 +54,7 @@ struct wo_list_draft {
   bool is_free;
 };
 
-/* A segment as the file has it; first_block and block_count are a range of wo_snapshot.blocks. */
+/* A segment as in the file; first_block and block_count are a range of wo_snapshot.blocks. */
 struct wo_segment_record {
   struct wo_trace_segment segment;
   int64_t device;
@@ -72,7 +72,7 @@ struct wo_snapshot {
   struct wo_recording *recording;
   struct wo_intern intern;
   struct wo_pickle pickle;
-  enum wo_action actions[WO_ACTION_COUNT_]; /* of the texts from WO_WORD_COUNT_ on */
+  enum wo_action actions[WO_ACTION_COUNT_]; /* actions of the texts from WO_WORD_COUNT_ on */
   uint32_t action_count;
   struct {
     struct wo_dict_draft *items;
@@ -103,12 +103,12 @@ struct wo_snapshot {
     size_t count, capacity;
   } traces;
   uint32_t roundup_divisions[WO_ROUNDUP_SLOTS];
-  /* What the whole consists of, once it is known. */
+  /* The parts of the outermost value, once it is known. */
   bool is_found;
   bool has_segments;
   struct wo_record_range found_segments; /* of segments */
   struct wo_record_range found_traces;   /* of traces */
-  /* Keys that were seen in entries, in segments, in blocks and in the whole: they tell the version of torch. */
+  /* Keys that were seen in entries, in segments, in blocks and in the whole: they show the version of torch. */
   uint64_t entry_keys, segment_keys, block_keys, snapshot_keys;
   uint64_t skipped_count; /* things that were left out */
   uint64_t unknown_action_count;
@@ -119,26 +119,26 @@ struct wo_snapshot {
 /* The builder of wo_snapshot for wo_pickle. */
 struct wo_pickle_builder wo__snapshot_builder(struct wo_snapshot *snapshot);
 
-/* Completes what may still be open: a dict becomes its record, a list of frames a stack. Other values stay. */
+/* Completes a value that may be open: a dict becomes its record, a list of frames a stack. Other values stay. */
 enum wo_status wo__snapshot_settle(struct wo_snapshot *snapshot, struct wo_pickle_value *value);
 
-/* The range of a list of records of a kind, which is used up. Empty when the value is none. */
+/* Takes the range out of a list of records of a kind; the list is used up. Empty if the value is no such list. */
 struct wo_record_range wo__snapshot_take_list(struct wo_snapshot *snapshot, struct wo_pickle_value value,
                                               enum wo_value_kind kind);
 
-/* ---- snapshot_records.c: what a dict is ---- */
+/* ---- snapshot_records.c: from dicts to records ---- */
 
-/* The record that a dict is. Adds it to its store. WO_E_NOMEM, WO_E_LIMIT. */
+/* Makes the record of a dict and adds it to its store. WO_E_NOMEM, WO_E_LIMIT. */
 enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_pickle_value *ret_value);
 
 /* Interns the words. WO_E_NOMEM. */
 enum wo_status wo__snapshot_learn_words(struct wo_snapshot *snapshot);
 
-/* Something is left out: a note for the first few, counted for the others. `what` is a clause ("an entry has a negative size").
- */
+/* Reports that something is left out: with a note for the first few, by count for the others. `what` is a clause ("an entry has a
+ * negative size"). */
 void wo__snapshot_skip(struct wo_snapshot *snapshot, const char *what);
 
-/* Field of a draft; UNSET when it is not there. */
+/* The field of a draft; UNSET if it is missing. */
 static inline struct wo_pickle_value wo__draft_field(const struct wo_dict_draft *draft, enum wo_word key) {
   assert((unsigned)key < WO_KEY_COUNT_);
   return (draft->mask >> key & 1) != 0 ? draft->fields[key] : wo_value(WO_VALUE_UNSET, 0);
@@ -157,7 +157,7 @@ void wo__snapshot_take_roundup(struct wo_snapshot *snapshot, const struct wo_dic
 /* Sets torch_from and torch_to by the keys that were seen. */
 void wo__snapshot_date(struct wo_snapshot *snapshot);
 
-/* Adds to the recorded settings what only their string tells; once the version is known. A note when it cannot be read. */
+/* Adds the settings that only their string states, once the version is known. Adds a note if the string cannot be read. */
 void wo__snapshot_read_text(struct wo_snapshot *snapshot);
 
 /* ---- snapshot_segments.c ---- */

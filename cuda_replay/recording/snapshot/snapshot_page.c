@@ -14,7 +14,7 @@ bool wo_snapshot_page_sniff(struct wo_view front) {
   return wo_view_starts(text, "<") && wo_view_has(text, "local_files");
 }
 
-/* Moves behind the quote that opens the first text of base64. */
+/* Moves to the byte after the quote that opens the first base64 text. */
 static bool find_text(struct wo_trace_source *page) {
   for (;;) {
     const struct wo_view front = wo_trace_source_peek(page, WO_TRACE_PAGE_LOOK_BYTES);
@@ -28,11 +28,11 @@ static bool find_text(struct wo_trace_source *page) {
       continue;
     }
     if (front.len < WO_TRACE_PAGE_LOOK_BYTES) return false;
-    wo_trace_source_skip(page, front.len - 1024); /* the key may lie across */
+    wo_trace_source_skip(page, front.len - 1024); /* the key may cross the end */
   }
 }
 
-/* Characters of base64 (RFC 4648) as their six bits; the rest as what they are. */
+/* The six bits of a base64 character (RFC 4648), or SKIPPED, or ENDS. */
 enum { SKIPPED = 64, ENDS = 65 };
 
 static unsigned digit(char c) {

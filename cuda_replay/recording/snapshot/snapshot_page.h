@@ -8,7 +8,7 @@
 enum { WO_TRACE_PAGE_LOOK_BYTES = 64 * 1024 };
 
 /* The reader: finds the first snapshot in the page and reads it as wo_snapshot_read does. WO_E_SYNTAX also when there is none.
- * Offsets are those in the decoded snapshot. */
+ * Offsets count in the decoded snapshot. */
 wo_trace_sniff wo_snapshot_page_sniff;
 wo_trace_reading wo_snapshot_page_read;
 

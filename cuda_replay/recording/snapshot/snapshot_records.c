@@ -1,4 +1,4 @@
-/* What a dict of a snapshot is, by its keys, and the record made of it. Keys come in any order and may be missing. */
+/* Recognises the dicts of a snapshot by their keys, and makes their records. Keys come in any order and may be missing. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* Notes about things left out; the others are counted. */
+/* The most notes about things left out; the others are only counted. */
 enum { SKIPS_NOTED = 8 };
 
 void wo__snapshot_skip(struct wo_snapshot *snapshot, const char *what) {
@@ -81,7 +81,7 @@ static enum wo_status get_stream(struct wo_snapshot *snapshot, const struct wo_d
   return wo_intern_stream(&snapshot->intern, raw, ret_stream);
 }
 
-/* A pool's name that is no pair of small numbers is that of no pool. */
+/* A pool's name must be a pair of small numbers; anything else names no pool. */
 static enum wo_status get_pool(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft, enum wo_word key,
                                uint32_t *ret_pool) {
   const struct wo_pickle_value value = wo__draft_field(draft, key);
@@ -133,7 +133,7 @@ static enum wo_action action_of(struct wo_snapshot *snapshot, struct wo_pickle_v
   return WO_ACTION_UNKNOWN;
 }
 
-/* What an entry must have for its action. */
+/* Why an entry does not have what its action needs, or NULL. */
 static const char *entry_flaw(const struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                               struct wo_trace_entry *entry) {
   const bool is_oom = entry->action == WO_ACTION_OOM;
@@ -144,7 +144,7 @@ static const char *entry_flaw(const struct wo_snapshot *snapshot, const struct w
   return has_size ? NULL : "an entry has no valid size";
 }
 
-/* WO_E_LIMIT of streams and pools costs only the entry; of entries, the rest of the file. */
+/* Too many streams or pools (WO_E_LIMIT) cost only the entry; too many entries cost the rest of the file. */
 static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                  struct wo_pickle_value *ret_value) {
   struct wo_trace_entry entry = {.time_us = WO_NO_TIME, .stack = stack_of(draft)};
@@ -201,7 +201,7 @@ static bool state_of(struct wo_pickle_value value, enum wo_block_state *ret_stat
   return true;
 }
 
-/* A block that is no good has no size, by which its segment is recognised as no good. */
+/* An unusable block gets no size, which makes its segment unusable, too. */
 static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                  struct wo_pickle_value *ret_value) {
   struct wo_trace_block block = {.address = WO_BLOCK_ADDRESS_OPEN, .stack = stack_of(draft)};
@@ -231,7 +231,7 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
-/* What is wrong with a segment is told when the list of segments is known: by its place in it. */
+/* A flaw of a segment is reported once the list of segments is known, with its place in the list. */
 static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo_dict_draft *draft,
                                    struct wo_pickle_value *ret_value) {
   struct wo_segment_record record = {.segment.stack = stack_of(draft), .index = (uint32_t)snapshot->segments.count};
@@ -297,8 +297,8 @@ static enum wo_status make_whole(struct wo_snapshot *snapshot, const struct wo_d
   return WO_OK;
 }
 
-/* The keys that only one kind of dict has are asked for, in the order of how many dicts of that kind there are; names of frames
- * and of annotations are told apart by the file. */
+/* Tests for keys that only one kind of dict has, the most frequent kind first; a file name distinguishes frames from annotations,
+ * which have names, too. */
 enum wo_status wo__snapshot_record(struct wo_snapshot *snapshot, struct wo_dict_draft *draft, struct wo_pickle_value *ret_value) {
   *ret_value = wo_value(WO_VALUE_OPAQUE, 0);
   const uint64_t settings = wo__key_bit(WO_KEY_ALLOC_CONF) | wo__key_bit(WO_KEY_ALLOC_CONF_NEW) |

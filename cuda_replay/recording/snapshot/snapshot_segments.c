@@ -1,5 +1,5 @@
-/* Segments of a snapshot: checked one by one, ordered, and given to the traces of their devices. What contradicts itself is left
- * out with a note, so that everybody after this can rely on the layout. */
+/* Segments of a snapshot: checked one by one, ordered, and given to the traces of their devices. A segment that contradicts
+ * itself is left out with a note, so that all later code can rely on the layout. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
-/* Puts addresses to the blocks of a segment and says what is wrong with them, or NULL. Without addresses (torch 2.0) each block
- * begins where the one before it ends. */
+/* Sets the addresses of the blocks of a segment; returns what is wrong with them, or NULL. Without addresses (torch 2.0) each
+ * block begins where the one before it ends. */
 static const char *place_blocks(struct wo_snapshot *snapshot, const struct wo_trace_segment *segment) {
   uint64_t at = segment->address;
   uint64_t end = 0;
@@ -25,14 +25,14 @@ static const char *place_blocks(struct wo_snapshot *snapshot, const struct wo_tr
   return at == end ? NULL : "is not filled by its blocks";
 }
 
-/* As wo__snapshot_skip, with the segment instead of the byte. */
+/* Like wo__snapshot_skip, with the segment instead of the byte. */
 static void leave_out(struct wo_snapshot *snapshot, const struct wo_segment_record *record, uint32_t first, const char *flaw) {
   if (snapshot->skipped_count++ >= 8) return;
   wo_recording_note(snapshot->recording, "segment %" PRIu32 " of the snapshot (at 0x%" PRIx64 ") %s: left out",
                     record->index - first, record->segment.address, flaw);
 }
 
-/* Files have them by address already; the replay relies on it. Equal ones keep the order of the file. */
+/* By address, on which the replay relies; files are sorted so already. Equal ones keep the order of the file. */
 static int by_place(const void *a, const void *b) {
   const struct wo_segment_record *const left = a;
   const struct wo_segment_record *const right = b;
@@ -41,7 +41,7 @@ static int by_place(const void *a, const void *b) {
   return left->index < right->index ? -1 : 1;
 }
 
-/* Adds a segment that is good by itself behind those of its device. */
+/* Adds a segment without flaws of its own after those of its device. */
 static enum wo_status add_segment(struct wo_snapshot *snapshot, struct wo_trace *trace, const struct wo_trace_segment *segment) {
   if (!WO_VEC_RESERVE(&trace->segments, 1, WO_LIMIT_TRACE_BLOCKS)) return WO_E_NOMEM;
   if (!WO_VEC_RESERVE(&trace->blocks, segment->block_count, WO_LIMIT_TRACE_BLOCKS)) return WO_E_NOMEM;
@@ -55,7 +55,7 @@ static enum wo_status add_segment(struct wo_snapshot *snapshot, struct wo_trace 
   return WO_OK;
 }
 
-/* What is wrong with a segment whose fields are good, seen together with the one before it and with its blocks. */
+/* The flaw of a segment whose fields are good, compared with the segment before it and with its blocks; or NULL. */
 static const char *find_flaw(struct wo_snapshot *snapshot, const struct wo_segment_record *record, const struct wo_trace *trace) {
   const size_t count = trace->segments.count;
   const struct wo_trace_segment *const before = count > 0 ? &trace->segments.items[count - 1] : NULL;
@@ -63,7 +63,7 @@ static const char *find_flaw(struct wo_snapshot *snapshot, const struct wo_segme
   return place_blocks(snapshot, &record->segment);
 }
 
-/* One that overlaps is left out, not the one before it: the order of addresses decides, for lack of a better reason. */
+/* If two segments overlap, the second by address is left out; there is no better reason to choose. */
 enum wo_status wo__snapshot_place_segments(struct wo_snapshot *snapshot) {
   const struct wo_record_range range = snapshot->found_segments;
   if (range.count == 0) return WO_OK;

@@ -1,4 +1,4 @@
-/* The allocator's settings as a snapshot tells them, and what its keys tell about the version of torch. */
+/* The allocator's settings in a snapshot, and the version of torch as its keys show it. */
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
 
 #include <stdint.h>
@@ -39,7 +39,7 @@ void wo__snapshot_take_roundup(struct wo_snapshot *snapshot, const struct wo_dic
 
 /* ---- Version ---- */
 
-/* A key, where it stands, and what its being there and its missing there mean. 0 = nothing. */
+/* A key, its place, and the versions that follow if it is there and if it is missing. 0 = none. */
 static const struct {
   enum { IN_ENTRIES, IN_SEGMENTS, IN_BLOCKS, IN_WHOLE } place;
   enum wo_word key;
@@ -56,7 +56,7 @@ static const struct {
     {IN_ENTRIES, WO_KEY_POOL_ID, 211, 0, 211},
 };
 
-/* A key that is missing means something only where there is a place for it: the file must be whole, and have entries. */
+/* A missing key means something only if there is a place for it: the file must be whole, and have entries. */
 void wo__snapshot_date(struct wo_snapshot *snapshot) {
   struct wo_recording *const recording = snapshot->recording;
   const uint64_t places[] = {[IN_ENTRIES] = snapshot->entry_keys,
@@ -80,10 +80,10 @@ void wo__snapshot_date(struct wo_snapshot *snapshot) {
   recording->torch_to = to == UINT16_MAX ? 0 : to;
 }
 
-/* ---- What only the settings string tells ---- */
+/* ---- Settings that only the string states ---- */
 
-/* Snapshots state most settings as numbers, which count; the segment size, the non-split rounding and the backend stand in the
- * string alone. The newest version that fits knows the most keys. */
+/* Snapshots state most settings as numbers, which count; only the string states the segment size, the non-split rounding and the
+ * backend. It is read with the newest version that fits, which knows the most keys. */
 void wo__snapshot_read_text(struct wo_snapshot *snapshot) {
   struct wo_recording *const recording = snapshot->recording;
   struct wo_alloc_settings *const settings = &recording->settings;
