@@ -1,4 +1,4 @@
-/* Attribution: blocks of a segment map sorted by who asked for them, and summed up. */
+/* Attribution: sorts the blocks of a segment map by the line that requested them, and sums them up. */
 #include "cuda_replay/inspect/attribution.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 /* ---- Blocks by stack ---- */
 
-/* A block in use, as it is sorted. */
+/* A block in use, as an item to sort. */
 struct item {
   uint32_t stack;
   struct wo_stack_sites sites;
@@ -21,7 +21,7 @@ struct items {
   size_t count, capacity;
 };
 
-/* Blocks that no instance is known of count as of unknown class, without a stack: nothing is left out of the sums. */
+/* Blocks without a known instance count as unknown class without a stack: the sums include everything. */
 static struct item item_of(const struct wo_alloc_pattern *pattern, const struct wo_map_block *block) {
   struct item item = {.stack = WO_NO_STACK, .sites = {WO_NO_FRAME, WO_NO_FRAME}, .class_ = WO_CLASS_UNKNOWN};
   item.share = (struct wo_share){block->size_bytes, block->requested_bytes, 1};
@@ -32,7 +32,7 @@ static struct item item_of(const struct wo_alloc_pattern *pattern, const struct 
   return item;
 }
 
-/* Frames repeat in most stacks, and looking at a file name costs more than all else here: what it told is kept for the whole
+/* Frames repeat in most stacks, and examining a file name costs more than everything else here: the result is kept for the whole
  * pass. */
 static bool collect(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map, struct items *items) {
   uint8_t *const known = calloc(pattern->recording->frames.count + 1, 1);
@@ -50,7 +50,7 @@ static bool collect(const struct wo_alloc_pattern *pattern, const struct wo_segm
   return true;
 }
 
-/* By asker, stack, class: equal ones lie side by side. */
+/* By requesting line, stack, class: equal ones are adjacent. */
 static int compare_items(const void *left, const void *right) {
   const struct item *const a = left;
   const struct item *const b = right;
@@ -65,7 +65,7 @@ static void add_share(struct wo_share *sum, struct wo_share share) {
   sum->count += share.count;
 }
 
-/* Sums of a run of items: the class that has most bytes is the run's; of equals the first. */
+/* Sums of a run of items. The run's class is the one with most bytes; of equals the first. */
 struct run {
   struct wo_share share;
   uint64_t class_bytes[WO_CLASS_COUNT_];
@@ -76,7 +76,7 @@ static void add_to_run(struct run *run, const struct item *item) {
   run->class_bytes[item->class_] += item->share.block_bytes;
 }
 
-/* The colour of a row: one line of code mostly makes one class of memory. */
+/* The colour of a row: usually one line of code allocates one class of memory. */
 static enum wo_alloc_class class_of_run(const struct run *run) {
   int best = 0;
   for (int i = 1; i < WO_CLASS_COUNT_; i++) {
@@ -98,7 +98,7 @@ static size_t add_stack(struct wo_attribution *attribution, const struct items *
   return i;
 }
 
-/* Adds the row of the asker that begins at item `first`, and rows of its stacks. */
+/* Adds the row of the requesting line that begins at item `first`, and rows of its stacks. */
 static size_t add_site(struct wo_attribution *attribution, const struct items *items, size_t first) {
   const uint32_t asker = items->items[first].sites.asker;
   const size_t first_stack = attribution->stacks.count;
@@ -136,7 +136,7 @@ static int compare_sites(const void *left, const void *right) {
   return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
-/* Sorted once, then summed up in one pass: each site is a stretch of stacks, each stack a stretch of items. */
+/* Sorts once, then sums up in one pass: each site is a range of stacks, each stack a range of items. */
 static bool sum_up(struct wo_attribution *attribution, struct items *items) {
   if (items->count == 0) return true;
   qsort(items->items, items->count, sizeof *items->items, compare_items);
@@ -155,7 +155,7 @@ static bool sum_up(struct wo_attribution *attribution, struct items *items) {
 
 /* ---- Segments ---- */
 
-/* A unit that holds any block in use cannot be given back, so all that is free in it is pinned. */
+/* A unit with a block in use cannot be given back, so everything that is free in it is pinned. */
 static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
   assert(unit->slack_bytes <= unit->used_bytes && unit->used_bytes <= size_bytes);
@@ -170,7 +170,7 @@ static void add_unit(struct wo_segment_use *use, const struct wo_map_unit *unit)
   }
 }
 
-/* Free neighbours are merged by the allocator: the largest free block is the largest request that fits without new memory. */
+/* The allocator merges free neighbours: the largest free block is the largest request that fits without new memory. */
 static void note_largest_free(struct wo_attribution *attribution, const struct wo_segment_map *map) {
   for (size_t i = 0; i < map->segments.count; i++) {
     const struct wo_map_segment *const segment = &map->segments.items[i];
@@ -184,7 +184,7 @@ static void note_largest_free(struct wo_attribution *attribution, const struct w
   }
 }
 
-/* Every byte of every segment lies in exactly one unit; that is why the parts add up to what is reserved. */
+/* Every byte of every segment is in exactly one unit; therefore the parts add up to the reserved bytes. */
 static void account_segments(struct wo_attribution *attribution, const struct wo_segment_map *map) {
   struct wo_map_walk walk = {0};
   struct wo_map_unit unit;
@@ -222,7 +222,7 @@ void wo_attribution_done(struct wo_attribution *attribution) {
   *attribution = (struct wo_attribution){0};
 }
 
-/* A part of nothing is nothing, so that reports need no special case. */
+/* A share of nothing is 0, so that reports need no special case. */
 double wo_share_pct(uint64_t part_bytes, uint64_t whole_bytes) {
   assert(part_bytes <= whole_bytes);
   return whole_bytes == 0 ? 0.0 : 100.0 * (double)part_bytes / (double)whole_bytes;

@@ -1,5 +1,5 @@
-/* Attribution: what fills the memory at one moment - by class, by stack, by the lines that asked - and what of the reserved
- * memory nothing uses. Made of a segment map; every sum adds up exactly. */
+/* Attribution: the memory at one moment by class, by stack, and by requesting line, and the reserved memory that nothing uses.
+ * Made from a segment map; every sum adds up exactly. */
 #ifndef WO_ATTRIBUTION_H
 #define WO_ATTRIBUTION_H
 
@@ -9,7 +9,7 @@
 #include "cuda_replay/inspect/segment_map.h"
 #include "cuda_replay/classes/user_frame.h"
 
-/* How many blocks, and their bytes. block_bytes >= requested_bytes; the difference is slack. */
+/* A number of blocks and their bytes. block_bytes >= requested_bytes; the difference is slack. */
 struct wo_share {
   uint64_t block_bytes;
   uint64_t requested_bytes;
@@ -20,20 +20,20 @@ struct wo_share {
 struct wo_attribution_stack {
   uint32_t stack; /* of the recording; WO_NO_STACK: not recorded */
   struct wo_stack_sites sites;
-  enum wo_alloc_class class_; /* that has most of the bytes */
+  enum wo_alloc_class class_; /* the class with most of the bytes */
   struct wo_share share;
 };
 
-/* Blocks of all stacks whose asker is the same function and line. */
+/* Blocks of all stacks whose requesting frame has the same function and line. */
 struct wo_attribution_site {
-  uint32_t frame; /* the asker: index into recording->frames, or WO_NO_FRAME */
+  uint32_t frame; /* the requesting frame: index into recording->frames, or WO_NO_FRAME */
   uint32_t user;  /* the user's line of the stack with most bytes */
   enum wo_alloc_class class_;
   uint32_t stack_count;
   struct wo_share share;
 };
 
-/* Where reserved bytes go: reserved = live + slack + pinned_free + releasable, live including pending. */
+/* The parts of reserved bytes: reserved = live + slack + pinned_free + releasable, live including pending. */
 struct wo_segment_use {
   uint64_t reserved_bytes;
   uint64_t live_bytes;         /* requested bytes of blocks in use */
@@ -56,7 +56,7 @@ struct wo_attribution {
     size_t count, capacity;
   } sites;
   struct wo_segment_use use;       /* all */
-  struct wo_segment_use small_use; /* the small pool of it */
+  struct wo_segment_use small_use; /* the small pool alone */
   struct wo_segment_use large_use;
 };
 

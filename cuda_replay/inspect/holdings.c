@@ -1,4 +1,4 @@
-/* From the segments of a snapshot to who holds them. See holdings.h. */
+/* From the segments of a snapshot to the holders of its memory. See holdings.h. */
 #include "cuda_replay/inspect/holdings.h"
 
 #include <assert.h>
@@ -9,13 +9,13 @@
 #include "cuda_replay/classes/stack_facts.h"
 #include "parsers/base/vec.h"
 
-/* Page of expandable runs of the large pool, where the recording does not say it: kLargeBuffer of
+/* Page of expandable runs of the large pool, if the recording does not state it: kLargeBuffer of
  * c10/cuda/CUDACachingAllocator.cpp. */
 #define LARGE_PAGE_BYTES (UINT64_C(20) << 20)
 
 /* ---- Classes ---- */
 
-/* What a stack alone decides. The phase of a program and the life of a block, which other rules need, are not in a state. */
+/* Classifies by the stack alone. Other rules need the phase of a program and the life of a block, which a state does not have. */
 static enum wo_alloc_class class_by_stack(struct wo_stack_facts facts, uint16_t all_flags) {
   const bool is_training = (all_flags & (WO_STACK_BACKWARD | WO_STACK_OPTIMIZER | WO_STACK_LOSS)) != 0;
   const unsigned flags = facts.flags;
@@ -35,7 +35,7 @@ static int compare_sizes(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* What backward made and is as large as a parameter is a gradient. `sizes` has room for all instances. */
+/* An allocation of backward that is as large as a parameter is a gradient. `sizes` has room for all instances. */
 static void class_gradients(struct wo_alloc_pattern *pattern, const struct wo_stack_facts_set *facts, uint64_t *sizes) {
   size_t count = 0;
   for (size_t i = 0; i < pattern->instances.count; i++) {
@@ -128,7 +128,7 @@ static bool is_private(struct wo_pool_id pool) {
   return pool.first != 0 || pool.second != 0;
 }
 
-/* Summing up: rows are found by stream and pool, of which a hostile file has many. */
+/* Sums by stream and pool. Rows are found by an address map, since a hostile file can have many. */
 struct summing {
   const struct wo_trace *trace;
   const struct wo_segment_map *map; /* its segments are those of the trace, in their order */
@@ -136,7 +136,7 @@ struct summing {
   struct wo_address_map rows; /* stream and pool, as indices of the recording -> row */
 };
 
-/* The row of a segment's stream and pool, added when it is new; NULL when memory is out. */
+/* The row of a segment's stream and pool, added if it is new; NULL if memory is out. */
 static struct wo_holdings_place *place_of(struct summing *summing, uint32_t segment) {
   struct wo_holdings *const holdings = summing->holdings;
   const struct wo_trace_segment *const recorded = &summing->trace->segments.items[segment];
@@ -165,7 +165,7 @@ static void add_blocks(struct wo_holdings_place *place, const struct wo_segment_
   }
 }
 
-/* As attribution sums units up (struct wo_segment_use). */
+/* Sums up a unit as attribution does (struct wo_segment_use). */
 static void add_unit(struct wo_holdings *holdings, struct wo_holdings_place *place, const struct wo_map_unit *unit) {
   struct wo_segment_use *const use = &place->use;
   const uint64_t size_bytes = unit->end - unit->start;
@@ -223,7 +223,7 @@ static bool sum_places(const struct wo_trace *trace, const struct wo_segment_map
 
 /* ---- Together ---- */
 
-/* The figures that plots name: the one moment is the highest of all. */
+/* The figures that plots show: this moment is the peak of all of them. */
 static void fill_memory(const struct wo_holdings *holdings, struct wo_memory_over_time *memory) {
   for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) memory->peak[i] = wo_memory_no_place();
   for (int i = 0; i < WO_CLASS_COUNT_; i++) memory->class_peak[i] = wo_memory_no_place();
@@ -247,7 +247,7 @@ static bool knows_requested(const struct wo_trace *trace) {
   return false;
 }
 
-/* A request that was refused as the last thing that happened is what the state is of. */
+/* If the last entry is a refused request, the state is that of its failure. */
 static void note_oom(const struct wo_trace *trace, struct wo_holdings *holdings) {
   for (size_t i = trace->entries.count; i > 0; i--) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i - 1];

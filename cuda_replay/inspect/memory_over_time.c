@@ -8,14 +8,14 @@ struct both {
   struct wo_replay_observer recorder, device;
 };
 
-/* The recorder comes first: what the device does in its step cannot change what it saw. */
+/* The recorder comes first: the step of the device cannot change what it saw. */
 static void on_both_steps(void *state, size_t request, const struct wo_allocator *allocator) {
   const struct both *const both = state;
   both->recorder.on_step(both->recorder.state, request, allocator);
   if (both->device.on_step) both->device.on_step(both->device.state, request, allocator);
 }
 
-/* What the runs share. */
+/* The data that all runs share. */
 struct recording_run {
   const struct wo_alloc_pattern *pattern;
   const struct wo_trace *trace;
@@ -51,7 +51,7 @@ static enum wo_status run(const struct recording_run *run, const struct wo_alloc
   return WO_OK;
 }
 
-/* Runs again up to `at`, and moves the segment map over. */
+/* Runs again up to `at`, and moves the segment map to the result. */
 static enum wo_status take_map(const struct recording_run *first, uint32_t at, struct wo_memory_over_time *memory,
                                struct wo_err *err) {
   struct wo_memory_over_time again = {0};
@@ -66,10 +66,10 @@ static enum wo_status take_map(const struct recording_run *first, uint32_t at, s
   return WO_OK;
 }
 
-/* Chooses what the map shows; returns after which request it is to be taken. */
+/* Chooses the moment of the map; returns the request after which it is taken. */
 static uint32_t choose_moment(struct wo_memory_over_time *memory, bool has_start) {
   if (memory->outcome.has_oom && memory->outcome.oom_at == WO_NO_REQUEST) {
-    /* What was alive at the start did not fit: no request stands for it. */
+    /* The instances alive at the start did not fit: this belongs to no request. */
     memory->has_oom = true;
     memory->oom = memory->outcome.oom;
     memory->oom_count = memory->outcome.oom_count;
@@ -81,13 +81,13 @@ static uint32_t choose_moment(struct wo_memory_over_time *memory, bool has_start
   memory->moment = memory->has_oom ? WO_MOMENT_OOM : peak.bytes > 0 ? WO_MOMENT_PEAK : WO_MOMENT_NONE;
   if (memory->moment_at.request != WO_NO_REQUEST) return memory->moment_at.request;
   if (has_start) return WO_MAP_AT_START;
-  /* Without a start the first state that anybody sees is the one after the first request. */
+  /* Without a start the first visible state is the one after the first request. */
   if (memory->request_count == 0) memory->moment = WO_MOMENT_NONE;
   return 0;
 }
 
-/* The moment that the map shows is known only when the run is over. Copying every new peak on the way would cost the square of
- * the blocks in a program that fills memory slowly; running twice costs twice. */
+/* The moment of the map is known only at the end of the run. Copying every new peak on the way would cost the square of the
+ * number of blocks in a program that fills memory slowly; running twice costs twice. */
 enum wo_status wo_memory_over_time_record(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                           const struct wo_replay_options *options, const struct wo_memory_devices *devices,
                                           struct wo_memory_over_time *ret_memory, struct wo_err *err) {

@@ -1,8 +1,8 @@
-/* Memory over time of a replay: over its requests, in bounded memory however long the run is, and the segments at its peak.
+/* Memory over time of a replay: over its requests, in bounded memory for any length of run, and the segments at its peak.
  *
- * A recorder looks at every step of a run (replay.h) and sums steps up in bins; when all bins are in use, neighbours are joined
- * and the width doubles, so that the result depends on the steps alone. wo_memory_over_time_record does all that is needed: one
- * run for the memory over time, a second one up to the moment of the peak for the segment map. */
+ * A recorder observes every step of a run (replay.h) and sums steps up in bins. When all bins are in use, neighbours are joined
+ * and the width doubles, so the result depends on the steps alone. wo_memory_over_time_record does everything: one run for the
+ * memory over time, a second one up to the moment of the peak for the segment map. */
 #ifndef WO_MEMORY_OVER_TIME_H
 #define WO_MEMORY_OVER_TIME_H
 
@@ -13,10 +13,10 @@
 #include "cuda_replay/replay/replay.h"
 #include "cuda_replay/inspect/segment_map.h"
 
-/* Bins at most; at least half of it are in use from then on. OOMs whose place is kept. */
+/* The most bins; once all were used, at least half of them stay in use. The most OOMs whose place is kept. */
 enum { WO_MEMORY_BINS_MAX = 2048, WO_MEMORY_OOMS_MAX = 64 };
 
-/* What is followed. Bytes, as torch.cuda.memory_stats counts them; UNUSED is reserved - allocated. */
+/* The recorded series. Bytes, as torch.cuda.memory_stats counts them; UNUSED is reserved - allocated. */
 enum wo_memory_series {
   WO_MEMORY_RESERVED,
   WO_MEMORY_ALLOCATED,
@@ -26,7 +26,7 @@ enum wo_memory_series {
   WO_MEMORY_SERIES_COUNT_
 };
 
-/* Requests [first, first + count) summed up: the lowest, highest and last value of each series, each for itself. */
+/* Requests [first, first + count) summed up: the lowest, highest and last value of each series separately. */
 struct wo_memory_bin {
   uint32_t first;
   uint32_t count;
@@ -38,14 +38,14 @@ struct wo_memory_bin {
   double low_fragmentation; /* (reserved - allocated) / reserved, 0 .. 1; 0 without memory */
   double high_fragmentation;
   double last_fragmentation;
-  /* Allocated bytes of each class at one moment, so that they add up: where allocated was highest (adds up to high_bytes of it),
+  /* Allocated bytes of each class at one moment, so that they add up: where allocated was highest (the sum is its high_bytes),
    * and at the end. */
   uint64_t top_class_bytes[WO_CLASS_COUNT_];
   uint64_t last_class_bytes[WO_CLASS_COUNT_];
   uint64_t oom_count; /* requests that failed */
 };
 
-/* A value and where it was first reached. */
+/* A value and the place where it was first reached. */
 struct wo_memory_place {
   uint64_t bytes;
   uint32_t request; /* WO_NO_REQUEST: before the first one; with bytes 0: never above 0 */
@@ -53,24 +53,24 @@ struct wo_memory_place {
   int64_t time_us;  /* or WO_NO_TIME */
 };
 
-/* Which moment the segment map shows: the first request that failed, else the peak of allocated bytes. STATE: that of the
+/* The moment of the segment map: the first request that failed, else the peak of allocated bytes. STATE: the moment of the
  * snapshot itself, in memory over time without steps (holdings.h). */
 enum wo_memory_moment { WO_MOMENT_NONE, WO_MOMENT_OOM, WO_MOMENT_PEAK, WO_MOMENT_STATE };
 
 struct wo_memory_over_time {
-  struct wo_memory_bin *bins; /* without gaps, each bin_requests long, the last one perhaps shorter */
+  struct wo_memory_bin *bins; /* without gaps, each bin_requests long, the last one may be shorter */
   size_t bin_count;
   uint32_t bin_requests;  /* a power of two */
   uint32_t request_count; /* steps seen */
-  int64_t first_us;       /* times of the first and last request that has one, or WO_NO_TIME */
+  int64_t first_us;       /* times of the first and last request that has a time, or WO_NO_TIME */
   int64_t last_us;
   struct wo_memory_place peak[WO_MEMORY_SERIES_COUNT_];
   struct wo_memory_place class_peak[WO_CLASS_COUNT_];
   bool has_oom;
   struct wo_allocator_oom oom;                     /* of the first */
-  struct wo_memory_place ooms[WO_MEMORY_OOMS_MAX]; /* bytes = allocated right after */
+  struct wo_memory_place ooms[WO_MEMORY_OOMS_MAX]; /* bytes = allocated immediately after */
   uint32_t oom_kept;                               /* places in ooms */
-  uint64_t oom_count;                              /* all, also those whose place is not kept */
+  uint64_t oom_count;                              /* all, including those whose place is not kept */
   enum wo_memory_moment moment;
   struct wo_memory_place moment_at; /* bytes = allocated */
   struct wo_segment_map map;        /* at the moment; empty with WO_MOMENT_NONE */
@@ -79,8 +79,8 @@ struct wo_memory_over_time {
 
 /* ---- All in one ---- */
 
-/* fresh gives a device in its first state; the one given before is not used any more. NULL when memory is out. on_step is called
- * in both runs, for devices that must know where the run is ({0} for none). */
+/* fresh returns a device in its first state; the one returned before is not used any more. NULL if memory is out. on_step is
+ * called in both runs, for devices that must know the current request ({0} for none). */
 struct wo_memory_devices {
   void *state;
   const struct wo_device *(*fresh)(void *state);
@@ -104,29 +104,29 @@ struct wo_memory_recorder;
 /* For map_at below: the state before the first request; needs a start. */
 #define WO_MAP_AT_START (WO_NO_REQUEST - 1)
 
-/* A recorder for one run of the pattern from `start` (as in wo_replay_options; NULL allowed). map_at: after which request the
- * segment map is taken; WO_NO_REQUEST = none. All is borrowed. NULL when memory is out. */
+/* A recorder for one run of the pattern from `start` (as in wo_replay_options; NULL allowed). map_at: the request after which the
+ * segment map is taken; WO_NO_REQUEST = none. All is borrowed. NULL if memory is out. */
 struct wo_memory_recorder *wo_memory_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                                   const struct wo_start *start, uint32_t map_at);
 
-/* What it hangs into the run. Both are needed. */
+/* The observers for the run. Both are needed. */
 struct wo_replay_observer wo_memory_recorder_steps(struct wo_memory_recorder *recorder);
 struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder *recorder);
 
-/* Ends the recording: hands the result over (outcome is empty) and frees the recorder. WO_E_NOMEM when memory was out on
- * the way; nothing is handed over then. */
+/* Ends the recording: moves the result to the caller (outcome is empty) and frees the recorder. WO_E_NOMEM if memory was out on
+ * the way; nothing is returned then. */
 enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory);
 
-/* ---- Looking ---- */
+/* ---- Reading ---- */
 
-/* A place that is none: 0 bytes, nothing known. */
+/* An empty place: 0 bytes, nothing known. */
 struct wo_memory_place wo_memory_no_place(void);
 
-/* Joins b, which follows a, into a. */
+/* Joins b, which follows a, to a. */
 void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b);
 
 /* Memory over time in at most `count` columns of about equal width in requests: fills columns and returns their number (0 for an
- * pattern). Every bin is in one column. */
+ * empty pattern). Every bin is in one column. */
 size_t wo_memory_columns(const struct wo_memory_over_time *memory, size_t count, struct wo_memory_bin *columns);
 
 #endif

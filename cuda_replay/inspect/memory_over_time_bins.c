@@ -5,12 +5,12 @@
 
 #include "cuda_replay/inspect/memory_over_time.h"
 
-/* The first of two times, as far as it is known. */
+/* The first of two times; the other one if it is not known. */
 static int64_t known_time(int64_t first_us, int64_t second_us) {
   return first_us != WO_NO_TIME ? first_us : second_us;
 }
 
-/* Lowest and highest values of two bins are each for themselves; classes move together, from the moment that was higher. Of
+/* Lowest and highest values of two bins are joined separately; classes are taken together, from the moment that was higher. Of
  * equal moments the earlier one stays, so that the order in which bins are joined does not matter. */
 void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b) {
   if (b->high_bytes[WO_MEMORY_ALLOCATED] > a->high_bytes[WO_MEMORY_ALLOCATED]) {
@@ -31,7 +31,7 @@ void wo_memory_bin_join(struct wo_memory_bin *a, const struct wo_memory_bin *b) 
   a->oom_count += b->oom_count;
 }
 
-/* Whole bins only: a column that began inside of a bin would show a height that belongs to its neighbour. */
+/* Whole bins only: a column that began inside a bin would show a height that belongs to its neighbour. */
 size_t wo_memory_columns(const struct wo_memory_over_time *memory, size_t count, struct wo_memory_bin *columns) {
   assert(count > 0);
   const size_t bins_per_column = (memory->bin_count + count - 1) / count;

@@ -1,8 +1,8 @@
 /* The recorder of memory over time: sums the steps of one run up in bins, and names the blocks of the segment map.
  *
- * A step tells totals only. What a request changed belongs to the class of its allocation, so classes add up to the allocated
- * bytes without a size being kept for each allocation. Where an allocation lies is told by the allocator's events; it is kept for
- * those only that are alive when the map is taken. */
+ * A step has totals only. Their change belongs to the class of the request's allocation, so classes add up to the allocated
+ * bytes, and no size needs to be kept for each allocation. The allocator's events have the address of an allocation; it is kept
+ * only for allocations that are alive when the map is taken. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -29,26 +29,26 @@ struct wo_memory_recorder {
   } places;
 };
 
-/* What holds after a step. */
+/* The values after a step. */
 struct sample {
   uint32_t request;
   uint32_t entry;
   int64_t time_us;
   uint64_t bytes[WO_MEMORY_SERIES_COUNT_];
-  uint64_t high_bytes[WO_MEMORY_SERIES_COUNT_]; /* during the step: above bytes where a request was served and given back */
-  enum wo_alloc_class class_;                   /* whose bytes rose to the highest */
+  uint64_t high_bytes[WO_MEMORY_SERIES_COUNT_]; /* during the step: above bytes if a request was served and given back */
+  enum wo_alloc_class class_;                   /* the class whose bytes reached the highest value */
 };
 
 /* ---- Classes ---- */
 
-/* Classes come from whoever classified the pattern; what is out of range counts as unknown. */
+/* The caller may classify the pattern with any value; an invalid one counts as unknown. */
 static enum wo_alloc_class class_of(const struct wo_memory_recorder *recorder, uint32_t instance) {
   if (instance >= recorder->pattern->instances.count) return WO_CLASS_UNKNOWN;
   const unsigned class_ = recorder->pattern->instances.items[instance].class_;
   return class_ < WO_CLASS_COUNT_ ? (enum wo_alloc_class)class_ : WO_CLASS_UNKNOWN;
 }
 
-/* Takes bytes from a class, and what it lacks from the unknown ones and then from any: the sum is what must hold. */
+/* Takes bytes from a class; if it has too few, from the unknown ones and then from any class: the sum must be right. */
 static void take_from_class(struct wo_memory_recorder *recorder, enum wo_alloc_class class_, uint64_t bytes) {
   uint64_t *const own = &recorder->class_bytes[class_];
   const uint64_t taken = bytes < *own ? bytes : *own;
@@ -62,7 +62,7 @@ static void take_from_class(struct wo_memory_recorder *recorder, enum wo_alloc_c
   assert(bytes == 0);
 }
 
-/* Brings the sum of classes to what is allocated now; the difference belongs to class_. */
+/* Adjusts the sum of classes to the allocated bytes; the difference belongs to class_. */
 static void follow_classes(struct wo_memory_recorder *recorder, enum wo_alloc_class class_, uint64_t allocated_bytes) {
   const uint64_t before = recorder->allocated_bytes;
   if (allocated_bytes >= before) {
@@ -73,7 +73,7 @@ static void follow_classes(struct wo_memory_recorder *recorder, enum wo_alloc_cl
   recorder->allocated_bytes = allocated_bytes;
 }
 
-/* Counts a map's allocated blocks by class, from nothing. */
+/* Counts a map's allocated blocks by class, from zero. */
 static void count_classes(struct wo_memory_recorder *recorder, const struct wo_segment_map *map) {
   for (size_t i = 0; i < map->blocks.count; i++) {
     const struct wo_map_block *const block = &map->blocks.items[i];
@@ -85,19 +85,19 @@ static void count_classes(struct wo_memory_recorder *recorder, const struct wo_s
 
 /* ---- Bins ---- */
 
-/* Requests that a transform added have no entry, and so no time. */
+/* Requests that a transform added have no entry, and therefore no time. */
 static int64_t time_of(const struct wo_memory_recorder *recorder, uint32_t entry) {
   if (!recorder->trace || entry >= recorder->trace->entries.count) return WO_NO_TIME;
   return recorder->trace->entries.items[entry].time_us;
 }
 
-/* The part of what is reserved that no allocation has. Nothing reserved is not fragmented. */
+/* The part of the reserved bytes that no allocation has. Without reserved bytes it is 0. */
 static double fragmentation(const struct sample *sample) {
   const uint64_t reserved = sample->bytes[WO_MEMORY_RESERVED];
   return reserved == 0 ? 0.0 : (double)sample->bytes[WO_MEMORY_UNUSED] / (double)reserved;
 }
 
-/* A bin of one step. What the step reached and gave back again belongs to the class that asked for it. */
+/* A bin of one step. Bytes that the step reached and gave back belong to the class of its request. */
 static struct wo_memory_bin bin_of(const struct wo_memory_recorder *recorder, const struct sample *sample) {
   struct wo_memory_bin bin = {.count = 1, .first_us = sample->time_us, .last_us = sample->time_us};
   for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
@@ -122,7 +122,7 @@ static void widen(struct wo_memory_over_time *memory) {
   memory->bin_requests *= 2;
 }
 
-/* Adds a step to the bin that its index falls into. A run may leave requests out: they count as their neighbours. */
+/* Adds a step to the bin of its index. A run may skip requests: they count as their neighbours do. */
 static void add_to_bins(struct wo_memory_recorder *recorder, const struct sample *sample) {
   struct wo_memory_over_time *const memory = &recorder->memory;
   while (sample->request / memory->bin_requests >= WO_MEMORY_BINS_MAX) widen(memory);
@@ -146,12 +146,12 @@ static void add_to_bins(struct wo_memory_recorder *recorder, const struct sample
 
 /* ---- Peaks ---- */
 
-/* The place of a value: everything that people could look it up by. */
+/* The place of a value: request, entry and time. */
 static struct wo_memory_place place_of(const struct sample *sample, uint64_t bytes) {
   return (struct wo_memory_place){.bytes = bytes, .request = sample->request, .entry = sample->entry, .time_us = sample->time_us};
 }
 
-/* Strictly greater: the first of equal moments is the one that is told, as in wo_replay_outcome. */
+/* Strictly greater: of equal moments the first one is kept, as in wo_replay_outcome. */
 static void follow_peaks(struct wo_memory_recorder *recorder, const struct sample *sample) {
   struct wo_memory_over_time *const memory = &recorder->memory;
   for (int i = 0; i < WO_MEMORY_SERIES_COUNT_; i++) {
@@ -164,8 +164,7 @@ static void follow_peaks(struct wo_memory_recorder *recorder, const struct sampl
   }
 }
 
-/* torch counts failures; the last one is all that the allocator remembers of them, and the first one is what people ask about.
- * */
+/* torch counts failures. The allocator keeps only the last one, but users ask about the first one. */
 static void follow_ooms(struct wo_memory_recorder *recorder, const struct sample *sample, const struct wo_allocator *allocator) {
   struct wo_memory_over_time *const memory = &recorder->memory;
   const uint64_t count = wo_allocator_stats(allocator)->num_ooms;
@@ -181,7 +180,7 @@ static void follow_ooms(struct wo_memory_recorder *recorder, const struct sample
 
 /* ---- Steps ---- */
 
-/* Remembers where an instance lies. Memory that is out ends the recording, not the run. */
+/* Notes the address of an instance. If memory is out, the recording ends, the run does not. */
 static void add_place(struct wo_memory_recorder *recorder, uint32_t instance, uint64_t address) {
   if (!WO_VEC_RESERVE(&recorder->places, 1, UINT32_MAX)) {
     recorder->is_failed = true;
@@ -190,13 +189,13 @@ static void add_place(struct wo_memory_recorder *recorder, uint32_t instance, ui
   recorder->places.items[recorder->places.count++] = (struct wo_map_place){.address = address, .instance = instance};
 }
 
-/* One bit for each instance, so that a long run keeps nothing for what comes and goes. */
+/* One bit for each instance, so that a long run keeps nothing for short-lived allocations. */
 static bool is_alive_at_map(const struct wo_memory_recorder *recorder, uint32_t instance) {
   return recorder->is_alive && instance < recorder->pattern->instances.count &&
          (recorder->is_alive[instance / 64] >> (instance % 64) & 1) != 0;
 }
 
-/* Before the first request every allocation is one of the live set, in the pattern's order, and one that fails counts, too. */
+/* Before the first request, every allocation belongs to the live set, in the pattern's order; one that fails counts too. */
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct wo_memory_recorder *const recorder = state;
   const bool is_alloc = event->action == WO_ACTION_ALLOC;
@@ -223,8 +222,8 @@ static void begin(struct wo_memory_recorder *recorder, const struct wo_allocator
   wo_segment_map_done(&map);
 }
 
-/* Keeps of the places those that the map needs: all were needed to begin. The map's sort has put them out of order, which does
- * not matter as nothing was freed and allocated again yet. */
+/* Keeps only the places that the map needs: at the beginning all were needed. The map's sort has changed their order, which does
+ * not matter because nothing was freed and allocated again yet. */
 static void keep_places_alive(struct wo_memory_recorder *recorder) {
   size_t kept = 0;
   for (size_t i = 0; i < recorder->places.count; i++) {
@@ -234,7 +233,7 @@ static void keep_places_alive(struct wo_memory_recorder *recorder) {
   recorder->places.count = kept;
 }
 
-/* Follows one of torch's statistics. Its highest value rises in a step only when that step reached it. */
+/* Reads one of torch's statistics. Its highest value rises in a step only if that step reached it. */
 static void follow_stat(const struct wo_memory_recorder *recorder, struct sample *sample, enum wo_memory_series series,
                         const struct wo_stat *stat) {
   assert(stat->current >= 0 && stat->peak >= stat->current);
@@ -242,7 +241,7 @@ static void follow_stat(const struct wo_memory_recorder *recorder, struct sample
   if ((uint64_t)stat->peak > recorder->memory.peak[series].bytes) sample->high_bytes[series] = (uint64_t)stat->peak;
 }
 
-/* Reads all series off the statistics, which torch keeps up to date in every call. */
+/* Reads all series from the statistics, which torch updates in every call. */
 static struct sample sample_of(const struct wo_memory_recorder *recorder, size_t request, const struct wo_allocator *allocator) {
   const struct wo_allocator_stats *const stats = wo_allocator_stats(allocator);
   const struct wo_request *const asked = &recorder->pattern->requests.items[request];
@@ -259,7 +258,7 @@ static struct sample sample_of(const struct wo_memory_recorder *recorder, size_t
   return sample;
 }
 
-/* Times need not rise in a file that somebody made up: the first and the last known one are kept, no order is relied on. */
+/* Times need not rise in an invented file: the first and the last known one are kept, and no order is assumed. */
 static void add_sample(struct wo_memory_recorder *recorder, const struct sample *sample) {
   add_to_bins(recorder, sample);
   follow_peaks(recorder, sample);
@@ -268,8 +267,8 @@ static void add_sample(struct wo_memory_recorder *recorder, const struct sample 
   recorder->memory.last_us = sample->time_us;
 }
 
-/* Where the allocation lies must be known before the map is taken, and classes before the step is summed up: hence the order.
- * */
+/* The order matters: the address of the allocation must be known before the map is taken, and classes before the step is summed
+ * up. */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct wo_memory_recorder *const recorder = state;
   if (recorder->is_failed || request >= recorder->pattern->requests.count) return;
@@ -315,7 +314,7 @@ static bool map_of_start(const struct wo_start *start, size_t start_count, struc
   return is_whole;
 }
 
-/* The state before the first request, as a sample of its own: it may be the peak, and without requests it is all there is. */
+/* The state before the first request, as a sample of its own: it may be the peak, and without requests it is the only one. */
 static void add_start(struct wo_memory_recorder *recorder) {
   struct wo_segment_map map = {0};
   if (!map_of_start(recorder->start, recorder->pattern->start_count, &map)) {
@@ -357,7 +356,7 @@ static bool mark_alive(struct wo_memory_recorder *recorder) {
     const struct wo_request request = pattern->requests.items[i];
     const uint64_t bit = UINT64_C(1) << (request.subject % 64);
     if (request.kind > WO_REQUEST_COMPLETE || request.subject >= pattern->instances.count) continue;
-    /* A request that was refused when it was recorded dies in its own step. */
+    /* A request that was refused in the recorded run dies in its own step. */
     const bool is_refused = pattern->instances.items[request.subject].death == i;
     if (request.kind == WO_REQUEST_ALLOC && !is_refused) recorder->is_alive[request.subject / 64] |= bit;
     if (request.kind == WO_REQUEST_FREE || request.kind == WO_REQUEST_COMPLETE) recorder->is_alive[request.subject / 64] &= ~bit;
@@ -372,7 +371,7 @@ static void recorder_free(struct wo_memory_recorder *recorder) {
   free(recorder);
 }
 
-/* All that can be too large for the memory is asked for here, but for the places of blocks. */
+/* Allocates everything that can be too large for the memory, except the places of blocks. */
 struct wo_memory_recorder *wo_memory_recorder_new(const struct wo_alloc_pattern *pattern, const struct wo_trace *trace,
                                                   const struct wo_start *start, uint32_t map_at) {
   struct wo_memory_recorder *const recorder = calloc(1, sizeof *recorder);
@@ -401,7 +400,7 @@ struct wo_allocator_observer wo_memory_recorder_events(struct wo_memory_recorder
   return (struct wo_allocator_observer){.state = recorder, .on_event = on_event};
 }
 
-/* Memory over time moves out as it is: its bins and its map change their owner, nothing is copied. */
+/* Moves memory over time: its bins and its map change their owner, nothing is copied. */
 enum wo_status wo_memory_recorder_finish(struct wo_memory_recorder *recorder, struct wo_memory_over_time *ret_memory) {
   const bool is_failed = recorder->is_failed;
   assert(is_failed || recorder->memory.bin_count <= WO_MEMORY_BINS_MAX);

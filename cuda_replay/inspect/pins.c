@@ -1,4 +1,4 @@
-/* Pins: which blocks keep mostly free memory from being released, and what that costs. */
+/* Pins: finds the blocks that keep mostly free memory from being released, and how much they keep. */
 #include "cuda_replay/inspect/pins.h"
 
 #include <assert.h>
@@ -7,12 +7,12 @@
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
-/* What finding works with. */
+/* The state of the search. */
 struct finding {
   const struct wo_alloc_pattern *pattern;
   const struct wo_segment_map *map;
   uint8_t *known;       /* origins of frames */
-  uint32_t last_holder; /* block that was counted last: it may reach into the next unit */
+  uint32_t last_holder; /* the block that was counted last: it may reach into the next unit */
   bool has_last;
 };
 
@@ -38,13 +38,13 @@ static struct wo_pin_holder holder_of(const struct finding *finding, const struc
   return holder;
 }
 
-/* When a block dies; those that are not known live to the end. */
+/* The death of a block; a block without an instance lives to the end. */
 static uint32_t death_of(const struct finding *finding, const struct wo_map_block *block) {
   if (block->instance >= finding->pattern->instances.count) return WO_NO_REQUEST;
   return finding->pattern->instances.items[block->instance].death;
 }
 
-/* The block of a unit that keeps it longest, of equals the smallest, then the lowest. Counts all of them. */
+/* The block of a unit that keeps it longest; of equals the smallest, then the lowest. Counts all of them. */
 static const struct wo_map_block *longest_holder(struct finding *finding, const struct wo_map_unit *unit, struct wo_pin *pin,
                                                  uint64_t *holder_count) {
   const struct wo_map_block *best = NULL;
@@ -64,7 +64,7 @@ static const struct wo_map_block *longest_holder(struct finding *finding, const 
 
 /* ---- Units ---- */
 
-/* What is gained is the free part alone: the holders need their own room again elsewhere. */
+/* Only the free part is gained: the holders need the rest again elsewhere. */
 static bool add_pin(struct finding *finding, const struct wo_map_unit *unit, struct wo_pins *pins) {
   const uint64_t size_bytes = unit->end - unit->start;
   assert(unit->used_bytes > 0 && unit->used_bytes < size_bytes);
@@ -83,13 +83,13 @@ static bool add_pin(struct finding *finding, const struct wo_map_unit *unit, str
   return true;
 }
 
-/* A unit that is half full is in good use; one that a crumb holds is not. */
+/* A half-full unit is well used; one with a tiny block is not. */
 static bool is_pinned(const struct wo_map_unit *unit) {
   const uint64_t size_bytes = unit->end - unit->start;
   return unit->used_bytes > 0 && size_bytes - unit->used_bytes >= size_bytes / 100 * WO_PIN_FREE_PCT;
 }
 
-/* What would free most comes first. */
+/* The pin that would free most comes first. */
 static int compare_pins(const void *left, const void *right) {
   const struct wo_pin *const a = left;
   const struct wo_pin *const b = right;
@@ -97,12 +97,9 @@ static int compare_pins(const void *left, const void *right) {
   return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* ---- Contiguity ---- */
-
 /* ---- Together ---- */
 
-/* One pass over the units, by rising address: a block that reaches into the next page is met twice in a row and counted once.
- * */
+/* One pass over the units, by rising address: a block that reaches into the next page is met twice in a row and counted once. */
 enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map, struct wo_pins *ret_pins) {
   struct wo_pins pins = {0};
   struct finding finding = {.pattern = pattern, .map = map};

@@ -1,6 +1,6 @@
 /* Pins: units of memory that are mostly free and cannot be released because of a few blocks that stay.
  *
- * A segment goes back to the device only as a whole, so one small block that lives long keeps all of it. Made of a segment map.
+ * A segment goes back to the device only as a whole, so one small block that lives long keeps all of it. Made from a segment map.
  */
 #ifndef WO_PINS_H
 #define WO_PINS_H
@@ -14,15 +14,15 @@
 #include "cuda_replay/classes/user_frame.h"
 #include "parsers/base/text.h"
 
-/* A unit counts as pinned when at least this share of it is free. */
+/* A unit is pinned if at least this share of it is free. */
 enum { WO_PIN_FREE_PCT = 75 };
 
-/* A block that keeps a unit. */
+/* A block that keeps a unit from being released. */
 struct wo_pin_holder {
   uint64_t address;
   uint64_t block_bytes;
   uint64_t requested_bytes;
-  uint32_t instance; /* or WO_NO_INSTANCE: then the rest is not known */
+  uint32_t instance; /* or WO_NO_INSTANCE: then the following fields are not known */
   uint32_t stack;
   struct wo_stack_sites sites;
   enum wo_alloc_class class_;
@@ -34,11 +34,11 @@ struct wo_pin_holder {
 struct wo_pin {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t free_bytes; /* what would be released if the holders were elsewhere, beyond the room that they need there */
+  uint64_t free_bytes; /* bytes that would be released if the holders were elsewhere, less the room that they need there */
   uint64_t held_bytes;
   uint32_t segment;      /* index into the map's segments */
   uint32_t holder_count; /* all */
-  /* The one that lives longest, of equals the smallest: the block to look at first. */
+  /* The one that lives longest, of equals the smallest: the block to examine first. */
   struct wo_pin_holder holder;
 };
 
@@ -47,16 +47,16 @@ struct wo_pins {
     struct wo_pin *items; /* most free bytes first, then by address */
     size_t count, capacity;
   } pins;
-  uint64_t free_bytes;   /* together */
-  uint64_t held_bytes;   /* together: parts of blocks inside pinned units */
-  uint64_t holder_count; /* blocks together, each once */
+  uint64_t free_bytes;   /* sum */
+  uint64_t held_bytes;   /* sum: parts of blocks inside pinned units */
+  uint64_t holder_count; /* all blocks, each counted once */
 };
 
 /* Finds the pins of a map. WO_E_NOMEM: *ret is empty. */
 enum wo_status wo_pins_find(const struct wo_alloc_pattern *pattern, const struct wo_segment_map *map, struct wo_pins *ret_pins);
 
-/* Appends one sentence without a full stop: "12 blocks of together 3.10 MiB keep 4.20 GiB from being released"; nothing without
- * pins. */
+/* Appends one sentence without a full stop: "12 blocks of together 3.10 MiB keep 4.20 GiB from being released"; nothing if there
+ * are no pins. */
 void wo_pins_sentence(const struct wo_pins *pins, struct wo_text *out);
 
 /* Releases what it owns; NULL allowed. */

@@ -1,4 +1,4 @@
-/* The segment map: copying an allocator's segments, naming their blocks, and cutting them into what can be released. */
+/* The segment map: copies an allocator's segments, names their blocks, and divides them into units that can be released. */
 #include "cuda_replay/inspect/segment_map.h"
 
 #include <assert.h>
@@ -9,18 +9,18 @@
 /* Page of expandable runs of the small pool: kSmallBuffer of c10/cuda/CUDACachingAllocator.cpp. */
 #define SMALL_PAGE_BYTES (UINT64_C(2) * 1024 * 1024)
 
-/* ---- Taking ---- */
+/* ---- Copying ---- */
 
-/* State of a walk: the map, and whether it could hold everything so far. */
+/* State of a copy: the map, and whether it could hold everything so far. */
 struct taking {
   struct wo_segment_map *map;
   bool is_failed;
 };
 
-/* What a block asked for is kept only where it can be true. */
+/* Keeps the requested bytes only if they can be true. */
 static void add_block(struct wo_segment_map *map, uint64_t address, const struct wo_allocator_block *block) {
   const bool is_used = block->state != WO_BLOCK_FREE;
-  /* Recordings before 2.0 do not tell the requested bytes, and hostile ones tell too many. */
+  /* Recordings before 2.0 do not have the requested bytes, and hostile ones have too many. */
   const bool is_known = block->requested_bytes > 0 && block->requested_bytes <= block->size_bytes;
   map->blocks.items[map->blocks.count++] = (struct wo_map_block){
       .address = address,
@@ -33,7 +33,7 @@ static void add_block(struct wo_segment_map *map, uint64_t address, const struct
   };
 }
 
-/* Room is made before anything changes, so that a map is never half a segment. */
+/* Reserves memory before any change, so that a map never has half a segment. */
 bool wo_segment_map_add(struct wo_segment_map *map, const struct wo_allocator_segment *segment,
                         const struct wo_allocator_block *blocks, size_t count) {
   if (!WO_VEC_RESERVE(&map->segments, 1, UINT32_MAX) || !WO_VEC_RESERVE(&map->blocks, count, UINT32_MAX)) return false;
@@ -66,7 +66,7 @@ static bool take_segment(void *state, const struct wo_allocator_segment *segment
   return !taking->is_failed;
 }
 
-/* A page of an expandable run has the size that the allocator maps at a time, which a setting changes since 2.11. */
+/* A page of an expandable run has the size that the allocator maps at a time; a setting changes it since 2.11. */
 enum wo_status wo_segment_map_take(const struct wo_allocator *allocator, struct wo_segment_map *ret_map) {
   struct wo_segment_map map = {.request = WO_NO_REQUEST};
   struct taking taking = {.map = &map};
@@ -97,8 +97,8 @@ static int compare_places(const void *left, const void *right) {
   return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Both lists are by rising address: one pass over each. Later places of one address overwrite earlier ones, since an address is
- * given out again only after the block there was freed. */
+/* Both lists are in the order of addresses: one pass over each. Later places at an address overwrite earlier ones, since an
+ * address is reused only after its block was freed. */
 void wo_segment_map_name(struct wo_segment_map *map, struct wo_map_place *places, size_t count) {
   assert(count <= UINT32_MAX);
   for (size_t i = 0; i < count; i++) places[i].order = (uint32_t)i;
@@ -115,7 +115,7 @@ void wo_segment_map_name(struct wo_segment_map *map, struct wo_map_place *places
 
 /* ---- Units ---- */
 
-/* Where the unit that begins at `at` ends. */
+/* The end of the unit that begins at `at`. */
 static uint64_t unit_end(const struct wo_segment_map *map, const struct wo_map_segment *segment, uint64_t at) {
   const uint64_t end = segment->address + segment->size_bytes;
   const uint64_t page_bytes = segment->is_small ? SMALL_PAGE_BYTES : map->large_page_bytes;
@@ -125,7 +125,7 @@ static uint64_t unit_end(const struct wo_segment_map *map, const struct wo_map_s
   return rest_bytes < end - at ? at + rest_bytes : end;
 }
 
-/* Adds to the unit what of the block lies inside of it. */
+/* Adds the part of the block that is inside the unit. */
 static void add_to_unit(struct wo_map_unit *unit, const struct wo_map_block *block) {
   unit->block_count++;
   if (block->state == WO_BLOCK_FREE) return;
@@ -140,7 +140,7 @@ static void add_to_unit(struct wo_map_unit *unit, const struct wo_map_block *blo
   if (block->state == WO_BLOCK_PENDING) unit->pending_bytes += end - start;
 }
 
-/* Costs one look at each block and one at each page; a block over many pages is looked at in each of them. */
+/* Visits each block and each page once, but a block over many pages in each of them. */
 bool wo_segment_map_next(const struct wo_segment_map *map, struct wo_map_walk *walk, struct wo_map_unit *ret_unit) {
   if (walk->segment >= map->segments.count) return false;
   const struct wo_map_segment *const segment = &map->segments.items[walk->segment];
@@ -156,7 +156,7 @@ bool wo_segment_map_next(const struct wo_segment_map *map, struct wo_map_walk *w
     add_to_unit(&unit, &map->blocks.items[i]);
     walk->block = i;
   }
-  /* The next unit begins with the block that this one ended in, unless both end at the same place. */
+  /* The next unit begins with the block in which this one ended, unless both end at the same place. */
   const struct wo_map_block *const last = &map->blocks.items[walk->block];
   if (last->address + last->size_bytes <= unit.end) walk->block++;
   walk->at = unit.end;

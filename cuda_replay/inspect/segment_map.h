@@ -1,7 +1,7 @@
-/* The segment map: a copy of an allocator's segments and blocks at one moment, with the allocation that each block belongs to.
+/* The segment map: a copy of an allocator's segments and blocks at one moment, with the allocation of each block.
  *
- * The other half are units: what the allocator can give back as a whole. A unit is a segment, or a page of an expandable run;
- * only a unit without a block in use can be released. Attribution, pins and plots all read this one value. */
+ * It also has units: memory that the allocator can only give back as a whole. A unit is a segment, or a page of an expandable
+ * run; only a unit without a block in use can be released. Attribution, pins and plots all read this one value. */
 #ifndef WO_SEGMENT_MAP_H
 #define WO_SEGMENT_MAP_H
 
@@ -17,7 +17,7 @@
 struct wo_map_segment {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t range_address; /* expandable: where pages are counted from */
+  uint64_t range_address; /* expandable: the address from which pages are counted */
   uint64_t stream;        /* raw pointer */
   struct wo_pool_id pool;
   uint32_t first_block; /* blocks[first_block .. first_block + block_count) by rising address, without gaps */
@@ -29,13 +29,13 @@ struct wo_map_segment {
 struct wo_map_block {
   uint64_t address;
   uint64_t size_bytes;
-  uint64_t requested_bytes; /* of blocks in use; equal to size_bytes where it is not known; 0 of free ones */
+  uint64_t requested_bytes; /* of blocks in use; equal to size_bytes if not known; 0 for free ones */
   uint32_t instance;        /* of the pattern, or WO_NO_INSTANCE: free, or not known */
   enum wo_block_state state;
 };
 
 struct wo_segment_map {
-  uint32_t request; /* after which request; WO_NO_REQUEST: at the start */
+  uint32_t request; /* taken after this request; WO_NO_REQUEST: at the start */
   uint64_t reserved_bytes;
   uint64_t large_page_bytes; /* page of expandable runs of the large pool */
   struct {
@@ -48,22 +48,22 @@ struct wo_segment_map {
   } blocks;
 };
 
-/* Copies the allocator's segments into an empty map ({0}). Instances are WO_NO_INSTANCE. WO_E_NOMEM: the map is empty then. */
+/* Copies the allocator's segments to an empty map ({0}). Instances are WO_NO_INSTANCE. WO_E_NOMEM: the map is empty then. */
 enum wo_status wo_segment_map_take(const struct wo_allocator *allocator, struct wo_segment_map *ret_map);
 
-/* Adds a segment above those in the map, with its blocks by rising address, which fill it. False when memory is out. */
+/* Adds a segment above those in the map, with its blocks by rising address, which fill it. False if memory is out. */
 bool wo_segment_map_add(struct wo_segment_map *map, const struct wo_allocator_segment *segment,
                         const struct wo_allocator_block *blocks, size_t count);
 
-/* Where an allocation lies. */
+/* The place of an allocation. */
 struct wo_map_place {
   uint64_t address;
   uint32_t instance;
   uint32_t order; /* used by wo_segment_map_name; need not be set */
 };
 
-/* Gives blocks in use the instances of `places` by address; sorts places for that (count at most UINT32_MAX). Places where no
- * block in use begins are left out; of several at one address the one that comes last in `places` counts. */
+/* Gives blocks in use the instances of `places` by address; sorts places for that (count at most UINT32_MAX). Places at which no
+ * block in use begins are ignored; of several at one address the last one in `places` counts. */
 void wo_segment_map_name(struct wo_segment_map *map, struct wo_map_place *places, size_t count);
 
 /* Releases what it owns; NULL allowed. */
@@ -71,19 +71,19 @@ void wo_segment_map_done(struct wo_segment_map *map);
 
 /* ---- Units ---- */
 
-/* A unit: [start, end) addresses inside one segment. First and last page of a run may be partial ones. */
+/* A unit: addresses [start, end) inside one segment. The first and the last page of a run may be partial. */
 struct wo_map_unit {
   uint32_t segment;
   uint64_t start;
   uint64_t end;
-  uint64_t used_bytes;    /* of blocks in use, the part of them that lies inside */
-  uint64_t slack_bytes;   /* of used_bytes, what was not asked for; it lies at a block's end */
-  uint64_t pending_bytes; /* of used_bytes, blocks that wait for other streams */
+  uint64_t used_bytes;    /* of blocks in use, only the part inside the unit */
+  uint64_t slack_bytes;   /* the part of used_bytes that was not requested; it is at the end of a block */
+  uint64_t pending_bytes; /* the part of used_bytes in blocks that wait for other streams */
   uint32_t first_block;   /* the first block that reaches into it */
   uint32_t block_count;   /* number of blocks that reach into it, free ones included */
 };
 
-/* Steps through all units by rising address: {0} at the beginning, false at the end. */
+/* Steps through all units by rising address: {0} at the beginning; returns false at the end. */
 struct wo_map_walk {
   uint32_t segment;
   uint32_t block;

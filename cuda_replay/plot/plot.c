@@ -41,7 +41,7 @@ bool wo_plot_has_class(const struct wo_memory_over_time *memory, enum wo_alloc_c
   return memory->class_peak[class_].bytes > 0;
 }
 
-/* Without any known class, plots have one colour and call it by what it is. */
+/* If no class is known, plots use one colour and label it by what it is. */
 bool wo_plot_has_classes(const struct wo_memory_over_time *memory) {
   for (int i = 0; i < WO_CLASS_COUNT_; i++) {
     if (i != WO_CLASS_UNKNOWN && wo_plot_has_class(memory, (enum wo_alloc_class)i)) return true;
@@ -58,7 +58,7 @@ struct ranked {
   bool is_small;
 };
 
-/* Small segments last: all of them are of one size and say little by themselves. */
+/* Small segments last: all of them have the same size and show little by themselves. */
 static int compare_ranked(const void *left, const void *right) {
   const struct ranked *const a = left;
   const struct ranked *const b = right;
@@ -67,7 +67,7 @@ static int compare_ranked(const void *left, const void *right) {
   return a->segment < b->segment ? -1 : a->segment > b->segment;
 }
 
-/* Sorted beside the map, which stays by address for those who search it. */
+/* Sorted beside the map, which must stay in the order of addresses for searches. */
 uint32_t *wo_plot_segment_order(const struct wo_segment_map *map) {
   const size_t count = map->segments.count;
   struct ranked *const ranked = calloc(count + 1, sizeof *ranked);
@@ -95,7 +95,7 @@ struct unit {
   double size;
 };
 
-/* Cuts [0, most] of the unit into at most `ticks` steps. smallest: the smallest step, in units. */
+/* Divides [0, most] of the unit into at most `ticks` steps. smallest: the smallest step, in units. */
 static struct wo_plot_axis axis_of(double most, int ticks, const struct unit *unit, double smallest) {
   static const double round_steps[] = {1, 2, 5, 10};
   assert(ticks >= 1 && ticks <= 20 && most >= 0);
@@ -112,32 +112,32 @@ static struct wo_plot_axis axis_of(double most, int ticks, const struct unit *un
   return axis;
 }
 
-/* The largest unit of which `most` holds at least one; the first one otherwise. */
+/* The largest unit of which `most` has at least one; else the first one. */
 static const struct unit *unit_for(const struct unit *units, size_t count, double most) {
   size_t i = count - 1;
   while (i > 0 && most < units[i].size) i--;
   return &units[i];
 }
 
-/* Powers of 1024, as everything else that whyoom writes. */
+/* Powers of 1024, as in all other output of whyoom. */
 struct wo_plot_axis wo_plot_axis_bytes(double most, int ticks) {
   static const struct unit units[] = {{"KiB", WO_KIB}, {"MiB", WO_MIB}, {"GiB", WO_GIB}, {"TiB", WO_GIB * 1024}};
   return axis_of(most, ticks, unit_for(units, sizeof units / sizeof *units, most), 0.01);
 }
 
-/* Minutes and hours begin where their numbers are easier to read than those of the unit below. */
+/* Minutes and hours are used as soon as their numbers are easier to read than those of the smaller unit. */
 struct wo_plot_axis wo_plot_axis_us(double most, int ticks) {
   static const struct unit units[] = {{"µs", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 6e7}, {"h", 3.6e9}};
   return axis_of(most, ticks, unit_for(units, sizeof units / sizeof *units, most / 3), 0.1);
 }
 
-/* Whole steps: there is no half request. */
+/* Whole steps: there are no half requests. */
 struct wo_plot_axis wo_plot_axis_count(double most, int ticks) {
   static const struct unit one = {"", 1};
   return axis_of(most, ticks, &one, 1);
 }
 
-/* Commas stand in the whole part only; the decimals of an axis are the same at all ticks, so that numbers line up. */
+/* Commas are used in the whole part only; all ticks of an axis have the same number of decimals, so that numbers align. */
 char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap) {
   char digits[32];
   assert(cap >= sizeof digits);
@@ -158,13 +158,13 @@ bool wo_plot_has_capacity(const struct wo_plot *plot) {
   return plot->capacity_bytes > 0 && plot->capacity_bytes < UINT64_MAX;
 }
 
-/* A capacity of many times the peak would press the chart into the lowest rows. */
+/* A capacity of many times the peak would compress the chart into the lowest rows. */
 bool wo_plot_shows_capacity(const struct wo_plot *plot) {
   const double reserved = (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes;
   return wo_plot_has_capacity(plot) && (double)plot->capacity_bytes <= 2.5 * reserved;
 }
 
-/* Reserved bytes bound allocated ones, so no other series can be higher. */
+/* No other series can be higher than reserved bytes. */
 double wo_plot_most_bytes(const struct wo_plot *plot) {
   const double reserved = (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes;
   const double capacity = wo_plot_shows_capacity(plot) ? (double)plot->capacity_bytes : 0;

@@ -1,5 +1,5 @@
-/* What plots show: one value for all of them (plot_svg.h, plot_term.h), and the choices that they share: order and names of
- * classes, round axes, the height of the chart. Everything is borrowed. Pure; any thread. */
+/* The input of all plots (plot_svg.h, plot_term.h), and the choices that they share: order and names of classes, round axes, the
+ * height of the chart. Everything is borrowed. Pure; any thread. */
 #ifndef WO_PLOT_H
 #define WO_PLOT_H
 
@@ -14,30 +14,30 @@ struct wo_plot {
   const struct wo_alloc_pattern *pattern;   /* names of stacks, classes */
   const struct wo_memory_over_time *memory; /* its map may be empty */
   const struct wo_attribution *attribution; /* of that map; NULL = not shown */
-  uint64_t capacity_bytes;                  /* what the allocator may take; 0 or UINT64_MAX = not known, no line */
+  uint64_t capacity_bytes;                  /* capacity of the allocator; 0 or UINT64_MAX = not known, no line */
   struct wo_view title;                     /* any bytes; empty = a plain one */
   struct wo_view subtitle;                  /* settings, version of torch; any bytes; may be empty */
 };
 
-/* The classes in the order in which they are stacked, WO_CLASS_COUNT_ of them: what lives longest is lowest. */
+/* The classes in their stacking order, WO_CLASS_COUNT_ of them: the longest-lived is lowest. */
 const enum wo_alloc_class *wo_plot_class_order(void);
 
-/* What a class is called in a legend ("optimizer state"). Memory of unknown class is "allocated" when is_only, else "other". */
+/* The label of a class in a legend ("optimizer state"). Memory of unknown class is "allocated" if is_only, else "other". */
 const char *wo_plot_class_label(enum wo_alloc_class class_, bool is_only);
 
 /* Whether any moment has bytes of that class / has bytes of a known class. */
 bool wo_plot_has_class(const struct wo_memory_over_time *memory, enum wo_alloc_class class_);
 bool wo_plot_has_classes(const struct wo_memory_over_time *memory);
 
-/* The map's segments in the order in which they are drawn: large pool first, then by size, largest first. count of them; the
- * caller frees. NULL when memory is out (never for an empty map: that gives one unused element). */
+/* The map's segments in drawing order: large pool first, then by size, largest first. count of them; the caller frees. NULL if
+ * memory is out (never for an empty map: that gives one unused element). */
 uint32_t *wo_plot_segment_order(const struct wo_segment_map *map);
 
 /* An axis from 0 to at least `most` in round steps: 1, 2 or 5 times a power of ten of its unit. */
 struct wo_plot_axis {
   double step;      /* between two ticks; > 0 */
   double top;       /* at or above most, a multiple of half a step */
-  double unit_size; /* value / unit_size is the number to write */
+  double unit_size; /* value / unit_size is the number to print */
   const char *unit; /* "GiB", "ms"; "" for counts */
   int decimals;     /* of the numbers at ticks */
 };
@@ -50,11 +50,11 @@ struct wo_plot_axis wo_plot_axis_count(double most, int ticks);
 /* Writes the number at a tick, with commas between thousands ("20,000"). Returns buf; cap at least 32. */
 char *wo_plot_axis_label(const struct wo_plot_axis *axis, double value, char *buf, size_t cap);
 
-/* Whether the capacity is known / is near enough to the peak to stand in the chart. */
+/* Whether the capacity is known / is near enough to the peak to be in the chart. */
 bool wo_plot_has_capacity(const struct wo_plot *plot);
 bool wo_plot_shows_capacity(const struct wo_plot *plot);
 
-/* The highest value that the chart must hold: reserved bytes, and the capacity when it is shown. */
+/* The highest value in the chart: reserved bytes, and the capacity if it is shown. */
 double wo_plot_most_bytes(const struct wo_plot *plot);
 
 #endif

@@ -9,7 +9,8 @@
 
 /* ---- Styles ---- */
 
-/* A class of shapes, its property, and its value on light and on dark ground. Classes of memory are c0, c1, ... by enum order. */
+/* A class of shapes, its property, and its values on light and dark backgrounds. Classes of memory are c0, c1, ... by enum order.
+ */
 static const struct {
   const char *selector;
   const char *property;
@@ -27,7 +28,7 @@ static const struct {
     {".pending", "fill", "#1d242c", "#e4e9ef"},
 };
 
-/* Fill of each class of memory: what stays is cool, what comes and goes is warm. */
+/* Fill of each class of memory: cool colours for lasting memory, warm ones for short-lived memory. */
 static const struct {
   const char *light;
   const char *dark;
@@ -39,7 +40,7 @@ static const struct {
     [WO_CLASS_COMMUNICATION] = {"#3d9b74", "#4bab83"}, [WO_CLASS_INPUT] = {"#b0805c", "#bd8e6b"},
 };
 
-/* One rule for each row; the same selectors again inside of the media query change nothing but colours. */
+/* One rule for each row; the same selectors inside the media query only change colours. */
 static void add_colours(struct wo_text *out, bool is_dark) {
   for (size_t i = 0; i < sizeof colours / sizeof *colours; i++) {
     wo_text_add(out, "%s{%s:%s}", colours[i].selector, colours[i].property, is_dark ? colours[i].dark : colours[i].light);
@@ -50,7 +51,7 @@ static void add_colours(struct wo_text *out, bool is_dark) {
   wo_text_add(out, "\n");
 }
 
-/* Sizes and strokes are the same on both grounds and stand once. */
+/* Sizes and strokes are the same on both backgrounds and occur once. */
 static void add_style(struct wo_text *out) {
   wo_text_add(out, "<style>\n"
                    "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n"
@@ -70,12 +71,12 @@ static void add_style(struct wo_text *out) {
 
 /* ---- Head ---- */
 
-/* A document without a title would be read out by its file name. */
+/* Without a title a screen reader would read the file name of the document. */
 static struct wo_view title_of(const struct wo_plot *plot) {
   return plot->title.len > 0 ? plot->title : WO_VIEW("GPU memory");
 }
 
-/* "peak allocated 22.55 GiB at request 2,747; ...": also what a screen reader is told. */
+/* "peak allocated 22.55 GiB at request 2,747; ...": also the text for screen readers. */
 static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
   static const struct {
     enum wo_memory_series series;
@@ -95,7 +96,7 @@ static void add_figures(const struct wo_plot *plot, struct wo_text *out) {
   wo_text_add(out, "; capacity %s", bytes);
 }
 
-/* The first request that failed, in words; nothing when none did. */
+/* The first request that failed, in words; nothing if none did. */
 static void add_failure(const struct wo_plot *plot, struct wo_text *out) {
   char bytes[32];
   char place[80];
@@ -111,7 +112,7 @@ static void add_head_line(struct wo_svg_page *page, const char *classes, const s
   wo_svg_text(page->out, 16, page->y, classes, (struct wo_view){text->ptr, text->len}, WO_SVG_SUBTITLE_CHARS);
 }
 
-/* A failure is what people open the plot for: it has its own line. */
+/* Users open the plot because of a failure, so it has its own line. */
 static void add_head(struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure) {
   page->y = 34;
   wo_svg_text(page->out, 16, page->y, "h1", title_of(page->plot), WO_SVG_TITLE_CHARS);
@@ -126,7 +127,7 @@ static void add_head(struct wo_svg_page *page, const struct wo_text *figures, co
 
 /* ---- Legend ---- */
 
-/* Places a swatch with its text, in the next line where this one is full. */
+/* Places a colour sample with its text, on the next line if this one is full. */
 static void add_swatch(struct wo_svg_page *page, double *x, const char *classes, struct wo_view text) {
   const double width = 18 + wo_svg_text_width(text) + 18;
   if (*x + width > WO_SVG_RIGHT && *x > 16) {
@@ -138,8 +139,8 @@ static void add_swatch(struct wo_svg_page *page, double *x, const char *classes,
   *x += width;
 }
 
-/* From the top of the stack downwards, as the areas lie. The highest value of each class is a figure that the chart cannot
- * give. */
+/* From the top of the stack downwards, as the areas. The chart cannot show the highest value of each class, so the legend does.
+ */
 static void add_legend(struct wo_svg_page *page) {
   const struct wo_memory_over_time *const memory = page->plot->memory;
   const bool is_only = !wo_plot_has_classes(memory);
@@ -163,7 +164,7 @@ static void add_legend(struct wo_svg_page *page) {
 
 /* ---- The document ---- */
 
-/* Title and description come first in the document: that is where screen readers look for them. */
+/* Title and description come first in the document, where screen readers expect them. */
 static void add_opening(const struct wo_svg_page *page, const struct wo_text *figures, const struct wo_text *failure,
                         struct wo_text *out) {
   wo_text_add(out,
@@ -200,7 +201,7 @@ void wo_plot_svg(const struct wo_plot *plot, struct wo_text *out) {
   wo__svg_map_panel(&page);
   wo__svg_sites_panel(&page);
   page.y += 20;
-  /* The height is known only now: the opening tag is written last. */
+  /* The opening tag is written last, because the height is only known now. */
   add_opening(&page, &figures, &failure, out);
   wo_text_add_view(out, (struct wo_view){body.ptr, body.len});
   wo_text_add(out, "</svg>\n");

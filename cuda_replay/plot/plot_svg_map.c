@@ -1,7 +1,7 @@
 /* The segment map as a picture: rows of equal size that segments are packed into, blocks in the colour of their class.
  *
- * A picture has fewer pixels than a map has blocks, so each row is drawn pixel by pixel: what takes most of a pixel gives it its
- * colour, and blocks that take little of it leave a low tick, because those are the ones that pin a segment. */
+ * A picture has fewer pixels than a map has blocks, so each row is drawn pixel by pixel: the kind with most of a pixel gives it
+ * its colour, and blocks with little of it leave a low tick, because these blocks pin a segment. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
-/* Pixels of a row, of the gap below it, and of a tick. Rows without the waste of packing, at
- * most; and so many that they may become longer. Kinds of blocks: classes and pending.
- * Tooltips at most, and the pixels that a shape must be wide to have one; to be outlined; to be parted from its neighbour. */
+/* Pixels of a row, of the gap below it, and of a tick. The most rows if packing wasted nothing, and the number of rows from which
+ * they may become longer. Kinds of blocks: classes and pending. The most tooltips; the least width in pixels of a shape with a
+ * tooltip, with an outline, with a border to its neighbour. */
 enum {
   PIXELS = WO_SVG_RIGHT - WO_SVG_LEFT,
   ROW_HEIGHT = 12,
@@ -60,7 +60,7 @@ struct packing {
 
 /* ---- Packing ---- */
 
-/* Pieces of a row follow each other without gaps; outlines part them. */
+/* Pieces of a row follow each other without gaps; outlines separate them. */
 static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uint64_t start, uint64_t size_bytes) {
   if (!WO_VEC_RESERVE(&packing->pieces, 1, UINT32_MAX)) return false;
   packing->pieces.items[packing->pieces.count++] = (struct piece){.segment = segment,
@@ -73,7 +73,7 @@ static bool add_piece(struct packing *packing, uint32_t segment, size_t row, uin
   return true;
 }
 
-/* The first row of its pool with enough room; a new one otherwise. Segments longer than a row begin a new one each time. */
+/* The first row of its pool with enough room; else a new one. Each segment longer than a row begins a new one. */
 static bool pack_segment(struct packing *packing, uint32_t index) {
   const struct wo_map_segment *const segment = &packing->map->segments.items[index];
   uint64_t start = segment->address;
@@ -96,7 +96,7 @@ static bool pack_segment(struct packing *packing, uint32_t index) {
   return true;
 }
 
-/* As they are drawn: row by row. */
+/* In drawing order: row by row. */
 static int compare_pieces(const void *left, const void *right) {
   const struct piece *const a = left;
   const struct piece *const b = right;
@@ -104,7 +104,7 @@ static int compare_pieces(const void *left, const void *right) {
   return a->offset_bytes < b->offset_bytes ? -1 : a->offset_bytes > b->offset_bytes;
 }
 
-/* A power of two: short enough for a readable number of rows; where there is a choice, as long as the largest segment. */
+/* A power of two: short enough for a readable number of rows; if possible as long as the largest segment. */
 static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t largest_bytes) {
   uint64_t row_bytes = FIRST_ROW_BYTES;
   while (map->reserved_bytes / row_bytes >= ROWS_FULL) row_bytes *= 2;
@@ -112,7 +112,7 @@ static uint64_t choose_row_bytes(const struct wo_segment_map *map, uint64_t larg
   return row_bytes;
 }
 
-/* First fit over segments that fall in size leaves little room unused at the ends of rows. */
+/* First fit over segments of decreasing size leaves little room unused at the ends of rows. */
 static bool pack(struct packing *packing) {
   uint32_t *const order = wo_plot_segment_order(packing->map);
   uint64_t largest_bytes = 0;
@@ -130,12 +130,12 @@ static bool pack(struct packing *packing) {
 
 /* ---- Drawing ---- */
 
-/* What is drawn, one path for each: shapes of one colour together keep the document small. */
+/* The shapes by colour, one path for each: this keeps the document small. */
 struct drawing {
   struct wo_svg_page *page;
   const struct packing *packing;
   double top;
-  double covered[KINDS][PIXELS]; /* of one row: the part of each pixel that blocks of a kind take, 0 .. 1 */
+  double covered[KINDS][PIXELS]; /* of one row: the part of each pixel that blocks of a kind cover, 0 .. 1 */
   struct wo_text kinds[KINDS];
   struct wo_text ground;
   struct wo_text edges;
@@ -144,7 +144,7 @@ struct drawing {
   size_t tip_count;
 };
 
-/* Rows are numbered from above. */
+/* Rows are numbered from the top. */
 static double row_y(const struct drawing *drawing, uint32_t row) {
   return drawing->top + row * (double)(ROW_HEIGHT + ROW_GAP);
 }
@@ -153,7 +153,7 @@ static double pixels_of(const struct drawing *drawing, uint64_t bytes) {
   return (double)bytes * PIXELS / (double)drawing->packing->row_bytes;
 }
 
-/* Relative commands: about half of the bytes of four absolute points. */
+/* Relative commands need about half the bytes of four absolute points. */
 static void add_box(struct wo_text *out, double x, double y, double width, double height) {
   wo_text_add(out, "M");
   wo_svg_number(out, x);
@@ -168,7 +168,7 @@ static void add_box(struct wo_text *out, double x, double y, double width, doubl
   wo_text_add(out, "z");
 }
 
-/* Adds the part of each pixel that lies between two places of the row. */
+/* Adds the part of each pixel that is between two places of the row. */
 static void cover(double *pixels, double from, double to) {
   assert(from >= 0 && from <= to && to < PIXELS + 0.5); /* halves: sums of doubles */
   const int last = (int)to < PIXELS - 1 ? (int)to : PIXELS - 1;
@@ -179,7 +179,7 @@ static void cover(double *pixels, double from, double to) {
   }
 }
 
-/* Opens an invisible shape whose tooltip the caller writes and closes with close_tip. False when there are enough. */
+/* Opens an invisible shape; the caller writes its tooltip and closes it with close_tip. False if there are enough tooltips. */
 static bool open_tip(struct drawing *drawing, double x, double y, double width) {
   if (width < TIP_PIXELS || drawing->tip_count >= TIPS_MAX) return false;
   drawing->tip_count++;
@@ -198,7 +198,7 @@ static void add_bytes(struct wo_text *out, uint64_t bytes) {
   wo_text_add(out, "%s", wo_units_bytes_text((double)bytes, text, sizeof text));
 }
 
-/* What a reader wants of a block that caught the eye: how much, what for, and which line asked. */
+/* The information on a block: its size, its purpose, and the line that requested it. */
 static void tell_block(struct drawing *drawing, const struct wo_map_block *block) {
   const struct wo_alloc_pattern *const pattern = drawing->page->plot->pattern;
   struct wo_text *const out = &drawing->tips;
@@ -220,7 +220,7 @@ static void tell_block(struct drawing *drawing, const struct wo_map_block *block
   wo_text_add(out, ":%u", frame->line);
 }
 
-/* Its address is how other tools name it. */
+/* Other tools name a segment by its address. */
 static void tell_segment(struct drawing *drawing, const struct wo_map_segment *segment) {
   struct wo_text *const out = &drawing->tips;
   uint64_t free_bytes = 0;
@@ -235,7 +235,7 @@ static void tell_segment(struct drawing *drawing, const struct wo_map_segment *s
   wo_text_add(out, " free, %u block%s", segment->block_count, segment->block_count == 1 ? "" : "s");
 }
 
-/* One block, or the part of it that lies in the piece. */
+/* Draws a block, or the part of it that is inside the piece. */
 static void draw_block(struct drawing *drawing, const struct piece *piece, const struct wo_map_block *block) {
   const struct wo_alloc_pattern *const pattern = drawing->page->plot->pattern;
   const uint64_t piece_end = piece->start + piece->size_bytes;
@@ -264,7 +264,7 @@ static void draw_block(struct drawing *drawing, const struct piece *piece, const
   }
 }
 
-/* The first block of the segment that ends above `address`; blocks lie by address. */
+/* The first block of the segment that ends above `address`; blocks are in the order of addresses. */
 static uint32_t first_block_at(const struct wo_segment_map *map, const struct wo_map_segment *segment, uint64_t address) {
   uint32_t low = segment->first_block;
   uint32_t high = segment->first_block + segment->block_count;
@@ -280,7 +280,7 @@ static uint32_t first_block_at(const struct wo_segment_map *map, const struct wo
   return low;
 }
 
-/* Blocks are drawn into the pixels of the row; the outline and the ground belong to the segment. */
+/* Blocks are drawn into the pixels of the row; the outline and the background belong to the segment. */
 static void draw_piece(struct drawing *drawing, const struct piece *piece) {
   const struct wo_segment_map *const map = drawing->packing->map;
   const struct wo_map_segment *const segment = &map->segments.items[piece->segment];
@@ -300,7 +300,7 @@ static void draw_piece(struct drawing *drawing, const struct piece *piece) {
   }
 }
 
-/* What a pixel of the row shows: kind + 1, negative for a tick; 0 for nothing. */
+/* The content of a pixel in the row: kind + 1, negative for a tick; 0 for nothing. */
 static int shown_at(const struct drawing *drawing, int pixel) {
   double sum = 0;
   int most = 0;
@@ -312,7 +312,7 @@ static int shown_at(const struct drawing *drawing, int pixel) {
   return sum <= 0 ? 0 : sum >= 0.5 ? most + 1 : -(most + 1);
 }
 
-/* Neighbouring pixels that show the same become one shape, and the row begins anew. */
+/* Equal neighbouring pixels become one shape; then the row is cleared. */
 static void draw_row(struct drawing *drawing, uint32_t row) {
   const double y = row_y(drawing, row);
   for (int from = 0, to = 0; from < PIXELS; from = to) {
@@ -326,7 +326,7 @@ static void draw_row(struct drawing *drawing, uint32_t row) {
   memset(drawing->covered, 0, sizeof drawing->covered);
 }
 
-/* The pool is named where it begins. */
+/* The pool's name is written at its first row. */
 static void draw_rows(struct drawing *drawing) {
   const struct packing *const packing = drawing->packing;
   size_t piece = 0;
@@ -342,7 +342,7 @@ static void draw_rows(struct drawing *drawing) {
   }
 }
 
-/* Writes a path of everything collected in `text`, and releases that. */
+/* Writes a path of all the `text`, and releases it. */
 static void add_path(struct drawing *drawing, const char *attributes, struct wo_text *text) {
   struct wo_text *const out = drawing->page->out;
   if (text->len > 0) {
@@ -354,7 +354,7 @@ static void add_path(struct drawing *drawing, const char *attributes, struct wo_
   wo_text_done(text);
 }
 
-/* Ground first, blocks over it, outlines above; tooltips last, or they would be covered. */
+/* Background first, then blocks, then outlines; tooltips last, since they would be covered. */
 static void add_paths(struct drawing *drawing) {
   struct wo_text *const out = drawing->page->out;
   char attributes[32];
@@ -372,7 +372,7 @@ static void add_paths(struct drawing *drawing) {
 
 /* ---- The panel ---- */
 
-/* Says at which moment this was, and how much a row is. */
+/* States the moment of the map, and the size of a row. */
 static void add_heading(struct wo_svg_page *page, const struct packing *packing) {
   const struct wo_memory_over_time *const memory = page->plot->memory;
   char place[80];
@@ -416,7 +416,7 @@ static void add_use(struct wo_svg_page *page) {
   wo_text_done(&text);
 }
 
-/* An allocator without memory has no map: the panel is left out. */
+/* An allocator without memory has no map: the panel is omitted. */
 void wo__svg_map_panel(struct wo_svg_page *page) {
   struct packing packing = {.map = &page->plot->memory->map};
   if (packing.map->segments.count == 0) return;

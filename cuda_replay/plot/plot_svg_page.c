@@ -1,9 +1,9 @@
-/* What the panels of the page share: headings and places in words. See plot_svg_internal.h. */
+/* Shared by the panels of the page: headings, and places in words. See plot_svg_internal.h. */
 #include <stdio.h>
 
 #include "cuda_replay/plot/plot_svg_internal.h"
 
-/* Both counts: requests are what the axis shows, entries what other tools and --at name. */
+/* Both numbers: the axis shows requests, other tools and --at use entries. */
 char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t cap) {
   char request[32];
   char entry[32];
@@ -21,7 +21,7 @@ char *wo__svg_place_text(const struct wo_memory_place *place, char *buf, size_t 
   return buf;
 }
 
-/* The heading says what is seen, the grey text behind it how to read it. */
+/* The heading names the picture, the grey text after it explains how to read it. */
 void wo__svg_heading(struct wo_svg_page *page, struct wo_view heading, struct wo_view more) {
   page->y += 34;
   wo_text_add(page->out, "<text class=\"h2\" x=\"16\" y=\"");

@@ -1,11 +1,11 @@
-/* The lines that asked for most of what is in use at the peak, as bars. */
+/* The lines that requested most of the memory in use at the peak, as bars. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "cuda_replay/plot/plot_svg_internal.h"
 #include "parsers/base/units.h"
 
-/* Rows at most; pixels of a row; where numbers end, bars begin and end, and names begin. Characters of a name. */
+/* The most rows; pixels of a row; the x positions of numbers, bars and names. The most characters of a name. */
 enum { ROWS_MAX = 12, ROW_HEIGHT = 20, BYTES_X = 96, PCT_X = 146, BAR_X = 158, BAR_END_X = 358, NAME_X = 370, NAME_CHARS = 44 };
 
 /* Appends "function file.py:12", cut. */
@@ -20,7 +20,7 @@ static void add_frame(struct wo_text *out, const struct wo_recording *recording,
   wo_text_add(out, "</tspan>");
 }
 
-/* The line that asked, and the line of the program behind it where that is another. */
+/* The requesting line, and the program's own line if that is another one. */
 static void add_name(struct wo_svg_page *page, const struct wo_attribution_site *site) {
   const struct wo_recording *const recording = page->plot->pattern->recording;
   wo_text_add(page->out, "<text x=\"%d\" y=\"%.0f\">", NAME_X, page->y);
@@ -37,7 +37,7 @@ static void add_name(struct wo_svg_page *page, const struct wo_attribution_site 
   wo_text_add(page->out, "</text>\n");
 }
 
-/* Bars are relative to the longest one; the number beside them is the share of everything. */
+/* Bars are relative to the longest one; the number beside them is the share of the total. */
 static void add_share(struct wo_svg_page *page, const struct wo_share *share, const char *classes) {
   const struct wo_attribution *const attribution = page->plot->attribution;
   const uint64_t most_bytes = attribution->sites.items[0].share.block_bytes;
@@ -52,7 +52,7 @@ static void add_share(struct wo_svg_page *page, const struct wo_share *share, co
   wo_svg_rect(page->out, BAR_X, page->y - 10, width < 1 ? 1 : width, 12, classes);
 }
 
-/* What the rows above leave. */
+/* The sum of the sites that have no row. */
 static void add_rest(struct wo_svg_page *page, size_t from) {
   const struct wo_attribution *const attribution = page->plot->attribution;
   struct wo_share rest = {0};
@@ -66,7 +66,7 @@ static void add_rest(struct wo_svg_page *page, size_t from) {
   wo_svg_text(page->out, NAME_X, page->y, "m", wo_view_of(text), 48);
 }
 
-/* The colour of a bar is the class that most of its bytes have: it ties the rows to the areas above. */
+/* The colour of a bar is the class with most of its bytes: it connects the rows with the areas above. */
 void wo__svg_sites_panel(struct wo_svg_page *page) {
   const struct wo_attribution *const attribution = page->plot->attribution;
   char classes[8];

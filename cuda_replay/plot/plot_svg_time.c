@@ -5,11 +5,11 @@
 #include "cuda_replay/plot/plot_svg_internal.h"
 #include "parsers/base/units.h"
 
-/* Columns at most: two pixels each. Pixels of the two panels, and of a heading with room for labels above the chart. Marks of
- * iterations at most. */
+/* The most columns: two pixels each. Pixels of the two panels, and of a heading with room for labels above the chart. The most
+ * marks of iterations. */
 enum { COLUMNS_MAX = 516, CHART_HEIGHT = 300, STRIP_HEIGHT = 64, HEADING_HEIGHT = 60, MARKS_MAX = 50 };
 
-/* Memory over time as it is drawn: columns, where they begin (one more for the end), and heights to draw one line with. */
+/* Memory over time as drawn: columns, their beginnings (one more for the end), and the heights of the current line. */
 struct chart {
   struct wo_svg_page *page;
   struct wo_memory_bin columns[COLUMNS_MAX];
@@ -22,19 +22,19 @@ struct chart {
   double most; /* value at the upper edge */
 };
 
-/* Requests are spread evenly: bursts of small ones are as visible as a long wait. */
+/* Requests are spaced evenly: bursts of small ones are as visible as a long wait. */
 static double x_of(const struct chart *chart, double request) {
   const double all = chart->page->plot->memory->request_count;
   assert(all > 0);
   return WO_SVG_LEFT + (WO_SVG_RIGHT - WO_SVG_LEFT) * request / all;
 }
 
-/* Where a place is drawn; what happened before the first request stands at the left edge. */
+/* The position of a place; events before the first request are at the left edge. */
 static double x_of_place(const struct chart *chart, const struct wo_memory_place *place) {
   return place->request == WO_NO_REQUEST ? WO_SVG_LEFT : x_of(chart, place->request + 1.0);
 }
 
-/* Values above the axis stand at its upper edge rather than outside of the panel. */
+/* Values above the axis are drawn at its upper edge, not outside the panel. */
 static double y_of(const struct chart *chart, double value) {
   assert(chart->most > 0 && chart->top < chart->bottom);
   return chart->bottom - (chart->bottom - chart->top) * (value < chart->most ? value / chart->most : 1);
@@ -46,7 +46,7 @@ static void add_steps(struct chart *chart, const char *classes) {
   wo_text_add(chart->page->out, "\"/>\n");
 }
 
-/* Fills between the line and the panel's lower edge. */
+/* Fills the area between the line and the panel's lower edge. */
 static void add_area(struct chart *chart, const char *classes) {
   struct wo_text *const out = chart->page->out;
   wo_text_add(out, "<path class=\"%s\" d=\"", classes);
@@ -60,7 +60,7 @@ static void add_area(struct chart *chart, const char *classes) {
 
 /* ---- Memory ---- */
 
-/* Lines lie over the areas, faintly, so that heights inside of them can be read. */
+/* Faint lines over the areas, so that heights inside them can be read. */
 static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) {
   char label[32];
   char text[48];
@@ -73,7 +73,7 @@ static void add_byte_grid(struct chart *chart, const struct wo_plot_axis *axis) 
   }
 }
 
-/* Areas from the highest to the lowest, each down to the ground: no seams between them. */
+/* Areas from the highest to the lowest, each down to the bottom: no gaps between them. */
 static void add_classes(struct chart *chart) {
   const enum wo_alloc_class *const order = wo_plot_class_order();
   char classes[8];
@@ -89,13 +89,13 @@ static void add_classes(struct chart *chart) {
   }
 }
 
-/* Whether the peak stands in the left half: labels of lines then stand in the right one. */
+/* Whether the peak is in the left half: labels of lines are then in the right half. */
 static bool is_peak_left(const struct chart *chart) {
   const struct wo_memory_place *const peak = &chart->page->plot->memory->peak[WO_MEMORY_ALLOCATED];
   return x_of_place(chart, peak) < (WO_SVG_LEFT + WO_SVG_RIGHT) / 2.0;
 }
 
-/* Dashed and red: it is a border, not a measurement. */
+/* Dashed and red: it is a limit, not a measurement. */
 static void add_capacity(struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const bool is_right = is_peak_left(chart);
@@ -116,7 +116,7 @@ static void add_label_beside(struct chart *chart, double x, double y, struct wo_
   wo_svg_text(chart->page->out, is_left ? x - 8 : x + 8, y, is_left ? "b halo r" : "b halo", text, 80);
 }
 
-/* Whether a step of the optimizer begins after from_us and not after to_us. Annotations are by rising time. */
+/* Whether a step of the optimizer begins after from_us, but not after to_us. Annotations are by rising time. */
 static bool has_optimizer_step(const struct wo_recording *recording, int64_t from_us, int64_t to_us) {
   size_t low = 0;
   size_t high = recording->annotations.count;
@@ -135,8 +135,8 @@ static bool has_optimizer_step(const struct wo_recording *recording, int64_t fro
   return false;
 }
 
-/* PyTorch records the optimizer's steps by itself: they show where iterations end. A program that was lengthened repeats its
- * times, so each column is asked for its own. Returns how many marks were drawn; none where they would hide what they mark. */
+/* PyTorch itself records the optimizer's steps, which end iterations. A repeated program repeats its times, so each column is
+ * checked by its own times. Returns the number of marks; 0 if they would hide the chart. */
 static size_t add_optimizer_steps(struct chart *chart) {
   const struct wo_recording *const recording = chart->page->plot->pattern->recording;
   double marks[MARKS_MAX];
@@ -157,7 +157,7 @@ static size_t add_optimizer_steps(struct chart *chart) {
   return count;
 }
 
-/* A flag and a line at the first failure; ticks above the columns in which others follow. */
+/* A flag and a line at the first failure; ticks above the columns with further ones. */
 static void add_ooms(struct chart *chart) {
   const struct wo_memory_over_time *const memory = chart->page->plot->memory;
   char bytes[32];
@@ -181,7 +181,7 @@ static void add_ooms(struct chart *chart) {
   add_label_beside(chart, x, chart->top - 8, wo_view_of(text));
 }
 
-/* Where a label stands clear of the lines of reserved bytes and of the capacity. */
+/* A height at which a label does not touch the lines of reserved bytes and of the capacity. */
 static double clear_y(const struct chart *chart) {
   const struct wo_plot *const plot = chart->page->plot;
   const double reserved_y = y_of(chart, (double)plot->memory->peak[WO_MEMORY_RESERVED].bytes);
@@ -190,7 +190,7 @@ static double clear_y(const struct chart *chart) {
   return (is_close ? capacity_y : reserved_y) - 6;
 }
 
-/* The highest point of the areas, with a leader up to its label. */
+/* The highest point of the areas, with a line up to its label. */
 static void add_peak(struct chart *chart) {
   const struct wo_memory_place *const peak = &chart->page->plot->memory->peak[WO_MEMORY_ALLOCATED];
   char bytes[32];
@@ -210,11 +210,11 @@ static void add_peak(struct chart *chart) {
   add_label_beside(chart, x - 2, label_y, wo_view_of(text));
 }
 
-/* Painted from the back to the front: what is reserved, classes, grid, lines, labels. */
+/* Drawn from back to front: reserved bytes, classes, grid, lines, labels. */
 static void add_memory(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_plot_axis axis = wo_plot_axis_bytes(wo_plot_most_bytes(page->plot), 7);
-  page->y += HEADING_HEIGHT; /* its heading is written last, when it is known what there is to explain */
+  page->y += HEADING_HEIGHT; /* its heading is written last, when its content is known */
   chart->top = page->y;
   chart->bottom = page->y + CHART_HEIGHT;
   chart->most = axis.top;
@@ -268,7 +268,7 @@ static void add_fragmentation(struct chart *chart) {
 
 /* ---- The axis below ---- */
 
-/* The last number is moved inwards rather than cut at the edge. */
+/* The last number is moved inwards so that the edge does not cut it. */
 static void add_request_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const double all = page->plot->memory->request_count;
@@ -285,7 +285,7 @@ static void add_request_axis(struct chart *chart) {
   page->y += 18;
 }
 
-/* Whether times rise over the columns: in a program that was lengthened they begin anew, and no axis could show them. */
+/* Whether times rise over the columns: in a repeated program they begin again, and no axis could show them. */
 static bool do_times_rise(const struct chart *chart) {
   int64_t before_us = INT64_MIN;
   for (size_t i = 0; i < chart->count; i++) {
@@ -297,7 +297,7 @@ static bool do_times_rise(const struct chart *chart) {
   return true;
 }
 
-/* Times do not run evenly over requests: ticks stand where a time was reached. */
+/* Time is not proportional to requests: a tick is where its time was reached. */
 static void add_time_axis(struct chart *chart) {
   struct wo_svg_page *const page = chart->page;
   const struct wo_memory_over_time *const memory = page->plot->memory;
@@ -328,7 +328,7 @@ static void add_time_axis(struct chart *chart) {
 
 /* ---- Together ---- */
 
-/* Columns are too many for the stack of a small thread. */
+/* There are too many columns for the stack of a small thread. */
 void wo__svg_time_panels(struct wo_svg_page *page) {
   struct chart *const chart = calloc(1, sizeof *chart);
   if (!chart) {

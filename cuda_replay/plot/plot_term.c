@@ -1,4 +1,4 @@
-/* The chart for terminals: one column of characters for a stretch of requests, its highest moment drawn. */
+/* The chart for terminals: each column of characters shows the highest moment of a range of requests. */
 #include "cuda_replay/plot/plot_term.h"
 
 #include <assert.h>
@@ -7,10 +7,10 @@
 
 #include "parsers/base/units.h"
 
-/* Widths that are used; lines of the chart and of the segment map; fewest columns at the left, for "unused" and the axis. */
+/* Widths that are used; lines of the chart and of the segment map; the least columns at the left, for "unused" and the axis. */
 enum { WIDTH_MIN = 40, WIDTH_MAX = 200, ROWS = 8, MAP_ROWS = 2, GUTTER_MIN = 8, EIGHTHS = 8 };
 
-/* What a character stands for; each has a glyph in either set and a colour. */
+/* The meaning of a character; each has a glyph in both character sets, and a colour. */
 enum mark {
   MARK_NONE,
   MARK_ALLOCATED,
@@ -51,16 +51,16 @@ struct term {
   struct wo_text *out;
   struct wo_text_style style;
   size_t gutter; /* columns of the numbers at the left, with a blank and the axis */
-  size_t width;  /* columns of the chart, without those */
+  size_t width;  /* columns of the chart, without the gutter */
   struct wo_memory_bin columns[WIDTH_MAX];
   size_t column_count;
   struct wo_plot_axis axis;
-  const char *colour; /* that is on, "" for none */
+  const char *colour; /* the active one, "" for none */
 };
 
 /* ---- Characters ---- */
 
-/* Written only where it changes, so that a chart in colour is not many times as long. */
+/* Written only on a change, so that a coloured chart is not many times as long. */
 static void use_colour(struct term *term, const char *colour) {
   if (!term->style.use_color || term->colour == colour) return;
   if (*term->colour) wo_text_add(term->out, "\x1b[0m");
@@ -68,13 +68,13 @@ static void use_colour(struct term *term, const char *colour) {
   term->colour = colour;
 }
 
-/* Every mark has a glyph in either set: the chart says the same without UTF-8. */
+/* Every mark has a glyph in both sets: the chart shows the same without UTF-8. */
 static void put(struct term *term, enum mark mark) {
   use_colour(term, marks[mark].colour);
   wo_text_add(term->out, "%s", term->style.use_utf8 ? marks[mark].utf8 : marks[mark].ascii);
 }
 
-/* A line of which `part` (0 .. 1) is filled from below. */
+/* A character that is filled from below up to `part` (0 .. 1). */
 static void put_part(struct term *term, enum mark mark, double part) {
   const int filled = (int)(part * EIGHTHS + 0.5);
   if (!term->style.use_utf8 || filled >= EIGHTHS) {
@@ -85,13 +85,13 @@ static void put_part(struct term *term, enum mark mark, double part) {
   wo_text_add(term->out, "%s", eighths[filled]);
 }
 
-/* Colours end with their line; a pager may cut behind any of them. */
+/* Colours end with their line; a pager may cut after any line. */
 static void end_line(struct term *term) {
   use_colour(term, "");
   wo_text_add(term->out, "\n");
 }
 
-/* The number at the left of a line, and the axis. */
+/* The number at the left of a line, then the axis. */
 static void put_gutter(struct term *term, const char *label) {
   use_colour(term, "");
   const size_t columns = wo_text_columns(wo_view_of(label));
@@ -102,13 +102,13 @@ static void put_gutter(struct term *term, const char *label) {
 
 /* ---- The chart ---- */
 
-/* A run of few requests has fewer columns than the chart: each then takes several characters. */
+/* If a run has fewer requests than the chart has columns, each column takes several characters. */
 static const struct wo_memory_bin *column_at(const struct term *term, size_t x) {
   assert(x < term->width && term->column_count > 0);
   return &term->columns[x * term->column_count / term->width];
 }
 
-/* What line `row` (from above) shows at x. Values of a line lie between low and high. */
+/* The character of line `row` (from the top) at x. Values of a line are between low and high. */
 static void put_cell(struct term *term, size_t x, int row) {
   const struct wo_memory_bin *const column = column_at(term, x);
   const double line_bytes = term->axis.top / ROWS;
@@ -131,7 +131,7 @@ static void put_cell(struct term *term, size_t x, int row) {
   }
 }
 
-/* The tick whose value the upper edge of a line reaches first, as text; empty without one. */
+/* The tick whose value the upper edge of a line reaches first, as text; empty if there is none. */
 static void label_row(const struct term *term, int row, char *text, size_t cap) {
   const struct wo_plot_axis *const axis = &term->axis;
   const double high = axis->top * (ROWS - row) / ROWS * (1 + 1e-9);
@@ -144,7 +144,7 @@ static void label_row(const struct term *term, int row, char *text, size_t cap) 
   }
 }
 
-/* Room for the widest number. */
+/* Columns for the widest number. */
 static size_t gutter_of(const struct term *term) {
   size_t gutter = GUTTER_MIN;
   char label[48];
@@ -156,7 +156,7 @@ static size_t gutter_of(const struct term *term) {
   return gutter;
 }
 
-/* From above: the highest values first. */
+/* From the top: the highest values first. */
 static void add_rows(struct term *term) {
   char label[48];
   for (int row = 0; row < ROWS; row++) {
@@ -167,7 +167,7 @@ static void add_rows(struct term *term) {
   }
 }
 
-/* The axis, and how many requests lie along it. */
+/* The axis, and the number of requests along it. */
 static void add_base(struct term *term) {
   const uint32_t count = term->plot->memory->request_count;
   const struct wo_plot_axis numbers = wo_plot_axis_count(count, 1);
@@ -203,7 +203,7 @@ static void add_fragmentation(struct term *term) {
 
 /* ---- Words ---- */
 
-/* Adds a piece of a line if it fits, after two blanks. */
+/* Adds a piece to a line if it fits, after two blanks. */
 static void add_piece(struct term *term, size_t *used, const char *colour, const char *glyph, const char *text) {
   const size_t columns = wo_text_columns(wo_view_of(glyph)) + wo_text_columns(wo_view_of(text)) + (*glyph ? 1 : 0);
   const size_t gap = *used > 0 ? 2 : 0;
@@ -225,7 +225,7 @@ static void add_marked(struct term *term, size_t *used, enum mark mark, const ch
   add_piece(term, used, marks[mark].colour, term->style.use_utf8 ? marks[mark].utf8 : marks[mark].ascii, text);
 }
 
-/* What is drawn, with the highest values: the legend is the summary. */
+/* The drawn series with their highest values: the legend is the summary. */
 static void add_legend(struct term *term) {
   const struct wo_plot *const plot = term->plot;
   size_t used = 0;
@@ -241,7 +241,7 @@ static void add_legend(struct term *term) {
 
 /* ---- Segments ---- */
 
-/* Adds the bytes of blocks in use to the cells that they lie in. All segments lie end to end, cells share them evenly. */
+/* Adds the bytes of blocks in use to their cells. All segments are placed end to end, and cells divide them evenly. */
 static void cover_cells(const struct wo_segment_map *map, const uint32_t *order, double *cells, size_t cell_count) {
   const double cell_bytes = (double)map->reserved_bytes / (double)cell_count;
   double at = 0;
@@ -262,13 +262,13 @@ static void cover_cells(const struct wo_segment_map *map, const uint32_t *order,
   }
 }
 
-/* Anything in use shows: a crumb in an empty segment is what keeps it. */
+/* Any byte in use shows: one tiny block in an empty segment keeps it. */
 static enum mark mark_of(double used) {
   if (used <= 0) return MARK_FREE;
   return used < 0.25 ? MARK_USED_1 : used < 0.5 ? MARK_USED_2 : used < 0.75 ? MARK_USED_3 : MARK_USED_4;
 }
 
-/* Pieces that do not fit are left out, the least telling ones last in the line. */
+/* Pieces that do not fit are omitted; the least important ones are last in the line. */
 static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   size_t used = 0;
   char text[96];
@@ -286,7 +286,7 @@ static void add_map_words(struct term *term, const struct wo_segment_map *map) {
   end_line(term);
 }
 
-/* Segments end to end over two lines, in the order of the picture. */
+/* Segments end to end over two lines, in the order of the SVG plot. */
 static void add_map(struct term *term) {
   const struct wo_segment_map *const map = &term->plot->memory->map;
   double cells[MAP_ROWS * WIDTH_MAX] = {0};
@@ -308,7 +308,7 @@ static void add_map(struct term *term) {
 
 /* ---- Together ---- */
 
-/* Widths outside of what reads well are brought inside; a terminal that lies about its width gets a chart that wraps. */
+/* Widths outside the readable range are limited; if a terminal reports a wrong width, the chart wraps. */
 void wo_plot_term(const struct wo_plot *plot, struct wo_text_style style, struct wo_text *out) {
   const size_t width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
   const bool has_steps = plot->memory->bin_count > 0;

@@ -1,4 +1,4 @@
-/* Writing SVG. Text is decoded here once more, stricter than for terminals: one forbidden character makes a whole document
+/* Writing SVG. Text is decoded here again, more strictly than for terminals: one forbidden character makes a whole document
  * unreadable. */
 #include "cuda_replay/plot/svg.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- Text ---- */
 
-/* Reads a character's code, 0 for a byte that is not part of a well-formed one. */
+/* The code of a character; 0 for a byte that is not part of a well-formed one. */
 static uint32_t code_of(struct wo_view text, size_t len) {
   const unsigned char lead = (unsigned char)text.ptr[0];
   uint32_t code = len == 1 ? lead : lead & (0x7FU >> len);
@@ -23,7 +23,8 @@ static uint32_t code_of(struct wo_view text, size_t len) {
   return (len == 1 && lead >= 0x80) || code < smallest[len] || code > 0x10FFFF ? 0 : code;
 }
 
-/* Whether a reader may meet the character: allowed by XML 1.0, no control, and no mark that would turn what stands around it. */
+/* Whether a character may be written: XML 1.0 allows it, it is no control, and it does not change the direction of the text
+ * around it. */
 static bool is_plain(uint32_t code) {
   if (code < 0x20 || (code >= 0x7F && code < 0xA0)) return false;
   if (code >= 0xD800 && code <= 0xDFFF) return false;
@@ -31,7 +32,7 @@ static bool is_plain(uint32_t code) {
   return code != 0xFFFE && code != 0xFFFF;
 }
 
-/* All five are escaped everywhere: one rule for data and for attributes. */
+/* All five are escaped everywhere: the same rule for text and attributes. */
 static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) {
   switch (code) {
   case '&':
@@ -54,7 +55,7 @@ static void escape_char(struct wo_text *out, struct wo_view one, uint32_t code) 
   }
 }
 
-/* Cut by characters and not by bytes, so that no character is torn. */
+/* Counts characters, not bytes, so that no character is cut. */
 void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars) {
   size_t at = 0;
   size_t columns = 0;
@@ -70,12 +71,12 @@ void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars) {
   }
 }
 
-/* Widths of a sans-serif font, by kind of letter: enough to place legends side by side. */
+/* Widths of a sans-serif font, by type of letter: exact enough to place legends side by side. */
 double wo_svg_text_width(struct wo_view text) {
   double width = 0;
   for (size_t i = 0; i < text.len; i++) {
     const char c = text.ptr[i];
-    if ((c & 0xC0) == 0x80) continue; /* goes on with a character that was counted */
+    if ((c & 0xC0) == 0x80) continue; /* continues a character that was counted */
     const bool is_narrow =
         c == 'i' || c == 'l' || c == 'j' || c == 't' || c == 'f' || c == '.' || c == ',' || c == ' ' || c == ':';
     const bool is_wide = c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == 'G' || c == 'O';
@@ -86,7 +87,7 @@ double wo_svg_text_width(struct wo_view text) {
 
 /* ---- Shapes ---- */
 
-/* A tenth of a pixel is finer than any screen shows, and a third of the bytes of a full number. */
+/* A tenth of a pixel is finer than any screen shows, and needs a third of the bytes of a full number. */
 void wo_svg_number(struct wo_text *out, double value) {
   assert(isfinite(value));
   const double tenths = floor(value * 10 + 0.5);
@@ -100,7 +101,7 @@ void wo_svg_number(struct wo_text *out, double value) {
   }
 }
 
-/* A coordinate as an attribute. */
+/* Writes a coordinate as an attribute. */
 static void attribute(struct wo_text *out, const char *name, double value) {
   wo_text_add(out, " %s=\"", name);
   wo_svg_number(out, value);
@@ -125,7 +126,7 @@ void wo_svg_rect(struct wo_text *out, double x, double y, double width, double h
   wo_text_add(out, "/>\n");
 }
 
-/* A command with a point: "M12,3.5". */
+/* Writes a command with a point: "M12,3.5". */
 static void point(struct wo_text *out, const char *command, double x, double y) {
   wo_text_add(out, "%s", command);
   wo_svg_number(out, x);
@@ -142,18 +143,18 @@ void wo_svg_line(struct wo_text *out, double x1, double y1, double x2, double y2
 
 /* ---- Steps ---- */
 
-/* Whether two coordinates are written the same. */
+/* Whether two coordinates are written in the same way. */
 static bool are_same(double a, double b) {
   return floor(a * 10 + 0.5) == floor(b * 10 + 0.5);
 }
 
-/* A command with one coordinate: "H12". */
+/* Writes a command with one coordinate: "H12". */
 static void move(struct wo_text *out, const char *command, double value) {
   wo_text_add(out, "%s", command);
   wo_svg_number(out, value);
 }
 
-/* Written only where the value changes by what can be seen: flat stretches cost nothing. */
+/* Written only if the value visibly changes: flat parts cost nothing. */
 void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
   point(out, "M", x[0], y[0]);
@@ -165,7 +166,7 @@ void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t 
   move(out, "H", x[count]);
 }
 
-/* Begins at the height of the last step: the caller stands at its right end. */
+/* Begins at the height of the last step: the caller's path is at its right end. */
 void wo_svg_steps_back(struct wo_text *out, const double *x, const double *y, size_t count) {
   assert(count > 0);
   move(out, "V", y[count - 1]);

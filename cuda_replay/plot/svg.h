@@ -1,4 +1,4 @@
-/* Writing SVG: text that any bytes may go into, numbers, rectangles and step lines. Knows nothing of memory. */
+/* Writing SVG: text of any bytes, numbers, rectangles and step lines. It knows nothing about memory. */
 #ifndef WO_SVG_H
 #define WO_SVG_H
 
@@ -7,8 +7,8 @@
 #include "parsers/base/text.h"
 
 /* Appends text as XML character data that is also safe in attributes: markup escaped; control bytes, invalid UTF-8, characters
- * that XML forbids and marks that turn the direction of text become U+FFFD. Cut to max_chars characters, the last then an
- * ellipsis. */
+ * that XML forbids and marks that change the direction of text become U+FFFD. Cut to max_chars characters, of which the last is
+ * then an ellipsis. */
 void wo_svg_escape(struct wo_text *out, struct wo_view text, size_t max_chars);
 
 /* Appends a coordinate with at most one decimal ("12.5", "7"). Finite values only. */
@@ -24,11 +24,11 @@ void wo_svg_rect(struct wo_text *out, double x, double y, double width, double h
 void wo_svg_line(struct wo_text *out, double x1, double y1, double x2, double y2, const char *classes);
 
 /* Steps: values that hold from x[i] to x[i + 1]. Appends path commands "M.. H.. V..", forwards (count + 1 x, count y); equal
- * neighbours are joined. `wo_svg_steps_back` goes on backwards from the right end, for areas between two lines. */
+ * neighbours are joined. `wo_svg_steps_back` continues backwards from the right end, for areas between two lines. */
 void wo_svg_steps(struct wo_text *out, const double *x, const double *y, size_t count);
 void wo_svg_steps_back(struct wo_text *out, const double *x, const double *y, size_t count);
 
-/* Pixels that text of the page's 12 px font takes, about. */
+/* The approximate width in pixels of a text in the page's 12 px font. */
 double wo_svg_text_width(struct wo_view text);
 
 #endif

@@ -1,5 +1,5 @@
-/* Arming a command for recording: folders, one file, environment, exec (record.h). What happens inside of Python is the business
- * of record_sitecustomize.py; the two meet in the WHYOOM_RECORD_* variables. */
+/* Prepares a command for recording: folders, one file, environment, exec (record.h). record_sitecustomize.py is responsible for
+ * everything inside Python; both share the WHYOOM_RECORD_* variables. */
 #include "cuda_replay/record/record.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "parsers/base/limits.h"
 
 #define OUTPUT_DEFAULT "whyoom-traces"
-#define FOLDER_NAME ".whyoom-record" /* record_sitecustomize.py takes it out of sys.path by this name */
+#define FOLDER_NAME ".whyoom-record" /* record_sitecustomize.py removes it from sys.path by this name */
 
 /* ---- Options ---- */
 
@@ -30,7 +30,7 @@ static bool read_no_stacks(void *target, const struct wo_option_value *value) {
   return true;
 }
 
-/* --output and --verbose are read as those of all commands, and mean something of their own here. */
+/* --output and --verbose are parsed as for all commands, but have a meaning of their own here. */
 static const struct wo_option options[] = {
     WO_OPTION("output", "DIR", "where snapshots go (./whyoom-traces)", .letter = 'o', .kind = WO_OPTION_TEXT),
     WO_OPTION("entries", "N", "entries kept for each card (100000: 15 to 30 MB a file)", .kind = WO_OPTION_NUMBER,
@@ -76,8 +76,8 @@ static enum wo_status io_error(struct wo_err *err, const char *path) {
   return wo_err_set(err, WO_E_IO, "%s: %s", path, strerror(errno));
 }
 
-/* Makes a folder and those above it, as mkdir -p; path is changed for the time of the call. What cannot be made above shows at
- * the last one. */
+/* Makes a folder and its parents, as mkdir -p; path is modified during the call. If a parent cannot be made, making the last one
+ * fails. */
 static enum wo_status make_folders(char *path, struct wo_err *err) {
   assert(path[0] != '\0');
   for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -92,15 +92,15 @@ static enum wo_status make_folders(char *path, struct wo_err *err) {
   return WO_OK;
 }
 
-/* Whether the output folder, an absolute path, can hold what is recorded. PYTHONPATH has no way to write a colon. */
+/* Whether the output folder, an absolute path, can be used. PYTHONPATH cannot express a colon. */
 static enum wo_status check_output(const char *path, struct wo_err *err) {
   if (strchr(path, ':') != NULL)
     return wo_err_set(err, WO_E_IO, "%s: PYTHONPATH cannot hold a path with a colon; choose another folder with -o", path);
   return access(path, W_OK | X_OK) == 0 ? WO_OK : io_error(err, path);
 }
 
-/* Makes the output folder and gives it as an absolute path without links, which the caller frees: the command may change its
- * folder. NULL with *err filled where that fails. */
+/* Makes the output folder and returns it as an absolute path without links, because the command may change its folder. The caller
+ * frees it. NULL with *err filled on failure. */
 static char *make_output(const char *output, struct wo_err *err) {
   char *const wanted = strdup(output);
   if (wanted == NULL) {
@@ -120,8 +120,8 @@ static char *make_output(const char *output, struct wo_err *err) {
   return path;
 }
 
-/* Python runs what lies in this folder, so that it must be ours alone: in a folder that all may write to, someone else could have
- * made it first. */
+/* Python runs the files in this folder, so it must be ours alone: in a folder that all may write to, someone else could have made
+ * it first. */
 static enum wo_status make_private_folder(const char *path, struct wo_err *err) {
   struct stat found;
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return io_error(err, path);
@@ -142,7 +142,7 @@ static bool write_all(int file, const char *bytes, size_t count) {
   return true;
 }
 
-/* Other tasks of the job write the same file at the same time, and Python may be reading it: it is put in place whole. */
+/* Other tasks of the job write the same file at the same time, and Python may be reading it, so it is put in place as a whole. */
 static enum wo_status write_script(const char *folder, struct wo_err *err) {
   struct wo_text final = {0};
   struct wo_text fresh = {0};
@@ -167,7 +167,7 @@ static enum wo_status write_script(const char *folder, struct wo_err *err) {
 
 /* ---- Environment ---- */
 
-/* What groups the files of one run: the job of the scheduler, else this process, which the command goes on as. */
+/* The name that groups the files of one run: the scheduler's job, else this process, which becomes the command. */
 static void add_job(struct wo_text *job) {
   static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
@@ -179,7 +179,7 @@ static void add_job(struct wo_text *job) {
   wo_text_add(job, "pid%ld", (long)getpid());
 }
 
-/* An empty PYTHONPATH is none; an empty entry would mean the working folder. A folder of ours that stands there already (a
+/* An empty PYTHONPATH is left out, since an empty entry would mean the working folder. A folder of ours that is already in it (a
  * recording within a recording) is not repeated. */
 static void add_python_path(struct wo_text *path, const char *folder) {
   struct wo_view rest = wo_view_of(getenv("PYTHONPATH"));
@@ -197,7 +197,7 @@ static const char *const stacks_names[] = {
 static const char *const at_exit_names[] = {
     [WO_RECORD_EXIT_ALWAYS] = "always", [WO_RECORD_EXIT_OOM] = "oom", [WO_RECORD_EXIT_NEVER] = "never"};
 
-/* PYTHONPATH is set last: without it the others mean nothing. */
+/* PYTHONPATH is set last: the other variables have no effect without it. */
 static enum wo_status set_environment(const struct wo_record_settings *settings, const char *output, const char *folder,
                                       struct wo_err *err) {
   struct wo_text job = {0};
@@ -250,8 +250,8 @@ static bool is_python(const char *word) {
   return true;
 }
 
-/* The first option of Python that makes it pass over PYTHONPATH (-E, -I) or sitecustomize (-S), in one word of options such as
- * -uE; 0 for none. *ret_last: what follows belongs to the program (-c, -m). *ret_skip: the next word is the value of this one. */
+/* The first option of Python that makes it ignore PYTHONPATH (-E, -I) or sitecustomize (-S), in one word of options such as -uE;
+ * 0 for none. *ret_last: the rest belongs to the program (-c, -m). *ret_skip: the next word is the value of this option. */
 static char blocking_letter(const char *letters, bool *ret_last, bool *ret_skip) {
   for (; *letters != '\0'; letters++) {
     if (*letters == 'E' || *letters == 'I' || *letters == 'S') return *letters;

@@ -1,9 +1,9 @@
-/* `whyoom record -- CMD...`: what makes the Python processes of a command leave memory snapshots behind.
+/* `whyoom record -- CMD...`: makes the Python processes of a command write memory snapshots.
  *
- * A sitecustomize.py (record_sitecustomize.py, compiled in) is written to a folder of its own below the output folder, and that
- * folder is put in front of PYTHONPATH. The caller then becomes the command, so that exit status, signals, standard streams and
- * job control are the command's own. That the command runs is worth more than the recording: whatever prevents the recording is
- * told and is no error. */
+ * It writes a sitecustomize.py (record_sitecustomize.py, compiled in) to a folder of its own below the output folder, and puts
+ * that folder at the front of PYTHONPATH. The caller then becomes the command, so that exit status, signals, standard streams and
+ * job control are the command's own. Running the command is more important than the recording: a problem that prevents the
+ * recording is reported and is no error. */
 #ifndef WO_RECORD_H
 #define WO_RECORD_H
 
@@ -12,46 +12,46 @@
 
 #include "parsers/base/command/command.h"
 
-/* Entries that torch keeps for each card when nothing else is asked for. Snapshots take 160 to 250 bytes for an entry with its
- * stack (pickles of torch 2.1 to 2.11): 15 to 30 MB. */
+/* Entries that torch keeps for each card by default. Snapshots take 160 to 250 bytes for an entry with its stack (pickles of
+ * torch 2.1 to 2.11): 15 to 30 MB. */
 #define WO_RECORD_ENTRIES_DEFAULT 100000
 
-/* What is recorded of the stack at each entry. Python's alone is the default: C++ frames are looked up at each dump, which can
- * take minutes. */
+/* The recorded part of each entry's stack. Python's alone is the default: C++ frames are resolved at each dump, which can take
+ * minutes. */
 enum wo_record_stacks { WO_RECORD_STACKS_PYTHON, WO_RECORD_STACKS_ALL, WO_RECORD_STACKS_NONE };
 
-/* When a process that used CUDA leaves a snapshot at its end: always, only where an allocation had failed, never. */
+/* When a process that used CUDA writes a snapshot at its end: always, only if an allocation failed, never. */
 enum wo_record_at_exit { WO_RECORD_EXIT_ALWAYS, WO_RECORD_EXIT_OOM, WO_RECORD_EXIT_NEVER };
 
 struct wo_record_settings {
-  const char *output; /* folder for snapshots, made where it does not exist; NULL = ./whyoom-traces; borrowed */
+  const char *output; /* folder for snapshots, made if it does not exist; NULL = ./whyoom-traces; borrowed */
   size_t entries;     /* ring of each card: 1 to WO_LIMIT_TRACE_ENTRIES */
   enum wo_record_stacks stacks;
   enum wo_record_at_exit at_exit;
-  bool is_verbose; /* the Python side tells on stderr what it does */
+  bool is_verbose; /* the Python side reports its actions on stderr */
 };
 
-/* Settings when no option is given. */
+/* Settings if no option is given. */
 struct wo_record_settings wo_record_defaults(void);
 
 extern const struct wo_command wo_command_record;
 
-/* The settings of a call. WO_E_USAGE with what was expected. */
+/* The settings of a call. WO_E_USAGE with the expected value. */
 enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_record_settings *ret_settings, struct wo_err *err);
 
 /* Makes the folders, writes sitecustomize.py and sets the environment of this process: PYTHONPATH and WHYOOM_RECORD_*.
  *
- * The output folder must be the caller's to write into; a folder .whyoom-record in it is used only where it belongs to this user
- * and nobody else can write to it, because Python runs what is in there. Several processes may do this at the same time, on one
- * file system. An error (WO_E_IO, WO_E_NOMEM, told in *err, which is needed) leaves PYTHONPATH as it was: the command can still
- * be run, unrecorded. Not for programs with threads (setenv). */
+ * The caller must be able to write to the output folder; a folder .whyoom-record in it is used only if it belongs to this user
+ * and nobody else can write to it, because Python runs its files. Several processes may do this at the same time, on one file
+ * system. An error (WO_E_IO, WO_E_NOMEM, described in *err, which must not be NULL) leaves PYTHONPATH as it was: the command can
+ * still be run, unrecorded. Not for programs with threads (setenv). */
 enum wo_status wo_record_arm(const struct wo_record_settings *settings, struct wo_err *err);
 
 /* Adds a line to notes for a word of command (NULL-terminated) that keeps Python from reading sitecustomize: python -I, -E, -S.
  */
 void wo_record_notes(char *const *command, struct wo_text *notes);
 
-/* Becomes the command (NULL-terminated, at least one word), found in PATH. Returns only where that fails: WO_EXIT_NOT_FOUND or
+/* Becomes the command (NULL-terminated, at least one word), found in PATH. Returns only on failure: WO_EXIT_NOT_FOUND or
  * WO_EXIT_CANNOT_RUN, with a message in *err. */
 enum wo_exit wo_record_become(char *const *command, struct wo_err *err);
 

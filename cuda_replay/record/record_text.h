@@ -1,4 +1,4 @@
-/* The text of record_sitecustomize.py, made into a C array by the build (embed_text.cmake). */
+/* The text of record_sitecustomize.py, which the build converts to a C array (embed_text.cmake). */
 #ifndef WO_RECORD_TEXT_H
 #define WO_RECORD_TEXT_H
 

@@ -7,8 +7,8 @@
 
 #define MIB (UINT64_C(1024) * 1024)
 
-/* A size that somebody states is usually the card's, of which a context takes 300 to 600 MiB and libraries more. After a failure
- * all of that is in the figure already, and what changes are library buffers that are made late. */
+/* A stated size is usually the card's, of which a context takes 300 to 600 MiB and libraries more. After a failure the figure
+ * already excludes all of this, and only library buffers that are allocated late can change it. */
 #define STATED_UNCERTAINTY_BYTES (640 * MIB)
 #define SEEN_UNCERTAINTY_BYTES (256 * MIB)
 
@@ -26,8 +26,8 @@ static uint64_t change_of(const struct wo_trace_entry *entry) {
   }
 }
 
-/* Reserved bytes before entry `at`: back from the segments at the end where the file has them, else up from nothing. Sums are
- * modulo 2^64, so that hostile sizes wrap instead of overflowing; the caller looks whether the result can be. */
+/* Reserved bytes before entry `at`: computed backwards from the segments at the end if the file has them, else forwards from 0.
+ * Sums are modulo 2^64, so that hostile sizes wrap instead of overflowing; the caller checks whether the result is possible. */
 static uint64_t reserved_before(const struct wo_trace *trace, size_t at) {
   assert(at <= trace->entries.count);
   uint64_t sum = 0;
@@ -40,7 +40,7 @@ static uint64_t reserved_before(const struct wo_trace *trace, size_t at) {
   return sum;
 }
 
-/* Programs that retry with less have several failures; the last one knows most of what else came onto the card. */
+/* Programs that retry with less memory have several failures; the last one includes most of the other memory on the card. */
 static uint32_t last_oom(const struct wo_trace *trace) {
   for (size_t i = trace->entries.count; i > 0; i--) {
     if (trace->entries.items[i - 1].action == WO_ACTION_OOM && i - 1 < UINT32_MAX) return (uint32_t)(i - 1);
@@ -48,7 +48,7 @@ static uint32_t last_oom(const struct wo_trace *trace) {
   return UINT32_MAX;
 }
 
-/* Everything was released before the driver was asked what is free, so reserved + free is what the allocator can have at most. */
+/* Everything was released before the driver was asked for its free memory, so the allocator can have at most reserved + free. */
 static struct wo_capacity from_oom(const struct wo_recording *recording, const struct wo_trace *trace, uint32_t at) {
   const struct wo_trace_entry *const oom = &trace->entries.items[at];
   const uint64_t reserved = reserved_before(trace, at);
@@ -64,11 +64,12 @@ static struct wo_capacity from_oom(const struct wo_recording *recording, const s
   return capacity;
 }
 
-/* Said beats seen: who states a capacity asks about that card. Seen beats the file's figure, which is of the whole card. */
+/* A stated capacity beats an observed one, since the user asks about that card. An observed one beats the file's figure, which is
+ * the size of the whole card. */
 struct wo_capacity wo_capacity_find(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t stated_bytes) {
   assert(recording != NULL && trace != NULL);
   const uint32_t at = last_oom(trace);
-  /* Without segments nobody knows what was reserved then. */
+  /* Without segments the bytes reserved then are unknown. */
   const bool is_told = at != UINT32_MAX && !recording->has_only_ids;
   const struct wo_capacity seen = is_told ? from_oom(recording, trace, at) : (struct wo_capacity){.oom_entry = at};
   struct wo_capacity stated = {.uncertainty_bytes = STATED_UNCERTAINTY_BYTES, .oom_entry = at};

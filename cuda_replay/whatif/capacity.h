@@ -1,7 +1,7 @@
-/* What the allocator may take of the card: said on the command line or in the file, or read off the recording's own failure.
+/* The allocator's part of the card: stated on the command line or in the file, or computed from the recording's own failure.
  *
- * Everything else on the card (the CUDA context, NCCL, libraries, other processes) is outside of a recording and changes, so the
- * figure comes with how uncertain it is: a result that fits by less is no proof. */
+ * The rest of the card (the CUDA context, NCCL, libraries, other processes) is outside a recording and changes, so the figure has
+ * an uncertainty: a result that fits by less is no proof. */
 #ifndef WO_CAPACITY_H
 #define WO_CAPACITY_H
 
@@ -10,9 +10,9 @@
 #include "cuda_replay/recording/settings.h"
 #include "cuda_replay/recording/trace.h"
 
-/* Where the figure comes from. FRACTION: a recorded request failed while the card had room for it, so that a limit of the program
- * (set_per_process_memory_fraction) refused it; the figure is the least that this limit can be. GPU: what the card of --on gpu
- * has free, less the reserve. */
+/* The source of the figure. FRACTION: a recorded request failed although the card had room for it, so a limit of the program
+ * (set_per_process_memory_fraction) refused it; the figure is the lowest possible limit. GPU: the free memory of the card of --on
+ * gpu, less the reserve. */
 enum wo_capacity_from {
   WO_CAPACITY_NONE,
   WO_CAPACITY_OPTION,
@@ -25,11 +25,11 @@ enum wo_capacity_from {
 struct wo_capacity {
   enum wo_capacity_from from;
   uint64_t bytes;             /* 0 with NONE */
-  uint64_t uncertainty_bytes; /* how much less or more it can be in another run */
-  uint32_t oom_entry;         /* of the recording's last failed request, or UINT32_MAX; also when the figure is not from it */
+  uint64_t uncertainty_bytes; /* by how much it can be lower or higher in another run */
+  uint32_t oom_entry;         /* of the recording's last failed request, or UINT32_MAX; also if the figure is not from it */
 };
 
-/* stated_bytes: of the command line, 0 = none; it wins. Pure. */
+/* stated_bytes: from the command line, 0 = none; it wins. Pure. */
 struct wo_capacity wo_capacity_find(const struct wo_recording *recording, const struct wo_trace *trace, uint64_t stated_bytes);
 
 #endif

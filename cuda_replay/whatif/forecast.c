@@ -1,7 +1,7 @@
-/* Runs the scaled pattern and asks what is alive at the peak. */
+/* Runs the scaled pattern and examines the allocations that are alive at the peak. */
 #include "cuda_replay/whatif/forecast.h"
 
-/* Adds up what is alive right after request `at` of the pattern: by how the exponents were found. */
+/* Sums up the instances that are alive immediately after request `at` of the pattern, by the reason of their exponents. */
 static void attribute(const struct wo_alloc_pattern *scaled, const struct wo_exponents *exponents,
                       const struct wo_scale_spec *spec, uint32_t at, struct wo_forecast *forecast) {
   for (size_t i = 0; i < scaled->instances.count; i++) {

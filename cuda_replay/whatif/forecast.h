@@ -1,6 +1,6 @@
-/* The forecast: a scaled pattern run to its steady state at the likely sizes, and what its peak is made of.
+/* The forecast: a scaled pattern run to its steady state at the likely sizes, and the parts of its peak.
  *
- * Ties scale.h and steady.h together for a command line. Pure; one thread at a time. */
+ * Combines scale.h and steady.h for a command line. Pure; one thread at a time. */
 #ifndef WO_FORECAST_H
 #define WO_FORECAST_H
 
@@ -14,7 +14,7 @@ struct wo_forecast {
   struct wo_steady likely;
   /* Requested bytes that are alive at the peak of allocated bytes, in the last pass. */
   uint64_t reason_bytes[WO_SCALE_REASON_COUNT_];
-  uint64_t unsure_bytes; /* of those whose low and high exponents differ */
+  uint64_t unsure_bytes; /* of those with different low and high exponents */
 };
 
 /* Scales `pattern` and runs it. Statuses as wo_scale_apply and wo_steady_run. */

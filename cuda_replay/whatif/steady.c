@@ -1,4 +1,4 @@
-/* Repeats an iteration: first as a longer pattern, then through the one replay loop, with a look at each step. */
+/* Repeats an iteration: first as a longer pattern, then through the replay loop, observing each step. */
 #include "cuda_replay/whatif/steady.h"
 
 #include <assert.h>
@@ -13,23 +13,23 @@
 struct unroll {
   const struct wo_alloc_pattern *from;
   struct wo_alloc_pattern to;
-  uint32_t *now;        /* of each instance of `from`: the instance of `to` that plays it in this pass */
-  uint32_t *successors; /* who takes the place of those alive at the start */
-  uint8_t *is_heir;     /* whether an instance takes such a place */
+  uint32_t *now;        /* for each instance of `from`: the instance of `to` that represents it in this pass */
+  uint32_t *successors; /* instances that replace those alive at the start */
+  uint8_t *is_heir;     /* for each instance: whether it replaces one of those */
   struct {
-    uint32_t *items; /* of each instance of `to`: the one of `from` that it repeats */
+    uint32_t *items; /* for each instance of `to`: the one of `from` that it repeats */
     size_t count, capacity;
   } origin;
 };
 
-/* Remembers which instance the newest one of the result repeats. */
+/* Notes which instance the newest one of the result repeats. */
 static bool note_origin(struct unroll *unroll, uint32_t from) {
   if (!WO_VEC_RESERVE(&unroll->origin, 1, SIZE_MAX)) return false;
   unroll->origin.items[unroll->origin.count++] = from;
   return true;
 }
 
-/* A request that was refused when it was recorded is tried, and given back, in each pass. */
+/* A request that was refused in the recorded run is tried, and given back, in each pass. */
 static bool repeat_alloc(struct unroll *unroll, uint32_t from, uint32_t entry) {
   struct wo_instance instance = unroll->from->instances.items[from];
   bool was_refused = instance.birth != WO_NO_REQUEST && instance.death == instance.birth;
@@ -45,7 +45,8 @@ static bool repeat_request(struct unroll *unroll, const struct wo_request *reque
   return wo_alloc_pattern_add_request(&unroll->to, repeated);
 }
 
-/* Between two passes: survivors become those that they replace, other survivors go, and what died without an heir comes back. */
+/* Between two passes: survivors become the instances that they replace, other survivors are freed, and an instance that died
+ * without a successor is allocated again. */
 static bool reset(struct unroll *unroll) {
   const struct wo_alloc_pattern *from = unroll->from;
   for (size_t i = from->start_count; i < from->instances.count; i++) {
@@ -62,7 +63,7 @@ static bool reset(struct unroll *unroll) {
   return true;
 }
 
-/* Before the first pass everything alive at the start plays itself. */
+/* Before the first pass, every instance alive at the start represents itself. */
 static bool begin_unroll(struct unroll *unroll) {
   const struct wo_alloc_pattern *from = unroll->from;
   size_t count = from->instances.count + 1;
@@ -77,7 +78,7 @@ static bool begin_unroll(struct unroll *unroll) {
   return true;
 }
 
-/* Writes the passes one behind the other; the first has no reset before it. */
+/* Writes the passes one after the other; before the first there is no reset. */
 static bool run_unroll(struct unroll *unroll, unsigned passes, struct wo_passes *ret_passes) {
   if (!begin_unroll(unroll)) return false;
   *ret_passes = (struct wo_passes){.count = passes};
@@ -118,7 +119,7 @@ enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned
 
 /* ---- Running ---- */
 
-/* Looks at each step of a run and keeps the peaks of each pass. */
+/* Observes each step of a run and keeps the peaks of each pass. */
 struct watch {
   const struct wo_passes *passes;
   struct wo_steady *steady;
@@ -126,12 +127,12 @@ struct watch {
   uint64_t oom_count;
 };
 
-/* Statistics are signed, as in torch; none falls below 0 here. */
+/* Statistics are signed, as in torch; none is below 0 here. */
 static uint64_t current_of(const struct wo_stat *stat) {
   return stat->current > 0 ? (uint64_t)stat->current : 0;
 }
 
-/* Peaks are looked at after each request: between two requests nothing grows. */
+/* Reads the peaks after each request: between two requests nothing grows. */
 static void watch_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct watch *watch = state;
   const struct wo_allocator_stats *stats = wo_allocator_stats(allocator);
@@ -152,7 +153,7 @@ static void watch_step(void *state, size_t request, const struct wo_allocator *a
   watch->oom_count = stats->num_ooms;
 }
 
-/* A run needs a device of its own: the last try's segments must not be there any more. */
+/* Each run needs a device of its own, without the segments of the run before. */
 static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const struct wo_passes *passes,
                                  const struct wo_steady_options *options, struct wo_steady *steady, struct wo_err *err) {
   struct wo_device device;
@@ -167,7 +168,7 @@ static enum wo_status run_passes(const struct wo_alloc_pattern *unrolled, const 
   return status;
 }
 
-/* Whether the last pass reserved no more than the most of the passes before it. */
+/* Whether the last pass reserved no more than the largest of the passes before it. */
 static bool is_stable(const struct wo_steady *steady) {
   const struct wo_steady_pass *last = &steady->passes[steady->count - 1];
   for (unsigned pass = 0; pass + 1 < steady->count; pass++) {

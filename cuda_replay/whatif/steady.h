@@ -1,9 +1,10 @@
 /* The steady state: an iteration repeated from an empty allocator until what is reserved stops growing.
  *
  * A changed pattern cannot start from the recorded cache: its old segments would stay in place. So the set that is alive at the
- * start is placed first, then the recorded requests run again and again. Between two passes, an allocation that lives on takes
- * the place of one that was alive at the start, has the same size and died in the pass; what has no such successor is freed and
- * allocated anew. A pattern that begins with nothing alive is a whole program and runs once. One thread at a time. */
+ * start is placed first, then the recorded requests run again and again. Between two passes, an allocation that is still alive
+ * takes the place of one that was alive at the start, has the same size and died in the pass; an allocation without such a
+ * successor is freed and allocated again. A pattern that begins with nothing alive is a whole program and runs once. One thread
+ * at a time. */
 #ifndef WO_STEADY_H
 #define WO_STEADY_H
 
@@ -18,17 +19,17 @@
 
 enum { WO_STEADY_PASSES_MAX = 8 };
 
-/* Where the passes of an unrolled pattern stand: pass p is requests [begins[p], ends[p]); between two passes stand the frees and
- * allocations that bring back the state of the start. */
+/* The position of the passes in an unrolled pattern: pass p is requests [begins[p], ends[p]); between two passes are the frees
+ * and allocations that restore the state of the start. */
 struct wo_passes {
   uint32_t begins[WO_STEADY_PASSES_MAX];
   uint32_t ends[WO_STEADY_PASSES_MAX];
   unsigned count;
 };
 
-/* A pattern that runs `passes` (1 .. WO_STEADY_PASSES_MAX) times the given one. Instance indices below the given pattern's count
- * keep their meaning for the first pass; instance_of (NULL allowed) gets for each instance of the result the one it repeats, and
- * is released with free. WO_E_LIMIT when it would have 2^31 requests, WO_E_NOMEM. */
+/* A pattern that repeats the given one `passes` times (1 .. WO_STEADY_PASSES_MAX). Instance indices below the given pattern's
+ * count keep their meaning for the first pass; instance_of (NULL allowed) gets for each instance of the result the one that it
+ * repeats, and is released with free. WO_E_LIMIT if it would have 2^31 requests, WO_E_NOMEM. */
 enum wo_status wo_steady_unroll(const struct wo_alloc_pattern *pattern, unsigned passes, struct wo_alloc_pattern *ret_pattern,
                                 struct wo_passes *ret_passes, uint32_t **ret_instance_of);
 
@@ -47,17 +48,17 @@ struct wo_steady {
   struct wo_replay_outcome outcome; /* of the whole run */
 };
 
-/* The last pass: what a long run settles at. */
+/* The last pass: the state that a long run reaches. */
 const struct wo_steady_pass *wo_steady_last(const struct wo_steady *steady);
 
-/* How to run. The device is the model's; a fresh one is made for each try. */
+/* Options of a run. The device is the model's; each try gets a new one. */
 struct wo_steady_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
   struct wo_device_model_options device;
 };
 
-/* Runs the pattern until a pass reserves nothing more, or WO_STEADY_PASSES_MAX passes. Statuses as wo_replay_run. */
+/* Runs the pattern until a pass reserves nothing more, at most WO_STEADY_PASSES_MAX passes. Statuses of wo_replay_run. */
 enum wo_status wo_steady_run(const struct wo_alloc_pattern *pattern, const struct wo_steady_options *options,
                              struct wo_steady *ret_steady, struct wo_err *err);
 

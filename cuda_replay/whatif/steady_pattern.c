@@ -1,11 +1,11 @@
-/* Counts the passes that a pattern needs on a card without end, and unrolls them. See steady_pattern.h. */
+/* Counts the passes that a pattern needs on a card without a limit, and unrolls them. See steady_pattern.h. */
 #include "cuda_replay/whatif/steady_pattern.h"
 
 #include <assert.h>
 
 #include "cuda_replay/whatif/steady.h"
 
-/* Above this many requests one pass is taken: protects time. */
+/* A pattern with more requests than this runs one pass: protects time. */
 enum { REPEATED_REQUESTS_MAX = 4 * 1000 * 1000 };
 
 /* Passes until the reserved bytes settle. */

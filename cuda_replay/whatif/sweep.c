@@ -1,6 +1,6 @@
-/* Settings to try, and what they are worth. See sweep.h.
+/* Settings to try, and their benefit. See sweep.h.
  *
- * The texts are parsed by settings.c, as torch would read them, so that a row is exactly what can be pasted. */
+ * settings.c parses the texts as torch would, so that a row can be pasted exactly as it is. */
 #include "cuda_replay/whatif/sweep.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 #include "parsers/base/units.h"
 
-/* One candidate. Order: of equals the earlier one wins, so simple and well-tried settings come first. */
+/* One candidate. Order: of equals the earlier one wins, so simple and established settings come first. */
 static const struct {
   const char *text;
   uint16_t since;         /* first version with all of its keys */
@@ -44,10 +44,10 @@ static const struct {
 
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0], ROWS_MAX = CANDIDATES + 1 };
 
-/* A difference below this share of what the recorded settings reserve is none. */
+/* A difference below this share of the bytes that the recorded settings reserve does not count. */
 enum { SAME_PCT = 1 };
 
-/* The name of the environment variable changed; the old one still works, and is read by older versions only. */
+/* The environment variable has a new name; the old one still works, and older versions read only the old one. */
 enum { TORCH_NEW_VARIABLE = 209 };
 
 struct sweeper {
@@ -56,13 +56,13 @@ struct sweeper {
   struct wo_arena *arena;
   struct wo_sweep_row *rows;
   size_t count;
-  uint64_t live_bytes; /* allocated at the peak when there is no limit: what no setting can go below, rounding aside */
+  uint64_t live_bytes; /* allocated at the peak without a limit: no setting can go below it, except by rounding */
   uint64_t *requests_run;
 };
 
 /* ---- Rows ---- */
 
-/* Members that do not move placement are not compared; there is no padding in the divisions. */
+/* Ignores members that do not affect placement; the divisions have no padding. */
 static bool is_same_settings(const struct wo_alloc_settings *a, const struct wo_alloc_settings *b) {
   if (memcmp(a->roundup_divisions, b->roundup_divisions, sizeof a->roundup_divisions) != 0) return false;
   return a->max_split_bytes == b->max_split_bytes && a->max_non_split_rounding_bytes == b->max_non_split_rounding_bytes &&
@@ -70,7 +70,7 @@ static bool is_same_settings(const struct wo_alloc_settings *a, const struct wo_
          a->memory_fraction == b->memory_fraction && a->expandable_segments == b->expandable_segments;
 }
 
-/* Runs one setting. The row counts only once it has a result. */
+/* Runs one setting. The row counts only if it has a result. */
 static enum wo_status add_row(struct sweeper *sweeper, const struct wo_alloc_settings *settings, struct wo_view name,
                               const char *needs, struct wo_err *err) {
   assert(sweeper->count < ROWS_MAX);
@@ -84,8 +84,8 @@ static enum wo_status add_row(struct sweeper *sweeper, const struct wo_alloc_set
   return status;
 }
 
-/* The recorded settings are spelled out, as nobody knows how they were written. The fraction is no part of the string: programs
- * set it by a call. */
+/* The recorded settings are spelled out again, since the original spelling is unknown. The fraction is not in the string:
+ * programs set it by a call. */
 static enum wo_status add_recorded(struct sweeper *sweeper, struct wo_err *err) {
   struct wo_alloc_settings shown = sweeper->base->settings;
   struct wo_text text = {0};
@@ -98,7 +98,7 @@ static enum wo_status add_recorded(struct sweeper *sweeper, struct wo_err *err) 
   return add_row(sweeper, &sweeper->base->settings, name, "", err);
 }
 
-/* The recorded settings are the first row; a candidate that says the same is not tried again. */
+/* The recorded settings are the first row; a candidate with the same settings is not tried again. */
 static enum wo_status run_all(struct sweeper *sweeper, struct wo_err *err) {
   enum wo_status status = add_recorded(sweeper, err);
   for (size_t i = 0; i < CANDIDATES && status == WO_OK; i++) {
@@ -120,7 +120,7 @@ static enum wo_status run_all(struct sweeper *sweeper, struct wo_err *err) {
 
 /* ---- Judging ---- */
 
-/* Against the recorded settings, which are row 0 until the rows are sorted. */
+/* Compares with the recorded settings, which are row 0 until the rows are sorted. */
 static void judge(struct sweeper *sweeper) {
   assert(sweeper->count > 0 && sweeper->rows[0].is_recorded);
   const struct wo_replay_case recorded = sweeper->rows[0].result;
@@ -133,7 +133,7 @@ static void judge(struct sweeper *sweeper) {
     if (result->oom_count != recorded.oom_count) {
       row->worth = result->oom_count > recorded.oom_count ? WO_SWEEP_HARMFUL : WO_SWEEP_BETTER;
     } else if (result->reserved_hi_bytes > recorded.reserved_hi_bytes + slack) {
-      /* Where nothing fits, who took more is no measure: it may have come further. */
+      /* If nothing fits, reserving more is no disadvantage: the run may have got further. */
       row->worth = result->oom_count == 0 ? WO_SWEEP_HARMFUL : WO_SWEEP_SAME;
     } else if (result->oom_count == 0 && result->reserved_hi_bytes + slack < recorded.reserved_hi_bytes) {
       row->worth = WO_SWEEP_BETTER;
@@ -141,7 +141,7 @@ static void judge(struct sweeper *sweeper) {
   }
 }
 
-/* Fewest failures, then (where all fail) the latest failure, then least reserved. */
+/* Fewest failures, then (if all fail) the latest failure, then the fewest reserved bytes. */
 static int compare(const void *a_item, const void *b_item) {
   const struct wo_sweep_row *const a = a_item;
   const struct wo_sweep_row *const b = b_item;
@@ -153,7 +153,7 @@ static int compare(const void *a_item, const void *b_item) {
   return 0;
 }
 
-/* Stable, since equals stand in the order of the table; the list is short. */
+/* Stable, since equal rows keep the order of the table; the list is short. */
 static void sort(struct wo_sweep_row *rows, size_t count) {
   for (size_t i = 1; i < count; i++) {
     const struct wo_sweep_row row = rows[i];
@@ -163,7 +163,7 @@ static void sort(struct wo_sweep_row *rows, size_t count) {
   }
 }
 
-/* The environment variable, and the call that belongs to it. */
+/* The environment variable, and the call that it requires. */
 static struct wo_view write_paste(const struct sweeper *sweeper) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const char *const variable = sweeper->base->torch >= TORCH_NEW_VARIABLE ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
@@ -174,7 +174,7 @@ static struct wo_view write_paste(const struct sweeper *sweeper) {
                          best->needs.len > 0 ? best->needs.ptr : "");
 }
 
-/* The gain in the terms of the question: fits or not, else bytes. */
+/* The gain in terms of the question: whether it fits, else bytes. */
 static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t before = recorded->reserved_hi_bytes, after = best->result.reserved_hi_bytes;
@@ -187,7 +187,7 @@ static struct wo_view advise_best(const struct sweeper *sweeper, const struct wo
   return wo_arena_format(sweeper->arena, "%.*s reserves %s less: %s", (int)best->text.len, best->text.ptr, saved, needed);
 }
 
-/* Why nothing helps matters more than that: with too much live memory no setting can, with gaps another one might. */
+/* If nothing helps, the reason matters more: with too much live memory no setting can help, with gaps another one might. */
 static struct wo_view advise(const struct sweeper *sweeper, const struct wo_replay_case *recorded) {
   const struct wo_sweep_row *const best = &sweeper->rows[0];
   const uint64_t capacity_bytes = sweeper->base->capacity_bytes;
@@ -207,7 +207,7 @@ static struct wo_view advise(const struct sweeper *sweeper, const struct wo_repl
   return advise_best(sweeper, recorded);
 }
 
-/* What is live at the peak when nothing is refused. */
+/* The bytes alive at the peak if nothing is refused. */
 static enum wo_status find_live(struct sweeper *sweeper, struct wo_err *err) {
   struct wo_whatif_options options = *sweeper->base;
   struct wo_replay_case result;
@@ -219,7 +219,7 @@ static enum wo_status find_live(struct sweeper *sweeper, struct wo_err *err) {
   return status;
 }
 
-/* Everything that the caller gets lives in its arena. */
+/* Everything returned to the caller is in its arena. */
 enum wo_status wo_sweep_run(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *base, struct wo_arena *arena,
                             struct wo_sweep *ret_sweep, uint64_t *requests_run, struct wo_err *err) {
   assert(pattern != NULL && base != NULL && base->start == NULL);

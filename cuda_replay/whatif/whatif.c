@@ -5,7 +5,7 @@
 
 #include "cuda_replay/device/device_model.h"
 
-/* Memory that exists already keeps its place. */
+/* Memory that already exists keeps its place. */
 static enum wo_status take_start(struct wo_device_model *model, const struct wo_start *start) {
   for (size_t i = 0; i < start->segments.count; i++) {
     const struct wo_allocator_segment *const segment = &start->segments.items[i];
@@ -15,7 +15,7 @@ static enum wo_status take_start(struct wo_device_model *model, const struct wo_
   return WO_OK;
 }
 
-/* The seed of a shuffle is its number, so that the same question gets the same answer. */
+/* The seed of a shuffle is its number, so that the same question always has the same answer. */
 struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options, unsigned order, struct wo_device *ret_device) {
   static const enum wo_address_policy policies[] = {WO_ADDRESS_ASCENDING, WO_ADDRESS_DESCENDING};
   const bool is_shuffled = order >= sizeof policies / sizeof policies[0];
@@ -27,7 +27,7 @@ struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options
   return wo_device_model_new(&wanted, ret_device);
 }
 
-/* A start that is larger than the capacity is no out-of-memory of the program: it never was on that card. */
+/* A start that is larger than the capacity is no out-of-memory error of the program: it never ran on that card. */
 static enum wo_status run_order(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options, unsigned order,
                                 struct wo_replay_outcome *ret_outcome, struct wo_err *err) {
   struct wo_device device;
@@ -45,19 +45,19 @@ static enum wo_status run_order(const struct wo_alloc_pattern *pattern, const st
   return status;
 }
 
-/* Whether a is worse news than b: a request failed earlier, else more was reserved. */
+/* Whether a is worse than b: a request failed earlier, else more was reserved. */
 static bool is_worse(const struct wo_replay_outcome *a, const struct wo_replay_outcome *b) {
   if (a->has_oom != b->has_oom) return a->has_oom;
   if (a->has_oom) return a->oom_at < b->oom_at;
   return a->peak.reserved_bytes > b->peak.reserved_bytes;
 }
 
-/* Peaks before the first request, and failures while the live set is placed, have none. */
+/* The entry of a request. Peaks before the first request, and failures while the live set is placed, have none. */
 static uint32_t entry_of(const struct wo_alloc_pattern *pattern, uint32_t request) {
   return request < pattern->requests.count ? pattern->requests.items[request].entry : WO_NO_ENTRY;
 }
 
-/* Every figure of a case is of one run: mixing the worst of several would describe none. */
+/* All figures of a case come from one run: the worst of several would not describe any run. */
 void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern,
                         const struct wo_replay_outcome *outcome) {
   const uint64_t reserved = outcome->peak.reserved_bytes;
@@ -75,7 +75,7 @@ void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pat
   assert(result->reserved_lo_bytes <= result->reserved_hi_bytes);
 }
 
-/* A case is handed out whole or not at all. */
+/* A case is returned as a whole or not at all. */
 enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options,
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err) {
   assert(pattern != NULL && options != NULL && options->shuffles <= WO_WHATIF_SHUFFLES);

@@ -1,9 +1,8 @@
-/* What if: a pattern at some settings, run at several orders of addresses.
+/* What-if: a pattern at given settings, run at several orders of addresses.
  *
- * Which of two free blocks of equal size is taken depends on where the driver put their segments, and that is not known of a run
- * that never was. So each question is asked at ascending, descending and shuffled addresses, and the spread is part of the
- * answer.
- */
+ * Which of two free blocks of equal size is taken depends on where the driver put their segments, and this is unknown for a run
+ * that never happened. So each question is asked at ascending, descending and shuffled addresses, and the spread is part of the
+ * answer. */
 #ifndef WO_WHATIF_H
 #define WO_WHATIF_H
 
@@ -14,32 +13,31 @@
 #include "cuda_replay/replay/replay.h"
 #include "cuda_replay/replay/start.h"
 
-/* Ascending, descending, and this many shuffles. */
+/* The number of shuffles, in addition to ascending and descending. */
 enum { WO_WHATIF_SHUFFLES = 3 };
 
 /* A replay at one set of settings, over several address orders. */
 struct wo_replay_case {
   struct wo_alloc_settings settings;
-  struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as most */
-  uint32_t oom_entry;               /* of that order: the entry whose request failed, or WO_NO_ENTRY */
-  uint32_t peak_entry;              /* at which allocated bytes peaked, or WO_NO_ENTRY (before the first entry) */
+  struct wo_replay_outcome outcome; /* of the order that needed most; one that ran out of memory counts as the most */
+  uint32_t oom_entry;               /* of that order: the entry with the failed request, or WO_NO_ENTRY */
+  uint32_t peak_entry;              /* the entry of the peak of allocated bytes, or WO_NO_ENTRY (before the first entry) */
   uint32_t worst_order;             /* which order that was */
   uint32_t run_count;
-  uint32_t oom_count; /* runs in which a request failed */
+  uint32_t oom_count; /* runs with a failed request */
   uint64_t reserved_lo_bytes, reserved_hi_bytes;
 };
 
 struct wo_whatif_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
-  uint64_t capacity_bytes;      /* what the allocator may take; 0 = no limit */
-  const struct wo_start *start; /* NULL: from an empty allocator, what was live at the start is allocated first */
-  unsigned shuffles;            /* runs beside ascending and descending; at most WO_WHATIF_SHUFFLES */
+  uint64_t capacity_bytes;      /* that the allocator may take; 0 = no limit */
+  const struct wo_start *start; /* NULL: from an empty allocator; the allocations alive at the start are made first */
+  unsigned shuffles;            /* runs in addition to ascending and descending; at most WO_WHATIF_SHUFFLES */
 };
 
-/* Runs the pattern once for each order of addresses. WO_OK also when requests fail. Others as wo_replay_run: WO_E_USAGE when the
- * start state does not go with the settings. *requests_run (NULL allowed) grows by the requests and segment events of all runs.
- */
+/* Runs the pattern once for each order of addresses. WO_OK also if requests fail. Others of wo_replay_run: WO_E_USAGE if the
+ * start state does not fit the settings. *requests_run (NULL allowed) grows by the requests and segment events of all runs. */
 enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struct wo_whatif_options *options,
                              struct wo_replay_case *ret_case, uint64_t *requests_run, struct wo_err *err);
 
@@ -47,8 +45,8 @@ enum wo_status wo_whatif_run(const struct wo_alloc_pattern *pattern, const struc
 void wo_replay_case_add(struct wo_replay_case *result, const struct wo_alloc_pattern *pattern,
                         const struct wo_replay_outcome *outcome);
 
-/* A device as in the first of those runs (ascending addresses), for the memory of a what-if: the state is released with
- * wo_device_model_free. NULL when memory is out. */
+/* A device as in the run number `order` of these, for the memory of a what-if; the state is released with wo_device_model_free.
+ * NULL if memory is out. */
 struct wo_device_model *wo_whatif_device(const struct wo_whatif_options *options, unsigned order, struct wo_device *ret_device);
 
 #endif

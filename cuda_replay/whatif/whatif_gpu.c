@@ -14,16 +14,16 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Without a recording that tells: a context and the buffers of NCCL on one node. */
+/* Without evidence from a recording: a context, and the buffers of NCCL on one node. */
 #define USUAL_RESERVE_BYTES (1024 * MIB)
 
-/* What a context takes: a capacity that was read off a recording may be larger than what is free by this much and the reserve. */
+/* The size of a context: a capacity that comes from a recording may exceed the free memory by this much and the reserve. */
 #define CONTEXT_BYTES (640 * MIB)
 
-/* The second context may leave a little less than the first one did. */
+/* The second context may leave slightly less memory than the first one. */
 #define LOOK_SLACK_BYTES (64 * MIB)
 
-/* What libraries that load late may still take of a card that was looked at. */
+/* Memory that late-loading libraries may still take from an examined card. */
 #define LOOKED_UNCERTAINTY_BYTES (256 * MIB)
 
 struct wo_gpu_session {
@@ -45,10 +45,10 @@ static bool is_cancelled(const struct wo_replay_hooks *hooks) {
   return hooks->is_cancelled && *hooks->is_cancelled;
 }
 
-/* ---- Looking ---- */
+/* ---- Examining the card ---- */
 
-/* What the recorded process and its neighbours had on the card beside the allocator is known where the recording states the card
- * and a failed request shows what the allocator could have. */
+/* The memory that the recorded process and its neighbours used beside the allocator is known if the recording states the card,
+ * and a failed request shows the most that the allocator could have. */
 static void choose_reserve(const struct wo_gpu_place *asked, const struct wo_recording *recording, const struct wo_trace *trace,
                            struct wo_replay_gpu *gpu) {
   const struct wo_capacity seen = wo_capacity_find(recording, trace, 0);
@@ -59,7 +59,7 @@ static void choose_reserve(const struct wo_gpu_place *asked, const struct wo_rec
                                           : USUAL_RESERVE_BYTES;
 }
 
-/* Adds who is on the card to a refusal: that is what one can do something about. */
+/* Adds the processes on the card to a refusal, so that the user can act on it. */
 static enum wo_status name_holders(const struct wo_replay_gpu *gpu, struct wo_err *err) {
   struct wo_text text = {0};
   wo_text_add(&text, "%s", err->message);
@@ -69,7 +69,7 @@ static enum wo_status name_holders(const struct wo_replay_gpu *gpu, struct wo_er
   return status;
 }
 
-/* How much of what is free the allocator gets. */
+/* The allocator's part of the free memory. */
 static enum wo_status choose_capacity(struct wo_replay_gpu *gpu, struct wo_capacity *capacity, struct wo_err *err) {
   const uint64_t usable_bytes = gpu->info.cap_bytes;
   const bool is_stated = capacity->from == WO_CAPACITY_OPTION;
@@ -88,7 +88,7 @@ static enum wo_status choose_capacity(struct wo_replay_gpu *gpu, struct wo_capac
   return WO_OK;
 }
 
-/* A context is taken for as long as it takes to ask: what is free without one is not what a process has. */
+/* Creates a context for the time of the query: the free memory without one is not the memory that a process has. */
 static enum wo_status look(struct wo_replay_gpu *gpu, const struct wo_replay_hooks *hooks, struct wo_err *err) {
   struct wo_device_gpu *card = NULL;
   struct wo_device device;
@@ -123,7 +123,7 @@ enum wo_status wo_replay_gpu_look(const struct wo_gpu_place *asked, const struct
 
 /* ---- On the card ---- */
 
-/* What the observer of steps knows. */
+/* The state of the observer of steps. */
 struct steps {
   const struct wo_replay_hooks *hooks;
   const struct wo_device_gpu *card;
@@ -147,7 +147,7 @@ static void tell_over(const struct steps *steps) {
   if (steps->hooks->on_progress) steps->hooks->on_progress(steps->hooks->state, &over);
 }
 
-/* Says of a run that ended early what became of the card. */
+/* Adds the state of the card to the error of a run that ended early. */
 static enum wo_status tell_left(const struct wo_replay_gpu *gpu, enum wo_status status, struct wo_err *err) {
   const struct wo_err reason = *err;
   if (gpu->left_count == 0)
@@ -200,7 +200,7 @@ static uint32_t entry_of(const struct wo_alloc_pattern *pattern, const struct wo
   return is_request ? pattern->requests.items[outcome->oom_at].entry : WO_NO_ENTRY;
 }
 
-/* Calls in order first: what follows from a call is told by it. The rest can only differ when a call does. */
+/* Calls first, in order: other differences follow from a different call. */
 static void compare(struct wo_replay_gpu *gpu, const struct wo_echo *echo) {
   const struct wo_replay_outcome *const card = &gpu->outcome;
   const struct wo_replay_outcome *const model = &gpu->model;
@@ -241,7 +241,8 @@ enum wo_status wo_replay_gpu_run(struct wo_replay_gpu *gpu, const struct wo_repl
   return WO_OK;
 }
 
-/* A refusal below the cap says more than the call at which both part: somebody else took memory meanwhile, or the driver. */
+/* A refusal below the cap is more informative than the first different call: another process or the driver took memory meanwhile.
+ */
 void wo_replay_gpu_tell_difference(const struct wo_replay_gpu *gpu, char *buf, size_t cap) {
   const struct wo_device_gpu_info *const info = &gpu->info;
   assert(gpu->has_run && !gpu->agrees);

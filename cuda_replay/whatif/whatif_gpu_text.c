@@ -7,7 +7,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Bytes of a card's name and of CUDA_VISIBLE_DEVICES that are shown. */
+/* The most bytes shown of a card's name and of CUDA_VISIBLE_DEVICES. */
 enum { SHOWN_BYTES = 240 };
 
 const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf) {

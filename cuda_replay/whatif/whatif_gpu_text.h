@@ -1,4 +1,4 @@
-/* Clauses about a GPU that every report of a run on one has. */
+/* Clauses about a GPU for every report of a run on one. */
 #ifndef WO_WHATIF_GPU_TEXT_H
 #define WO_WHATIF_GPU_TEXT_H
 
@@ -7,11 +7,11 @@
 
 enum { WO_GPU_DRIVER_TEXT = 32 };
 
-/* "CUDA 12.4" into a buffer of WO_GPU_DRIVER_TEXT bytes, which is returned. */
+/* Writes "CUDA 12.4" to a buffer of WO_GPU_DRIVER_TEXT bytes, which is returned. */
 const char *wo_gpu_driver_text(const struct wo_device_gpu_info *info, char *buf);
 
-/* Adds "GPU 0, NVIDIA H100 (CUDA 12.4)". The number is the driver's, so what it counts by belongs to it: visible_devices, empty
- * when not set. */
+/* Adds "GPU 0, NVIDIA H100 (CUDA 12.4)". The number is the driver's, which counts by visible_devices, so this is added; empty if
+ * not set. */
 void wo_gpu_add_card(const struct wo_device_gpu_info *info, int ordinal, struct wo_view visible_devices, struct wo_text *out);
 
 /* Adds "every request was served", or the first one that failed with its entry (WO_NO_ENTRY: not known). */
