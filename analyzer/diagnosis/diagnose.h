@@ -57,6 +57,9 @@ const char *wo_suffices_name(enum wo_suffices suffices);
 enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
                                       size_t index);
 
+/* "true", "false" or "undecided". */
+const char *wo_truth_name(enum wo_truth truth);
+
 /* A value with its interval and unit: "1.055 to 1.065 GiB", "true", "unknown". Lives in the arena; ptr is NULL without memory. */
 struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value);
 

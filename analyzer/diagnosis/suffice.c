@@ -13,10 +13,6 @@
 /* After this number of steps the model's states have been on the card together: a later shortage is not theirs. */
 #define STATES_COMPLETE_STEP 3
 
-static const char *size_text(double bytes, char *buf, size_t cap) {
-  return wo_units_bytes_text(bytes, buf, cap);
-}
-
 /* ---- The shortage ---- */
 
 /* Replaces the shortage if the new one is larger. */
@@ -35,8 +31,8 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
   if (!tried.is_known || !room.is_known) return;
   struct wo_interval bytes = wo_interval_minus(tried.number, room.number);
   char t[32], f[32], u[32];
-  size_text(tried.number.mid, t, sizeof t);
-  size_text(room.number.mid, f, sizeof f);
+  wo_units_bytes_text(tried.number.mid, t, sizeof t);
+  wo_units_bytes_text(room.number.mid, f, sizeof f);
   if (!idle.is_known || wo_diagnosis_fact(diagnosis, "oom.contradiction").is_known) {
     raise_to(shortage, bytes, wo_arena_format(diagnosis->arena, "%s wanted - %s free", t, f));
     return;
@@ -45,7 +41,7 @@ static void add_request(const struct wo_diagnosis *diagnosis, struct wo_shortage
   bytes.mid -= idle.number.mid;
   raise_to(shortage, bytes,
            wo_arena_format(diagnosis->arena, "%s wanted - %s free - 0 to %s unallocated", t, f,
-                           size_text(idle.number.mid, u, sizeof u)));
+                           wo_units_bytes_text(idle.number.mid, u, sizeof u)));
 }
 
 /* With a memory limit for the process, free memory of the card does not count. */
@@ -57,8 +53,8 @@ static void add_cap(const struct wo_diagnosis *diagnosis, struct wo_shortage *sh
   const struct wo_interval sum = wo_interval_plus(tried.number, allocated.number);
   char s[32], a[32];
   raise_to(shortage, wo_interval_minus(sum, allowed.number),
-           wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", size_text(sum.mid, s, sizeof s),
-                           size_text(allowed.number.mid, a, sizeof a)));
+           wo_arena_format(diagnosis->arena, "%s allocated and wanted - %s allowed", wo_units_bytes_text(sum.mid, s, sizeof s),
+                           wo_units_bytes_text(allowed.number.mid, a, sizeof a)));
 }
 
 /* A small request that fails while the states are allocated does not show how much of them is still missing. */
@@ -72,12 +68,12 @@ static void add_states(const struct wo_diagnosis *diagnosis, struct wo_shortage 
     return;
   if (step.is_known && step.number.mid > STATES_COMPLETE_STEP) return;
   char lo[32], hi[32], c[32];
-  size_text(states.number.lo, lo, sizeof lo);
-  size_text(states.number.hi, hi, sizeof hi);
+  wo_units_bytes_text(states.number.lo, lo, sizeof lo);
+  wo_units_bytes_text(states.number.hi, hi, sizeof hi);
   const bool is_range = states.number.hi - states.number.lo > states.number.hi / 100;
   raise_to(shortage, wo_interval_minus(states.number, capacity.number),
            wo_arena_format(diagnosis->arena, "%s%s%s of model states - %s of the card", is_range ? lo : hi,
-                           is_range ? " to " : "", is_range ? hi : "", size_text(capacity.number.mid, c, sizeof c)));
+                           is_range ? " to " : "", is_range ? hi : "", wo_units_bytes_text(capacity.number.mid, c, sizeof c)));
 }
 
 /* Engines print how much they need. */
@@ -88,8 +84,8 @@ static void add_engine(const struct wo_diagnosis *diagnosis, struct wo_shortage 
   if (!needed.is_known || !available.is_known) return;
   char n[32], a[32];
   raise_to(shortage, wo_interval_minus(needed.number, available.number),
-           wo_arena_format(diagnosis->arena, "%s needed - %s available", size_text(needed.number.mid, n, sizeof n),
-                           size_text(available.number.mid, a, sizeof a)));
+           wo_arena_format(diagnosis->arena, "%s needed - %s available", wo_units_bytes_text(needed.number.mid, n, sizeof n),
+                           wo_units_bytes_text(available.number.mid, a, sizeof a)));
 }
 
 struct wo_shortage wo_shortage_find(const struct wo_diagnosis *diagnosis) {

@@ -14,11 +14,13 @@ static struct wo_view show_bytes(struct wo_arena *arena, struct wo_interval n, b
   return wo_arena_format(arena, "%.*f to %.*f %s", decimals, n.lo / unit, decimals, n.hi / unit, name);
 }
 
+const char *wo_truth_name(enum wo_truth truth) {
+  static const char *const names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
+  return names[truth];
+}
+
 struct wo_view wo_value_show(struct wo_arena *arena, struct wo_value value) {
-  if (value.unit == WO_UNIT_BOOL) {
-    static const char *const names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
-    return wo_view_of(names[value.truth]);
-  }
+  if (value.unit == WO_UNIT_BOOL) return wo_view_of(wo_truth_name(value.truth));
   if (!value.is_known) return WO_VIEW("unknown");
   if (value.unit == WO_UNIT_TEXT)
     return wo_arena_format(arena, "\"%.*s\"", (int)value.text.len, value.text.ptr ? value.text.ptr : "");

@@ -153,22 +153,11 @@ static enum wo_status start(const struct wo_diagnosis *diagnosis, struct maker *
 
 /* ---- reasons ---- */
 
-static const char *truth_word(const struct wo_value *value) {
-  static const char *const words[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
-  return words[value->truth];
-}
-
-/* The first clause of a part that holds, or NULL. */
-static const struct wo_why_clause *find_true(const struct maker *maker, const char *part) {
+/* The first clause of a part, with must_hold the first that holds; NULL if there is none. */
+static const struct wo_why_clause *find_clause(const struct maker *maker, const char *part, bool must_hold) {
   for (size_t i = 0; i < maker->clause_count; i++) {
-    if (strcmp(maker->clauses[i].part, part) == 0 && maker->clauses[i].value.truth == WO_TRUE) return &maker->clauses[i];
-  }
-  return NULL;
-}
-
-static const struct wo_why_clause *find_when(const struct maker *maker) {
-  for (size_t i = 0; i < maker->clause_count; i++) {
-    if (strcmp(maker->clauses[i].part, "when") == 0) return &maker->clauses[i];
+    const struct wo_why_clause *clause = &maker->clauses[i];
+    if (strcmp(clause->part, part) == 0 && (!must_hold || clause->value.truth == WO_TRUE)) return clause;
   }
   return NULL;
 }
@@ -193,11 +182,11 @@ static const struct wo_cause *find_excluder(const struct findings *found, const 
 static struct wo_view reason_of_silence(const struct maker *maker, const struct findings *found, const struct wo_cause *cause,
                                         double score) {
   struct wo_arena *arena = maker->diagnosis->arena;
-  const struct wo_why_clause *not_when = find_true(maker, "not_when");
-  const struct wo_why_clause *when = find_when(maker);
+  const struct wo_why_clause *not_when = find_clause(maker, "not_when", true);
+  const struct wo_why_clause *when = find_clause(maker, "when", false);
   if (cause->off) return wo_arena_format(arena, "it is turned off: %.*s", (int)cause->off->why.len, cause->off->why.ptr);
   if (not_when) return wo_arena_format(arena, "an exception holds: %.*s", (int)not_when->say.len, not_when->say.ptr);
-  if (when && when->value.truth != WO_TRUE) return wo_arena_format(arena, "\"when\" is %s", truth_word(&when->value));
+  if (when && when->value.truth != WO_TRUE) return wo_arena_format(arena, "\"when\" is %s", wo_truth_name(when->value.truth));
   if (score < WO_SCORE_SHOWN) return wo_arena_format(arena, "its score of %.2f is below %.2f", score, WO_SCORE_SHOWN);
   const struct wo_cause *other = find_excluder(found, cause);
   if (other) return wo_arena_format(arena, "%.*s is at least as strong and excludes it", (int)other->id.len, other->id.ptr);
@@ -256,8 +245,8 @@ static bool names_fix(const struct wo_cause *cause, struct wo_view id) {
 /* Fills is_fired and the reason. A fix is only considered if a finding names it. */
 static void judge_fix(const struct maker *maker, const struct findings *found, const struct wo_fix *fix, struct wo_why *why) {
   struct wo_arena *arena = maker->diagnosis->arena;
-  const struct wo_why_clause *when = find_when(maker);
-  const struct wo_why_clause *conflict = find_true(maker, "conflicts");
+  const struct wo_why_clause *when = find_clause(maker, "when", false);
+  const struct wo_why_clause *conflict = find_clause(maker, "conflicts", true);
   bool is_named = false;
   for (size_t i = 0; i < found->count; i++) {
     const struct wo_finding *finding = &found->items[i];
@@ -270,9 +259,10 @@ static void judge_fix(const struct maker *maker, const struct findings *found, c
   }
   if (why->is_fired) return;
   why->reason = WO_VIEW("it has nothing to change");
-  if (when && when->value.truth != WO_TRUE) why->reason = wo_arena_format(arena, "\"when\" is %s", truth_word(&when->value));
+  if (when && when->value.truth != WO_TRUE)
+    why->reason = wo_arena_format(arena, "\"when\" is %s", wo_truth_name(when->value.truth));
   if (conflict) why->reason = wo_arena_format(arena, "a conflict: %.*s", (int)conflict->say.len, conflict->say.ptr);
-  if (find_true(maker, "already")) why->reason = WO_VIEW("it is in force already");
+  if (find_clause(maker, "already", true)) why->reason = WO_VIEW("it is in force already");
   if (!is_named) why->reason = WO_VIEW("no finding names it");
   if (fix->off) why->reason = wo_arena_format(arena, "it is turned off: %.*s", (int)fix->off->why.len, fix->off->why.ptr);
 }

@@ -4,13 +4,11 @@
 #include "analyzer/diagnosis/why.h"
 #include "parsers/base/output/json_out.h"
 
-static const char *const truth_names[] = {[WO_FALSE] = "false", [WO_TRUE] = "true", [WO_UNDECIDED] = "undecided"};
-
 /* "undecided" means because of rounding; "unknown" means that a fact is unknown. */
 static const char *verdict_of(const struct wo_why_step *step) {
   const struct wo_value *value = &step->step.value;
   if (value->unit != WO_UNIT_BOOL) return value->is_known ? "value" : "unknown";
-  if (value->truth != WO_UNDECIDED) return truth_names[value->truth];
+  if (value->truth != WO_UNDECIDED) return wo_truth_name(value->truth);
   return step->is_overlap ? "undecided" : "unknown";
 }
 
@@ -52,7 +50,7 @@ static void add_verdict(struct wo_text *out, const struct wo_why_clause *clause)
     return;
   }
   const bool is_unknown = clause->value.truth == WO_UNDECIDED && !clause->is_overlap;
-  wo_text_add(out, "%s", is_unknown ? "unknown" : truth_names[clause->value.truth]);
+  wo_text_add(out, "%s", is_unknown ? "unknown" : wo_truth_name(clause->value.truth));
 }
 
 static void add_clause(struct wo_text *out, const struct wo_why_clause *clause) {

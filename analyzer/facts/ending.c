@@ -189,7 +189,7 @@ void wo__facts_ending(struct wo_facts *facts) {
   if (!failure) return;
   wo__set_text(facts, "end.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
   /* For memory failures, oom.text has the text. */
-  if (!wo__is_memory(failure)) wo__set_text(facts, "end.text", words_of(facts, failure), failure->id);
+  if (!wo_story_is_memory(failure)) wo__set_text(facts, "end.text", words_of(facts, failure), failure->id);
   wo__set_text(facts, "end.reason", wo_event_text(failure, WO_FIELD_REASON), failure->id);
   wo__set_text(facts, "end.state", wo_event_text(failure, WO_FIELD_STATE), failure->id);
   read_code(facts, failure);

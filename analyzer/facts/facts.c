@@ -81,11 +81,6 @@ const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
   return wo_event_get(&facts->job->events, facts->job->story.failure);
 }
 
-bool wo__is_memory(const struct wo_event *event) {
-  const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
-}
-
 bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event) {
   const enum wo_role role = job->story.roles[event->id];
   return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;

@@ -54,9 +54,6 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 /* The failure of the job; NULL when it did not fail or the log does not show of what. */
 const struct wo_event *wo__failure_of(const struct wo_facts *facts);
 
-/* Whether it reports that memory ran out, of the GPU or of the host. */
-bool wo__is_memory(const struct wo_event *event);
-
 /* A number field with the interval of its printed digits / with its middle value as an exact one, because nothing is known about
  * the rounding of figures in traces. Unknown without the field. */
 struct wo_figure wo__figure_of(const struct wo_event *event, enum wo_field_id id);

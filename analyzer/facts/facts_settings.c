@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "analyzer/facts/facts_internal.h"
+#include "analyzer/files/names.h"
 #include "parsers/base/units.h"
 
 /* Longer names keep their end, because aliases are compared with the end. */
@@ -57,29 +58,30 @@ static bool is_same_letter(char a, char b) {
   return is_same_char(wo_lower(a), wo_lower(b));
 }
 
+static bool is_equal_nocase(struct wo_view a, struct wo_view b) {
+  bool is_equal = a.len == b.len;
+  for (size_t i = 0; is_equal && i < a.len; i++) is_equal = wo_lower(a.ptr[i]) == wo_lower(b.ptr[i]);
+  return is_equal;
+}
+
 /* Whether `name` is `tail`, or ends in it after a dot. */
-static bool ends_in_any_case(struct wo_view name, struct wo_view tail) {
+static bool ends_in_by(struct wo_view name, struct wo_view tail, bool (*is_same)(char a, char b)) {
   if (tail.len == 0 || name.len < tail.len) return false;
   const size_t start = name.len - tail.len;
   for (size_t i = 0; i < tail.len; i++) {
-    if (!is_same_letter(name.ptr[start + i], tail.ptr[i])) return false;
+    if (!is_same(name.ptr[start + i], tail.ptr[i])) return false;
   }
   return start == 0 || name.ptr[start - 1] == '.';
 }
 
-/* As ends_in_any_case, but the case of letters counts, because aliases are written in one case. */
+/* The case of letters counts, because aliases are written in one case. */
 static bool ends_in(struct wo_view name, struct wo_view tail) {
-  if (tail.len == 0 || name.len < tail.len) return false;
-  const size_t start = name.len - tail.len;
-  for (size_t i = 0; i < tail.len; i++) {
-    if (!is_same_char(name.ptr[start + i], tail.ptr[i])) return false;
-  }
-  return start == 0 || name.ptr[start - 1] == '.';
+  return ends_in_by(name, tail, is_same_char);
 }
 
 /* Whether two names can mean the same thing: one may have a shorter path. */
 static bool is_same_setting(struct wo_view a, struct wo_view b) {
-  return ends_in_any_case(a, b) || ends_in_any_case(b, a);
+  return ends_in_by(a, b, is_same_letter) || ends_in_by(b, a, is_same_letter);
 }
 
 /* The last part of a dotted key. */
@@ -137,9 +139,7 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
   while (map.len > 0) {
     struct wo_view to = wo_view_cut(&map, ',');
     const struct wo_view from = wo_view_cut(&to, '=');
-    bool is_equal = from.len == value.len;
-    for (size_t i = 0; is_equal && i < from.len; i++) is_equal = wo_lower(from.ptr[i]) == wo_lower(value.ptr[i]);
-    if (!is_equal) continue;
+    if (!is_equal_nocase(from, value)) continue;
     *ret_canonical = to;
     return true;
   }
@@ -150,12 +150,8 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
 static struct wo_value read_bool(struct wo_view text) {
   static const char *const yes[] = {"true", "1", "yes", "on", "cpu", "nvme"};
   static const char *const no[] = {"false", "0", "no", "off", "none", "null"};
-  for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
-    if (wo_view_is_nocase(text, yes[i])) return wo_value_bool(WO_TRUE);
-  }
-  for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
-    if (wo_view_is_nocase(text, no[i])) return wo_value_bool(WO_FALSE);
-  }
+  if (WO_NAME_IS_ANY(text, yes)) return wo_value_bool(WO_TRUE);
+  if (WO_NAME_IS_ANY(text, no)) return wo_value_bool(WO_FALSE);
   return wo_value_unknown(WO_UNIT_BOOL);
 }
 
@@ -208,11 +204,7 @@ static struct wo_value read_value(const struct wo_knob *knob, const struct wo_al
 static bool has_framework(const struct wo_job *job, struct wo_view name) {
   wo_each_event (event, &job->events) {
     const struct wo_view framework = wo_event_text(event, WO_FIELD_NAME);
-    if (event->kind == WO_KIND_FRAMEWORK && framework.len == name.len && wo_view_starts_nocase(framework, "")) {
-      bool is_equal = true;
-      for (size_t k = 0; k < name.len && is_equal; k++) is_equal = wo_lower(name.ptr[k]) == wo_lower(framework.ptr[k]);
-      if (is_equal) return true;
-    }
+    if (event->kind == WO_KIND_FRAMEWORK && is_equal_nocase(framework, name)) return true;
   }
   return false;
 }
@@ -237,10 +229,7 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
   if (!is_generic(alias->key) || wo_view_has(alias->key, "eval") || name.len == alias->key.len) return false;
   struct wo_view path = wo_view_sub(name, 0, name.len - alias->key.len);
   while (path.len > 0) {
-    const struct wo_view part = wo_view_cut(&path, '.');
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-      if (wo_view_is_nocase(part, words[i])) return true;
-    }
+    if (WO_NAME_IS_ANY(wo_view_cut(&path, '.'), words)) return true;
   }
   return false;
 }
@@ -399,9 +388,7 @@ static const struct candidate *find_edit(const struct wo_job *job, const struct 
 static bool is_same_value(struct wo_value a, struct wo_value b) {
   if (a.unit == WO_UNIT_BOOL) return a.truth == b.truth;
   if (a.unit != WO_UNIT_TEXT) return a.number.mid == b.number.mid;
-  bool is_same = a.text.len == b.text.len;
-  for (size_t i = 0; is_same && i < a.text.len; i++) is_same = wo_lower(a.text.ptr[i]) == wo_lower(b.text.ptr[i]);
-  return is_same;
+  return is_equal_nocase(a.text, b.text);
 }
 
 /* Why a value does not count, for people. */

@@ -89,7 +89,7 @@ static void read_text(struct wo_facts *facts, const struct wo_event *failure) {
 /* Only for memory failures: the "oom." facts of other endings stay unknown, and rules about memory cannot hold. */
 void wo__facts_failure(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
-  if (!failure || !wo__is_memory(failure)) return;
+  if (!failure || !wo_story_is_memory(failure)) return;
   wo__set_text(facts, "oom.kind", wo_view_of(wo_kind_name(failure->kind)), failure->id);
   if (failure->rank != WO_RANK_UNKNOWN) wo__set_number(facts, "oom.rank", failure->rank, failure->id);
   wo__set_text(facts, "oom.phase", facts->job->story.phase, failure->id);

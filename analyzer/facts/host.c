@@ -7,11 +7,6 @@
 /* From this number of prints on, a rise counts as growth: a single rise is normal at the start. */
 #define GROWTH_PRINTS 4
 
-static bool is_host_failure(const struct wo_facts *facts) {
-  const struct wo_event *failure = wo__failure_of(facts);
-  return failure && wo_kind_class(failure->kind) == WO_CLASS_HOST_MEMORY;
-}
-
 /* ---- Kills ---- */
 
 /* The kernel prints the three parts of a killed process and no sum. */
@@ -122,6 +117,7 @@ static void measure(const struct wo_event *event, struct figure *needed) {
 /* A job that was killed at its limit needed more than that; sampled figures are often lower. */
 static void read_needed(struct wo_facts *facts) {
   const struct wo_event *failure = wo__failure_of(facts);
+  if (!failure || wo_kind_class(failure->kind) != WO_CLASS_HOST_MEMORY) return;
   struct figure needed = {0, WO_EVENT_NONE};
   const struct wo_value limit = wo__facts_value(facts, WO_VIEW("host.limit"));
   for (size_t i = 0; i < facts->job->events.count; i++) {
@@ -150,8 +146,7 @@ static void read_table(struct wo_facts *facts, const struct wo_event *event) {
   if (event->mark != WO_MARK_TASK_TABLE || !wo_event_field(event, WO_FIELD_LARGEST_BYTES)) return;
   wo__set_number(facts, "host.table_sum", wo_event_number(event, WO_FIELD_USED_BYTES, 0), event->id);
   wo__set_number(facts, "host.table_largest", wo_event_number(event, WO_FIELD_LARGEST_BYTES, 0), event->id);
-  const struct wo_view program = wo_event_text(event, WO_FIELD_PROGRAM);
-  if (program.len > 0) wo_facts_set(facts, "host.table_program", wo_value_text(program), event->id);
+  wo__set_text(facts, "host.table_program", wo_event_text(event, WO_FIELD_PROGRAM), event->id);
 }
 
 /* Data-loader workers are named pt_data_worker since PyTorch 2.1; the message of the trainer names them in all versions. */
@@ -243,5 +238,5 @@ void wo__facts_host_use(struct wo_facts *facts) {
   read_growth(facts);
   read_offload(facts);
   read_pinned(facts);
-  if (is_host_failure(facts)) read_needed(facts);
+  read_needed(facts);
 }

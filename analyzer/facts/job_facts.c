@@ -37,7 +37,7 @@ void wo__facts_frameworks(struct wo_facts *facts) {
       is_capture = true;
     }
   }
-  if (!failure || !wo__is_memory(failure)) return;
+  if (!failure || !wo_story_is_memory(failure)) return;
   wo__set_bool(facts, "oom.is_serving", is_serving && !is_training, failure->id);
   wo__set_bool(facts, "oom.is_graph_capture", is_capture, failure->id);
 }

@@ -172,11 +172,6 @@ static void set_sums(struct wo_facts *facts, const struct card *card, wo_event_i
   wo__set_figure(facts, "oom.unaccounted", card->unaccounted, id);
 }
 
-/* False without a failure. */
-static bool is_device_memory(const struct wo_event *event) {
-  return event && wo_kind_class(event->kind) == WO_CLASS_GPU_MEMORY;
-}
-
 struct wo_value wo__facts_figure(const struct wo_event *event, struct wo_view figure) {
   struct card card;
   read_card(event, &card);
@@ -233,7 +228,7 @@ static void read_summary(struct wo_facts *facts) {
 void wo__facts_memory(struct wo_facts *facts) {
   const struct wo_event *event = wo__failure_of(facts);
   read_summary(facts);
-  if (!is_device_memory(event)) return;
+  if (!event || wo_kind_class(event->kind) != WO_CLASS_GPU_MEMORY) return;
   struct card card;
   read_card(event, &card);
   set_card(facts, &card, event->id);

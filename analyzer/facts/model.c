@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "analyzer/facts/facts_internal.h"
+#include "analyzer/files/names.h"
 #include "parsers/base/units.h"
 
 /* Bytes per parameter of Adam's moments in fp32, besides weights and gradients. */
@@ -324,11 +325,7 @@ static void read_weights(struct wo_facts *facts, const struct count *trained, co
 static bool is_quantised(const struct wo_facts *facts) {
   static const char *const unused[] = {"none", "null", "false", "no", ""};
   const struct wo_setting *const format = wo_facts_setting(facts, WO_VIEW("quantization"));
-  bool is_used = format != NULL;
-  for (size_t i = 0; is_used && i < sizeof unused / sizeof unused[0]; i++) {
-    is_used = !wo_view_is_nocase(format->value.text, unused[i]);
-  }
-  return is_used;
+  return format && !WO_NAME_IS_ANY(format->value.text, unused);
 }
 
 /* Adapters leave most weights frozen, and quantised weights are not trained: only a printed count of trainable ones shows how
@@ -370,12 +367,7 @@ static void read_sharding(struct wo_facts *facts) {
   const struct wo_setting *sharding = wo_facts_setting(facts, WO_VIEW("sharding"));
   const struct wo_setting *mini_batch = wo_facts_setting(facts, WO_VIEW("mini_batch"));
   bool is_sharded = mini_batch != NULL || (stage && stage->value.is_known && stage->value.number.mid >= 1);
-  if (sharding) {
-    bool is_plain = false;
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-      is_plain = is_plain || wo_view_is_nocase(sharding->value.text, plain[i]);
-    is_sharded = is_sharded || !is_plain;
-  }
+  if (sharding && !WO_NAME_IS_ANY(sharding->value.text, plain)) is_sharded = true;
   if (!is_sharded && is_stage_unknown(facts, stage)) return;
   wo__set_bool(facts, "model.is_sharded", is_sharded, sharding ? sharding->event->id : stage ? stage->event->id : WO_EVENT_NONE);
 }

@@ -124,7 +124,7 @@ void wo__facts_ranks(struct wo_facts *facts) {
   if (job->story.rank_count > 0) {
     wo__set_number(facts, "ranks.total", job->story.rank_count, WO_EVENT_NONE);
   }
-  if (!failure || !wo__is_memory(failure)) return;
+  if (!failure || !wo_story_is_memory(failure)) return;
   const struct wo_rank *const rows = facts->ranks;
   const size_t count = facts->rank_count;
   for (size_t i = 0; i < count; i++) failed += rows[i].status == WO_RANK_FAILED;

@@ -46,10 +46,6 @@ static struct wo_value *new_rows(struct wo_facts *facts, size_t count) {
 
 /* ---- ranks ---- */
 
-static bool is_failed_role(enum wo_role role) {
-  return role == WO_ROLE_FAILURE || role == WO_ROLE_REPEAT;
-}
-
 /* The last step before a failure, which the scanner looked up for it; -1 if unknown. */
 static double step_before(const struct wo_job *job, const struct wo_event *failure) {
   double step = -1;
@@ -102,7 +98,8 @@ static void read_ranks(struct wo_facts *facts) {
   for (size_t i = 0; i < facts->rank_count; i++) {
     if (facts->ranks[i].is_seen) read_rank(job, &facts->ranks[i], values + rows++ * COLUMN_COUNT);
   }
-  if (rows == 0 && is_failed_role(job->story.roles[failure->id])) read_single(job, failure, values + rows++ * COLUMN_COUNT);
+  const enum wo_role role = job->story.roles[failure->id];
+  if (rows == 0 && (role == WO_ROLE_FAILURE || role == WO_ROLE_REPEAT)) read_single(job, failure, values + rows++ * COLUMN_COUNT);
   facts->rank_rows = (struct wo_fact_table){.values = values, .count = rows};
 }
 

@@ -52,15 +52,6 @@ struct work {
 
 /* ---- Names ---- */
 
-static bool is_any(struct wo_view word, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_is_nocase(word, words[i])) return true;
-  }
-  return false;
-}
-
-#define IS_ANY(word, words) is_any((word), (words), sizeof(words) / sizeof *(words))
-
 /* Programs whose output people save with their logs, in files named after the program: dmon-4711.csv, sacct.txt. */
 static const char *const records[] = {"dmon", "scontrol", "sacct", "seff", "jobstats"};
 
@@ -71,7 +62,7 @@ static const char *const sorts[] = {"out",   "err",    "log", "stdout", "stderr"
 /* Whole words only: "seffort.log" is no output of seff. */
 static bool has_record_word(struct wo_view rest) {
   while (rest.len > 0) {
-    if (IS_ANY(wo_name_word(&rest), records)) return true;
+    if (WO_NAME_IS_ANY(wo_name_word(&rest), records)) return true;
   }
   return false;
 }
@@ -128,7 +119,8 @@ static struct wo_view make_stem(struct wo_arena *arena, const struct row *row, s
     const struct wo_view word = wo_name_word(&rest);
     const bool is_id = row->id.len > 0 && word.ptr == row->id.ptr;
     if (is_id && row->task >= 0) wo_name_word(&rest);
-    if (word.len == 0 || is_id || at == number_at || IS_ANY(word, sorts) || IS_ANY(word, records) || is_rank(word, &rest))
+    if (word.len == 0 || is_id || at == number_at || WO_NAME_IS_ANY(word, sorts) || WO_NAME_IS_ANY(word, records) ||
+        is_rank(word, &rest))
       continue;
     if (len > 0) stem[len++] = '-';
     memcpy(stem + len, word.ptr, word.len);

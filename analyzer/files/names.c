@@ -267,14 +267,18 @@ struct wo_view wo_name_word(struct wo_view *rest) {
   return word;
 }
 
+bool wo_name_is_any(struct wo_view text, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_is_nocase(text, words[i])) return true;
+  }
+  return false;
+}
+
 bool wo_name_is_stream(struct wo_view path) {
   static const char *const streams[] = {"out", "err", "log", "stdout", "stderr"};
   struct wo_view rest = wo_name_base(path);
   while (rest.len > 0) {
-    const struct wo_view word = wo_name_word(&rest);
-    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
-      if (wo_view_is_nocase(word, streams[i])) return true;
-    }
+    if (WO_NAME_IS_ANY(wo_name_word(&rest), streams)) return true;
   }
   return false;
 }

@@ -2,9 +2,8 @@
  *
  * sacct prints many jobs, and a requeued job once for each start. The job is the one whose id a log names, in a line or in its
  * file's name; else the last one. Rows of other jobs and of earlier starts are ignored (is_quoted). */
-#include "analyzer/story/story.h"
-
 #include "analyzer/files/names.h"
+#include "analyzer/story/story_internal.h"
 
 /* The job to look for. */
 struct wanted {
@@ -39,13 +38,18 @@ static bool has_rows(const struct wo_job *job, struct wanted wanted) {
   return false;
 }
 
+struct wo_view wo__job_id_of(const struct wo_event *event) {
+  struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
+  if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
+  return wo_view_cut(&id, '.');
+}
+
 /* The id in lines of a log: "JOB 4711 ON gpu02", "StepId=4711.0". */
 static struct wo_view id_in_lines(const struct wo_job *job) {
   wo_each_event (event, &job->events) {
     if (event->is_quoted || wo_story_is_accounting(event)) continue;
-    struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
-    if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
-    if (id.len > 0) return wo_view_cut(&id, '.');
+    const struct wo_view id = wo__job_id_of(event);
+    if (id.len > 0) return id;
   }
   return (struct wo_view){0};
 }

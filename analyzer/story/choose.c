@@ -70,10 +70,8 @@ struct file_events {
 static int compare_files(const void *a, const void *b) {
   const struct file_events *x = a;
   const struct file_events *y = b;
-  const size_t len = x->path.len < y->path.len ? x->path.len : y->path.len;
-  const int order = len > 0 ? memcmp(x->path.ptr, y->path.ptr, len) : 0;
+  const int order = wo_view_compare(x->path, y->path);
   if (order != 0) return order;
-  if (x->path.len != y->path.len) return x->path.len < y->path.len ? -1 : 1;
   return x->first < y->first ? -1 : 1;
 }
 
@@ -99,12 +97,12 @@ static bool is_in(const struct wo_job *job, const struct wo_event *event, int32_
 
 /* Torchelastic's report of the first failure; if there are several (one for each node), the earliest about a process that
  * torchelastic did not end itself. NULL if there is none. */
-static const struct wo_event *find_root(const struct wo_job *job, const struct wo_timeline *timeline, int32_t run) {
+static const struct wo_event *find_root(const struct wo_job *job, int32_t run) {
   const struct wo_event *best = NULL;
   wo_each_event (event, &job->events) {
     if (event->kind != WO_KIND_ELASTIC || event->rank == WO_RANK_UNKNOWN || event->is_quoted || !is_in(job, event, run)) continue;
     if (wo_event_number(event, WO_FIELD_EXIT_CODE, 0) == EXIT_SIGTERM) continue;
-    const int64_t gap_ns = best ? wo_timeline_gap_ns(timeline, event, best) : 0;
+    const int64_t gap_ns = best ? wo_timeline_gap_ns(job->story.timeline, event, best) : 0;
     const bool is_earlier = best && gap_ns > 0 && event->stamp.time_ns < best->stamp.time_ns;
     if (!best || is_earlier || (gap_ns <= 0 && event->rank < best->rank)) best = event;
   }
@@ -123,15 +121,14 @@ static bool is_of_root(const struct wo_event *event, const struct wo_event *root
 /* ---- The choice ---- */
 
 /* The failure by claims, times and ranks alone. */
-static const struct wo_event *choose_by_order(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                                              int32_t run) {
+static const struct wo_event *choose_by_order(const struct wo_job *job, const bool *is_open, int32_t run) {
   struct file_events files[WO_LIMIT_INPUT_FILES];
   const size_t count = sort_files(job, files, WO_LIMIT_INPUT_FILES);
   const struct wo_event *best = NULL;
   for (size_t f = 0; f < count; f++) {
     for (size_t i = files[f].first; i < files[f].end; i++) {
       const struct wo_event *event = &job->events.items[i];
-      if (is_open[i] && is_in(job, event, run) && wins(timeline, event, best)) best = event;
+      if (is_open[i] && is_in(job, event, run) && wins(job->story.timeline, event, best)) best = event;
     }
   }
   return best;
@@ -139,10 +136,9 @@ static const struct wo_event *choose_by_order(const struct wo_job *job, const bo
 
 /* If torchelastic names the rank that failed first, that rank's own report of the same failure is chosen: clocks of nodes and
  * buffers of pipes change the order of lines. */
-const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                                          int32_t run) {
-  const struct wo_event *best = choose_by_order(job, is_open, timeline, run);
-  const struct wo_event *root = best ? find_root(job, timeline, run) : NULL;
+const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, int32_t run) {
+  const struct wo_event *best = choose_by_order(job, is_open, run);
+  const struct wo_event *root = best ? find_root(job, run) : NULL;
   if (!root || is_of_root(best, root)) return best;
   wo_each_event (event, &job->events) {
     if (!is_open[event->id] || !is_in(job, event, run) || event->kind != best->kind) continue;
@@ -151,15 +147,14 @@ const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *
   return best;
 }
 
-const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                                      const struct wo_event *failure) {
-  const struct wo_event *root = find_root(job, timeline, WO__RUNS_CURRENT);
-  if (!wo__is_memory_claim(failure) || failure->rank == WO_RANK_UNKNOWN || (root && is_of_root(failure, root))) return NULL;
+const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
+  const struct wo_event *root = find_root(job, WO__RUNS_CURRENT);
+  if (!wo_story_is_memory(failure) || failure->rank == WO_RANK_UNKNOWN || (root && is_of_root(failure, root))) return NULL;
   const struct wo_event *rival = NULL;
   wo_each_event (event, &job->events) {
     if (!is_open[event->id] || event->span.file == failure->span.file || event->kind != failure->kind) continue;
     if (event->rank == WO_RANK_UNKNOWN || event->rank == failure->rank || !wo__is_current(job, event)) continue;
-    if (is_before(timeline, failure, event) || is_before(timeline, event, failure)) continue;
+    if (is_before(job->story.timeline, failure, event) || is_before(job->story.timeline, event, failure)) continue;
     if (!rival || event->rank < rival->rank) rival = event;
   }
   return rival;

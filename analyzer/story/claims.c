@@ -2,12 +2,6 @@
  * the job went on. */
 #include "analyzer/story/story_internal.h"
 
-/* Lines between a message and the traceback that it ends: wrapping and loggers separate them. */
-#define TRACEBACK_LINES 6
-
-/* The message of a traceback is searched within this number of events after it. */
-#define NEIGHBOURS 256
-
 enum wo_outcome wo__outcome_of(const struct wo_event *event) {
   switch (event->kind) {
   case WO_KIND_TIME_LIMIT:
@@ -75,11 +69,11 @@ static bool is_specific(const struct wo_event *event) {
 static bool is_frame(const struct wo_job *job, const struct wo_event *event) {
   if (event->kind != WO_KIND_TRACEBACK && event->kind != WO_KIND_PROGRAM_ERROR) return false;
   const size_t first = (size_t)event->id;
-  for (size_t i = first; i < job->events.count && i - first <= NEIGHBOURS; i++) {
+  for (size_t i = first; i < job->events.count && i - first <= WO__TRACEBACK_EVENTS; i++) {
     const struct wo_event *other = &job->events.items[i];
     if (!is_specific(other) || other->is_quoted) continue;
     if (other->span.file != event->span.file || other->rank != event->rank) continue;
-    if (other->span.line >= event->span.line && other->span.line - event->span.line <= TRACEBACK_LINES) return true;
+    if (other->span.line >= event->span.line && other->span.line - event->span.line <= WO__TRACEBACK_LINES) return true;
   }
   return false;
 }
@@ -103,18 +97,13 @@ enum wo__claim wo__claim_of(const struct wo_event *event) {
   }
 }
 
-bool wo__is_memory_claim(const struct wo_event *event) {
-  const enum wo_class class = wo_kind_class(event->kind);
-  return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
-}
-
 /* Opens the candidates, except memory failures after which the program went on. */
 static void assign_recovered(struct wo_job *job, bool *is_open) {
   struct wo_story *story = &job->story;
   for (size_t i = 0; i < job->events.count; i++) {
     const struct wo_event *event = &job->events.items[i];
     is_open[i] = is_candidate(event) && !is_frame(job, event);
-    if (!is_open[i] || !wo__is_memory_claim(event) || !wo_story_survived(job, i)) continue;
+    if (!is_open[i] || !wo_story_is_memory(event) || !wo_story_survived(job, i)) continue;
     story->roles[i] = WO_ROLE_RECOVERED;
     is_open[i] = false;
   }

@@ -1,20 +1,14 @@
 /* Tracebacks of failures: which one belongs to which message, and which phase and tensor its frames show. */
-#include "analyzer/story/story.h"
-
-/* Lines between a message and the traceback that it ends: wrapping and loggers separate them. */
-#define TRACEBACK_LINES 6
-
-/* The traceback of a message is searched within this number of events before it. */
-#define NEIGHBOURS 256
+#include "analyzer/story/story_internal.h"
 
 wo_event_id wo_story_traceback_of(const struct wo_job *job, const struct wo_event *event) {
   /* Messages of the workload manager or the kernel belong to no traceback, even to a near one. */
   const enum wo_class class = wo_kind_class(event->kind);
   if (event->kind == WO_KIND_CGROUP_OOM || class == WO_CLASS_ENDING || class == WO_CLASS_EXIT) return WO_EVENT_NONE;
-  for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= NEIGHBOURS; id--) {
+  for (wo_event_id id = event->id - 1; id >= 0 && event->id - id <= WO__TRACEBACK_EVENTS; id--) {
     const struct wo_event *other = &job->events.items[id];
     if (other->kind != WO_KIND_TRACEBACK || other->span.file != event->span.file || other->rank != event->rank) continue;
-    if (other->span.line <= event->span.line && event->span.line - other->span.line <= TRACEBACK_LINES) return id;
+    if (other->span.line <= event->span.line && event->span.line - other->span.line <= WO__TRACEBACK_LINES) return id;
   }
   return WO_EVENT_NONE;
 }

@@ -68,9 +68,7 @@ void wo__read_identity(struct wo_job *job) {
   int32_t highest = -1;
   wo_each_event (event, &job->events) {
     if (event->is_quoted && wo_story_is_accounting(event)) continue;
-    struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
-    if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
-    if (story->job_id.len == 0 && id.len > 0) story->job_id = wo_view_cut(&id, '.');
+    if (story->job_id.len == 0) story->job_id = wo__job_id_of(event);
     if (event->rank > highest) highest = event->rank;
     if (wo_kind_class(event->kind) != WO_CLASS_CONTEXT || event->kind == WO_KIND_ELASTIC) {
       add_node(story, event->host.len > 0 ? event->host : wo_event_text(event, WO_FIELD_HOST));

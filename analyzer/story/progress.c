@@ -24,11 +24,6 @@ static void read_phase(struct wo_job *job) {
   if (traceback) job->story.phase = wo_story_phase(job->pack, wo_event_text(traceback, WO_FIELD_FRAMES));
 }
 
-static enum wo_outcome outcome_of_state(const struct wo_job *job) {
-  const struct wo_view state = wo_story_final_state(job);
-  return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
-}
-
 /* A job without any failure finished, unless accounting or its last progress bar shows that it did not. */
 enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
   uint64_t lines = 0;
@@ -41,7 +36,8 @@ enum wo_outcome wo__outcome_without_failure(const struct wo_job *job) {
     if (event->kind == WO_KIND_PROGRESS && event->of == WO_EVENT_NONE) last = event;
   }
   if (has_consequence) return WO_OUTCOME_OTHER;
-  if (wo_story_final_state(job).len > 0) return outcome_of_state(job);
+  const struct wo_view state = wo_story_final_state(job);
+  if (state.len > 0) return wo_view_is(state, "COMPLETED") ? WO_OUTCOME_SUCCESS : WO_OUTCOME_UNKNOWN;
   if (lines == 0) return WO_OUTCOME_UNKNOWN;
   if (!last) return WO_OUTCOME_SUCCESS;
   const double total = wo_event_number(last, WO_FIELD_STEP_TOTAL, -1);

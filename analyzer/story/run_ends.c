@@ -51,10 +51,10 @@ static uint64_t last_line_of(const struct wo_job *job, const struct wo_run *run)
 }
 
 /* The last run of a file may still be running: without a message that it finished, its outcome is unknown, not success. */
-void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
+void wo__runs_judge(struct wo_job *job, const bool *is_open) {
   for (size_t r = 0; r < job->story.run_count; r++) {
     struct wo_run *run = &job->story.runs[r];
-    const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, (int32_t)r);
+    const struct wo_event *failure = wo__choose_failure(job, is_open, (int32_t)r);
     if (failure) {
       run->failure = failure->id;
       if (run->attempt > 0) run->file = failure->span.file;

@@ -25,17 +25,10 @@ struct walk {
   size_t banner_count;
 };
 
-/* The job id that a line names, without its step; empty if none. */
-static struct wo_view job_id_of(const struct wo_event *event) {
-  struct wo_view id = wo_event_text(event, WO_FIELD_JOB);
-  if (id.len == 0) id = wo_event_text(event, WO_FIELD_STEP_ID);
-  return wo_view_cut(&id, '.');
-}
-
 /* The id of the job that writes here. Lines of context name other jobs, such as dependencies. */
 static struct wo_view writer_of(const struct wo_event *event) {
   const bool is_context = wo_kind_class(event->kind) == WO_CLASS_CONTEXT && event->kind != WO_KIND_RUN_START;
-  return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : job_id_of(event);
+  return is_context || wo_story_is_accounting(event) ? (struct wo_view){0} : wo__job_id_of(event);
 }
 
 /* Whether two jobs wrote these lines at the same moment, because both ended then. A job that starts writes a header instead. */
@@ -88,7 +81,7 @@ static bool is_answer_to_signal(const struct wo_event *traceback) {
 
 /* Whether only a program that runs again prints this. */
 static bool is_sign_of_life(const struct wo_event *event) {
-  return event->kind == WO_KIND_PROGRESS || event->kind == WO_KIND_RUN_START || wo__is_memory_claim(event) ||
+  return event->kind == WO_KIND_PROGRESS || event->kind == WO_KIND_RUN_START || wo_story_is_memory(event) ||
          (event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) && !is_answer_to_signal(event));
 }
 

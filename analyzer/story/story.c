@@ -24,7 +24,7 @@ static void assign_roles(struct wo_job *job, const bool *is_open, const struct w
       story->roles[event->id] = WO_ROLE_FAILURE;
     } else if (wo_story_is_accounting(event)) {
       continue; /* the same end once more */
-    } else if (is_open[event->id] && failure && event->kind == failure->kind && wo__is_memory_claim(event)) {
+    } else if (is_open[event->id] && failure && event->kind == failure->kind && wo_story_is_memory(event)) {
       story->roles[event->id] = WO_ROLE_REPEAT;
     } else if (is_echo || is_open[event->id]) {
       story->roles[event->id] = WO_ROLE_CONSEQUENCE;
@@ -52,22 +52,21 @@ static void note_failure(struct wo_job *job, const struct wo_event *failure) {
 
 /* The failure of the last run, or of the run before it if the last one still goes well: a user who asks about such a job means
  * the earlier failure. */
-static const struct wo_event *find_failure(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline) {
-  const struct wo_event *failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+static const struct wo_event *find_failure(struct wo_job *job, const bool *is_open) {
+  const struct wo_event *failure = wo__choose_failure(job, is_open, WO__RUNS_CURRENT);
   if (!failure && wo_story_final_state(job).len == 0 && wo__runs_step_back(job)) {
-    failure = wo__choose_failure(job, is_open, timeline, WO__RUNS_CURRENT);
+    failure = wo__choose_failure(job, is_open, WO__RUNS_CURRENT);
   }
   return failure;
 }
 
-static void note_rival(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                       const struct wo_event *failure) {
+static void note_rival(struct wo_job *job, const bool *is_open, const struct wo_event *failure) {
   struct wo_story *story = &job->story;
-  const struct wo_event *rival = wo__find_rival(job, is_open, timeline, failure);
+  const struct wo_event *rival = wo__find_rival(job, is_open, failure);
   if (!rival) return;
   story->is_order_uncertain = true;
   story->rival = rival->id;
-  story->rival_gap_ns = wo_timeline_gap_ns(timeline, failure, rival);
+  story->rival_gap_ns = wo_timeline_gap_ns(story->timeline, failure, rival);
 }
 
 enum wo_status wo_story_tell(struct wo_job *job) {
@@ -86,15 +85,13 @@ enum wo_status wo_story_tell(struct wo_job *job) {
   wo_story_choose_accounting(job);
   wo__set_prose_aside(job);
   if (wo__file_hosts_find(job) != WO_OK) return WO_E_NOMEM;
-  const struct wo_timeline *timeline = NULL;
-  if (wo_timeline_make(job, &timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
-  story->timeline = timeline;
+  if (wo_timeline_make(job, &story->timeline) != WO_OK || wo__runs_find(job) != WO_OK) return WO_E_NOMEM;
   wo__claims_open(job, is_open);
-  wo__runs_judge(job, is_open, timeline);
-  const struct wo_event *failure = find_failure(job, is_open, timeline);
+  wo__runs_judge(job, is_open);
+  const struct wo_event *failure = find_failure(job, is_open);
   if (failure) {
     note_failure(job, failure);
-    note_rival(job, is_open, timeline, failure);
+    note_rival(job, is_open, failure);
   }
   assign_roles(job, is_open, failure);
   if (!failure) story->outcome = wo__outcome_without_failure(job);

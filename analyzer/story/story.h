@@ -32,6 +32,9 @@ bool wo_story_is_same_log(const struct wo_run *a, const struct wo_run *b);
 /* Whether an event only gives a possible reason of another one (is_suspected): no job ends with it. */
 bool wo_story_is_suspicion(const struct wo_event *event);
 
+/* Whether an event says that memory ran out, of the card or of the host. */
+bool wo_story_is_memory(const struct wo_event *event);
+
 /* Whether an event comes from the accounting of SLURM, not from a log. */
 bool wo_story_is_accounting(const struct wo_event *event);
 

@@ -6,6 +6,10 @@
 #include "analyzer/story/story.h"
 #include "analyzer/story/timeline.h"
 
+/* A message and its traceback are at most this number of lines and events apart: wrapping and loggers separate them. */
+#define WO__TRACEBACK_LINES 6
+#define WO__TRACEBACK_EVENTS 256
+
 /* How strongly an event claims to be the cause of the job's end; the higher claim wins, then the earlier event. */
 enum wo__claim {
   WO__CLAIM_NONE,
@@ -23,9 +27,6 @@ enum wo__claim wo__claim_of(const struct wo_event *event);
 /* The outcome of the job if it died of this event; WO_OUTCOME_UNKNOWN for an event that ends nothing. */
 enum wo_outcome wo__outcome_of(const struct wo_event *event);
 
-/* Whether the event says that memory ran out, of the card or of the host. */
-bool wo__is_memory_claim(const struct wo_event *event);
-
 /* Marks in is_open the events that the job may have died of; is_open has one entry for each event, all false. Survived memory
  * failures get their role and stay unmarked. */
 void wo__claims_open(struct wo_job *job, bool *is_open);
@@ -34,13 +35,11 @@ void wo__claims_open(struct wo_job *job, bool *is_open);
 #define WO__RUNS_CURRENT (-1)
 
 /* The first failure among the open events of a run, or NULL. The order of the files changes nothing. */
-const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                                          int32_t run);
+const struct wo_event *wo__choose_failure(const struct wo_job *job, const bool *is_open, int32_t run);
 
 /* An open event of another rank that may have come before the failure, because their order is unknown; NULL when the order is
  * clear. */
-const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline,
-                                      const struct wo_event *failure);
+const struct wo_event *wo__find_rival(const struct wo_job *job, const bool *is_open, const struct wo_event *failure);
 
 /* Sets the host of events without one from the name of their file, if that contains a name that the job's evidence or its list of
  * nodes calls a host. WO_E_NOMEM. */
@@ -54,11 +53,14 @@ enum wo_status wo__attempts_find(struct wo_job *job, const int32_t **ret_run_of_
 enum wo_status wo__runs_find(struct wo_job *job);
 
 /* Fills the failure, the outcome and the steps of each run. */
-void wo__runs_judge(struct wo_job *job, const bool *is_open, const struct wo_timeline *timeline);
+void wo__runs_judge(struct wo_job *job, const bool *is_open);
 
 /* If the current run of a file has no failure and does not say that it finished, makes the newest failed run before it current.
  * Returns false if there is none. */
 bool wo__runs_step_back(struct wo_job *job);
+
+/* The job id that a line names, without its step; empty if none. */
+struct wo_view wo__job_id_of(const struct wo_event *event);
 
 /* Whether an event belongs to a run that is diagnosed. */
 bool wo__is_current(const struct wo_job *job, const struct wo_event *event);

@@ -1,5 +1,5 @@
 /* Which memory failures a program survived, and which exceptions are only echoes of another failure. */
-#include "analyzer/story/story.h"
+#include "analyzer/story/story_internal.h"
 
 /* A message of recovery ("skipping batch") within this number of lines belongs to the failure before it. */
 #define RECOVERY_LINES 60
@@ -63,7 +63,7 @@ static bool is_same_rank(const struct wo_event *a, const struct wo_event *b) {
   return a->rank == b->rank || a->rank == WO_RANK_UNKNOWN || b->rank == WO_RANK_UNKNOWN;
 }
 
-static bool is_memory(const struct wo_event *event) {
+bool wo_story_is_memory(const struct wo_event *event) {
   const enum wo_class class = wo_kind_class(event->kind);
   return class == WO_CLASS_GPU_MEMORY || class == WO_CLASS_HOST_MEMORY;
 }
@@ -107,7 +107,7 @@ static bool died_of_something_else(const struct wo_job *job, const struct wo_eve
   const wo_event_id own = wo_story_traceback_of(job, failure);
   wo_each_event (event, &job->events) {
     if (event->is_quoted || !is_later(job, event, failure) || !is_same_rank(event, failure)) continue;
-    if (is_memory(event)) is_memory_later = true;
+    if (wo_story_is_memory(event)) is_memory_later = true;
     const bool is_own = event->kind == WO_KIND_TRACEBACK && !wo_story_is_echo(event) &&
                         wo_event_number(event, WO_FIELD_IS_CHAINED, 0) == 0 && event->id != own;
     /* A traceback about memory is another report of the same failure. */
