@@ -135,7 +135,7 @@ static struct wo_view scratch_view(const struct wo_doc *doc) {
   return (struct wo_view){doc->scratch.ptr, doc->scratch.len};
 }
 
-/* A failure of the scratch text would else be a hole in the page that nobody hears of. */
+/* If the scratch text failed, the page would have a hole: it fails too. */
 static void wrap_scratch(struct wo_doc *doc, size_t indent, size_t width) {
   if (doc->scratch.is_failed) doc->out->is_failed = true;
   if (doc->scratch.len > 0) wo_text_wrap(doc->out, scratch_view(doc), indent, width);
