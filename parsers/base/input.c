@@ -127,10 +127,9 @@ static enum wo_status adopt_fd(int fd, bool owns_fd, bool is_stream_allowed, con
   return WO_OK;
 }
 
-/* Opens without touching what is no regular file: opening a device can have effects, and a FIFO
- * would wait for a writer. The kind is asked for by name first, and again for the descriptor, since
- * the name may lead elsewhere by then; O_NONBLOCK and O_NOCTTY are for that case, and mean nothing
- * for a regular file. */
+/* Opens without touching what is no regular file: opening a device can have effects, and a FIFO would wait for a writer. The kind
+ * is checked by name first, and again for the descriptor, since the name may lead elsewhere by then; O_NONBLOCK and O_NOCTTY are
+ * for that case, and mean nothing for a regular file. */
 static enum wo_status open_regular(const char *path, int *ret_fd, struct wo_err *err) {
   struct stat info;
   if (stat(path, &info) != 0) return io_error(err, "cannot be opened", errno);
@@ -209,8 +208,8 @@ static uint64_t raw_offset(const struct wo_input *input) {
   return input->raw_bytes - (input->raw_end - input->raw_start);
 }
 
-/* One read(2), repeated when a signal interrupts it. Zero bytes mean the end, and then *ret_len is
- * 0. Less than was asked for is no sign of anything: pipes and terminals give what they have. */
+/* One read(2), repeated when a signal interrupts it. Zero bytes mean the end, and then *ret_len is 0. A short read means nothing:
+ * pipes and terminals give the bytes that they have. */
 static enum wo_status read_raw(struct wo_input *input, void *buf, size_t cap, size_t *ret_len, struct wo_err *err) {
   assert(cap > 0);
   ssize_t len = 0;
@@ -267,9 +266,8 @@ static enum wo_status damage_error(const struct wo_input *input, const char *rea
                     reason == NULL ? "not valid gzip" : reason);
 }
 
-/* Whether the input has grown beyond what is reasonable. Deflate reaches about a thousand to one at
- * best, and a log of one repeated line comes nearer to that than one would think, so the ratio is
- * asked for only once much has come out. */
+/* Whether the input has grown beyond what is reasonable. Deflate reaches about a thousand to one at best, and a log of one
+ * repeated line comes nearer to that than one would think, so the ratio is checked only once much has come out. */
 static enum wo_status check_expansion(const struct wo_input *input, uint64_t expanded_bytes, struct wo_err *err) {
   if (expanded_bytes > WO_LIMIT_EXPANDED_BYTES) {
     return wo_err_set(err, WO_E_LIMIT, "expands to more than %" PRIu64 " bytes; the rest is not read",

@@ -309,9 +309,8 @@ static void read_fraction(struct wo_view *rest, struct calendar *time) {
   *rest = wo_view_skip(*rest, at);
 }
 
-/* Reads "Z", "+hh:mm" or "+hhmm". Whatever is no zone stays where it is, such as the '-' of a
- * following word. Without a zone a time is taken for UTC: times of one job are compared with each
- * other, and its programs share a clock far more often than a zone. */
+/* Reads "Z", "+hh:mm" or "+hhmm". Text that is no zone stays unread, such as the '-' of a following word. Without a zone a time
+ * is taken for UTC: times of one job are compared with each other, and its programs share a clock far more often than a zone. */
 static enum wo_status read_zone(struct wo_view *rest, struct calendar *time) {
   struct wo_view zone = *rest;
   if (read_one_of(&zone, "Zz") && leading_word(zone).len == 0) {

@@ -200,11 +200,14 @@ bool wo_view_has(struct wo_view view, const char *needle) {
 }
 
 /* Quadratic at worst; needles are short words of our own and the texts single lines. */
-bool wo_view_has_nocase(struct wo_view view, const char *needle) {
-  const struct wo_view want = wo_view_of(needle);
-  if (want.len == 0) return true;
-  for (size_t at = 0; want.len <= view.len && at <= view.len - want.len; at++) {
-    if (bytes_equal_nocase(view.ptr + at, want.ptr, want.len)) return true;
+bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle) {
+  if (needle.len == 0) return true;
+  for (size_t at = 0; needle.len <= view.len && at <= view.len - needle.len; at++) {
+    if (bytes_equal_nocase(view.ptr + at, needle.ptr, needle.len)) return true;
   }
   return false;
+}
+
+bool wo_view_has_nocase(struct wo_view view, const char *needle) {
+  return wo_view_has_view_nocase(view, wo_view_of(needle));
 }

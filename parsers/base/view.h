@@ -50,9 +50,10 @@ size_t wo_view_find(struct wo_view view, struct wo_view needle, size_t from);
 /* Offset of the last needle that ends at or before `before`, or WO_NOT_FOUND. */
 size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t before);
 
-/* Whether needle (NUL-terminated) is anywhere in view; the second without regard to ASCII case. */
+/* Whether needle (NUL-terminated, or a view) is anywhere in view; with nocase without regard to ASCII case. */
 bool wo_view_has(struct wo_view view, const char *needle);
 bool wo_view_has_nocase(struct wo_view view, const char *needle);
+bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle);
 
 /* Offset of the first byte equal to c at or after `from`, or WO_NOT_FOUND. */
 size_t wo_view_find_char(struct wo_view view, char c, size_t from);

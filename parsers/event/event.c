@@ -65,7 +65,7 @@ enum wo_class wo_kind_class(enum wo_kind kind) {
   return kind_row(kind)->class;
 }
 
-/* Linear: asked for by rule files while they are loaded, never per line. */
+/* Linear: called while rule files are loaded, never per line. */
 enum wo_kind wo_kind_find(struct wo_view name) {
   for (size_t i = 0; i < WO_KIND_COUNT_; i++) {
     if (wo_view_equal(name, kinds[i].name)) return (enum wo_kind)i;

@@ -68,7 +68,7 @@ static struct candidate candidate_of(const struct wo_line *line) {
   return (struct candidate){.raw = line->raw, .line = line, .pairs = pairs_of(line->raw)};
 }
 
-/* The end of a line. Cuts in the middle of a character are mended by the cleaning. */
+/* The end of a line. Cleaning repairs a cut in the middle of a character. */
 static struct candidate candidate_at(struct wo_view raw, uint64_t number, uint64_t offset) {
   const size_t skip = raw.len > WO_SCAN_AROUND_BYTES ? raw.len - WO_SCAN_AROUND_BYTES : 0;
   const struct wo_view end = wo_view_skip(raw, skip);

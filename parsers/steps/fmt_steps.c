@@ -200,29 +200,22 @@ static void set_step(const struct target *to, enum wo_field_id id, double step) 
   if (step >= 0) set(to, id, step);
 }
 
-/* Digits beyond a byte are noise, and differ between compilers. */
-static double rounded(double value) {
-  enum { EXACT_BITS = 53 };
-  const double most = (double)(INT64_C(1) << EXACT_BITS);
-  if (value <= -most || value >= most) return value;
-  return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
-}
-
 static void set_course(const struct target *to, const struct wo_steps_series *series) {
   struct wo_interval slope;
   double rise = 0;
   if (wo_steps_series_slope(series, &slope)) {
-    wo_event_set_number(to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP,
-                        (struct wo_interval){rounded(slope.lo), rounded(slope.mid), rounded(slope.hi)});
+    wo_event_set_number(
+        to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP,
+        (struct wo_interval){wo_trend_rounded(slope.lo, 1), wo_trend_rounded(slope.mid, 1), wo_trend_rounded(slope.hi, 1)});
   }
-  if (wo_steps_series_late_rise(series, &rise)) set(to, WO_FIELD_LATE_RISE_BYTES, rounded(rise));
+  if (wo_steps_series_late_rise(series, &rise)) set(to, WO_FIELD_LATE_RISE_BYTES, wo_trend_rounded(rise, 1));
   if (series->warm_low < 0) return;
-  set(to, WO_FIELD_SPREAD_BYTES, rounded(series->warm_high - series->warm_low));
-  if (series->fall.bytes > 0) set(to, WO_FIELD_FALL_BYTES, rounded(series->fall.bytes));
+  set(to, WO_FIELD_SPREAD_BYTES, wo_trend_rounded(series->warm_high - series->warm_low, 1));
+  if (series->fall.bytes > 0) set(to, WO_FIELD_FALL_BYTES, wo_trend_rounded(series->fall.bytes, 1));
   set(to, WO_FIELD_FALL_COUNT, (double)series->falls);
   if (series->jump.bytes <= 0) return;
-  set(to, WO_FIELD_JUMP_BYTES, rounded(series->jump.bytes));
-  set(to, WO_FIELD_JUMP_FROM_BYTES, rounded(series->jump.from));
+  set(to, WO_FIELD_JUMP_BYTES, wo_trend_rounded(series->jump.bytes, 1));
+  set(to, WO_FIELD_JUMP_FROM_BYTES, wo_trend_rounded(series->jump.from, 1));
   set(to, WO_FIELD_JUMP_LINE, (double)series->jump.line);
   set_step(to, WO_FIELD_JUMP_STEP, series->jump.step);
 }

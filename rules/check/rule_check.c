@@ -81,7 +81,7 @@ static bool applies(const struct wo_lint *lint, size_t index, struct wo_view lin
   return is_match;
 }
 
-/* Says why a sample fails, because a missing literal and a wrong expression are mended differently. */
+/* Says why a sample fails, because a missing literal and a wrong expression need different corrections. */
 static void check_samples(const struct wo_lint_rule *rule, const struct wo_pattern *pattern,
                           const struct wo_pattern_samples *samples) {
   for (size_t i = 0; i < samples->match_count; i++) {

@@ -220,9 +220,8 @@ static struct wo_value eval_comparison(const struct wo_node *node, const struct 
   return with_evidence(wo_value_bool(truth), a, b);
 }
 
-/* Kleene: one operand that settles the matter does, whatever the other is. The right side is left
- * out then, which saves time and changes nothing, since evaluation has no effects. The evidence is
- * that of the operand that settled it. */
+/* Kleene: one operand can decide the result alone. The right side is left out then, which saves time and changes nothing, since
+ * evaluation has no effects. The evidence is that of the operand that settled it. */
 static struct wo_value eval_and_or(const struct wo_node *node, const struct wo_facts_source *facts) {
   const enum wo_truth settles = node->op == WO_OP_AND ? WO_FALSE : WO_TRUE;
   const struct wo_value a = eval_arg(node, 0, facts);
@@ -265,29 +264,13 @@ static struct wo_value eval_otherwise(const struct wo_node *node, const struct w
 
 /* ---- texts ------------------------------------------------------------------------------------------------------------ */
 
-/* Whether text, which is at least as long as part, starts with it. */
-static bool starts_nocase(struct wo_view text, struct wo_view part) {
-  for (size_t i = 0; i < part.len; i++) {
-    if (wo_lower(text.ptr[i]) != wo_lower(part.ptr[i])) return false;
-  }
-  return true;
-}
-
-/* Whether part is anywhere in text. Quadratic at worst, over texts of one log line. */
-static bool has_nocase(struct wo_view text, struct wo_view part) {
-  for (size_t at = 0; part.len <= text.len && at <= text.len - part.len; at++) {
-    if (starts_nocase(wo_view_skip(text, at), part)) return true;
-  }
-  return false;
-}
-
 /* has(text, "part"), with ASCII case ignored: the same word is "OOM" in one log and "oom" in the
  * next. An empty part is in every text. */
 static struct wo_value eval_has(const struct wo_node *node, const struct wo_facts_source *facts) {
   const struct wo_value text = eval_arg(node, 0, facts);
   const struct wo_value part = eval_arg(node, 1, facts);
   if (!text.is_known || !part.is_known) return wo_value_unknown(WO_UNIT_BOOL);
-  return with_evidence(wo_value_bool(truth_of(has_nocase(text.text, part.text))), text, part);
+  return with_evidence(wo_value_bool(truth_of(wo_view_has_view_nocase(text.text, part.text))), text, part);
 }
 
 /* one_of(text, "a", ...): an unknown candidate leaves it open, unless another one is equal. Case

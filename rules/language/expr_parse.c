@@ -505,7 +505,7 @@ static const struct wo_node *read_primary(struct parser *p) {
 
 /* ---- operators -------------------------------------------------------------------------------------------------------- */
 
-/* unary = [ "-" ] primary. One sign only: "--x" is a slip of the pen. */
+/* unary = [ "-" ] primary. One sign only: "--x" is a typing mistake. */
 static const struct wo_node *read_unary(struct parser *p) {
   const size_t start = p->at;
   if (!accept(p, '-')) return read_primary(p);

@@ -252,20 +252,6 @@ static struct wo_view render_part(const struct part *part, const struct wo_facts
   return wo_arena_copy(arena, wo_view_of(buf));
 }
 
-/* All texts in one piece of memory, `total` bytes in all, with a NUL after them that does not
- * count. Empty when memory is out. */
-static struct wo_view join(struct wo_arena *arena, const struct wo_view *texts, size_t count, size_t total) {
-  char *const joined = wo_arena_alloc(arena, total + 1);
-  if (joined == NULL) return (struct wo_view){0};
-  size_t at = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (texts[i].len > 0 && texts[i].ptr != NULL) memcpy(joined + at, texts[i].ptr, texts[i].len);
-    at += texts[i].len;
-  }
-  assert(at == total);
-  return (struct wo_view){joined, total};
-}
-
 /* Values first, then one copy of the exact size: nothing is written twice into the arena but numbers. If the text is empty, the
  * arena knows whether memory ran out. */
 struct wo_view wo_template_render(const struct wo_template *template_, const struct wo_facts_source *facts,
@@ -274,13 +260,11 @@ struct wo_view wo_template_render(const struct wo_template *template_, const str
   if (template_ == NULL) return (struct wo_view){0};
   struct wo_view *const texts = wo_arena_array(arena, template_->part_count, sizeof *texts);
   if (texts == NULL) return (struct wo_view){0};
-  size_t total = 0;
   for (size_t i = 0; i < template_->part_count; i++) {
     texts[i] = render_part(&template_->parts[i], facts, arena, has_unknown);
     if (texts[i].ptr == NULL && wo_arena_is_exhausted(arena)) return (struct wo_view){0};
-    if (__builtin_add_overflow(total, texts[i].len, &total)) return (struct wo_view){0};
   }
-  return join(arena, texts, template_->part_count, total);
+  return wo_arena_join(arena, texts, template_->part_count);
 }
 
 struct wo_view wo_template_source(const struct wo_template *template_) {

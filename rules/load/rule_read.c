@@ -14,7 +14,7 @@
 
 /* ---- errors ----------------------------------------------------------------------------------------------------------- */
 
-/* The status is kept in the loader besides: err may be NULL, and a load must fail all the same. */
+/* The loader also keeps the status: err may be NULL, and a load must still fail. */
 bool wo__load_fail(struct wo_loader *loader, const struct wo_tree *node, enum wo_rule_part part, enum wo_status code,
                    const char *format, ...) {
   assert(code != WO_OK && loader->status == WO_OK);

@@ -39,7 +39,7 @@ const char *wo_option_wants(const struct wo_option *option, char *buf, size_t ca
   return buf;
 }
 
-/* The whole value must be a number: "80x" is a slip of the hand, not 80. */
+/* The whole value must be a number: "80x" is a typing mistake, not 80. */
 static bool read_number(const struct wo_option *option, struct wo_view value, size_t *ret_number) {
   uint64_t number = 0;
   if (wo_number_u64(&value, (uint64_t)option->most, &number) != WO_OK || value.len > 0) return false;

@@ -115,7 +115,7 @@ static struct wo_view row_id(const struct row *row) {
 }
 
 /* Whether the line is a row. A row makes one event that describes the job or step, and a second one when its state is an ending:
- * the description holds for other rules whatever became of the job. */
+ * other rules can use the description however the job ended. */
 static bool add_row(struct wo_open *open, const struct row *row) {
   const struct wo_view id = row_id(row);
   const struct wo_view printed = cell(row, "State");

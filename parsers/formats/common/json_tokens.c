@@ -29,7 +29,7 @@ static bool pop(struct wo_json_walk *json) {
   return true;
 }
 
-/* Keys with a slash would look like containers; none that is wanted has one, so the rest of such a path is never asked for. */
+/* Keys with a slash would look like containers, but no needed key has one, so the rest of such a path is never used. */
 static void take_scalar(struct wo_json_walk *json, struct wo_view text) {
   struct wo_json_value value = {.text = text};
   const struct wo_view key = wo_view_sub(json->key, 0, 40);
@@ -118,8 +118,8 @@ static bool end_text(struct wo_json_walk *json) {
   return true;
 }
 
-/* Pieces of a long line overlap: what begins in the overlap is left to the next piece, and what that piece shows again of a token
- * that began before it is passed over there. A key stays with its value. Texts do not go on after the end of a line. */
+/* Pieces of a long line overlap: tokens that begin in the overlap are left to the next piece, which skips the rest of a token
+ * that began before it. A key stays with its value. Texts do not go on after the end of a line. */
 enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start) {
   const struct wo_line *const line = open->line;
   struct wo_json_walk json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};

@@ -177,3 +177,11 @@ bool wo_trend_load(const struct wo_trend *trend, struct wo_trend_span span, doub
   *ret_idle_pct = 100 * all.idle_count / all.sm_count;
   return true;
 }
+
+double wo_trend_rounded(double value, double parts) {
+  enum { EXACT_BITS = 53 };
+  const double scaled = value * parts;
+  const double most = (double)(INT64_C(1) << EXACT_BITS);
+  if (scaled <= -most || scaled >= most) return value;
+  return (double)(int64_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5) / parts;
+}

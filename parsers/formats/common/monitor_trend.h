@@ -61,4 +61,7 @@ bool wo_trend_late_rise(const struct wo_trend *trend, struct wo_trend_span span,
 /* Mean load and share of idle samples in the span, both in percent. False when no load is known. */
 bool wo_trend_load(const struct wo_trend *trend, struct wo_trend_span span, double *ret_mean_pct, double *ret_idle_pct);
 
+/* Rounds to a multiple of 1/parts: digits beyond the printed ones are noise, and differ between compilers. */
+double wo_trend_rounded(double value, double parts);
+
 #endif

@@ -36,7 +36,7 @@ struct frame {
   struct wo_view function;
 };
 
-/* Tabs count as one: only the order of indentations within one traceback is asked for. */
+/* Tabs count as one: only the order of indentations within one traceback matters. */
 static int64_t indent_of(struct wo_view text) {
   size_t at = 0;
   while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
@@ -184,8 +184,8 @@ static void add_fields(const struct wo_open *open, struct wo_event *event, struc
   if (own->is_chained) wo_event_set_number(open->store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
 }
 
-/* The event is at the exception's line, where other patterns find the memory failure that it reports; the two are brought
- * together by that line. */
+/* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the
+ * two. */
 static void add_traceback(struct wo_open *open, size_t class_len) {
   struct traceback *const own = open->state;
   const struct wo_view text = wo_view_trim(open->line->text);
@@ -212,7 +212,7 @@ static enum wo_more take_other(struct wo_open *open) {
 }
 
 /* Code comes right after its frame and deeper than it. From Python 3.11 on a line of carets (~~~^^^) follows it, deeper still,
- * and is passed over by its indentation. */
+ * and is skipped by its indentation. */
 static enum wo_more feed_traceback(struct wo_open *open) {
   struct traceback *const own = open->state;
   if (open->lines > TRACEBACK_LINES) return WO_MORE_NO_UNREAD;

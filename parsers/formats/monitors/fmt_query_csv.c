@@ -261,9 +261,9 @@ static bool is_size(struct wo_view cell) {
   return wo_monitor_cell(cell, &number, &unit) == WO_CELL_NUMBER && unit.len > 0 && wo_monitor_unit_bytes(unit) > 0;
 }
 
-/* A row whose first cell is a time stamp and that has two sizes side by side, as "memory.used,memory.total" is asked for. Three
- * sizes, or one, cannot be told apart; nor can percentages. The index of a card is a 0 after the time: the first row is of the
- * first card, and no other figure without unit is 0 there. */
+/* A row whose first cell is a time stamp and that has two sizes side by side, as "memory.used,memory.total" prints. Three sizes,
+ * or one, cannot be told apart; nor can percentages. The index of a card is a 0 after the time: the first row is of the first
+ * card, and no other figure without unit is 0 there. */
 static bool read_bare_row(struct wo_view text, struct state *state) {
   struct wo_view cells[WO_LIMIT_MONITOR_COLUMNS];
   size_t sizes = 0;
@@ -286,7 +286,7 @@ static bool read_bare_row(struct wo_view text, struct state *state) {
 static enum wo_more feed_csv(struct wo_open *open);
 
 /* A launcher's label before the header also comes before the rows, with the same length. The times of rows look like a logger's,
- * so the prefix of a row is not asked for. */
+ * so the prefix of a row is not read. */
 static enum wo_more begin_csv(struct wo_open *open, const struct wo_match *match) {
   struct state *const state = open->state;
   *state = (struct state){.skip = open->line->prefix.length, .last_time_s = WO_MONITOR_MISSING};

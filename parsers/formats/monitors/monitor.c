@@ -326,22 +326,14 @@ void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_
 
 /* ---- Evidence ---- */
 
-/* Rounds to a multiple of 1/parts: digits beyond the printed ones are noise, and differ between compilers. */
-static double rounded(double value, double parts) {
-  enum { EXACT_BITS = 53 };
-  const double scaled = value * parts;
-  const double most = (double)(INT64_C(1) << EXACT_BITS);
-  if (scaled <= -most || scaled >= most) return value;
-  return (double)(int64_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5) / parts;
-}
-
 static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, double value) {
   wo_event_set_number(wo_scan_store(scan), event, id, wo_interval_exact(value));
 }
 
 /* A slope keeps its interval: the analyzer asks whether zero is in it. */
 static void set_slope(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, struct wo_interval slope) {
-  const struct wo_interval value = {.lo = rounded(slope.lo, 1), .mid = rounded(slope.mid, 1), .hi = rounded(slope.hi, 1)};
+  const struct wo_interval value = {
+      .lo = wo_trend_rounded(slope.lo, 1), .mid = wo_trend_rounded(slope.mid, 1), .hi = wo_trend_rounded(slope.hi, 1)};
   wo_event_set_number(wo_scan_store(scan), event, id, value);
 }
 
@@ -353,28 +345,28 @@ static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct
   double idle = 0;
   double rise = 0;
   if (wo_trend_load(trend, span, &mean, &idle)) {
-    set(scan, event, WO_FIELD_IDLE_PCT, rounded(idle, 1000));
-    if (trend->has_fb) set(scan, event, WO_FIELD_SM_ACTIVE_MEAN_PCT, rounded(mean, 1000));
+    set(scan, event, WO_FIELD_IDLE_PCT, wo_trend_rounded(idle, 1000));
+    if (trend->has_fb) set(scan, event, WO_FIELD_SM_ACTIVE_MEAN_PCT, wo_trend_rounded(mean, 1000));
   }
   if (wo_trend_slope(trend, span, true, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_S, slope);
   if (wo_trend_slope(trend, span, false, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE, slope);
-  if (wo_trend_late_rise(trend, span, &rise)) set(scan, event, WO_FIELD_FB_LATE_RISE_BYTES, rounded(rise, 1));
+  if (wo_trend_late_rise(trend, span, &rise)) set(scan, event, WO_FIELD_FB_LATE_RISE_BYTES, wo_trend_rounded(rise, 1));
   double samples = 0;
   for (size_t i = span.first; i < span.end; i++) samples += trend->points[i].samples;
   set(scan, event, WO_FIELD_ACTIVE_SAMPLES, samples);
 }
 
-/* Sums over the whole trace, whatever ran. */
+/* Sums over the whole trace, idle times included. */
 static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct card *monitor) {
   double slope = 0;
   set(scan, event, WO_FIELD_SAMPLES, (double)monitor->samples);
   if (monitor->capacity_bytes >= 0) set(scan, event, WO_FIELD_CAPACITY_BYTES, monitor->capacity_bytes);
-  if (monitor->sm_count > 0) set(scan, event, WO_FIELD_SM_MEAN_PCT, rounded(monitor->sm_sum / monitor->sm_count, 1000));
+  if (monitor->sm_count > 0) set(scan, event, WO_FIELD_SM_MEAN_PCT, wo_trend_rounded(monitor->sm_sum / monitor->sm_count, 1000));
   if (monitor->fb_peak_bytes < 0) return;
   set(scan, event, WO_FIELD_FB_PEAK_BYTES, monitor->fb_peak_bytes);
   set(scan, event, WO_FIELD_FB_LAST_BYTES, monitor->fb_last_bytes);
-  if (fit_slope(&monitor->by_second, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_S, rounded(slope, 1));
-  if (fit_slope(&monitor->by_sample, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE, rounded(slope, 1));
+  if (fit_slope(&monitor->by_second, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_S, wo_trend_rounded(slope, 1));
+  if (fit_slope(&monitor->by_sample, &slope)) set(scan, event, WO_FIELD_FB_SLOPE_BYTES_PER_SAMPLE, wo_trend_rounded(slope, 1));
 }
 
 /* A trace is never quoted, because the words before its line say nothing about its figures. */

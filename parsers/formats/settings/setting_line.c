@@ -174,8 +174,8 @@ static bool read_setting(const struct wo_setting_place *place, struct wo_view *r
   return false;
 }
 
-/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" is in every
- * PyTorch message since 2.2, whatever is set. Wrapping may put either half on another line. */
+/* Advice is no setting: "try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation" is in every PyTorch
+ * message since 2.2, even if it is set. Wrapping may put either half on another line. */
 static bool is_advice(const struct wo_setting_place *place, struct wo_view value) {
   static const char *const leads[] = {"try setting", "setting",  "try",      "set",      "use",
                                       "using",       "consider", "increase", "decrease", "reduce"};
