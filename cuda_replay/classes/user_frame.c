@@ -41,7 +41,7 @@ static const struct {
     {"/lib64/python3", ANYWHERE, WO_FRAME_PYTHON},
 };
 
-/* At most this many bytes at the end of a file name are searched: hostile names must not cost time for every stack. */
+/* At most this many bytes of a file name are searched: hostile names must not cost time for every stack. */
 enum { FILE_BYTES_MAX = 1024 };
 
 /* Windows paths are read like Unix paths. */

@@ -32,16 +32,14 @@ static enum wo_status noted_segment_alloc(void *state, uint64_t size_bytes, uint
   if (!make_room(journal)) return WO_E_NOMEM;
   const enum wo_status status = journal->device->segment_alloc(journal->device->state, size_bytes, ret_address);
   const uint64_t address = status == WO_OK ? *ret_address : 0;
-  return note(journal, status,
-              (struct wo_journal_call){.kind = WO_JOURNAL_SEGMENT_ALLOC, .address = address, .size_bytes = size_bytes});
+  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_SEGMENT_ALLOC, false});
 }
 
 static enum wo_status noted_segment_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_journal *const journal = state;
   if (!make_room(journal)) return WO_E_NOMEM;
   const enum wo_status status = journal->device->segment_free(journal->device->state, address, size_bytes);
-  return note(journal, status,
-              (struct wo_journal_call){.kind = WO_JOURNAL_SEGMENT_FREE, .address = address, .size_bytes = size_bytes});
+  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_SEGMENT_FREE, false});
 }
 
 static enum wo_status noted_range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
@@ -49,16 +47,14 @@ static enum wo_status noted_range_reserve(void *state, uint64_t size_bytes, uint
   if (!make_room(journal)) return WO_E_NOMEM;
   const enum wo_status status = journal->device->range_reserve(journal->device->state, size_bytes, ret_address);
   const uint64_t address = status == WO_OK ? *ret_address : 0;
-  return note(journal, status,
-              (struct wo_journal_call){.kind = WO_JOURNAL_RANGE_RESERVE, .address = address, .size_bytes = size_bytes});
+  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_RANGE_RESERVE, false});
 }
 
 static enum wo_status noted_range_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_journal *const journal = state;
   if (!make_room(journal)) return WO_E_NOMEM;
   const enum wo_status status = journal->device->range_free(journal->device->state, address, size_bytes);
-  return note(journal, status,
-              (struct wo_journal_call){.kind = WO_JOURNAL_RANGE_FREE, .address = address, .size_bytes = size_bytes});
+  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_RANGE_FREE, false});
 }
 
 static enum wo_status noted_map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {

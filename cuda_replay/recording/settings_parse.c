@@ -142,21 +142,20 @@ static enum wo_status read_backend(const struct item *item) {
   return WO_OK;
 }
 
-static enum wo_status read_threads(const struct item *item) {
-  uint64_t count = 0;
-  const enum wo_status status = read_count(item, &count);
-  if (status != WO_OK) return status;
-  const bool is_power = count != 0 && (count & (count - 1)) == 0;
-  return is_power && count <= 128 ? WO_OK : expect(item, WO_E_RANGE, "a power of two up to 128");
-}
-
-/* ---- Divisions ---- */
-
 static bool is_power_of_two(uint64_t n) {
   return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Fills slots [from, end of all) with a number of divisions. */
+static enum wo_status read_threads(const struct item *item) {
+  uint64_t count = 0;
+  const enum wo_status status = read_count(item, &count);
+  if (status != WO_OK) return status;
+  return is_power_of_two(count) && count <= 128 ? WO_OK : expect(item, WO_E_RANGE, "a power of two up to 128");
+}
+
+/* ---- Divisions ---- */
+
+/* Fills slots [from, to) with a number of divisions. */
 static void fill(struct wo_alloc_settings *settings, int from, int to, uint32_t divisions) {
   for (int i = from; i < to; i++) settings->roundup_divisions[i] = divisions;
 }
@@ -250,7 +249,7 @@ static enum wo_status read_item(const struct item *item) {
   }
 }
 
-/* Edits that turn one word into the other, counted up to `most` only. */
+/* The number of edits that turn one word into the other. */
 static size_t distance(struct wo_view a, struct wo_view b) {
   enum { WORD_MAX = 48 };
   size_t row[WORD_MAX + 1];
@@ -275,7 +274,7 @@ static enum wo_status unknown_key(struct wo_view name, struct wo_err *err) {
   for (size_t i = 1; i < KEY_COUNT; i++) {
     if (distance(name, wo_view_of(keys[i].name)) < distance(name, wo_view_of(keys[best].name))) best = i;
   }
-  /* A word that is wrong by a third or more is not a typing error. */
+  /* A word that is wrong by more than a third is not a typing error. */
   if (distance(name, wo_view_of(keys[best].name)) * 3 <= strlen(keys[best].name)) {
     return wo_err_set(err, WO_E_UNKNOWN, "%.*s: no such setting; did you mean %s?", (int)shown.len, shown.ptr, keys[best].name);
   }

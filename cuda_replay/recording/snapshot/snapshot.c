@@ -3,10 +3,10 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_replay/recording/snapshot/snapshot_internal.h"
+#include "cuda_replay/recording/trace_front.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
@@ -99,22 +99,6 @@ static enum wo_status place_entries(struct wo_snapshot *snapshot) {
   return WO_OK;
 }
 
-static int by_time(const void *a, const void *b) {
-  const struct wo_annotation *const left = a;
-  const struct wo_annotation *const right = b;
-  if (left->time_us != right->time_us) return left->time_us < right->time_us ? -1 : 1;
-  return 0;
-}
-
-/* Files have them in order already; qsort would not keep the order of equal times. */
-static void sort_annotations(struct wo_recording *recording) {
-  for (size_t i = 1; i < recording->annotations.count; i++) {
-    if (by_time(&recording->annotations.items[i - 1], &recording->annotations.items[i]) <= 0) continue;
-    qsort(recording->annotations.items, recording->annotations.count, sizeof *recording->annotations.items, by_time);
-    return;
-  }
-}
-
 /* ---- Snapshots made of a profiler's events ---- */
 
 /* torch.cuda._memory_viz makes a snapshot of a profiler's run: tensors instead of blocks, one made-up segment for each device,
@@ -151,7 +135,7 @@ static enum wo_status assemble(struct wo_snapshot *snapshot) {
   }
   if (status != WO_OK) return status;
   for (size_t i = 0; i < recording->traces.count; i++) recording->traces.items[i].has_segments = snapshot->has_segments;
-  sort_annotations(recording);
+  if (!wo_trace_sort_annotations(recording)) return WO_E_NOMEM;
   note_findings(snapshot);
   return WO_OK;
 }
