@@ -19,12 +19,12 @@
 
 struct wo_step_completion {
   bool is_made;
-  bool is_interval;                  /* low and high differ */
-  bool varies;                       /* steps differ in size, so a larger one than any recorded may follow */
-  bool goes_on;                      /* the recording continues after its last refused request: the program caught the failure */
-  uint32_t refused;                  /* this request; WO_NO_REQUEST: the pattern has none */
-  struct wo_alloc_pattern low, high; /* up to the refused request, the refused request as a served one, the rest of the step. Only
-                                        if is_made; low only if is_interval */
+  bool is_interval; /* low and high differ */
+  bool varies;      /* steps differ in size, so a larger one than any recorded may follow */
+  bool goes_on;     /* the recording continues after its last refused request: the program caught the failure */
+  uint32_t refused; /* this request; WO_NO_REQUEST: the pattern has none */
+  struct wo_alloc_pattern low,
+      high; /* up to the refused request, that one served, the rest; if is_made, low only if is_interval */
   struct wo_classes low_classes, high_classes; /* of these patterns */
   size_t whole_count;                          /* allocations of the whole step */
   size_t added_count;                          /* allocations of the refused request and of the rest of the step */

@@ -9,7 +9,7 @@
 
 /* ---- Values ---- */
 
-/* A bare number is bytes; the whole text must be a size. */
+/* A number without a unit is bytes; the whole text must be a size. */
 static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
   struct wo_view rest = value;
   struct wo_interval bytes;
@@ -42,7 +42,7 @@ bool wo_replay_read_on(void *target, const struct wo_option_value *value) {
   return true;
 }
 
-/* 0 is allowed: who knows that nothing else comes onto the card. */
+/* 0 is allowed, for users who know that nothing else uses the card. */
 bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
   const bool is_read = read_size(value->text, 0, &args->reserve_bytes);
@@ -50,7 +50,7 @@ bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
   return is_read;
 }
 
-/* Entries are counted in 32 bits everywhere, so that a larger number is a slip. */
+/* Entries are counted in 32 bits everywhere, so a larger number is a mistake. */
 static bool read_at(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
   struct wo_view rest = value->text;
@@ -61,7 +61,7 @@ static bool read_at(void *target, const struct wo_option_value *value) {
   return true;
 }
 
-/* "cuda:0" is refused: a recording knows ordinals only. */
+/* "cuda:0" is refused: a recording has ordinals only. */
 static bool read_device(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
   struct wo_view rest = value->text;
@@ -136,8 +136,7 @@ const struct wo_command wo_command_replay = {
               "recorded; 2 wrong usage, or a recording could not be read; 3 not proven\n",
 };
 
-/* --at looks at the recording as it is; --sweep and --set change it. --check takes --set for recordings that do not tell their
- * settings. */
+/* --at shows the recording as it is; --sweep and --set change it. --check takes --set for recordings without their settings. */
 enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err) {
   if (args->is_check && args->is_sweep)
     return wo_err_set(err, WO_E_USAGE, "--check compares at one set of settings and --sweep tries many: give one of them");

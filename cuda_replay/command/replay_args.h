@@ -1,5 +1,5 @@
-/* The options of `whyoom replay`: names and values of the command line -> struct wo_replay_args. Total and pure: any text gives a
- * value or a message. */
+/* The options of `whyoom replay`: names and values of the command line -> struct wo_replay_args. Pure: any text gives a value or
+ * a message. */
 #ifndef WO_REPLAY_ARGS_H
 #define WO_REPLAY_ARGS_H
 
@@ -29,27 +29,28 @@ struct wo_replay_args {
   bool touches;            /* --touch */
   bool has_reserve;        /* --reserve */
   uint64_t reserve_bytes;
-  const struct wo_replay_hooks *hooks; /* not of the command line: what a GPU needs from the program; borrowed, NULL for none */
-  struct wo_view plot;                 /* file to write; NUL-terminated, as the option's value is; empty = none */
+  const struct wo_replay_hooks
+      *hooks;          /* not from the command line: the services that a GPU needs from the program; borrowed, NULL for none */
+  struct wo_view plot; /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
-/* The command with its options, which are read into a struct wo_replay_args (wo_call_apply); views point into the values. */
+/* The command with its options, which wo_call_apply reads into a struct wo_replay_args; views point into the values. */
 extern const struct wo_command wo_command_replay;
 
-/* Readers of options that other commands have, too: the target begins with a struct wo_replay_args. */
+/* Readers of options that other commands have too: the target begins with a struct wo_replay_args. */
 bool wo_replay_read_capacity(void *target, const struct wo_option_value *value);
 bool wo_replay_read_torch(void *target, const struct wo_option_value *value);
 bool wo_replay_read_on(void *target, const struct wo_option_value *value);
 bool wo_replay_read_reserve(void *target, const struct wo_option_value *value);
 
-/* Checks what only all options together show: two that exclude each other, one that lacks another. WO_E_USAGE. */
+/* Checks all options together: two that exclude each other, one that requires another. WO_E_USAGE. */
 enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo_err *err);
 
-/* Whether more is asked than to look at what was recorded: whether the model agrees, whether something fits, what was after an
- * entry. */
+/* Whether more is asked than to show the recording: whether the model agrees, whether something fits, the state after an entry.
+ */
 bool wo_replay_args_asks(const struct wo_replay_args *args);
 
-/* Where --on gpu runs it. */
+/* The place where --on gpu runs. */
 struct wo_gpu_place wo_replay_args_gpu(const struct wo_replay_args *args);
 
 #endif

@@ -20,12 +20,12 @@ struct run {
 
 /* ---- Exit codes ---- */
 
-/* Whether the question was another one than "is it as recorded". */
+/* Whether the question is more than "is it as recorded". */
 static bool asks_more(const struct wo_replay_args *args) {
   return args->is_sweep || args->change.set_count > 0 || args->capacity_bytes > 0 || wo_change_alters_program(&args->change);
 }
 
-/* A divergence is the answer to "is it as recorded", and only a doubt about any other answer. */
+/* A divergence answers "is it as recorded", but only makes any other answer doubtful. */
 static enum wo_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {
   switch (verdict) {
   case WO_REPLAY_REPRODUCED:
@@ -48,7 +48,7 @@ static enum wo_exit exit_of(const struct wo_replay_args *args, enum wo_replay_ve
   return WO_EXIT_NOT_PROVEN;
 }
 
-/* Of several the gravest. The numbers themselves are not in that order. */
+/* Keeps the gravest of several exit codes. The numbers themselves are not in that order. */
 static void join_exit(struct run *run, enum wo_exit exit) {
   assert(exit >= WO_EXIT_FINE && exit <= WO_EXIT_NOT_PROVEN);
   static const int gravity[] = {[WO_EXIT_FINE] = 0, [WO_EXIT_NOT_PROVEN] = 1, [WO_EXIT_FAILURE_FOUND] = 2, [WO_EXIT_ERROR] = 3};
@@ -66,7 +66,7 @@ static void fail(struct run *run, const char *path, const struct wo_err *err) {
 
 /* ---- One recording ---- */
 
-/* One plot is one file: further reports would overwrite it. */
+/* A plot is one file: further reports would overwrite it. */
 static void plot(struct run *run, const char *path, const struct wo_replay_report *report) {
   struct wo_err err = {0};
   if (run->args.plot.len == 0) return;
@@ -81,7 +81,7 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
   }
 }
 
-/* One report; false when there is none, which has been told. */
+/* One report; false if there is none, which has been reported as an error. */
 static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_replay_report report;
   struct wo_err err = {0};
@@ -107,7 +107,7 @@ static bool replay_device(struct run *run, const char *path, const struct wo_rec
   return true;
 }
 
-/* Which devices there are, when the one that was asked for is none of them. */
+/* Lists the devices if the requested one does not exist. */
 static void fail_device(struct run *run, const char *path, const struct wo_recording *recording) {
   struct wo_err err = {0};
   char list[160];
@@ -117,7 +117,7 @@ static void fail_device(struct run *run, const char *path, const struct wo_recor
     len += (size_t)snprintf(list + len, sizeof list - len, "%s%d", i > 0 ? ", " : "", recording->traces.items[i].device);
   if (recording->traces.count == 0) {
     wo_err_set(&err, WO_E_USAGE,
-               "records nothing of any device: was torch.cuda.memory._record_memory_history() called? `whyoom record -- COMMAND` "
+               "has no entries of any device: was torch.cuda.memory._record_memory_history() called? `whyoom record -- COMMAND` "
                "does it");
   } else {
     wo_err_set(&err, WO_E_USAGE, "records nothing of device %d; it has %s", run->args.device, list);
@@ -125,7 +125,7 @@ static void fail_device(struct run *run, const char *path, const struct wo_recor
   fail(run, path, &err);
 }
 
-/* A file that cannot be read ends nothing but its own part. */
+/* A file that cannot be read does not stop the others. */
 static void replay_path(struct run *run, const char *path) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
@@ -140,21 +140,21 @@ static void replay_path(struct run *run, const char *path) {
     const struct wo_trace *const trace = &recording->traces.items[i];
     if (run->args.has_device && trace->device != run->args.device) continue;
     count++;
-    /* A wish that cannot be met is told once for a file. */
+    /* An option that does not fit the file is reported once for the file. */
     if (!replay_device(run, path, recording, trace)) break;
   }
   if (count == 0) fail_device(run, path, recording);
   wo_recording_free(recording);
 }
 
-/* Who interrupts a replay on a GPU wants no other file either. */
+/* A user who interrupts a replay on a GPU does not want the other files either. */
 static bool is_interrupted(const struct run *run) {
   const struct wo_replay_hooks *const hooks = run->args.hooks;
   return hooks && hooks->is_cancelled && *hooks->is_cancelled;
 }
 
-/* Options are read before any file is opened, so that a slip is told at once. A recording is too large to be waited for on a
- * terminal, so that standard input must be asked for. */
+/* Options are read before any file is opened, so that a mistake is reported immediately. A recording is never typed at a
+ * terminal, so standard input must be requested explicitly. */
 enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_hooks *hooks) {
   struct run run = {.call = call};
   struct wo_err err = {0};

@@ -1,6 +1,6 @@
 /* The replay as one JSON object, schema whyoom.replay/1 (docs/schema/replay-1.schema.json). See replay_report.h.
  *
- * Unknown is null, never zero; keys never change their meaning. json_out.h says how values look. */
+ * Unknown is null, never zero; keys never change their meaning. json_out.h describes the format of values. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #define WHYOOM_VERSION "unknown"
 #endif
 
-/* Rows of a list of holders; frames of a stack. */
+/* The most rows of a list of holders, and frames of a stack. */
 enum { ROWS_MAX = 50, FRAMES_MAX = 64 };
 
 struct writer {
@@ -25,7 +25,7 @@ struct writer {
 
 /* ---- Building ---- */
 
-/* Six digits: more would only show how it was computed. */
+/* Six digits: more would not be exact. */
 static cJSON *real(double number) {
   char digits[48];
   if (!isfinite(number)) return cJSON_CreateNull();
@@ -45,7 +45,7 @@ static void put_divisions(struct writer *w, cJSON *object, const struct wo_alloc
   for (size_t i = 0; i < WO_ROUNDUP_SLOTS; i++) wo_json_push(&w->json, array, wo_json_count(settings->roundup_divisions[i]));
 }
 
-/* The text is for people and for pasting, the members for programs. */
+/* The text is for people and for pasting, the members are for programs. */
 static void put_settings(struct writer *w, cJSON *object, const char *key, const struct wo_alloc_settings *settings) {
   cJSON *const item = wo_json_put_object(&w->json, object, key);
   struct wo_text text = {0};
@@ -65,7 +65,7 @@ static void put_settings(struct writer *w, cJSON *object, const char *key, const
               settings->memory_fraction > 0 ? real(settings->memory_fraction) : cJSON_CreateNull());
 }
 
-/* "2.6" when the layout leaves one version, "2.2-2.4" for several, null for none. */
+/* "2.6" if the layout allows one version, "2.2-2.4" for several, null for none. */
 static void put_torch(struct writer *w, cJSON *object) {
   const unsigned from = w->report->recording->torch_from, to = w->report->recording->torch_to;
   char text[32];
@@ -114,7 +114,7 @@ static void put_trace(struct writer *w, cJSON *root) {
     wo_json_push(&w->json, notes, text_or_null(w, report->recording->notes.items[i]));
 }
 
-/* Null where nothing could be compared: zeros would read as a comparison that failed. */
+/* Null if nothing could be compared: zeros would look like a failed comparison. */
 static void put_check(struct writer *w, cJSON *root) {
   const struct wo_replay_check *const check = &w->report->check;
   const bool has_part = w->report->has_check && check->verdict != WO_CHECK_REFUSED;
@@ -155,7 +155,7 @@ static void put_oom(struct writer *w, cJSON *root, const struct wo_replay_case *
   wo_json_put_bool(&w->json, object, "would_fit_unfragmented", wo_replay_room(oom) >= oom->rounded_bytes);
 }
 
-/* Each peak is reached at its own moment; at_entry is that of allocated bytes. */
+/* Each peak has its own moment; at_entry is that of allocated bytes. */
 static void put_peak(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const bool has_part = subject != NULL;
   cJSON *const object = wo_json_put_part(&w->json, root, "peak", has_part);
@@ -189,7 +189,7 @@ static void put_named_case(struct writer *w, cJSON *root, const char *key, bool 
   if (has_case) put_case(w, object, result);
 }
 
-/* Axes that were not named are left out. */
+/* Omits axes that were not named. */
 static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec *spec) {
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     if (spec->axes[axis].from == 0) continue;
@@ -199,7 +199,7 @@ static void put_axes(struct writer *w, cJSON *scale, const struct wo_scale_spec 
   }
 }
 
-/* The assumption goes with the name, as a result without it would claim too much. */
+/* The assumption is always with the name, since a result without it would claim too much. */
 static void put_transforms(struct writer *w, cJSON *scale, const struct wo_change *change) {
   cJSON *const array = wo_json_put_array(&w->json, scale, "transforms");
   for (size_t i = 0; i < change->transform_count; i++) {
@@ -222,7 +222,7 @@ static void put_pair(struct writer *w, cJSON *scale) {
   wo_json_put_count(&w->json, object, "others", pair->others);
 }
 
-/* The reasons are words for people and may change; their bytes add up to what is requested at the likely peak. */
+/* The reasons are words for people and may change; the sum of their bytes is the requested bytes at the likely peak. */
 static void put_forecast(struct writer *w, cJSON *scale) {
   const struct wo_forecast *const forecast = &w->report->forecast;
   wo_json_put_maybe(&w->json, scale, "unsure_bytes", w->report->has_forecast, forecast->unsure_bytes);
@@ -235,7 +235,7 @@ static void put_forecast(struct writer *w, cJSON *scale) {
   }
 }
 
-/* The changed program; an empty object where nothing was changed. */
+/* The changed program; an empty object if nothing was changed. */
 static void put_scale(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   cJSON *const scale = wo_json_put_object(&w->json, root, "scale");
@@ -250,7 +250,7 @@ static void put_scale(struct writer *w, cJSON *root) {
 
 /* ---- Who holds the memory ---- */
 
-/* "dir/train.py:88 step": whole paths, since programs compare them. */
+/* "dir/train.py:88 step": whole paths, because programs compare them. */
 static cJSON *frame_item(struct writer *w, uint32_t index) {
   if (index == WO_NO_FRAME) return cJSON_CreateNull();
   assert(index < w->report->recording->frames.count);
@@ -264,7 +264,7 @@ static cJSON *frame_item(struct writer *w, uint32_t index) {
   return item;
 }
 
-/* The innermost frame first, as everywhere; own_frame is the program's own. */
+/* The innermost frame first, as everywhere; own_frame is the frame in the program's own code. */
 static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const struct wo_stack_sites *sites) {
   const struct wo_recording *const recording = w->report->recording;
   wo_json_put(&w->json, object, "own_frame", frame_item(w, sites->user));
@@ -276,7 +276,7 @@ static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const str
     wo_json_push(&w->json, array, frame_item(w, recording->stack_frames.items[frames.first + i]));
 }
 
-/* The entry that a request came from; null before the first one. */
+/* The entry of a request; null before the first one. */
 static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
   const struct wo_alloc_pattern *const pattern = w->report->pattern;
   const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
@@ -284,7 +284,7 @@ static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
   wo_json_put_maybe(&w->json, object, "since_entry", entry != WO_NO_ENTRY, entry);
 }
 
-/* Rows are capped, their sum is not. */
+/* The number of rows is limited, their sum is not. */
 static void put_pins(struct writer *w, cJSON *fragmentation) {
   const struct wo_pins *const pins = &w->report->pins;
   wo_json_put_count(&w->json, fragmentation, "pinned_idle_bytes", pins->free_bytes);
@@ -304,7 +304,7 @@ static void put_pins(struct writer *w, cJSON *fragmentation) {
   }
 }
 
-/* at_peak_pct is of the moment that the map shows; peaks_apart_pct compares the two peaks of the whole run. */
+/* at_peak_pct belongs to the moment of the map; peaks_apart_pct compares the two peaks of the whole run. */
 static void put_fragmentation(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_segment_use *const use = &report->attribution.use;
@@ -326,7 +326,7 @@ static void put_share(struct writer *w, cJSON *object, enum wo_alloc_class class
   wo_json_put_count(&w->json, object, "blocks", share->count);
 }
 
-/* Rows add up: what is not listed is in other_stacks_bytes. */
+/* Rows add up: other_stacks_bytes has the bytes of stacks without a row. */
 static void put_holders(struct writer *w, cJSON *root) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   cJSON *const holders = wo_json_put_part(&w->json, root, "holders", w->report->has_memory);
@@ -355,7 +355,7 @@ static void put_holders(struct writer *w, cJSON *root) {
   wo_json_put_count(&w->json, holders, "other_stacks_bytes", rest);
 }
 
-/* ---- What a snapshot holds ---- */
+/* ---- The contents of a snapshot ---- */
 
 static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use *use, uint64_t block_bytes) {
   wo_json_put_count(&w->json, object, "reserved_bytes", use->reserved_bytes);
@@ -379,7 +379,7 @@ static void put_place(struct writer *w, cJSON *array, const struct wo_holdings_p
   wo_json_put_count(&w->json, object, "free_segments_bytes", place->use.releasable_bytes);
 }
 
-/* Of a recording that cannot be replayed; the holders of the same moment stand in `holders`. */
+/* For a recording that cannot be replayed; the holders of the same moment are in `holders`. */
 static void put_holdings(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_holdings *const holdings = &report->holdings;
@@ -420,7 +420,7 @@ static void put_sweep(struct writer *w, cJSON *root) {
 
 /* ---- The state after an entry ---- */
 
-/* A free block belongs to nobody, so it has no more members. */
+/* A free block has no owner, so it has no further members. */
 static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_block *block) {
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending"};
@@ -439,7 +439,7 @@ static void put_state_block(struct writer *w, cJSON *array, const struct wo_map_
   put_stack(w, item, instance->stack, &sites);
 }
 
-/* The one part that can be large: every block of the allocator. */
+/* The only part that can be large: every block of the allocator. */
 static void put_state(struct writer *w, cJSON *root) {
   const struct wo_segment_map *const map = &w->report->state;
   cJSON *const state = wo_json_put_part(&w->json, root, "state", w->report->has_state);
@@ -465,7 +465,7 @@ static void put_state(struct writer *w, cJSON *root) {
 
 /* ---- The whole ---- */
 
-/* A figure goes with where it comes from and how far it can be trusted. */
+/* The capacity with its source and its uncertainty. */
 static void put_capacity(struct writer *w, cJSON *root) {
   static const char *const froms[] = {[WO_CAPACITY_NONE] = NULL,
                                       [WO_CAPACITY_OPTION] = "option",
@@ -480,7 +480,7 @@ static void put_capacity(struct writer *w, cJSON *root) {
   wo_json_put_maybe(&w->json, root, "uncertainty_bytes", is_known, report->capacity.uncertainty_bytes);
 }
 
-/* On the card, and whether the model of it did the same. */
+/* The result on the card, and whether its model did the same. */
 static void put_gpu(struct writer *w, cJSON *root) {
   static const char *const froms[] = {
       [WO_RESERVE_OPTION] = "option", [WO_RESERVE_RECORDING] = "recording", [WO_RESERVE_USUAL] = "usual"};
@@ -512,7 +512,7 @@ static void put_gpu(struct writer *w, cJSON *root) {
   wo_json_put_text(&w->json, object, "difference", wo_view_of(gpu->difference));
 }
 
-/* Of an interval the high end decides the margin. */
+/* The high end of an interval decides the margin. */
 static void put_fits(struct writer *w, cJSON *root, const struct wo_replay_case *subject) {
   const bool is_known = subject && (subject->oom_count > 0 || w->report->capacity.bytes > 0);
   wo_json_put(&w->json, root, "fits", is_known ? cJSON_CreateBool(subject->oom_count == 0) : cJSON_CreateNull());
@@ -528,7 +528,7 @@ static void put_times(struct writer *w, cJSON *root) {
               has && w->report->seconds > 0 ? real(w->report->events_per_second) : cJSON_CreateNull());
 }
 
-/* The keys in the order in which people read them; the long lists come last. */
+/* The keys are in reading order; the long lists come last. */
 static void put_replay(struct writer *w, cJSON *root) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
@@ -565,7 +565,7 @@ static void put_replay(struct writer *w, cJSON *root) {
   put_times(w, root);
 }
 
-/* Build everything, look once whether that worked, print: half an object helps nobody. */
+/* Builds everything, checks once whether that worked, then prints: half an object helps nobody. */
 void wo_replay_json(const struct wo_replay_report *report, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && out != NULL);
   struct writer w = {.report = report};

@@ -1,7 +1,7 @@
 /* The steps of `whyoom replay` between a recording and its report. See replay_make.h.
  *
- * First the recording is replayed as it was: a what-if stands on a model that reproduced it. Then what was asked for is run, and
- * the verdict is drawn in one place (conclude). */
+ * First the recording is replayed as it was: a what-if depends on a model that reproduces it. Then the requested runs are made,
+ * and one function decides the verdict (conclude). */
 #include "cuda_replay/command/replay_make.h"
 
 #include <assert.h>
@@ -30,9 +30,9 @@ static enum wo_status keep(struct maker *maker, const char *text, struct wo_view
   return ret_view->ptr ? WO_OK : wo_err_nomem(maker->err);
 }
 
-/* ---- What is asked ---- */
+/* ---- The question ---- */
 
-/* The newest version that the file's layout allows: default behaviour is the same over the whole range. */
+/* The newest version that the file's layout allows: default behaviour is the same for the whole range. */
 static void choose_torch(struct maker *maker) {
   const struct wo_recording *const recording = maker->recording;
   struct wo_replay_report *const report = maker->report;
@@ -42,7 +42,7 @@ static void choose_torch(struct maker *maker) {
       maker->args->torch == 0 && (recording->torch_from != recording->torch_to || recording->torch_to == 0);
 }
 
-/* With --check the settings say what was recorded. */
+/* With --check the given settings are the recorded ones. */
 static enum wo_status choose_settings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const struct wo_change *const change = &maker->args->change;
@@ -59,7 +59,7 @@ static enum wo_status choose_settings(struct maker *maker) {
   return WO_OK;
 }
 
-/* For the report only; a free counts when the program asked for it. */
+/* For the report only; a free counts at the program's request. */
 static void count_entries(struct maker *maker) {
   for (size_t i = 0; i < maker->trace->entries.count; i++) {
     const enum wo_action action = (enum wo_action)maker->trace->entries.items[i].action;
@@ -68,7 +68,7 @@ static void count_entries(struct maker *maker) {
   }
 }
 
-/* What cannot be done on this machine is told before time is spent. */
+/* Reports a problem of this machine before time is spent. */
 static enum wo_status look_at_gpu(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const char *const visible = maker->args->hooks ? maker->args->hooks->visible_devices : NULL;
@@ -78,7 +78,7 @@ static enum wo_status look_at_gpu(struct maker *maker) {
   return wo_replay_gpu_look(&asked, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
 }
 
-/* All that is known before anything runs. */
+/* Everything that is known before anything runs. */
 static enum wo_status describe(struct maker *maker, struct wo_view path) {
   char text[PATH_BYTES];
   struct wo_replay_report *const report = maker->report;
@@ -99,14 +99,14 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
 
 /* ---- The recording as it was ---- */
 
-/* WO_E_RANGE says that the recording contradicts itself or lacks entries: a result, no failure. */
+/* WO_E_RANGE means that the recording contradicts itself or lacks entries: a result, not a failure. */
 static enum wo_status refuse(struct maker *maker, enum wo_status status) {
   if (status != WO_E_RANGE && status != WO_E_USAGE) return status;
   maker->report->verdict = WO_REPLAY_REFUSED;
   return keep(maker, maker->err->message, &maker->report->why);
 }
 
-/* Start and pattern are needed by everything behind; where one of them cannot be made, that is the answer. */
+/* All later steps need start and pattern; if one of them cannot be made, that is the answer. */
 static enum wo_status prepare(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   enum wo_status status =
@@ -121,7 +121,7 @@ static enum wo_status prepare(struct maker *maker) {
 
 /* ---- Where the memory is ---- */
 
-/* Who holds what, and what pins segments, at the one moment that has a map. */
+/* The holders of the memory, and the blocks that pin segments, at the one moment with a map. */
 static enum wo_status explain_memory(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   if (!report->has_memory) return WO_OK;
@@ -133,7 +133,7 @@ static enum wo_status explain_memory(struct maker *maker) {
 
 /* ---- The state of the snapshot ---- */
 
-/* Who holds what in the segments of a recording that cannot be replayed. */
+/* The holders of the memory in the segments of a recording that cannot be replayed. */
 static enum wo_status report_holdings(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   assert(!report->has_memory && !report->has_holdings);
@@ -146,7 +146,7 @@ static enum wo_status report_holdings(struct maker *maker) {
   return explain_memory(maker);
 }
 
-/* A snapshot without a history is no broken recording: it answers other questions. */
+/* A snapshot without a history is not a broken recording: it answers other questions. */
 static enum wo_status make_state(struct maker *maker, const char *lack) {
   maker->report->verdict = WO_REPLAY_STATE_ONLY;
   const enum wo_status status = keep(maker, lack, &maker->report->why);
@@ -155,7 +155,7 @@ static enum wo_status make_state(struct maker *maker, const char *lack) {
 
 /* ---- The state after an entry ---- */
 
-/* Beyond the last entry there is no state: saying so beats showing the last one. */
+/* After the last entry there is no state: reporting this is better than showing the last one. */
 static enum wo_status run_state(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const uint64_t at = maker->args->at_entry;
@@ -172,13 +172,13 @@ static enum wo_status run_state(struct maker *maker) {
 
 /* ---- Verdict ---- */
 
-/* Where only one end of the interval fits, nothing is proven. */
+/* If only one end of the interval fits, nothing is proven. */
 static bool is_undecided(const struct wo_replay_report *report) {
   const struct wo_replay_case *const bounds = report->bounds;
   return report->has_bounds && bounds[WO_BOUND_LOW].oom_count == 0 && bounds[WO_BOUND_HIGH].oom_count > 0;
 }
 
-/* One sentence on why nothing is proven; false when nothing speaks against a proof. */
+/* One sentence with the reason why nothing is proven; false if there is none. */
 static bool why_not_proven(const struct maker *maker, char *buf, size_t cap) {
   const struct wo_replay_report *const report = maker->report;
   if (maker->recording->fidelity == WO_TRACE_APPROXIMATE) {
@@ -197,7 +197,7 @@ static bool why_not_proven(const struct maker *maker, char *buf, size_t cap) {
   return true;
 }
 
-/* What is left when nothing speaks against a proof. A run without a question about capacity is as recorded. */
+/* The verdict if there is no reason against a proof. A run without a question about capacity is as recorded. */
 static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = maker->report;
   assert(subject || !report->has_whatif);
@@ -208,7 +208,7 @@ static enum wo_replay_verdict judge(const struct maker *maker, const struct wo_r
   return margin < report->capacity.uncertainty_bytes ? WO_REPLAY_CLOSE : WO_REPLAY_FITS;
 }
 
-/* The one place where the verdict is drawn. */
+/* The only function that decides the verdict. */
 static enum wo_status conclude(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const struct wo_replay_case *const subject = report->has_sweep ? &report->sweep.rows[0].result : wo_replay_subject(report);
@@ -232,7 +232,7 @@ static enum wo_status conclude(struct maker *maker) {
 
 /* ---- All steps ---- */
 
-/* The order of steps; each needs only what those before it left in the report. */
+/* Each step needs only the results that the steps before it left in the report. */
 static enum wo_status run_all(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
   const char *const lack = wo_trace_lack(maker->recording, maker->trace);
@@ -240,7 +240,7 @@ static enum wo_status run_all(struct maker *maker) {
   enum wo_status status = prepare(maker);
   if (status == WO_OK && report->verdict == WO_REPLAY_REFUSED) return report_holdings(maker);
   if (status != WO_OK) return status;
-  /* A file that says only what was asked has nothing to compare and no place to look at: every answer is a what-if. */
+  /* A file with requests only has no results to compare and no addresses: every answer is a what-if. */
   const bool is_asked_only = maker->recording->has_only_ids && !report->is_check && !maker->args->has_at;
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
@@ -253,7 +253,7 @@ static enum wo_status run_all(struct maker *maker) {
   return status == WO_OK ? conclude(maker) : status;
 }
 
-/* After a failure nothing is left to release. */
+/* After a failure nothing has to be released. */
 enum wo_status wo_replay_make(const struct wo_recording *recording, const struct wo_trace *trace, struct wo_view path,
                               const struct wo_replay_args *args, struct wo_replay_report *ret_report, struct wo_err *err) {
   assert(recording != NULL && trace != NULL && args != NULL && err != NULL);

@@ -7,23 +7,23 @@
 #include "cuda_replay/device/device_model.h"
 #include "cuda_replay/replay/device_recorded.h"
 
-/* A device for one run: the recorded addresses, or (is_free) invented ones without a limit. */
+/* A device for one run: with the recorded addresses, or (is_free) with invented ones without a limit. */
 struct fresh {
   const struct wo_replay_report *report;
   bool is_free;
   struct wo_device_model *model;
   struct wo_device_recorded *recorded;
   struct wo_device device;
-  struct wo_replay_observer chained; /* {0}, or who else wants to see each step */
+  struct wo_replay_observer chained; /* {0}, or another observer of each step */
 };
 
-/* Both kinds; one of them is NULL. */
+/* Frees both kinds of devices; one of them is NULL. */
 static void drop(struct fresh *fresh) {
   fresh->model = wo_device_model_free(fresh->model);
   fresh->recorded = wo_device_recorded_free(fresh->recorded);
 }
 
-/* Segments that exist at the start must not be given out again. One that overlaps another is left as it is. */
+/* Makes a model device that does not give out the segments of the start again. A segment that overlaps another is ignored. */
 static bool make_model(struct fresh *fresh) {
   assert(fresh->model == NULL && fresh->recorded == NULL);
   const struct wo_start *const start = &fresh->report->start;
@@ -36,7 +36,7 @@ static bool make_model(struct fresh *fresh) {
   return fresh->model != NULL;
 }
 
-/* Tells the recorded device which request comes next: only segment events around its entry can be part of it. */
+/* Sets the next request of the recorded device: only segment events around its entry can belong to it. */
 static void seek(struct fresh *fresh, size_t request) {
   assert(fresh->report != NULL);
   const struct wo_alloc_pattern *const pattern = &fresh->report->recorded_pattern;
@@ -45,14 +45,14 @@ static void seek(struct fresh *fresh, size_t request) {
   if (next->kind == WO_REQUEST_ALLOC && next->entry != WO_NO_ENTRY) wo_device_recorded_seek(fresh->recorded, next->entry);
 }
 
-/* Runs after a request, so what it looks for is the next one. */
+/* Runs after a request, so it sets the next one. */
 static void on_step(void *state, size_t request, const struct wo_allocator *allocator) {
   struct fresh *const fresh = state;
   seek(fresh, request + 1);
   if (fresh->chained.on_step) fresh->chained.on_step(fresh->chained.state, request, allocator);
 }
 
-/* A run that is repeated for its map needs the device as it was at first. */
+/* A run that is repeated for its map needs the device in its first state. */
 static const struct wo_device *make_fresh(void *state) {
   struct fresh *const fresh = state;
   const struct wo_replay_report *const report = fresh->report;
@@ -68,7 +68,7 @@ static struct wo_replay_options options_of(const struct wo_replay_report *report
   return (struct wo_replay_options){.settings = report->recorded_settings, .torch = report->torch, .start = &report->start};
 }
 
-/* The recording is compared where it has addresses. Its version of torch is then the one that agrees. */
+/* Compares with the recording if it has addresses. The version of torch is then the one that agrees. */
 static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *err) {
   const struct wo_replay_check_options options = {.settings = &report->recorded_settings,
                                                   .torch = report->is_torch_assumed ? 0 : report->torch};
@@ -81,7 +81,7 @@ static enum wo_status run_check(struct wo_replay_report *report, struct wo_err *
   return WO_OK;
 }
 
-/* Twice through the entries: the check stops at the first difference, memory is followed to the end. */
+/* Runs the entries twice: the check stops at the first difference, memory is followed to the end. */
 enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo_err *err) {
   assert(report->recording != NULL && report->trace != NULL && !report->has_memory);
   struct fresh fresh = {.report = report};
@@ -89,7 +89,7 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   enum wo_status status = run_check(report, err);
   if (status != WO_OK) return status;
   const struct wo_replay_options options = options_of(report);
-  /* Where the model leaves the recording its addresses end: the figures are then those of the model alone. */
+  /* If the model differs from the recording, its addresses are used no longer: the figures are those of the model alone. */
   fresh.is_free = !report->has_check || report->check.verdict != WO_CHECK_EQUAL;
   status = wo_memory_over_time_record(&report->recorded_pattern, report->trace, &options, &devices, &report->memory, err);
   if (status != WO_OK && status != WO_E_NOMEM && !fresh.is_free) {
@@ -106,7 +106,7 @@ enum wo_status wo_replay_recorded_run(struct wo_replay_report *report, struct wo
   return WO_OK;
 }
 
-/* The last request that this entry or an earlier one made. */
+/* The last request of this entry or an earlier one. */
 static uint32_t request_before(const struct wo_alloc_pattern *pattern, uint32_t at_entry) {
   uint32_t found = WO_NO_REQUEST;
   for (size_t i = 0; i < pattern->requests.count; i++) {
@@ -145,7 +145,7 @@ static enum wo_status run_to_map(struct fresh *fresh, struct wo_replay_options o
   return status;
 }
 
-/* The recorded addresses where the check held, invented ones where it did not. */
+/* Uses the recorded addresses if the check succeeded, else invented ones. */
 enum wo_status wo_replay_recorded_state(const struct wo_replay_report *report, uint32_t at_entry, struct wo_segment_map *ret_map,
                                         struct wo_err *err) {
   const uint32_t request = request_before(&report->recorded_pattern, at_entry);

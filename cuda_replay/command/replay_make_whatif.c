@@ -1,7 +1,8 @@
 /* What-ifs of a recording. See replay_make_whatif.h.
  *
- * Every run begins with an empty allocator, as the recorded cache would keep segments that the changed run never makes. What was
- * live at the start is allocated first, and the recorded requests are repeated until no pass reserves more (steady.h). */
+ * Every run begins with an empty allocator, since the recorded cache would keep segments that the changed run never makes.
+ * Allocations alive at the start are made first, and the recorded requests are repeated until no pass reserves more (steady.h).
+ */
 #include "cuda_replay/command/replay_make_whatif.h"
 
 #include <assert.h>
@@ -11,13 +12,13 @@
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/recording/open/trace_open.h"
 
-/* From an empty allocator, with what is known of the card. */
+/* From an empty allocator, with the known capacity of the card. */
 static struct wo_whatif_options options_of(const struct wo_replay_report *report, const struct wo_alloc_settings *settings) {
   return (struct wo_whatif_options){
       .settings = *settings, .torch = report->torch, .capacity_bytes = report->capacity.bytes, .shuffles = WO_WHATIF_SHUFFLES};
 }
 
-/* The pattern as often as it takes; released with wo_alloc_pattern_done. */
+/* The pattern, repeated as often as necessary; released with wo_alloc_pattern_done. */
 static enum wo_status repeat(const struct wo_replay_report *report, const struct wo_alloc_pattern *pattern,
                              const struct wo_alloc_settings *settings, struct wo_alloc_pattern *ret_pattern, unsigned *ret_passes,
                              struct wo_err *err) {
@@ -35,7 +36,7 @@ static enum wo_status run_case(struct wo_replay_report *report, const struct wo_
   return wo_whatif_run(pattern, &options, ret_case, &report->operation_count, err);
 }
 
-/* On the card too, where that was asked: at the sizes that must fit. */
+/* Also runs on the card if requested, with the sizes that must fit. */
 static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_replay_report *report,
                               const struct wo_alloc_pattern *pattern, struct wo_err *err) {
   const struct wo_replay_gpu_wish wish = {.pattern = pattern,
@@ -46,7 +47,7 @@ static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_repla
   return report->is_on_gpu ? wo_replay_gpu_run(&report->gpu, &wish, &report->operation_count, err) : WO_OK;
 }
 
-/* What a what-if is to be compared with: the recorded settings and sizes, from an empty allocator too. */
+/* The run for comparison with a what-if: the recorded settings and sizes, also from an empty allocator. */
 static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_alloc_pattern pattern;
   unsigned passes = 1;
@@ -58,8 +59,8 @@ static enum wo_status run_baseline(struct wo_replay_report *report, struct wo_er
   return status;
 }
 
-/* From the recorded start: only what has the recorded sizes can follow it. A start that does not go with the settings or is
- * larger than the capacity is left out, as it answers nothing. */
+/* From the recorded start: only a run with the recorded sizes can continue from it. A start that does not fit the settings or
+ * exceeds the capacity is skipped, as it answers nothing. */
 static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->settings);
   if (report->start.segments.count == 0 || report->has_bounds) return WO_OK;
@@ -72,7 +73,7 @@ static enum wo_status run_warm(struct wo_replay_report *report, struct wo_err *e
 
 /* ---- Changed programs ---- */
 
-/* One end of the interval; the likely one is kept, as the report looks into it. */
+/* One end of the interval; the likely one is kept, because the report shows its details. */
 static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_replay_report *report,
                                 const struct wo_change_basis *basis, enum wo_bound bound, struct wo_err *err) {
   struct wo_alloc_pattern changed, repeated;
@@ -94,13 +95,13 @@ static enum wo_status run_bound(const struct wo_replay_args *args, struct wo_rep
   return status;
 }
 
-/* The pattern of a second recording of the same program; its first device with entries counts. */
+/* The pattern of a second recording of the same program: of its first device with entries. */
 static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_recording **ret_recording,
                                 struct wo_alloc_pattern *ret_pattern, struct wo_err *err) {
   struct wo_recording *recording = NULL;
   struct wo_err reason = {0};
   enum wo_status status = wo_trace_open(args->pair.ptr, &recording, &reason);
-  if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "records nothing of any device");
+  if (status == WO_OK && recording->traces.count == 0) status = wo_err_set(&reason, WO_E_USAGE, "has no entries of any device");
   if (status == WO_OK) status = wo_alloc_pattern_make(recording, &recording->traces.items[0], ret_pattern, &reason);
   if (status == WO_OK) {
     *ret_recording = recording;
@@ -112,7 +113,7 @@ static enum wo_status open_pair(const struct wo_replay_args *args, struct wo_rec
   return wo_err_set(err, WO_E_USAGE, "--pair %.*s: %s", (int)args->pair.len, args->pair.ptr, reason.message);
 }
 
-/* The second recording is needed for the exponents only, and goes before anything runs. */
+/* Only the exponents need the second recording, so it is released before anything runs. */
 static enum wo_status prepare_change(const struct wo_replay_args *args, struct wo_replay_report *report,
                                      struct wo_change_basis *ret_basis, struct wo_err *err) {
   struct wo_recording *other = NULL;
@@ -127,7 +128,7 @@ static enum wo_status prepare_change(const struct wo_replay_args *args, struct w
   return status;
 }
 
-/* What the likely peak is made of: the reasons behind the figures. Transforms would make it another peak. */
+/* The parts of the likely peak: the reasons for the figures. Transforms would make another peak. */
 static enum wo_status run_forecast(struct wo_replay_report *report, const struct wo_change_basis *basis, struct wo_err *err) {
   const struct wo_steady_options options = {
       .settings = report->settings, .torch = report->torch, .device = {.capacity_bytes = UINT64_MAX}};
@@ -156,7 +157,7 @@ static enum wo_status run_changed(const struct wo_replay_args *args, struct wo_r
 
 /* ---- Where the memory is ---- */
 
-/* Devices for the memory of a what-if: the same one, made anew for each run. */
+/* Devices for the memory of a what-if: the same device, made again for each run. */
 struct fresh_model {
   struct wo_whatif_options options;
   unsigned order;
@@ -172,7 +173,7 @@ static const struct wo_device *make_fresh(void *state) {
   return fresh->model ? &fresh->device : NULL;
 }
 
-/* The recorded run gives way: a report shows one. */
+/* Replaces the recorded run: a report shows only one. */
 static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) {
   struct fresh_model fresh = {.options = options_of(report, &report->settings), .order = report->whatif.worst_order};
   const struct wo_memory_devices devices = {&fresh, make_fresh, {0}};
@@ -190,7 +191,7 @@ static enum wo_status look(struct wo_replay_report *report, struct wo_err *err) 
 
 /* ---- All together ---- */
 
-/* The changed run first: what it cannot do is told before time is spent on comparisons. */
+/* The changed run first: its problems are reported before time is spent on comparisons. */
 enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err) {
   enum wo_status status;
   if (wo_change_alters_program(&args->change)) {
@@ -207,7 +208,7 @@ enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo
   return status == WO_OK ? look(report, err) : status;
 }
 
-/* All rows run the same passes: those that the recorded settings need to be steady. */
+/* All rows run the same number of passes: the number that the recorded settings need to be steady. */
 enum wo_status wo_replay_sweep_run(struct wo_replay_report *report, struct wo_err *err) {
   struct wo_whatif_options options = options_of(report, &report->recorded_settings);
   struct wo_alloc_pattern pattern;

@@ -5,10 +5,10 @@
 #include "cuda_replay/command/replay_args.h"
 #include "cuda_replay/command/replay_report.h"
 
-/* Runs what was asked for and fills whatif, bounds, baseline, warm and memory over time of the report, whose recording, pattern,
- * classes, settings, version and capacity are set. A pattern that begins with live memory is repeated until it is steady.
- * WO_E_USAGE and WO_E_RANGE: a change that this recording does not allow, or a second recording that cannot be read or does not
- * go with it (the message says why); WO_E_NOMEM. */
+/* Runs the what-if and fills whatif, bounds, baseline, warm and memory over time of the report, whose recording, pattern,
+ * classes, settings, version and capacity must be set. A pattern that begins with live memory is repeated until it is steady.
+ * WO_E_USAGE and WO_E_RANGE: the recording does not allow the change, or a second recording cannot be read or does not match (the
+ * message has the reason); WO_E_NOMEM. */
 enum wo_status wo_replay_whatif_run(const struct wo_replay_args *args, struct wo_replay_report *report, struct wo_err *err);
 
 /* The sweep, on the same repeated pattern. */

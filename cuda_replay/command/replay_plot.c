@@ -8,7 +8,7 @@
 
 #include "cuda_replay/plot/plot_svg.h"
 
-/* The subtitle says what was run, as a picture is passed on without its command line. */
+/* The subtitle names the run, since a picture is passed on without its command line. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle) {
   assert(report->has_memory);
   const struct wo_alloc_settings *const settings = report->has_whatif ? &report->settings : &report->recorded_settings;
@@ -27,7 +27,7 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
                           .subtitle = {subtitle->ptr, subtitle->len}};
 }
 
-/* A disk that is full shows at fclose at the latest. */
+/* A full disk is reported at fclose at the latest. */
 static enum wo_status write_file(const char *path, const struct wo_text *text, struct wo_err *err) {
   FILE *const file = fopen(path, "wb");
   if (!file) return wo_err_set(err, WO_E_IO, "--plot %s: cannot be written: %s", path, strerror(errno));

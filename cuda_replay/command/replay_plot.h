@@ -1,12 +1,12 @@
-/* The plot of a report: memory over time, as its text speaks of it. */
+/* The plot of a report: memory over time, matching its text. */
 #ifndef WO_REPLAY_PLOT_H
 #define WO_REPLAY_PLOT_H
 
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_report.h"
 
-/* What plot_svg.h and plot_term.h draw; has_memory must hold. Borrows from the report; `subtitle` gets settings and version, and
- * must live as long as the plot. */
+/* The input of plot_svg.h and plot_term.h; has_memory must be true. Borrows from the report; `subtitle` receives settings and
+ * version, and must live as long as the plot. */
 struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_text *subtitle);
 
 /* Writes the SVG document to a file (NUL-terminated path), replacing it. WO_E_IO with the system's reason; WO_E_NOMEM. */

@@ -1,9 +1,9 @@
-/* Small questions about a report that both writers ask. See replay_report.h. */
+/* Small queries that both writers use. See replay_report.h. */
 #include "cuda_replay/command/replay_report.h"
 
 #include <assert.h>
 
-/* Designators tie names to enumerators, whatever their order. */
+/* Designators connect names and enumerators in any order. */
 const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
   static const char *const names[WO_REPLAY_VERDICT_COUNT_] = {
       [WO_REPLAY_REPRODUCED] = "reproduced",   [WO_REPLAY_FITS] = "fits",
@@ -16,7 +16,7 @@ const char *wo_replay_verdict_name(enum wo_replay_verdict verdict) {
   return names[verdict];
 }
 
-/* "Is there a setting with which it fits": of a sweep the best row answers. */
+/* A sweep asks "is there a setting that fits", so its best row answers. */
 const struct wo_replay_case *wo_replay_subject(const struct wo_replay_report *report) {
   assert(report != NULL);
   if (report->has_sweep && report->sweep.count > 0) return &report->sweep.rows[0].result;
@@ -40,7 +40,7 @@ const struct wo_replay_case *wo_replay_shown(const struct wo_replay_report *repo
   return report->has_recorded ? &report->recorded : NULL;
 }
 
-/* Peaks of two moments: what the cache took beyond the most that was ever needed. */
+/* Compares the peaks of two moments: the bytes of the cache beyond the most that was ever needed. */
 double wo_replay_idle_pct(const struct wo_replay_case *result) {
   const struct wo_replay_peak *const peak = &result->outcome.peak;
   return peak->reserved_bytes > 0 ? wo_share_pct(peak->reserved_bytes - peak->allocated_bytes, peak->reserved_bytes) : 0;
@@ -52,7 +52,7 @@ uint64_t wo_replay_room(const struct wo_allocator_oom *oom) {
   return __builtin_add_overflow(oom->cached_free_bytes, oom->device_free_bytes, &room) ? UINT64_MAX : room;
 }
 
-/* Against the order of addresses that needed most. */
+/* Uses the order of addresses that needed most. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result) {
   assert(result->reserved_lo_bytes <= result->reserved_hi_bytes);
   if (result->oom_count > 0 || report->capacity.bytes < result->reserved_hi_bytes) return 0;

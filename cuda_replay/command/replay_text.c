@@ -1,7 +1,7 @@
 /* The replay for people: verdict first, then the peak, then where the memory is. See replay_report.h.
  *
- * The reader may be tired: the first line says what was read, the second what it comes to, and what follows is in the order in
- * which one would ask. */
+ * The reader may be tired: the first line names the input, the second has the verdict, and the rest follows in the order of
+ * likely questions. */
 #include "cuda_replay/command/replay_text_internal.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Bytes of a note that are shown; entries of them without --verbose. */
+/* The most bytes of a note that are shown; the most notes without --verbose. */
 enum { NOTE_BYTES = 400, NOTES_SHOWN = 3 };
 
 /* ---- First lines ---- */
@@ -32,7 +32,7 @@ static void write_torch(struct wo_replay_writer *w) {
   }
 }
 
-/* What was read: enough to tell two reports apart. */
+/* The input: enough to distinguish two reports. */
 static void write_title(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   wo_text_add_view(&w->line, report->path);
@@ -48,7 +48,7 @@ static void write_title(struct wo_replay_writer *w) {
   wo_text_add(w->out, "\n");
 }
 
-/* What a setting's result needs, as a size or as a range. */
+/* The memory that a setting's result needs, as a size or as a range. */
 static void add_reserved(struct wo_text *line, const struct wo_replay_case *result) {
   char lo[WO_SIZE_TEXT], hi[WO_SIZE_TEXT];
   wo__replay_size(result->reserved_lo_bytes, lo);
@@ -60,7 +60,8 @@ static void add_reserved(struct wo_text *line, const struct wo_replay_case *resu
   }
 }
 
-/* The ends of an interval, where they differ. On a card that is nearly full the low end can leave more idle than the high one. */
+/* The ends of an interval, if they differ. On a card that is nearly full the low end can leave more idle memory than the high
+ * one. */
 static void add_interval(struct wo_replay_writer *w) {
   const uint64_t low = w->report->bounds[WO_BOUND_LOW].reserved_lo_bytes;
   const uint64_t high = w->report->bounds[WO_BOUND_HIGH].reserved_hi_bytes;
@@ -70,7 +71,7 @@ static void add_interval(struct wo_replay_writer *w) {
               wo__replay_size(low < high ? high : low, most));
 }
 
-/* How much of what, and what is left of it. */
+/* The used part of the capacity, and the rest. */
 static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char capacity[WO_SIZE_TEXT], margin[WO_SIZE_TEXT];
   add_reserved(&w->line, subject);
@@ -79,7 +80,7 @@ static void say_fits(struct wo_replay_writer *w, const struct wo_replay_case *su
               wo__replay_size(wo_replay_margin(w->report, wo_replay_most(w->report)), margin));
 }
 
-/* The same figures, and why they are no proof. */
+/* The same figures, with the reason why they are no proof. */
 static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char uncertainty[WO_SIZE_TEXT];
   wo_text_add(&w->line, "it fits, ");
@@ -88,7 +89,7 @@ static void say_close(struct wo_replay_writer *w, const struct wo_replay_case *s
               wo__replay_size(w->report->capacity.uncertainty_bytes, uncertainty));
 }
 
-/* The requested bytes, as the program knows them; torch's message has the segment's. */
+/* The requested bytes, as the program knows them; torch's message has those of the segment. */
 static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   char requested[WO_SIZE_TEXT], capacity[WO_SIZE_TEXT];
   const struct wo_replay_outcome *const outcome = &subject->outcome;
@@ -98,21 +99,21 @@ static void say_oom(struct wo_replay_writer *w, const struct wo_replay_case *sub
     wo_text_add(&w->line, "; the allocator may take %s", wo__replay_size(w->report->capacity.bytes, capacity));
 }
 
-/* A need without a capacity is half an answer: how to get the other half is part of it. */
+/* A need without a capacity is half an answer, so the text says how to get the other half. */
 static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
-  wo_text_add(&w->line, "without a limit it reserves ");
+  wo_text_add(&w->line, "without a limit it would reserve ");
   add_reserved(&w->line, subject);
   add_interval(w);
-  wo_text_add(&w->line, ", and the recording does not say what the card has: give --capacity");
+  wo_text_add(&w->line, ", and the recording does not name the card's memory: give --capacity");
 }
 
-/* Where, in one line; what was expected stands below, with the counts. */
+/* The place, in one line; the expected values are below, with the counts. */
 static void say_diverged(struct wo_replay_writer *w) {
   const struct wo_replay_check *const check = &w->report->check;
   if (check->diverged_at >= w->report->trace->entries.count) {
     wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
   } else {
-    wo_text_add(&w->line, "the model and the recording part at entry %zu", check->diverged_at);
+    wo_text_add(&w->line, "the model differs from the recording at entry %zu", check->diverged_at);
   }
 }
 
@@ -128,7 +129,7 @@ static const struct {
     [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING},
 };
 
-/* The line that people scroll back for. */
+/* The most important line of the report. */
 static void write_verdict(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_case *const subject = wo_replay_subject(report);
@@ -181,7 +182,7 @@ static void add_equal(struct wo_text *line, const char *what, uint64_t equal, ui
   }
 }
 
-/* Both sides in the words of the recording, then what may be behind it. */
+/* Both sides in the words of the recording, then possible reasons. */
 static void write_difference(struct wo_replay_writer *w) {
   const struct wo_replay_check *const check = &w->report->check;
   const struct {
@@ -196,7 +197,7 @@ static void write_difference(struct wo_replay_writer *w) {
   }
 }
 
-/* Which versions were tried, where the file leaves it open and the rules differ. */
+/* The versions that were tried, if the file leaves it open and the rules differ. */
 static void write_versions(struct wo_replay_writer *w) {
   const struct wo_replay_check *const check = &w->report->check;
   if (check->version_count < 2) return;
@@ -209,11 +210,11 @@ static void write_versions(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 6);
 }
 
-/* Counts say how much stands behind "as recorded": five addresses prove less than five thousand. */
+/* Counts show the strength of "as recorded": five addresses prove less than five thousand. */
 static void write_check(struct wo_replay_writer *w) {
   const struct wo_replay_check *const check = &w->report->check;
   if (w->report->recording->has_only_ids && w->report->verdict != WO_REPLAY_REFUSED)
-    wo_text_add(w->out, "  the file says what was asked and not what came of it: nothing to compare\n");
+    wo_text_add(w->out, "  the file has requests and no results: nothing to compare\n");
   if (!w->report->has_check || check->verdict == WO_CHECK_REFUSED) return;
   wo_text_add(&w->line, "against the recording: ");
   wo__replay_count(&w->line, check->entries_compared, "entry", "entries");
@@ -227,7 +228,7 @@ static void write_check(struct wo_replay_writer *w) {
   write_versions(w);
 }
 
-/* Worth a line when it is in question, or when the recording itself is the question. */
+/* Shown if the start is in question, or if the recording itself is the question. */
 static void write_start(struct wo_replay_writer *w) {
   static const char *const texts[] = {
       [WO_START_EMPTY] = "the recording begins with an empty allocator",
@@ -246,8 +247,8 @@ static void write_start(struct wo_replay_writer *w) {
 
 /* ---- The peak ---- */
 
-/* The moment that bar and holders are of, where it is not the peak itself. A request that failed when it was recorded and is
- * served here is given back at once, as the program went on without it: it counts in the peak and is in no map. */
+/* The moment of the bar and the holders, if it is not the peak itself. A request that failed in the recorded run and is served
+ * here is given back at once, since the program continued without it: it counts in the peak and is in no map. */
 static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_memory_place *const at = &w->report->memory.moment_at;
   const bool is_oom = w->report->memory.moment == WO_MOMENT_OOM;
@@ -264,7 +265,7 @@ static void write_moment(struct wo_replay_writer *w, const struct wo_replay_case
   wo__replay_put(w, 2, 4);
 }
 
-/* Three sizes: what was asked, what blocks took, what segments took. */
+/* Three sizes: requested bytes, bytes of blocks, bytes of segments. */
 static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_replay_report *const report = w->report;
   const struct wo_replay_peak *const peak = &subject->outcome.peak;
@@ -287,8 +288,8 @@ static void write_peak(struct wo_replay_writer *w, const struct wo_replay_case *
   wo__replay_bar(w, report->attribution.total.block_bytes, report->attribution.use.reserved_bytes);
 }
 
-/* Whether the pieces would have done if they were one, as the message of torch leaves open. What the device has left is out of
- * reach where a memory fraction refused. */
+/* Whether the pieces would be enough if they were one, which torch's message leaves open. If a memory fraction refused, the free
+ * memory of the device is not available. */
 static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_allocator_oom *const oom = &subject->outcome.oom;
   char text[WO_SIZE_TEXT];
@@ -315,7 +316,7 @@ static void write_oom(struct wo_replay_writer *w, const struct wo_replay_case *s
 
 /* ---- The whole ---- */
 
-/* Below the numbers, as it is taller than a screen's half. */
+/* Below the numbers, since it fills half a screen. */
 static void write_chart(struct wo_replay_writer *w) {
   struct wo_text subtitle = {0};
   if (!w->report->has_chart || !w->report->has_memory) return;
@@ -326,7 +327,7 @@ static void write_chart(struct wo_replay_writer *w) {
   wo_text_done(&subtitle);
 }
 
-/* Notes say what was skipped or cut in the file: they come last, and matter when a number looks odd. */
+/* Notes report skipped or cut parts of the file: they come last, and matter if a number looks strange. */
 static void write_notes(struct wo_replay_writer *w) {
   const struct wo_recording *const recording = w->report->recording;
   const size_t shown = w->style.is_verbose || recording->notes.count <= NOTES_SHOWN ? recording->notes.count : NOTES_SHOWN;
@@ -342,7 +343,7 @@ static void write_notes(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* What to ask next, when the answer so far is only that it failed, or none. */
+/* The next question, if the answer so far is only a failure, or none. */
 static void write_next(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const bool is_failure = report->verdict == WO_REPLAY_NOT_FIT && !report->has_whatif && !report->has_sweep;
@@ -357,14 +358,14 @@ static void write_next(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* Of interest to those who ask for everything. */
+/* Only useful to users who ask for everything. */
 static void write_times(struct wo_replay_writer *w) {
   if (!w->report->has_times || !w->style.is_verbose || w->report->seconds <= 0) return;
   wo_text_add(w->out, "\n  replayed in %.3f s, %.1f million operations a second\n", w->report->seconds,
               w->report->events_per_second / 1e6);
 }
 
-/* The order in which one would ask: does it fit, why not, what if, who. */
+/* In the order of questions: does it fit, why not, what if, who holds the memory. */
 void wo_replay_text(const struct wo_replay_report *report, struct wo_text_style style, struct wo_text *out) {
   assert(report != NULL && report->recording != NULL && style.width >= 40);
   struct wo_replay_writer w = {.report = report, .out = out, .style = style};

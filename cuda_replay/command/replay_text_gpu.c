@@ -1,4 +1,4 @@
-/* What a GPU did, for people. See replay_text_internal.h. */
+/* The results of a GPU, for people. See replay_text_internal.h. */
 #include <assert.h>
 
 #include "cuda_replay/command/replay_text_internal.h"
@@ -18,7 +18,7 @@ static void write_card(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* What came of it on the card, in the card's own figures. */
+/* The result on the card, in the card's own figures. */
 static void write_result(struct wo_replay_writer *w) {
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
   char text[2][WO_SIZE_TEXT];
@@ -31,7 +31,7 @@ static void write_result(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 6);
 }
 
-/* Whether the model can be believed about this card. */
+/* Whether the model of this card can be trusted. */
 static void write_agreement(struct wo_replay_writer *w) {
   const struct wo_replay_gpu *const gpu = &w->report->gpu;
   if (gpu->agrees) {

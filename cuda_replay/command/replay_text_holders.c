@@ -1,6 +1,6 @@
 /* Who holds the memory at the peak, and which small blocks keep whole segments from being freed. See replay_text_internal.h.
  *
- * The program's own frame stands first: it is the line that one can change. */
+ * The program's own frame comes first: this is the line that the user can change. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "cuda_replay/plot/plot.h"
 #include "cuda_replay/command/replay_text_internal.h"
 
-/* Rows without --verbose, so that the first screen holds all parts. */
+/* Rows without --verbose, so that all parts fit on the first screen. */
 enum { STACKS_SHOWN = 6, PINS_SHOWN = 4, NAME_COLUMNS = 20, SIZE_COLUMNS = 12, SITE_COLUMN = SIZE_COLUMNS + 13 };
 
-/* Groups of stacks that are told apart; stacks come by size, so that what is left over is small. */
+/* The most groups of stacks; stacks come by size, so the rest is small. */
 enum { GROUPS_MAX = 64 };
 
 /* --verbose shows every row. */
@@ -19,12 +19,12 @@ static size_t shown_of(const struct wo_replay_writer *w, size_t count, size_t mo
   return w->style.is_verbose || count < most ? count : most;
 }
 
-/* "unknown" would sound like a class. */
+/* "unknown" would look like the name of a class. */
 static const char *class_text(enum wo_alloc_class class_) {
   return class_ == WO_CLASS_UNKNOWN ? "not classified" : wo_plot_class_label(class_, false);
 }
 
-/* The user's own line; where a stack has none, the innermost line that is no machinery. */
+/* The user's own line; if a stack has none, the innermost line outside libraries. */
 static uint32_t first_frame(const struct wo_stack_sites *sites) {
   return sites->user != WO_NO_FRAME ? sites->user : sites->asker;
 }
@@ -42,7 +42,7 @@ static uint32_t find_caller(const struct wo_recording *recording, uint32_t stack
   return WO_NO_FRAME;
 }
 
-/* What the library did for that line, and who called it: one line for both. */
+/* The library function that this line used, and the caller of the line: both in one line. */
 static void write_context(struct wo_replay_writer *w, uint32_t stack, const struct wo_stack_sites *sites, size_t indent) {
   if (sites->user == WO_NO_FRAME || w->style.is_verbose) return;
   const uint32_t caller = find_caller(w->report->recording, stack, sites->user);
@@ -69,7 +69,7 @@ static void write_frames(struct wo_replay_writer *w, uint32_t stack, size_t inde
   }
 }
 
-/* Largest first, by picking: there are ten of them. */
+/* Selects the largest each time: there are ten classes. */
 static void write_classes(struct wo_replay_writer *w) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   const uint64_t all = attribution->total.block_bytes;
@@ -92,7 +92,7 @@ static void write_classes(struct wo_replay_writer *w) {
   }
 }
 
-/* Stacks that look the same in a row: the same own line, line of a library, caller and class. */
+/* Stacks whose rows would look the same: with the same own line, library line, caller and class. */
 struct group {
   const struct wo_attribution_stack *first; /* the largest of them */
   uint32_t caller;
@@ -105,7 +105,7 @@ static bool is_same(const struct group *group, const struct wo_attribution_stack
          group->first->class_ == stack->class_ && group->caller == caller;
 }
 
-/* Each stack is a group of its own with --verbose, which shows whole stacks. */
+/* With --verbose, which shows whole stacks, each stack is a group of its own. */
 static size_t make_groups(const struct wo_replay_writer *w, struct group *groups) {
   const struct wo_attribution *const attribution = &w->report->attribution;
   size_t count = 0;
@@ -143,7 +143,7 @@ static void write_group(struct wo_replay_writer *w, const struct group *group) {
   write_frames(w, first->stack, SITE_COLUMN);
 }
 
-/* What is cut off is told as a sum, so that the rows add up. */
+/* Omitted rows are reported as a sum, so that the rows add up. */
 static void write_stacks(struct wo_replay_writer *w) {
   const uint64_t all = w->report->attribution.total.block_bytes;
   struct group groups[GROUPS_MAX];
@@ -161,7 +161,7 @@ static void write_stacks(struct wo_replay_writer *w) {
   wo_text_add(w->out, "  %*s  %5.1f %%  others\n", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
 }
 
-/* "since entry 17": pattern and recording may not agree about what a request is, hence the detour. */
+/* "since entry 17": the pattern's requests and the recording's entries may differ, so the entry is looked up. */
 static void add_birth(struct wo_replay_writer *w, uint32_t request) {
   const struct wo_alloc_pattern *const pattern = w->report->pattern;
   const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
@@ -173,7 +173,7 @@ static void add_birth(struct wo_replay_writer *w, uint32_t request) {
   }
 }
 
-/* What one would get back, what keeps it, and whose that is. */
+/* The bytes that would be freed, the block that keeps them, and its owner. */
 static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   char text[3][WO_SIZE_TEXT];
   wo_text_add(&w->line, "%s idle of %s, held by %s in ", wo__replay_size(pin->free_bytes, text[0]),
@@ -195,7 +195,7 @@ static void write_pin(struct wo_replay_writer *w, const struct wo_pin *pin) {
   write_frames(w, pin->holder.stack, 6);
 }
 
-/* The sentence first: the sum decides whether the rows are worth a look. */
+/* The sentence comes first: its sum shows whether the rows are worth reading. */
 static void write_pins(struct wo_replay_writer *w) {
   const struct wo_pins *const pins = &w->report->pins;
   const size_t shown = shown_of(w, pins->pins.count, PINS_SHOWN);

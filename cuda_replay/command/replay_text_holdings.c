@@ -1,6 +1,6 @@
-/* What a snapshot without a usable history holds. See replay_text_internal.h.
+/* The contents of a snapshot without a usable history. See replay_text_internal.h.
  *
- * Said plainly first: this is a state. Who holds it and what pins it is written by replay_text_holders.c. */
+ * It first says clearly that this is a state. replay_text_holders.c writes the holders and the pins. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -11,9 +11,9 @@ enum { PLACES_SHOWN = 8, SIZE_COLUMNS = 12 };
 
 static void write_what_it_is(struct wo_replay_writer *w) {
   wo_text_add(&w->line,
-              "what follows is a state, as it was when the snapshot was taken, and no replay: it says who holds memory, "
-              "not what a run needs");
-  if (w->report->has_question) wo_text_add(&w->line, "; what was asked cannot be answered from it");
+              "this is the state when the snapshot was taken, not a replay: it shows who holds memory, not how much a run "
+              "needs");
+  if (w->report->has_question) wo_text_add(&w->line, "; your question needs a recording with a history");
   wo__replay_put(w, 2, 4);
 }
 
@@ -35,7 +35,7 @@ static void write_sums(struct wo_replay_writer *w) {
   if (use->reserved_bytes > 0) wo__replay_bar(w, in_use, use->reserved_bytes);
 }
 
-/* What lies idle, and why it does not go back to the device. */
+/* The idle memory, and the reason why it is not given back to the device. */
 static void write_idle(struct wo_replay_writer *w) {
   const struct wo_holdings *const holdings = &w->report->holdings;
   const struct wo_segment_use *const use = &w->report->attribution.use;
@@ -50,8 +50,8 @@ static void write_idle(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* Free memory is told beside what was wanted; whether one piece would have done depends on stream and pool, which the entry does
- * not tell before 2.10. */
+/* Free memory is shown beside the requested bytes. Whether one piece would have been enough depends on stream and pool, which the
+ * entry does not have before 2.10. */
 static void write_refusal(struct wo_replay_writer *w) {
   const struct wo_holdings *const holdings = &w->report->holdings;
   char text[2][WO_SIZE_TEXT];
@@ -76,7 +76,7 @@ static void write_place(struct wo_replay_writer *w, const struct wo_holdings_pla
   wo__replay_put(w, 2, 6);
 }
 
-/* One row would only repeat the sums. */
+/* A single row would only repeat the sums. */
 static void write_places(struct wo_replay_writer *w) {
   const struct wo_holdings *const holdings = &w->report->holdings;
   const bool is_all = w->style.is_verbose || holdings->places.count <= PLACES_SHOWN;

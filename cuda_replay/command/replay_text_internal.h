@@ -1,4 +1,4 @@
-/* What the text writers of a replay share: a line that wraps, colours, sizes. Private to replay_text*.c. */
+/* Shared by the text writers of a replay: a line that wraps, colours, sizes. Private to replay_text*.c. */
 #ifndef WO_REPLAY_TEXT_INTERNAL_H
 #define WO_REPLAY_TEXT_INTERNAL_H
 
@@ -17,14 +17,14 @@ struct wo_replay_writer {
   struct wo_text_style style;
 };
 
-/* Starts a tint on out, or ends it (PLAIN); nothing without colours. */
+/* Starts a colour on out, or ends it (PLAIN); nothing without colours. */
 void wo__replay_color(struct wo_replay_writer *w, enum wo_tint tint);
 
-/* Writes the line under construction, wrapped to the width: the first line behind `indent` blanks, further ones behind
- * `hanging`. Empties it. */
+/* Writes the line under construction, wrapped to the width: the first line after `indent` blanks, further ones after `hanging`.
+ * Empties it. */
 void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging);
 
-/* The same behind what stands on the output's last line: `column` columns, which further lines are indented by. */
+/* The same, after the text on the output's last line, which has `column` columns; further lines are indented by that much. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column);
 
 /* "24.21 GiB" into a buffer of WO_SIZE_TEXT bytes, which is returned. */
@@ -33,7 +33,7 @@ const char *wo__replay_size(uint64_t bytes, char *buf);
 /* "1 block", "12 blocks". */
 void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, const char *many);
 
-/* Adds a text out of a file, which never reaches a terminal as it is; at most 200 bytes of it. */
+/* Adds a text from a file, cleaned for terminals; at most 200 bytes of it. */
 void wo__replay_clean(struct wo_text *out, struct wo_view raw);
 
 /* A frame as "train.py:88 step" (verbose: with the whole path), cleaned; "(no stack recorded)" for WO_NO_FRAME. */
@@ -42,8 +42,8 @@ void wo__replay_frame(const struct wo_replay_writer *w, uint32_t frame, struct w
 /* A bar and its legend: in use and idle in segments, of the capacity where it is known, else of what is reserved. */
 void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved);
 
-/* The parts: who holds the memory at the peak and what pins segments / the what-if beside what was recorded / the table of the
- * sweep / the state after an entry / what a GPU did / what a snapshot without a usable history holds. */
+/* The parts: the holders of the memory at the peak and the pins / the what-if beside the recorded run / the table of the sweep /
+ * the state after an entry / the results of a GPU / the contents of a snapshot without a usable history. */
 void wo__replay_text_holders(struct wo_replay_writer *w);
 void wo__replay_text_whatif(struct wo_replay_writer *w);
 void wo__replay_text_sweep(struct wo_replay_writer *w);
@@ -51,7 +51,7 @@ void wo__replay_text_state(struct wo_replay_writer *w);
 void wo__replay_text_gpu(struct wo_replay_writer *w);
 void wo__replay_text_holdings(struct wo_replay_writer *w);
 
-/* Adds a settings value as people read it: "default" where nothing differs from the version's defaults. */
+/* Adds settings as people read them: "default" if nothing differs from the version's defaults. */
 void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out);
 
 #endif

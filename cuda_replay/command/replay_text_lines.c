@@ -6,10 +6,10 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Bytes of a name that are shown. */
+/* The most bytes of a name that are shown. */
 enum { NAME_BYTES = 200 };
 
-/* Colours carry nothing that the words do not say. */
+/* Colours add no information to the words. */
 void wo__replay_color(struct wo_replay_writer *w, enum wo_tint tint) {
   const struct wo_page page = {w->out, w->style};
   if (tint == WO_TINT_PLAIN)
@@ -22,12 +22,12 @@ void wo__replay_put(struct wo_replay_writer *w, size_t indent, size_t hanging) {
   wo_text_end_line(&w->line, indent, hanging, w->style.width, w->out);
 }
 
-/* Breaks at blanks only: a setting that is longer than the line keeps its length and can be copied. */
+/* Breaks at blanks only: a setting that is longer than the line stays whole and can be copied. */
 void wo__replay_put_behind(struct wo_replay_writer *w, size_t column) {
   struct wo_text lines = {0};
   assert(column > 2);
   wo_text_wrap(&lines, (struct wo_view){w->line.ptr, w->line.len}, column, w->style.width);
-  /* The first line's indent is what stands there already, but for two blanks. */
+  /* The existing text replaces the first line's indent, except for two blanks. */
   const size_t kept = lines.len > column ? column - 2 : 0;
   wo_text_add_view(w->out, wo_view_skip((struct wo_view){lines.ptr, lines.len}, kept));
   if (lines.is_failed || w->line.is_failed) w->out->is_failed = true;
@@ -54,7 +54,7 @@ void wo__replay_clean(struct wo_text *out, struct wo_view raw) {
   wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));
 }
 
-/* Files of compiled code are "??" or paths of a build machine: the function alone tells more. */
+/* Files of compiled code are "??" or paths of a build machine, so only the function is shown. */
 void wo__replay_frame(const struct wo_replay_writer *w, uint32_t index, struct wo_text *out) {
   if (index == WO_NO_FRAME) {
     wo_text_add(out, "(no stack recorded)");
@@ -74,7 +74,7 @@ static size_t count_cells(uint64_t bytes, uint64_t all, size_t columns) {
   return (size_t)((double)bytes / (double)all * (double)columns + 0.5);
 }
 
-/* In use, idle, free at the moment that the segment map shows: of the capacity where it is known, else of what was reserved. */
+/* In use, idle, free at the moment of the segment map: of the capacity if it is known, else of the reserved bytes. */
 void wo__replay_bar(struct wo_replay_writer *w, uint64_t in_use, uint64_t reserved) {
   const bool has_capacity = w->report->capacity.bytes >= reserved && w->report->capacity.bytes > 0;
   const uint64_t all = has_capacity ? w->report->capacity.bytes : reserved;

@@ -4,7 +4,7 @@
 
 #include "cuda_replay/command/replay_text_internal.h"
 
-/* Enough to see whether this is the state that one was after. */
+/* Enough to recognise the state. */
 static void write_sums(struct wo_replay_writer *w) {
   const struct wo_segment_map *const map = &w->report->state;
   uint64_t in_use = 0;
@@ -19,7 +19,7 @@ static void write_sums(struct wo_replay_writer *w) {
   wo__replay_put(w, 2, 4);
 }
 
-/* Default stream and pool go without saying. */
+/* The default stream and pool are not named. */
 static void write_segment(struct wo_replay_writer *w, const struct wo_map_segment *segment) {
   wo_text_add(&w->line, "segment 0x%" PRIx64 "  %" PRIu64 " bytes  %s%s", segment->address, segment->size_bytes,
               segment->is_small ? "small" : "large", segment->is_expandable ? " expandable" : "");
@@ -29,7 +29,7 @@ static void write_segment(struct wo_replay_writer *w, const struct wo_map_segmen
   wo__replay_put(w, 2, 4);
 }
 
-/* Whose it is: the entry that made it and the program's own line. */
+/* The owner: the entry that made the block, and the program's own line. */
 static void add_owner(struct wo_replay_writer *w, uint32_t index) {
   const struct wo_alloc_pattern *const pattern = w->report->pattern;
   if (index == WO_NO_INSTANCE || !pattern) return;
@@ -46,7 +46,7 @@ static void add_owner(struct wo_replay_writer *w, uint32_t index) {
   wo__replay_frame(w, sites.user != WO_NO_FRAME ? sites.user : sites.asker, &w->line);
 }
 
-/* Exact bytes, since this list is for comparing with other tools. */
+/* Exact bytes, since this list is for comparison with other tools. */
 static void write_block(struct wo_replay_writer *w, const struct wo_map_block *block) {
   static const char *const states[] = {
       [WO_BLOCK_FREE] = "free", [WO_BLOCK_ALLOCATED] = "allocated", [WO_BLOCK_PENDING] = "pending free"};
@@ -58,7 +58,7 @@ static void write_block(struct wo_replay_writer *w, const struct wo_map_block *b
   wo__replay_put(w, 4, 8);
 }
 
-/* By rising address, as the map has it. */
+/* By rising address, as in the map. */
 void wo__replay_text_state(struct wo_replay_writer *w) {
   const struct wo_segment_map *const map = &w->report->state;
   if (!w->report->has_state) return;

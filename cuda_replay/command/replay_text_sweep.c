@@ -1,12 +1,12 @@
-/* Results side by side: the what-if beside what was recorded, and the sweep, best first, harmful settings marked, with the line
- * to paste. See replay_text_internal.h. */
+/* Results side by side: the what-if beside the recorded run, and the sweep, best first, harmful settings marked, with the line to
+ * paste. See replay_text_internal.h. */
 #include <assert.h>
 #include <inttypes.h>
 
 #include "cuda_replay/command/replay_text_internal.h"
 #include "parsers/base/units.h"
 
-/* Reasons of a forecast that are told. */
+/* The most reasons of a forecast that are shown. */
 enum { REASONS_SHOWN = 5 };
 
 enum {
@@ -16,7 +16,7 @@ enum {
   LABEL_COLUMN = 2 + SIZE_COLUMNS + IDLE_COLUMNS + RESULT_COLUMNS + 2
 };
 
-/* One unit for a whole table: GiB, or MiB where all of it is small. */
+/* One unit for a whole table: GiB, or MiB if all values are small. */
 static bool is_small(const struct wo_replay_report *report) {
   uint64_t most = report->has_whatif ? report->whatif.reserved_hi_bytes : 0;
   for (size_t i = 0; report->has_sweep && i < report->sweep.count; i++) {
@@ -30,12 +30,12 @@ static void add_size(struct wo_replay_writer *w, uint64_t bytes, int columns) {
   wo_text_add(w->out, "%*.2f", columns, (double)bytes / (is_small(w->report) ? WO_MIB : WO_GIB));
 }
 
-/* What the columns are, in one line. */
+/* The columns' names, in one line. */
 static void write_head(struct wo_replay_writer *w, const char *what) {
   wo_text_add(w->out, "\n  %s (%s reserved at the peak, idle share of it, result)\n", what, is_small(w->report) ? "MiB" : "GiB");
 }
 
-/* Whether it fits, and by how much; what was recorded ran on a card of its own. */
+/* Whether it fits, and by how much; the recorded run had a card of its own. */
 static void add_result(struct wo_replay_writer *w, const struct wo_replay_case *result) {
   if (result->oom_count == result->run_count && result->run_count > 0) {
     wo_text_add(w->out, "%*s", RESULT_COLUMNS, "out of memory");
@@ -49,8 +49,8 @@ static void add_result(struct wo_replay_writer *w, const struct wo_replay_case *
   }
 }
 
-/* The numbers, then the label that stands in w->line, wrapped in a column of its own. Colours are around the numbers only, so
- * that the wrapping does not meet them. */
+/* The numbers, then the label in w->line, wrapped in a column of its own. Only the numbers are coloured, so that colours do not
+ * affect the wrapping. */
 static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *result, enum wo_tint color) {
   if (color != WO_TINT_PLAIN) wo__replay_color(w, color);
   wo_text_add(w->out, "  ");
@@ -68,7 +68,7 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
 
 /* ---- What if ---- */
 
-/* Settings, then where the run began: rows differ in one of the two. */
+/* Settings, then the start of the run: rows differ in one of the two. */
 static void write_case(struct wo_replay_writer *w, bool has_case, const struct wo_replay_case *result, const char *from) {
   if (!has_case) return;
   wo__replay_settings(w->report, &result->settings, &w->line);
@@ -77,7 +77,7 @@ static void write_case(struct wo_replay_writer *w, bool has_case, const struct w
   write_row(w, result, WO_TINT_PLAIN);
 }
 
-/* The ends of what is not sure; one row where they are the same. */
+/* The ends of the uncertain sizes; one row if they are the same. */
 static void write_bounds(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   const bool is_sure = !wo_replay_is_interval(report);
@@ -93,7 +93,7 @@ static void write_bounds(struct wo_replay_writer *w) {
   }
 }
 
-/* How the bytes of the likely peak were found to grow, largest reason first; the few that matter. */
+/* The reasons for the growth of the bytes in the likely peak, largest first; only the important ones. */
 static void write_reasons(struct wo_replay_writer *w) {
   const struct wo_forecast *const forecast = &w->report->forecast;
   bool is_written[WO_SCALE_REASON_COUNT_] = {false};
@@ -115,7 +115,7 @@ static void write_reasons(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 6);
 }
 
-/* What a changed program was taken to be. */
+/* The assumptions about a changed program. */
 static void write_assumptions(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   if (report->has_pair) {
@@ -140,7 +140,7 @@ static void write_assumptions(struct wo_replay_writer *w) {
   }
 }
 
-/* What comes after a failed request is not in a recording: a what-if proves no more than it holds. */
+/* The requests after a failed one are not in the recording: a what-if proves only the recorded part. */
 static void write_end(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   if (report->capacity.oom_entry == UINT32_MAX) return;
@@ -152,7 +152,7 @@ static void write_end(struct wo_replay_writer *w) {
   wo__replay_put(w, 4, 4);
 }
 
-/* The recorded run first: it is what the others are compared with. */
+/* The recorded run first: the others are compared with it. */
 void wo__replay_text_whatif(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   assert(w->line.len == 0);
@@ -176,7 +176,7 @@ void wo__replay_text_whatif(struct wo_replay_writer *w) {
 
 /* ---- Sweep ---- */
 
-/* The text is what was parsed, so that it can be pasted. */
+/* The text is the parsed string, so that it can be pasted. */
 static void write_setting(struct wo_replay_writer *w, const struct wo_sweep_row *row) {
   static const enum wo_tint colors[WO_SWEEP_WORTH_COUNT_] = {
       [WO_SWEEP_SAME] = WO_TINT_PLAIN, [WO_SWEEP_BETTER] = WO_TINT_GOOD, [WO_SWEEP_HARMFUL] = WO_TINT_ERROR};
@@ -190,7 +190,7 @@ static void write_setting(struct wo_replay_writer *w, const struct wo_sweep_row 
   write_row(w, &row->result, colors[row->worth]);
 }
 
-/* The answer and its line to paste stand above the table that proves them. */
+/* The answer and its line to paste are above the table that proves them. */
 void wo__replay_text_sweep(struct wo_replay_writer *w) {
   const struct wo_replay_report *const report = w->report;
   assert(w->line.len == 0);

@@ -9,7 +9,7 @@
 #include "cuda_replay/verify/verify.h"
 #include "parsers/base/command/message.h"
 
-/* The width of the largest jobs that people look at by hand. */
+/* The size of the largest jobs that people examine by hand. */
 enum { SUBJECTS_MAX = 256 };
 
 /* One run of the command. */
@@ -35,7 +35,7 @@ static enum wo_exit fail(const struct run *run, struct wo_view path, const struc
 
 /* ---- Options ---- */
 
-/* "micro_batch=4": recorded at 4, and the log tells the job's own (0 here); "micro_batch=4:8" tells it. */
+/* "micro_batch=4": recorded at 4, and the log has the job's own value (0 here); "micro_batch=4:8" gives it. */
 static enum wo_status read_recorded_size(struct wo_view item, struct wo_scale_spec *sizes, struct wo_err *err) {
   struct wo_scale_spec spec;
   char pair[128];
@@ -124,7 +124,7 @@ const struct wo_command wo_command_verify = {
               "it, or the patch is not the whole fix. --exit-zero turns 1 into 0\n",
 };
 
-/* Writing files is asked for twice, so that no slip does it. */
+/* Writing files needs two options, so that no mistake causes it. */
 enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_args *ret_args, struct wo_err *err) {
   struct wo_verify_args args = {0};
   if (call->word_count == 0) return wo_err_set(err, WO_E_USAGE, "verify wants the log of a failed job (whyoom help verify)");
@@ -139,14 +139,14 @@ enum wo_status wo_verify_args_read(const struct wo_call *call, struct wo_verify_
   return WO_OK;
 }
 
-/* Takes the sizes of the job itself from the log where the option does not give them. */
+/* Takes the job's own sizes from the log if the option does not give them. */
 static enum wo_status fill_recorded_at(struct run *run, struct wo_err *err) {
   run->recorded_at = run->args->recorded_at;
   for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const double own = axis == WO_AXIS_MICRO_BATCH ? run->job->sizes.micro_batch : run->job->sizes.seq_len;
     if (run->recorded_at.axes[axis].from == 0 || run->recorded_at.axes[axis].to > 0) continue;
     if (!(own >= 1 && own <= 1e9))
-      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not tell the job's own %s: give both, as %s=%u:SIZE",
+      return wo_err_set(err, WO_E_USAGE, "--recorded-at: the log does not show the job's own %s: give both, as %s=%u:SIZE",
                         wo_scale_axis_name(axis), wo_scale_axis_name(axis), run->recorded_at.axes[axis].from);
     run->recorded_at.axes[axis].to = (uint32_t)own;
   }
@@ -155,7 +155,7 @@ static enum wo_status fill_recorded_at(struct run *run, struct wo_err *err) {
 
 /* ---- Subjects ---- */
 
-/* What is missing and how to get it: one line for each device, since a rank's own card may be the one that lacks it. */
+/* Reports missing data and how to get it: one line for each device, since the missing data may belong to a rank's own card. */
 static void tell_lack(const struct run *run, struct wo_view path, const struct wo_trace *trace, const char *lack) {
   wo_message(run->call->errors, path,
              "device %d: %s; `whyoom replay` shows who holds its memory, `whyoom record -- COMMAND` records what can be replayed",
@@ -178,8 +178,8 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
   return WO_OK;
 }
 
-/* Every recording must be read and have a run: the one that is left out may be the rank that fails. One without a run is a
- * result, and told in the report. */
+/* Every recording must be readable and have a run: a skipped one may belong to the rank that fails. A recording without a run is
+ * a result, and part of the report. */
 static bool open_traces(struct run *run) {
   for (size_t i = 0; i < run->args->trace_count; i++) {
     struct wo_recording *recording = NULL;
@@ -189,12 +189,11 @@ static bool open_traces(struct run *run) {
     if (status == WO_OK) run->recordings[run->recording_count++] = recording;
     if (status == WO_OK) status = add_subjects(run, recording, run->args->traces[i], &err);
     if (status == WO_OK && run->subject_count == before && recording->traces.count > 0) {
-      wo_err_set(
-          &run->refusal, WO_E_RANGE,
-          "the snapshot holds who had the memory and not what was asked for, so no fix can be tried on it: record the run with "
-          "`whyoom record -- COMMAND`");
+      wo_err_set(&run->refusal, WO_E_RANGE,
+                 "the snapshot shows who held the memory but has no requests, so no fix can be tried on it: record the run with "
+                 "`whyoom record -- COMMAND`");
     } else if (status == WO_OK && run->subject_count == before) {
-      status = wo_err_set(&err, WO_E_USAGE, "records nothing of any device: `whyoom record -- COMMAND` makes a recording");
+      status = wo_err_set(&err, WO_E_USAGE, "has no entries of any device: `whyoom record -- COMMAND` makes a recording");
     }
     if (status == WO_OK) continue;
     if (err.message[0] == '\0') wo_err_set(&err, status, "%s", wo_status_text(status));
@@ -204,7 +203,7 @@ static bool open_traces(struct run *run) {
   return true;
 }
 
-/* A refusal is a result, and told in the report. */
+/* A refusal is a result, and part of the report. */
 static bool reconstruct(struct run *run) {
   struct wo_recording *recording = NULL;
   struct wo_err err = {0};
@@ -279,7 +278,7 @@ static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer
   }
   fill_proofs(&verify, answer);
   enum wo_exit code = exit_of(run, verify.verdict);
-  /* A GPU that was asked for and could not be had is no answer, as for a replay; what the model says is reported all the same. */
+  /* If the requested GPU was not available, the exit code is an error, as for a replay; the model's result is reported anyway. */
   if (verify.gpu.error.code != WO_OK) code = fail(run, (struct wo_view){0}, &verify.gpu.error);
   wo_verify_done(&verify);
   return code;

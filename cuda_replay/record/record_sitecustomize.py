@@ -1,6 +1,6 @@
-# Written by `whyoom record` into a folder of its own, which stands first in PYTHONPATH, so that every Python process of the
+# Written by `whyoom record` into a folder of its own, which is first in PYTHONPATH, so that every Python process of the
 # recorded command reads it at its start. It waits for the program to import torch, and for torch to initialise CUDA; then it
-# switches the allocator's recording on and leaves snapshots behind: at out-of-memory errors, at SIGUSR1 and at the exit.
+# switches the allocator's recording on and writes snapshots: at out-of-memory errors, at SIGUSR1 and at the exit.
 #
 # The program must not notice. Nothing here raises, prints (unless WHYOOM_RECORD_VERBOSE is set) or initialises CUDA, torch is not
 # imported, and another sitecustomize is run in place of this one. Syntax is that of Python 2.7, because any Python may read it.
@@ -8,12 +8,12 @@ import os
 import sys
 
 _FOLDER_NAME = ".whyoom-record"
-_OOM_FILES = 4  # three first ones, and the last
-_QUIET_FACTOR = 10  # of a later out-of-memory error's dump: this many times as long as the dump took
+_OOM_FILES = 4  # the first three, and the last
+_QUIET_FACTOR = 10  # after the dump of a later out-of-memory error, none for this many times its duration
 
 
 def _say(what):
-    """One line on standard error for those who asked for it."""
+    """One line on standard error, if verbose."""
     if os.environ.get("WHYOOM_RECORD_VERBOSE"):
         try:
             sys.stderr.write("whyoom record: process %d: %s\n" % (os.getpid(), what))
@@ -23,7 +23,7 @@ def _say(what):
 
 
 def _guarded(function):
-    """The same function, which swallows what it raises."""
+    """The same function, without its exceptions."""
 
     def call(*args, **kwargs):
         try:
@@ -36,7 +36,7 @@ def _guarded(function):
 
 
 def _is_caught(signum):
-    """Whether this process has a handler for the signal, also one that Python does not know."""
+    """Whether this process has a handler for the signal, including one that Python does not know."""
     with open("/proc/self/status") as status:
         for line in status:
             if line.startswith("SigCgt:"):
@@ -64,13 +64,13 @@ class _Names(object):
         return "".join(c if c.isalnum() or c in "._" else "_" for c in text)[:64]
 
     def _rank(self):
-        """As the program itself has it, or from the launcher's variables. They are looked at late: programs set them, too."""
+        """From the program's own process group, or from the launcher's variables. Read late, since programs set them too."""
         distributed = getattr(sys.modules.get("torch"), "distributed", None)
         try:
             if distributed.is_available() and distributed.is_initialized():
                 return str(distributed.get_rank())
         except Exception:
-            pass  # no distributed package, or one in the middle of its own start or end
+            pass  # no distributed package, or one that is starting or ending
         return self._first("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "LOCAL_RANK")
 
     def stem(self, reason):
@@ -97,7 +97,7 @@ class _Names(object):
 
     @staticmethod
     def _link(unfinished, path):
-        """Whether the name was free: it belongs to the file then, or will once that is renamed."""
+        """Whether the name was free: then it belongs to the file, or will after the renaming."""
         import errno
 
         try:
@@ -115,10 +115,10 @@ class _Recorder(object):
 
     def __init__(self, torch, cuda):
         self.torch = torch
-        self.cuda = cuda  # torch has it as a part only later
+        self.cuda = cuda  # torch.cuda is set only later
         self.names = _Names(os.environ["WHYOOM_RECORD_DIR"])
-        self.armed_pid = None  # a fork has this object, but not this process id: it must not write
-        self.is_own = False  # the program records by itself: its settings stay
+        self.armed_pid = None  # a fork has this object, but another process id: it must not write
+        self.is_own = False  # the program itself records: its settings stay
         self.is_dumping = False
         self.has_ended = False
         self.oom_count = 0
@@ -129,7 +129,7 @@ class _Recorder(object):
     # ---- Arming
 
     def prepare(self):
-        """Queues the arming behind the initialisation of CUDA, and looks at what the program itself switches on or off."""
+        """Queues the arming after the initialisation of CUDA, and watches whether the program itself switches recording."""
         if not getattr(getattr(self.torch, "version", None), "cuda", None):
             return
         memory = self.cuda.memory
@@ -181,7 +181,7 @@ class _Recorder(object):
         return "trace_alloc_max_entries" in inspect.signature(self.record).parameters
 
     def _attach(self):
-        """Observers are many: one of the program's own stays."""
+        """torch allows several observers: one of the program's own stays."""
         attach = getattr(self.torch._C, "_cuda_attach_out_of_memory_observer", None)
         if attach is None:
             _say("this torch has no out-of-memory observer")
@@ -200,7 +200,7 @@ class _Recorder(object):
         if util is not None and parent is not None and parent() is not None:
             util.Finalize(None, finish, exitpriority=0)
 
-    # ---- SIGUSR1: handlers of the program, set before or after, see and do what they would without us.
+    # ---- SIGUSR1: the program's handlers, set before or after, work as they would without us.
 
     @_guarded
     def _at_signal(self):
@@ -212,7 +212,7 @@ class _Recorder(object):
         plain_signal, plain_getsignal = signal.signal, signal.getsignal
         self.programs_handler = plain_getsignal(signal.SIGUSR1)
         if not callable(self.programs_handler) and _is_caught(signal.SIGUSR1):
-            return  # by a handler in C (faulthandler.register), which could not be called
+            return  # a handler in C (faulthandler.register) has it, which could not be called
         plain_signal(signal.SIGUSR1, self.on_signal)  # raises in a thread other than the first: then no signal is taken
 
         @functools.wraps(plain_getsignal)
@@ -240,7 +240,7 @@ class _Recorder(object):
         if callable(self.programs_handler):
             self.programs_handler(signum, frame)
         elif not is_ours and self.programs_handler == 0:
-            # A fork without a handler of its own dies of the signal, as it would have without us.
+            # A fork without a handler of its own dies from the signal, as it would have without us.
             self.plain_signal(signum, self.programs_handler)
             os.kill(os.getpid(), signum)
 
@@ -252,7 +252,7 @@ class _Recorder(object):
         self.oom_count += 1
         is_late = self.oom_count >= _OOM_FILES
         start = time.time()
-        # Programs that try again and again must not be held up: the snapshot at the exit has these entries as well.
+        # Programs that retry often must not be delayed: the snapshot at the exit has these entries too.
         if is_late and start < self.quiet_until:
             return
         self.dump("oom-last" if is_late else "oom%d" % self.oom_count)
@@ -262,7 +262,7 @@ class _Recorder(object):
 
     def on_exit(self):
         if self.has_ended:
-            return  # of a finalizer and atexit, the second
+            return  # the second of finalizer and atexit
         self.has_ended = True
         choice = os.environ.get("WHYOOM_RECORD_AT_EXIT", "always")
         if choice == "always" or (choice == "oom" and self.oom_count > 0):

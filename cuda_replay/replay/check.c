@@ -1,4 +1,4 @@
-/* The check: what cannot be checked is refused with the reason; then one run for each version of torch in question. */
+/* The check: refuses a recording that cannot be checked, with the reason; then runs each possible version of torch once. */
 #include "cuda_replay/replay/check.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 /* The first version that records. */
 #define TORCH_RECORDS 200
 
-/* How often the reading of unsure releases is turned (release_cause.h). */
+/* How often an unsure release is read the other way (release_cause.h). */
 enum { TURNS_MAX = 32 };
 
 /* The first with expandable segments. */
@@ -55,15 +55,15 @@ static enum wo_status refuse(struct checker *checker, size_t entry, const char *
   return WO_OK;
 }
 
-/* Whether the end of this trace is what a file that ends early lacks: it is the last one in the file. Its segments are those of
- * the end, so that the state at its start cannot be rebuilt, and parting from the model proves nothing. */
+/* Whether this trace lacks its end because the file is cut: it is the last trace in the file. Its segments are those of the end,
+ * so its start cannot be rebuilt, and a divergence from the model proves nothing. */
 static bool is_cut(const struct checker *checker) {
   const struct wo_recording *const recording = checker->recording;
   assert(recording->traces.count > 0);
   return recording->is_truncated && checker->trace->device == recording->traces.items[recording->traces.count - 1].device;
 }
 
-/* ---- What can be checked ---- */
+/* ---- Whether it can be checked ---- */
 
 static void count_entries(struct checker *checker) {
   struct wo_replay_check *const check = checker->check;
@@ -91,7 +91,7 @@ static void count_entries(struct checker *checker) {
   }
 }
 
-/* Whether the segments are none that the allocator makes: a dict in the shape of a snapshot, made of a profiler's run. */
+/* Whether the allocator cannot have made the segments: a dict in the form of a snapshot, made from a profiler's run. */
 static bool is_made_up(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->segments.count; i++) {
     if (trace->segments.items[i].size_bytes % MIB != 0) return true;
@@ -129,7 +129,7 @@ static const char *refusal(const struct checker *checker) {
 
 /* ---- Settings and versions ---- */
 
-/* Before 2.2 snapshots do not tell the settings; mapped memory tells that expandable segments were on. */
+/* Before 2.2 snapshots do not hold the settings; mapped memory shows that expandable segments were on. */
 static struct wo_alloc_settings used_settings(const struct checker *checker) {
   if (checker->options->settings) return *checker->options->settings;
   struct wo_alloc_settings settings = checker->recording->settings;
@@ -148,7 +148,7 @@ static void add_version(struct wo_replay_check *check, uint16_t torch) {
   check->version_count++;
 }
 
-/* Nothing but these makes one version differ from another (torch_rules.def). */
+/* Versions differ only in these (torch_rules.def). */
 static bool can_versions_differ(const struct checker *checker) {
   const struct wo_alloc_settings *const settings = &checker->settings;
   const bool has_pools = checker->recording->pools.count > 1;
@@ -176,7 +176,7 @@ static void choose_versions(struct checker *checker) {
 
 /* ---- Verdict ---- */
 
-/* What may have led to a divergence, as far as the recording shows it. */
+/* Possible reasons for a divergence, as far as the recording shows them. */
 static void explain(const struct checker *checker) {
   struct wo_replay_check *const check = checker->check;
   const struct wo_alloc_settings *const settings = &checker->settings;
@@ -187,7 +187,7 @@ static void explain(const struct checker *checker) {
   if (has_plain || (checker->has_maps && !settings->expandable_segments)) {
     add_why(check,
             "settings were changed during the run, as segments were %s although expandable_segments is %s in the snapshot, "
-            "which tells the last settings only; ",
+            "which holds only the last settings; ",
             has_plain ? "allocated whole" : "mapped", settings->expandable_segments ? "on" : "off");
   }
   if (settings->garbage_collection_threshold > 0 && settings->memory_fraction <= 0) {
@@ -202,9 +202,9 @@ static void explain(const struct checker *checker) {
   }
   if (check->strangers > 0) add_why(check, "%zu blocks changed while the snapshot was taken; ", check->strangers);
   if (!recording->has_settings && !checker->options->settings) {
-    add_why(check, "this snapshot does not tell the allocator's settings: give them with --set if they were not the defaults; ");
+    add_why(check, "this snapshot does not hold the allocator's settings: give them with --set if they were not the defaults; ");
   } else if (recording->settings_text.len > 0) {
-    add_why(check, "settings may have been changed during the run, a snapshot tells the last ones only; ");
+    add_why(check, "settings may have been changed during the run; a snapshot holds only the last ones; ");
   }
   const size_t length = strlen(check->why);
   if (length == 0) {
@@ -249,7 +249,7 @@ static enum wo_status make_pattern(struct checker *checker) {
   return wo__alloc_pattern_read(checker->recording, checker->trace, &checker->readings, &checker->pattern, checker->err);
 }
 
-/* Turns the reading of the last unsure release before a divergence and of those behind it. False when there is none that was not
+/* Reads the last unsure release before a divergence, and those after it, the other way. False if there is none that was not
  * turned yet. */
 static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
   assert(readings->turns.count <= TURNS_MAX);
@@ -263,7 +263,7 @@ static bool turn_reading(struct wo__readings *readings, size_t diverged_at) {
   return true;
 }
 
-/* Runs one version; as long as it comes farther by that, releases whose reason is not sure are read the other way. */
+/* Runs one version; as long as it gets farther that way, reads unsure releases the other way. */
 static enum wo_status run_version(struct checker *checker, uint16_t torch, struct wo__start_trial *ret_trial) {
   enum wo_status status = run_once(checker, torch, ret_trial);
   while (status == WO_OK && !ret_trial->is_equal && turn_reading(&checker->readings, ret_trial->cursor)) {
@@ -282,7 +282,7 @@ static enum wo_status run_version(struct checker *checker, uint16_t torch, struc
   return status;
 }
 
-/* Runs all versions; the newest that agrees is told, else the one that came farthest. */
+/* Runs all versions; reports the newest that agrees, else the one that got farthest. */
 static enum wo_status run_versions(struct checker *checker) {
   struct wo_replay_check *const check = checker->check;
   struct wo__start_trial best = {0};
@@ -312,7 +312,7 @@ static enum wo_status run_versions(struct checker *checker) {
 
 /* ---- Whole ---- */
 
-/* A contradiction inside of the recording: told with its entry, as nothing can be compared. */
+/* A contradiction inside the recording: reported with its entry, as nothing can be compared. */
 static enum wo_status contradiction(struct checker *checker, enum wo_status status) {
   if (status == WO_E_NOMEM) return status;
   return refuse(checker, (size_t)checker->err->offset, checker->err->message);
@@ -330,8 +330,8 @@ static enum wo_status check_trace(struct checker *checker) {
   return run_versions(checker);
 }
 
-/* A ring that dropped its oldest entries may begin in the middle of a call: the number of entries up to its end. 0 when the first
- * entry can be the beginning of one. */
+/* The number of entries up to the end of a call that began before the first entry: a ring that dropped its oldest entries may
+ * begin in the middle of a call. 0 if the first entry can begin a call. */
 static size_t rest_of_call(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     switch ((enum wo_action)trace->entries.items[i].action) {
@@ -358,7 +358,7 @@ static void done(struct checker *checker) {
   WO_VEC_DONE(&checker->readings.unsure);
 }
 
-/* Checks what follows the first `skipped` entries; takes that result when it comes farther. */
+/* Checks the entries after the first `skipped` ones; takes that result if it gets farther. */
 static enum wo_status check_rest(const struct checker *whole, size_t skipped) {
   struct wo_trace rest = *whole->trace;
   struct wo_replay_check check = {0};

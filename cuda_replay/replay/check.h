@@ -1,9 +1,8 @@
-/* Check of a recording: whether the model, run at the recorded settings with the recorded segment addresses, does what was
- * recorded.
+/* Check of a recording: whether the model, run at the recorded settings with the recorded segment addresses, reproduces it.
  *
- * Compared are every address that an allocation got, every segment event (kind, address, size, order), every refused request, and
- * every block of every segment at the end. One difference is a proof that the start, the settings, the version of torch or the
- * model is wrong; the first one is told. */
+ * It compares every address of an allocation, every segment event (kind, address, size, order), every refused request, and every
+ * block of every segment at the end. A single difference proves that the start, the settings, the version of torch or the model
+ * is wrong; the first difference is reported. */
 #ifndef WO_CHECK_H
 #define WO_CHECK_H
 
@@ -14,19 +13,19 @@
 #include "cuda_replay/recording/settings.h"
 #include "cuda_replay/recording/trace.h"
 
-/* The most versions whose rules differ. */
+/* The most versions with different rules. */
 enum { WO_CHECK_VERSIONS_MAX = 16, WO_CHECK_TEXT_BYTES = 160, WO_CHECK_WHY_BYTES = 480 };
 
 enum wo_check_verdict {
   WO_CHECK_EQUAL,    /* everything agrees */
-  WO_CHECK_DIVERGED, /* something does not: expected, got, why */
+  WO_CHECK_DIVERGED, /* a difference: expected, got, why */
   WO_CHECK_REFUSED   /* cannot be checked: why */
 };
 
 /* Zero is a good default. */
 struct wo_replay_check_options {
   const struct wo_alloc_settings *settings; /* NULL: as recorded */
-  uint16_t torch;                           /* 0: as recorded; where that is open, every version whose rules differ */
+  uint16_t torch;                           /* 0: as recorded; if that is open, every version whose rules differ */
 };
 
 struct wo_replay_check {
@@ -39,22 +38,22 @@ struct wo_replay_check {
   uint64_t refusals; /* `oom` entries in the trace */
   uint64_t refusals_equal;
   bool final_layout_equal;
-  size_t diverged_at; /* the entry; the number of entries when only the final layout differs */
+  size_t diverged_at; /* the entry; the number of entries if only the final layout differs */
   char expected[WO_CHECK_TEXT_BYTES];
   char got[WO_CHECK_TEXT_BYTES];
   char why[WO_CHECK_WHY_BYTES];
-  uint16_t torch;                                 /* of the run that is told here */
-  uint16_t versions_tried[WO_CHECK_VERSIONS_MAX]; /* by rising version; each stands for those up to the next, too */
+  uint16_t torch;                                 /* of the run that is reported here */
+  uint16_t versions_tried[WO_CHECK_VERSIONS_MAX]; /* by rising version; each also represents the versions up to the next */
   bool versions_agree[WO_CHECK_VERSIONS_MAX];
   size_t version_count;
-  /* The start: what was there, and what had to be found out. */
+  /* The start: its blocks, and how it was found. */
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
-  size_t open_blocks;   /* whose size at the start looking ahead did not settle */
-  size_t layouts_tried; /* runs that it took, of all versions */
+  size_t open_blocks;   /* blocks whose size at the start could not be decided by looking ahead */
+  size_t layouts_tried; /* runs that were needed, of all versions */
   size_t strangers;     /* blocks that changed while the snapshot was taken (struct wo_start); left out of the comparison */
 };
 
-/* Checks a trace. WO_OK whatever the verdict; WO_E_NOMEM. */
+/* Checks a trace. WO_OK for every verdict; WO_E_NOMEM. */
 enum wo_status wo_replay_check_run(const struct wo_recording *recording, const struct wo_trace *trace,
                                    const struct wo_replay_check_options *options, struct wo_replay_check *ret_check,
                                    struct wo_err *err);

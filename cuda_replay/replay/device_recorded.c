@@ -10,7 +10,7 @@
 struct wo_device_recorded {
   const struct wo_trace *trace;
   size_t cursor; /* the next entry to look at */
-  size_t limit;  /* the last entry that can be part of the request under way */
+  size_t limit;  /* the last entry that can belong to the current request */
   uint64_t total_bytes;
   char message[200];
 };
@@ -32,14 +32,15 @@ static enum wo_status fail(struct wo_device_recorded *device, const char *what, 
   return WO_E_IO;
 }
 
-/* Whether the recorded device had no room: its next event is a release, which follows a failure, or the failed request itself. */
+/* Whether the recorded device had no memory: its next event is a release, which follows a failure, or the failed request itself.
+ */
 static bool is_refusal(struct wo_device_recorded *device) {
   const struct wo_trace_entry *const next = peek(device);
   if (!next || device->cursor > device->limit) return false;
   return next->action != WO_ACTION_SEGMENT_ALLOC && next->action != WO_ACTION_SEGMENT_MAP;
 }
 
-/* Takes the next event when it is `action`. */
+/* Takes the next event if it is `action`. */
 static const struct wo_trace_entry *take(struct wo_device_recorded *device, enum wo_action action) {
   const struct wo_trace_entry *const next = peek(device);
   if (!next || next->action != action) return NULL;
@@ -59,8 +60,8 @@ static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *
   return WO_OK;
 }
 
-/* Takes the release that is next. An `oom` before it ended an earlier request, as nothing is released behind one. What is
- * released is compared by whoever listens to the allocator. */
+/* Takes the release that is next. An `oom` before it belongs to an earlier request, since nothing is released after one. The
+ * observer of the allocator compares the released segments. */
 static void release(struct wo_device_recorded *device, enum wo_action action) {
   while (take(device, WO_ACTION_OOM) != NULL) continue;
   take(device, action);
@@ -73,7 +74,7 @@ static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_
   return WO_OK;
 }
 
-/* A range begins where memory is mapped first. One whose first mapping fails is not needed yet: the next request reserves it. */
+/* A range begins with its first mapping. A range whose first mapping fails is not needed yet: the next request reserves it. */
 static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
   struct wo_device_recorded *const device = state;
   if (is_refusal(device)) return WO_E_LIMIT;

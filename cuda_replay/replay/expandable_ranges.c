@@ -1,4 +1,4 @@
-/* Ranges lie side by side in the address space: the least distance between the beginnings of two of them bounds their size. */
+/* Ranges are adjacent in the address space: the smallest distance between the beginnings of two ranges bounds their size. */
 #include "cuda_replay/replay/expandable_ranges_internal.h"
 
 #include <assert.h>
@@ -66,7 +66,7 @@ static bool is_default(struct wo_pool_id pool) {
   return pool.first == 0 && pool.second == 0;
 }
 
-/* Whether two neighbours can be parts of one range. Entries of older versions do not tell their pool. */
+/* Whether two neighbours can be parts of one range. Entries of older versions do not have their pool. */
 static bool are_together(const struct place *a, const struct place *b) {
   const bool is_same_pool =
       (a->pool.first == b->pool.first && a->pool.second == b->pool.second) || is_default(a->pool) || is_default(b->pool);
@@ -75,15 +75,15 @@ static bool are_together(const struct place *a, const struct place *b) {
   return a->kind != PLAIN && a->kind == b->kind && a->stream == b->stream && is_same_pool && is_near;
 }
 
-/* What the card has at the least: what is reserved on it at the end. */
+/* The least memory that the card can have: the bytes reserved on it at the end. */
 static uint64_t least_card(const struct wo_trace *trace) {
   uint64_t reserved = 0;
   for (size_t i = 0; i < trace->segments.count; i++) reserved += trace->segments.items[i].size_bytes;
   return reserved > CARD_MIN_BYTES ? reserved : CARD_MIN_BYTES;
 }
 
-/* The least distance from the beginning of a range to what comes behind it; shorter ones than `floor` are those of ranges at
- * different times, as addresses come again. */
+/* The smallest distance from the beginning of a range to the next thing after it. Distances below `floor` are between ranges of
+ * different times, since addresses are reused. */
 static uint64_t least_distance(const struct places *places, uint64_t floor_bytes) {
   uint64_t least = UINT64_MAX;
   size_t first = 0;

@@ -1,4 +1,4 @@
-/* How far the reserved ranges of a recording's expandable segments can reach. Private to start.c and device_recorded.c. */
+/* The possible extent of the reserved ranges of a recording's expandable segments. Private to start.c and device_recorded.c. */
 #ifndef WO_EXPANDABLE_RANGES_INTERNAL_H
 #define WO_EXPANDABLE_RANGES_INTERNAL_H
 
@@ -12,9 +12,9 @@ static inline bool wo__is_small_map(const struct wo_trace_entry *entry) {
   return entry->size_bytes == (uint64_t)2 * 1024 * 1024;
 }
 
-/* The memory of the card: as the recording states it, else the most that keeps ranges of torch's size (the card and an eighth)
- * from reaching into the next thing that the recording shows, at most 256 GiB. It decides how long ranges are and nothing else.
- * `start`: the segments before the first entry; NULL: none. WO_E_NOMEM. */
+/* The memory of the card: as the recording states it, else the largest size for which no range of torch's size (the card and an
+ * eighth) reaches into the next thing in the recording, at most 256 GiB. It only decides the length of ranges. `start`: the
+ * segments before the first entry; NULL: none. WO_E_NOMEM. */
 enum wo_status wo__card_bytes(const struct wo_recording *recording, const struct wo_trace *trace, const struct wo_start *start,
                               uint64_t *ret_bytes);
 

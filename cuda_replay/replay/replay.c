@@ -1,4 +1,4 @@
-/* The replay loop. A request costs one call of the allocator and the look-up of a handle by its instance's index. */
+/* The replay loop. A request costs one call of the allocator and one look-up of a handle by the instance's index. */
 #include "cuda_replay/replay/replay.h"
 
 #include <assert.h>
@@ -19,10 +19,10 @@ struct run {
   struct wo_err *err;
   struct wo_allocator *allocator;
   const struct wo_allocator_stats *stats;
-  wo_block_id *blocks;       /* of each instance; WO_NO_BLOCK while it has none */
-  bool *is_held;             /* of each private pool: somebody uses it */
+  wo_block_id *blocks; /* of each instance; WO_NO_BLOCK if it has none */
+  bool *is_held;       /* of each private pool: whether it has a user */
   struct {
-    uint32_t *items; /* instances that were deferred; those that have completed since have no block any more */
+    uint32_t *items; /* deferred instances; those that have completed since then have no block */
     size_t count, capacity;
   } deferred;
   size_t deferred_live;
@@ -50,13 +50,13 @@ static void note_oom(struct run *run, uint32_t request) {
 
 /* ---- Requests ---- */
 
-/* How many blocks the allocator holds as pending. */
+/* The number of blocks that the allocator holds as pending. */
 static size_t pending_count(const struct run *run) {
   const struct wo_allocator_stats *const stats = run->stats;
   return (size_t)(stats->active[WO_STAT_ALL].current - stats->allocation[WO_STAT_ALL].current);
 }
 
-/* Takes the instances without a block off the list. */
+/* Removes the instances without a block from the list. */
 static void compact_deferred(struct run *run) {
   size_t kept = 0;
   for (size_t i = 0; i < run->deferred.count; i++) {
@@ -91,8 +91,8 @@ static bool collect_pending(void *state, const struct wo_allocator_segment *segm
   return !pending->has_failed;
 }
 
-/* The allocator completed deferred frees by itself: all of them when it waited for all streams, some after a capture. Their
- * instances lose their blocks. Looking for them is slow and seldom needed. */
+/* Handles deferred frees that the allocator completed itself: all of them if it waited for all streams, some after a capture.
+ * Their instances lose their blocks. The search is slow, but seldom needed. */
 static enum wo_status drop_completed(struct run *run) {
   const size_t count = pending_count(run);
   if (count == run->deferred_live) return WO_OK;
@@ -130,8 +130,8 @@ static bool is_pool_in_use(const struct run *run, uint32_t pool, uint32_t stream
   return false;
 }
 
-/* An allocation of a private pool whose begin the pattern does not show goes there for itself alone. The pool has one user until
- * the pattern releases it. */
+/* An allocation of a private pool whose begin is not in the pattern is made in that pool alone. The pool has one user until the
+ * pattern releases it. */
 static enum wo_status malloc_in_pool(struct run *run, uint64_t size_bytes, uint32_t stream, uint32_t pool,
                                      wo_block_id *ret_block) {
   const uint64_t raw = stream_of(run, stream);
@@ -191,7 +191,7 @@ static enum wo_status run_defer(struct run *run, const struct wo_request *reques
   if (block == WO_NO_BLOCK) return WO_OK;
   const enum wo_status status = defer(run, request->subject);
   if (status != WO_OK) return status;
-  /* A block that a given start holds as pending is freed already. */
+  /* A block that is pending in the given start is freed already. */
   const bool is_pending = run->options->start && at < run->pattern->start_count && request->entry == WO_NO_ENTRY;
   if (!is_pending) wo_allocator_free_block(run->allocator, block, true);
   return WO_OK;
@@ -213,7 +213,7 @@ static enum wo_status begin_pool(struct run *run, const struct wo_request *reque
   return wo_allocator_pool_begin(run->allocator, id, stream_of(run, request->stream), true);
 }
 
-/* A capture that began before the recording has no effect here, so has its end. */
+/* The end of a capture that began before the recording has no effect, as its begin had none here. */
 static enum wo_status end_pool(struct run *run, const struct wo_request *request) {
   const size_t count = run->pools.count;
   size_t kept = 0;
@@ -225,7 +225,7 @@ static enum wo_status end_pool(struct run *run, const struct wo_request *request
   return wo_allocator_pool_end(run->allocator, run->pattern->recording->pools.items[request->pool]);
 }
 
-/* That a pool is released which nobody uses is no matter: the recording may show its last user twice. */
+/* Releasing a pool without a user is no error: the recording may show its last user twice. */
 static enum wo_status release_pool(struct run *run, const struct wo_request *request) {
   const struct wo_pool_id id = run->pattern->recording->pools.items[request->pool];
   const enum wo_status status = wo_allocator_pool_release(run->allocator, id);
@@ -233,7 +233,7 @@ static enum wo_status release_pool(struct run *run, const struct wo_request *req
   return status == WO_E_USAGE ? WO_OK : status;
 }
 
-/* A settings string that this version of torch refuses changed nothing when it was recorded either. */
+/* A settings string that this version of torch refuses changed nothing in the recorded run either. */
 static void run_settings(struct run *run, const struct wo_request *request) {
   if (request->kind == WO_REQUEST_FRACTION) {
     struct wo_alloc_settings settings = *wo_allocator_settings(run->allocator);
@@ -277,7 +277,7 @@ static enum wo_status run_request(struct run *run, const struct wo_request *requ
   const wo_block_id block = run->blocks[request->subject];
   if (block == WO_NO_BLOCK) return WO_OK;
   wo_allocator_free_block(run->allocator, block, false);
-  /* A block that another stream used waits, although the request does not say so. */
+  /* A block that another stream used waits, even if the request does not say so. */
   if (pending_count(run) > run->deferred_live) return defer(run, request->subject);
   run->blocks[request->subject] = WO_NO_BLOCK;
   return WO_OK;
@@ -304,7 +304,7 @@ static enum wo_status misfit(const struct run *run, const char *why) {
   return wo_err_set(run->err, WO_E_USAGE, "the state at the start does not fit: %s", why);
 }
 
-/* Hands the blocks of a placed segment that are in use to the instances, both being in the order of addresses. */
+/* Assigns the used blocks of a placed segment to the instances; both are in the order of addresses. */
 static bool bind_blocks(struct run *run, const struct wo_allocator_block *blocks, const wo_block_id *ids, size_t count,
                         size_t *instance) {
   for (size_t i = 0; i < count; i++) {
@@ -336,7 +336,7 @@ static enum wo_status place_segments(struct run *run, wo_block_id *ids) {
     if (!bind_blocks(run, blocks, ids, count, &instance)) return misfit(run, "it holds more blocks than the trace knows");
     first += count;
   }
-  /* Somebody holds each private pool that has memory: the allocator's rule for what is placed. */
+  /* Each private pool with memory has a user: the allocator requires this for placed segments. */
   for (size_t i = 0; i < start->segments.count; i++) hold_pool(run, start->segments.items[i].pool);
   return instance == run->pattern->start_count ? WO_OK : misfit(run, "it holds fewer blocks than the trace uses");
 }
@@ -354,7 +354,7 @@ static enum wo_status place_start(struct run *run) {
   return status;
 }
 
-/* Without a start, what was alive then is allocated first. */
+/* Without a start, the instances that were alive then are allocated first. */
 static enum wo_status allocate_start(struct run *run) {
   for (uint32_t i = 0; i < run->pattern->start_count; i++) {
     const struct wo_instance *const instance = &run->pattern->instances.items[i];

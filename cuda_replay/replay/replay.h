@@ -1,7 +1,7 @@
-/* Replay: a pattern through the allocator model on a device; what came of it.
+/* Replay: runs a pattern through the allocator model on a device.
  *
- * wo_replay_run is the one loop that everything uses: a check of a recording, a what-if, a sweep. It fills an outcome; a recorder
- * of memory over time (memory_over_time.h) can look at every step. Pure; a run uses one thread. */
+ * wo_replay_run is the one loop behind everything: the check of a recording, a what-if, a sweep. It fills an outcome; a recorder
+ * of memory over time (memory_over_time.h) can observe every step. Pure; a run uses one thread. */
 #ifndef WO_REPLAY_H
 #define WO_REPLAY_H
 
@@ -13,7 +13,7 @@
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/replay/start.h"
 
-/* Called after each request: its index, the allocator as it is now. NULL for none. */
+/* Called after each request with its index and the allocator's present state. NULL for none. */
 struct wo_replay_observer {
   void *state;
   void (*on_step)(void *state, size_t request, const struct wo_allocator *allocator);
@@ -23,11 +23,11 @@ struct wo_replay_options {
   struct wo_alloc_settings settings;
   uint16_t torch;
   const struct wo_device *device;        /* borrowed */
-  const struct wo_start *start;          /* NULL: from an empty allocator, the live set is allocated first, in its order */
+  const struct wo_start *start;          /* NULL: from an empty allocator; the live set is allocated first, in its order */
   struct wo_allocator_observer on_event; /* {0} for none */
   struct wo_replay_observer on_step;     /* {0} for none */
-  bool stops_at_oom;                     /* else a request that fails is left out, with all that refers to it */
-  const bool *stop;                      /* NULL, or looked at after each request: true ends the run */
+  bool stops_at_oom;                     /* else a request that fails is skipped, with all requests that refer to it */
+  const bool *stop;                      /* NULL, or read after each request: true ends the run */
 };
 
 struct wo_replay_peak {
@@ -41,7 +41,7 @@ struct wo_replay_peak {
 struct wo_replay_outcome {
   struct wo_replay_peak peak;
   bool has_oom;
-  uint32_t oom_at; /* request; the first that failed. WO_NO_REQUEST: what was alive at the start did not fit */
+  uint32_t oom_at; /* request; the first that failed. WO_NO_REQUEST: the instances alive at the start did not fit */
   struct wo_allocator_oom oom;
   uint64_t oom_count;
   size_t requests_run;
@@ -49,8 +49,8 @@ struct wo_replay_outcome {
   struct wo_allocator_stats stats; /* at the end */
 };
 
-/* Runs a pattern. WO_OK also when it met an OOM. Others: the device failed (its message is in *err), the start state does not fit
- * the settings (WO_E_USAGE), memory. */
+/* Runs a pattern. WO_OK also if a request met an OOM. Others: the device failed (its message is in *err), the start state does
+ * not fit the settings (WO_E_USAGE), memory. */
 enum wo_status wo_replay_run(const struct wo_alloc_pattern *pattern, const struct wo_replay_options *options,
                              struct wo_replay_outcome *ret_outcome, struct wo_err *err);
 

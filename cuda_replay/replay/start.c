@@ -1,7 +1,7 @@
-/* The start state: what the backwards pass (start_backwards_internal.h) found, laid out as blocks without gaps.
+/* The start state: the result of the backwards pass (start_backwards_internal.h), laid out as blocks without gaps.
  *
  * Three steps: every segment is filled with its live blocks and free blocks between them; block sizes that the pass cannot know
- * are looked for in the entries that follow; mapped runs are told their range. */
+ * are searched in the entries that follow; mapped runs are assigned their range. */
 #include "cuda_replay/replay/start.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 
 #define MIB ((uint64_t)1024 * 1024)
 #define UNIT_BYTES ((uint64_t)512)
-/* A block of the large pool is split only when more than this would remain: what is handed out unsplit exceeds its request by at
+/* A block of the large pool is split only if more than this would remain: a block that is used unsplit exceeds its request by at
  * most this, and free blocks are larger. */
 #define SLACK_MAX_BYTES MIB
 
@@ -37,7 +37,7 @@ static enum wo_status add_block(struct wo_start *start, struct wo_allocator_bloc
   return WO_OK;
 }
 
-/* Remembers that the block to be added next may be up to max_bytes long. */
+/* Notes that the block to be added next may be up to max_bytes long. */
 static enum wo_status add_open(struct wo_start *start, uint64_t address, uint64_t min_bytes, uint64_t max_bytes) {
   if (!WO_VEC_RESERVE(&start->open, 1, WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
   start->open.items[start->open.count++] = (struct wo_start_open){
@@ -45,7 +45,7 @@ static enum wo_status add_open(struct wo_start *start, uint64_t address, uint64_
   return WO_OK;
 }
 
-/* The size of a live block that has `room` bytes up to the next live block or the segment's end. *ret_max is above it when the
+/* The size of a live block that has `room` bytes up to the next live block or the end of the segment. *ret_max is larger if the
  * size stays open. */
 static uint64_t block_bytes(const struct layout *layout, const struct wo__backwards_segment *segment,
                             const struct wo__backwards_block *block, uint64_t room, uint64_t *ret_max) {
@@ -53,7 +53,7 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__backwa
   *ret_max = known;
   if (block->block_bytes > 0 || known >= room) return known;
   const uint64_t gap = room - known;
-  /* What is smaller than the smallest block goes with the block before it (older versions can make odd sizes). */
+  /* A rest smaller than the smallest block belongs to the block before it (older versions can make odd sizes). */
   if (gap < UNIT_BYTES) return *ret_max = room;
   if (segment->is_small || segment->is_expandable) return known;
   /* Requests from max_split_size on get whole segments. */
@@ -64,7 +64,7 @@ static uint64_t block_bytes(const struct layout *layout, const struct wo__backwa
   return known;
 }
 
-/* Adds a live block and returns where it ends in *at. */
+/* Adds a live block, and returns its end in *at. */
 static enum wo_status place_block(const struct layout *layout, const struct wo__backwards_segment *segment,
                                   const struct wo__backwards_block *block, uint64_t next, uint64_t *at) {
   uint64_t max = 0;
@@ -138,7 +138,7 @@ static enum wo_status lay_out(const struct layout *layout) {
 
 /* ---- Looking ahead ---- */
 
-/* Open blocks by the lowest place where they may end, and by their own address. */
+/* Open blocks by their lowest possible end, and by their own address. */
 struct ahead {
   struct wo_address_map by_end;
   struct wo_address_map by_address;
@@ -163,8 +163,8 @@ static void look_at(struct ahead *ahead, struct wo_start *start, const struct wo
   }
 }
 
-/* The first allocation behind an open block, as long as that lives, lies at the front of the free block behind it: where the open
- * block ends. */
+/* The first allocation after an open block, while that block lives, is at the front of the free block after it: this is the end
+ * of the open block. */
 static enum wo_status look_ahead(struct wo_start *start, const struct wo_trace *trace) {
   struct ahead ahead = {0};
   enum wo_status status = WO_OK;
@@ -203,9 +203,9 @@ struct ranges {
   const struct wo_recording *recording;
   const struct wo_alloc_settings *settings;
   uint64_t card_bytes;
-  uint32_t *heads;  /* of each segment: the first run of its range */
-  uint64_t *begins; /* of each first run: where its range begins */
-  uint64_t *mapped; /* of each first run: bytes mapped in its range; 0 once the range was given back */
+  uint32_t *heads;  /* for each segment: the first run of its range */
+  uint64_t *begins; /* for each first run: the beginning of its range */
+  uint64_t *mapped; /* for each first run: bytes mapped in its range; 0 once the range was given back */
 };
 
 static uint64_t handle_bytes(const struct ranges *ranges, bool is_small) {
@@ -225,8 +225,8 @@ static bool is_same_range(const struct wo_allocator_segment *a, const struct wo_
          b->address + b->size_bytes - a->range_address <= size_bytes;
 }
 
-/* Runs of one stream and pool with nothing else between them are parts of one range. Its beginning is the lowest address that is
- * ever mapped; here the lowest that is mapped at the start (see lower_range). */
+/* Runs of one stream and pool with nothing else between them are parts of one range. A range begins at the lowest address that is
+ * ever mapped; here this is the lowest one mapped at the start (see lower_range). */
 static void find_ranges(const struct ranges *ranges) {
   for (size_t i = 0; i < ranges->start->segments.count; i++) {
     struct wo_allocator_segment *const segment = &ranges->start->segments.items[i];
@@ -259,7 +259,7 @@ static size_t segments_below(const struct wo_start *start, uint64_t address) {
   return low;
 }
 
-/* Whether an entry can map or unmap memory of the range that a segment is part of. */
+/* Whether an entry can map or unmap memory of the segment's range. */
 static bool can_be_of(const struct ranges *ranges, size_t segment, const struct wo_trace_entry *entry) {
   const struct wo_allocator_segment *const run = &ranges->start->segments.items[segment];
   if (!run->is_expandable || run->stream != ranges->recording->streams.items[entry->stream]) return false;
@@ -268,7 +268,7 @@ static bool can_be_of(const struct ranges *ranges, size_t segment, const struct 
   return entry->address >= begin && entry->address - begin < range_bytes(ranges, run->is_small);
 }
 
-/* Counts what is mapped: a range that is unmapped wholly is given back, and what is mapped there later is another one. */
+/* Counts mapped bytes: a range without any is given back, and memory that is mapped there later belongs to a new range. */
 static void count_mapped(const struct ranges *ranges, const struct wo_trace_entry *entry) {
   const size_t below = segments_below(ranges->start, entry->address + 1);
   if (below == 0 || !can_be_of(ranges, below - 1, entry)) return;
@@ -281,7 +281,7 @@ static void count_mapped(const struct ranges *ranges, const struct wo_trace_entr
   }
 }
 
-/* A range whose front is unmapped at the start shows when that front is mapped later: whole handles below the first run. */
+/* If the front of a range is unmapped at the start, a later mapping of that front shows it: whole handles below the first run. */
 static void lower_range(const struct ranges *ranges, const struct wo_trace_entry *entry) {
   const struct wo_start *const start = ranges->start;
   const size_t above = segments_below(start, entry->address);
@@ -296,14 +296,14 @@ static void lower_range(const struct ranges *ranges, const struct wo_trace_entry
   if (above > 0) {
     const struct wo_allocator_segment *const before = run - 1;
     if (before->address + before->size_bytes > entry->address) return;
-    /* It may as well go on the range below. */
+    /* It may instead continue the range below. */
     if (can_be_of(ranges, above - 1, entry)) return;
   }
   ranges->mapped[ranges->heads[above]] += entry->size_bytes;
   ranges->begins[ranges->heads[above]] = entry->address;
 }
 
-/* Ranges end where torch would end them, or where the next one begins; in whole handles. */
+/* A range ends where torch would end it, or where the next one begins; in whole handles. */
 static void end_ranges(const struct ranges *ranges) {
   uint64_t next = INT64_MAX;
   for (size_t i = ranges->start->segments.count; i > 0; i--) {
@@ -357,7 +357,7 @@ static enum wo_status settle_ranges(struct wo_start *start, const struct wo_reco
 
 /* ---- Whole ---- */
 
-/* Without segments only a trace that begins with an empty allocator can be laid out: it frees nothing that it did not allocate.
+/* Without segments, only a trace that begins with an empty allocator can be laid out: it frees nothing that it did not allocate.
  */
 static enum wo_status expect_empty(const struct wo_trace *trace, struct wo_err *err) {
   struct wo_address_map live = {0};
@@ -386,7 +386,7 @@ static int compare_addresses(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* Hands the strangers over to the start, sorted. */
+/* Moves the strangers to the start, sorted. */
 static void move_strangers(struct wo__backwards *pass, struct wo_start *start) {
   start->strangers.items = pass->strangers.items;
   start->strangers.count = pass->strangers.count;

@@ -1,8 +1,7 @@
 /* The state of the allocator before the first entry of a trace, rebuilt backwards from the snapshot at its end.
  *
- * Exact but for the slack of blocks of the large pool whose neighbour is free (0 to 1 MiB, more with max_split_size), which is
- * resolved by looking ahead: allocations take the front of a free block. What stays open is a range that the check branches over.
- */
+ * Exact except for the slack of blocks of the large pool whose neighbour is free (0 to 1 MiB, more with max_split_size). Looking
+ * ahead finds it: allocations take the front of a free block. A size that stays open is a range, and the check searches it. */
 #ifndef WO_START_H
 #define WO_START_H
 
@@ -13,8 +12,8 @@
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/recording/trace.h"
 
-/* A block whose size stayed open: anything from min_bytes to max_bytes in steps of 512; what is missing belongs to the free
- * block that follows it. The start holds min_bytes until wo_start_resize says otherwise. */
+/* A block whose size stayed open: from min_bytes to max_bytes in steps of 512; the rest belongs to the free block after it. The
+ * start holds min_bytes until wo_start_resize changes it. */
 struct wo_start_open {
   uint32_t block; /* index into wo_start.blocks */
   uint64_t address;
@@ -45,26 +44,26 @@ struct wo_start {
     struct wo_start_open *items; /* ambiguous_count of them, by rising address */
     size_t count, capacity;
   } open;
-  /* Blocks of the snapshot that cannot be what the trace left there, by rising address. PyTorch copies trace and segments under
-   * two locks; another thread may allocate or free a few blocks in between. Addresses of both kinds stand here. */
+  /* Blocks of the snapshot that the trace cannot have left there, by rising address. PyTorch copies trace and segments under two
+   * locks, and another thread may allocate or free a few blocks in between. Both kinds of addresses are here. */
   struct {
     uint64_t *items;
     size_t count, capacity;
   } strangers;
 };
 
-/* The most strangers that are put up with: more are a contradiction. */
+/* The most strangers that are tolerated: more are a contradiction. */
 enum { WO_START_STRANGERS_MAX = 16 };
 
-/* Rebuilds the state. WO_E_RANGE with the entry's index (also in err->offset) when trace and segments contradict each other, with
+/* Rebuilds the state. WO_E_RANGE with the entry's index (also in err->offset) if trace and segments contradict each other, with
  * the reason ("entry 17 frees 0x7f.. which is not live"; a ring that dropped entries; actions that were not recorded).
- * WO_E_NOMEM. A trace without segments gives an empty state when its entries allow it. Whatever is returned, *ret_start can be
- * given to wo_start_done. */
+ * WO_E_NOMEM. A trace without segments gives an empty state if its entries allow it. *ret_start can be given to wo_start_done
+ * with every result. */
 enum wo_status wo_start_rebuild(const struct wo_recording *recording, const struct wo_trace *trace,
                                 const struct wo_alloc_settings *settings, uint16_t torch, struct wo_start *ret_start,
                                 struct wo_err *err);
 
-/* Gives an open block a size inside its range (a multiple of 512); the free block behind it takes the rest. */
+/* Gives an open block a size inside its range (a multiple of 512); the free block after it takes the rest. */
 void wo_start_resize(struct wo_start *start, const struct wo_start_open *open, uint64_t size_bytes);
 
 /* Releases what it owns; NULL allowed. */

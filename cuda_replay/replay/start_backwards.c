@@ -1,6 +1,6 @@
-/* The backwards pass: each entry is taken back, the newest first. What an entry needs to be true is checked when it is taken
- * back; what fails is told with the entry that shows it. Blocks of the snapshot that only an unrecorded call can explain are put
- * aside (strangers), a few of them. */
+/* The backwards pass: undoes each entry, the newest first. It checks the conditions of an entry when it undoes it, and reports a
+ * failed one with the entry that shows it. It puts a few blocks of the snapshot aside that only an unrecorded call can explain
+ * (strangers). */
 #include "cuda_replay/replay/start_backwards_internal.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 
 /* ---- Records ---- */
 
-/* A slot for a record: one that was given back, or a new one. */
+/* Takes a slot for a record: a free one, or a new one. */
 #define TAKE_SLOT(records, free_slots, ret_slot)                                                                                 \
   ((free_slots)->count > 0                              ? (*(ret_slot) = (free_slots)->items[--(free_slots)->count], true)       \
    : WO_VEC_RESERVE(records, 1, WO_LIMIT_TRACE_ENTRIES) ? (*(ret_slot) = (uint32_t)(records)->count++, true)                     \
@@ -135,8 +135,8 @@ static enum wo_status add_stranger(struct wo__backwards *pass, size_t index, uin
   return WO_OK;
 }
 
-/* A block that entry `index` allocates or begins to free is not there afterwards: fine when nothing touches its place any more,
- * as another thread may have freed it while the snapshot was taken. */
+/* A block that entry `index` allocates or begins to free does not exist afterwards. This is no error if nothing touches its place
+ * any more, since another thread may have freed it while the snapshot was taken. */
 static enum wo_status expect_untouched(struct wo__backwards *pass, size_t index, const char *what, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   size_t later = 0;
@@ -150,7 +150,7 @@ static enum wo_status expect_untouched(struct wo__backwards *pass, size_t index,
                        later, wo_action_name(action), pass->trace->entries.items[later].address, index, what);
 }
 
-/* Makes [address, address + size) free of live blocks: those that only the snapshot knows are put aside, others contradict. */
+/* Clears [address, address + size) of live blocks: puts aside those that only the snapshot knows; others contradict. */
 static enum wo_status clear(struct wo__backwards *pass, size_t index, uint64_t address, uint64_t size_bytes, struct wo_err *err) {
   struct wo__backwards_block *block = block_in(pass, address, size_bytes);
   for (; block; block = block_in(pass, address, size_bytes)) {
@@ -168,15 +168,15 @@ static enum wo_status clear(struct wo__backwards *pass, size_t index, uint64_t a
   return WO_OK;
 }
 
-/* ---- One entry back ---- */
+/* ---- Undoing one entry ---- */
 
-/* Which kinds of frees the recording holds: skip_actions may have left out one, which the other makes up for. */
+/* The kinds of frees in the recording: skip_actions may have left out one, and the other replaces it. */
 struct kinds {
   bool has_requested, has_completed;
 };
 
-/* What a request tells about the segment it lies in: small requests are served by the small pool. Only mapped runs that the
- * snapshot does not show need it. */
+/* A request shows the pool of its segment: small requests are served by the small pool. Only mapped runs that are not in the
+ * snapshot need it. */
 static enum wo_status expect_segment(struct wo__backwards *pass, size_t index, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   struct wo__backwards_segment *const segment = segment_of(pass, entry->address, entry->size_bytes);
@@ -281,7 +281,7 @@ static enum wo_status undo_segment_free(struct wo__backwards *pass, size_t index
                                                           .is_size_known = true});
 }
 
-/* Takes a mapped range out of its run; what stays of the run on either side goes on as runs. */
+/* Removes a mapped range from its run; the rests on both sides become runs. */
 static enum wo_status undo_map(struct wo__backwards *pass, size_t index, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   const struct wo__backwards_segment *const found = segment_of(pass, entry->address, entry->size_bytes);
@@ -319,7 +319,8 @@ static void join(struct wo__backwards_segment *run, const struct wo__backwards_s
   run->is_size_known = other->is_size_known;
 }
 
-/* A range that is mapped again joins the runs on both sides. Its pool is that of its neighbours; without any, its size speaks. */
+/* A range that is mapped again joins the runs on both sides. Its pool is that of its neighbours; without any, its size decides.
+ */
 static enum wo_status undo_unmap(struct wo__backwards *pass, size_t index, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   enum wo_status status = expect_room(pass, index, err);

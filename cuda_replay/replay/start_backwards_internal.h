@@ -1,7 +1,7 @@
 /* The backwards pass over a trace, private to start.c: from the segments at the end of a recording to those at its start.
  *
- * Segments and live blocks are records in arrays, found by address. A record that leaves gives its slot to the next, so memory
- * grows with what is live at once, not with the entries. */
+ * Segments and live blocks are records in arrays, found by address. A removed record gives its slot to the next, so memory grows
+ * with the number of records that are live at once, not with the entries. */
 #ifndef WO_START_BACKWARDS_INTERNAL_H
 #define WO_START_BACKWARDS_INTERNAL_H
 
@@ -12,7 +12,7 @@
 #include "cuda_replay/collections/address_map.h"
 #include "cuda_replay/recording/trace.h"
 
-/* A live block as known at the place of the pass. */
+/* A live block at the present place of the pass. */
 struct wo__backwards_block {
   uint64_t address;
   uint64_t requested_bytes;
@@ -30,7 +30,7 @@ struct wo__backwards_segment {
   uint32_t pool;
   bool is_small;
   bool is_expandable;
-  bool is_size_known; /* is_small comes from the snapshot, not from the size */
+  bool is_size_known; /* is_small is known from the snapshot, not from the size */
 };
 
 struct wo__backwards {
@@ -45,7 +45,7 @@ struct wo__backwards {
     size_t count, capacity;
   } segments;
   struct {
-    uint32_t *items; /* slots of blocks that left */
+    uint32_t *items; /* slots of removed blocks */
     size_t count, capacity;
   } free_blocks, free_segments;
   struct wo_address_map block_at;   /* address -> blocks */

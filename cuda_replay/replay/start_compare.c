@@ -8,7 +8,7 @@
 struct compare {
   const struct wo__start_trial_input *input;
   size_t segment; /* the next of the snapshot */
-  size_t block;   /* the next of the snapshot; used with strangers only */
+  size_t block;   /* the next of the snapshot; only used with strangers */
   bool is_equal;
   char *expected;
   char *got;

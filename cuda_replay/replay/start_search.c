@@ -1,5 +1,5 @@
-/* A search in depth over ranges of sizes. Each divergence splits the range of one block in two: sizes that leave too little
- * behind the block for the request, and sizes that leave so much that the recorded choice fits better. */
+/* A depth-first search over ranges of sizes. Each divergence splits the range of one block in two: sizes that leave too little
+ * free memory after the block for the request, and sizes that leave so much that the recorded choice fits better. */
 #include "cuda_replay/replay/start_search_internal.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #define UNIT_BYTES ((uint64_t)512)
 
-/* Starts with more open blocks are run once, as they are. */
+/* A start with more open blocks is run once, without a search. */
 enum { OPEN_MAX = 4096 };
 
 struct size_range {
@@ -20,7 +20,7 @@ struct settle {
   const struct wo__start_trial_input *input;
   struct wo_start *start;
   size_t open_count;
-  struct size_range *ranges; /* of the run under way; then the choices that were put off, open_count each */
+  struct size_range *ranges; /* ranges of the current run; then the postponed choices, open_count each */
   size_t waiting;
 };
 
@@ -34,7 +34,7 @@ static void apply(const struct settle *settle) {
   }
 }
 
-/* The open block behind which the model took memory that the recording left alone. */
+/* The open block after which the model took memory that the recording did not take. */
 static struct size_range *find_range(const struct settle *settle, uint64_t address) {
   for (size_t i = 0; i < settle->open_count; i++) {
     if (settle->start->open.items[i].address + settle->ranges[i].now_bytes == address) return &settle->ranges[i];
@@ -42,7 +42,7 @@ static struct size_range *find_range(const struct settle *settle, uint64_t addre
   return NULL;
 }
 
-/* Puts the present ranges off with one of them changed. */
+/* Postpones the present ranges with one of them changed. */
 static void put_off(struct settle *settle, const struct size_range *range, struct size_range changed) {
   assert(changed.min_bytes <= changed.now_bytes && changed.now_bytes <= changed.max_bytes);
   if (settle->waiting >= WO_START_SEARCH_RUNS_MAX) return;
@@ -54,7 +54,7 @@ static void put_off(struct settle *settle, const struct size_range *range, struc
 static void branch(struct settle *settle, const struct wo__misplaced *misplaced) {
   const struct size_range *const range = misplaced->is_known ? find_range(settle, misplaced->address) : NULL;
   if (!range) return;
-  /* What the block and the free block behind it have together. */
+  /* The block and the free block after it together. */
   const uint64_t both = misplaced->free_bytes + range->now_bytes;
   const uint64_t less = both - misplaced->rounded_bytes + UNIT_BYTES;
   if (misplaced->rounded_bytes <= both && less <= range->max_bytes && less > range->now_bytes) {

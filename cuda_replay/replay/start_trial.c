@@ -11,7 +11,7 @@ struct memory {
   const struct wo__start_trial_input *input;
   struct wo__start_trial *trial;
   struct wo_device_recorded *device;
-  uint32_t request; /* under way */
+  uint32_t request; /* the current one */
   uint64_t placed_address, placed_bytes;
   bool has_placed; /* the difference is an allocation that the model put somewhere else */
   bool is_over;    /* a difference was met */
@@ -26,7 +26,7 @@ static bool is_compared(enum wo_action action) {
   return action == WO_ACTION_ALLOC || wo_action_is_of_driver(action);
 }
 
-/* The next entry that the model has to bring about, or NULL. */
+/* The next entry that the model has to produce, or NULL. */
 static const struct wo_trace_entry *expected_entry(struct memory *memory) {
   const struct wo_trace *const trace = memory->input->trace;
   for (; memory->trial->cursor < trace->entries.count; memory->trial->cursor++) {
@@ -87,7 +87,7 @@ static void on_event(void *state, const struct wo_allocator_event *event) {
   memory->placed_bytes = event->size_bytes;
 }
 
-/* The free blocks that the model took and that the recording took, found in the state right after the model's choice. */
+/* The free blocks that the model took and that the recording took, as found in the state right after the model's choice. */
 struct choice {
   uint64_t placed, recorded;
   uint64_t placed_bytes, recorded_bytes;
@@ -133,7 +133,7 @@ static void finish(struct memory *memory, const struct wo_allocator *allocator) 
   memory->status = wo__start_compare_layout(memory->input, allocator, &trial->is_equal, trial->expected, trial->got);
 }
 
-/* Before a request the device is told how far the entries go that can be part of it. */
+/* Before each request, tells the device up to which entry its events can go. */
 static void seek(struct memory *memory, uint32_t request) {
   const struct wo_request *const next = &memory->input->pattern->requests.items[request];
   const bool uses_device = next->kind == WO_REQUEST_ALLOC || next->kind == WO_REQUEST_EMPTY_CACHE;
@@ -157,7 +157,7 @@ static void on_step(void *state, size_t request, const struct wo_allocator *allo
 
 /* ---- The run ---- */
 
-/* The run ended in the middle of a request: the device had nothing to give, or torch itself would have stopped. */
+/* The run ended in the middle of a request: the device had nothing to return, or torch itself would have stopped. */
 static void tell_failure(struct memory *memory, const struct wo_err *err) {
   if (memory->is_over) return;
   memory->is_over = true;

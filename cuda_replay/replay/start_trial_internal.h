@@ -1,4 +1,4 @@
-/* One run of a recording through the model, compared as it goes. Private to check.c. */
+/* One run of a recording through the model, compared step by step. Private to check.c. */
 #ifndef WO_START_TRIAL_INTERNAL_H
 #define WO_START_TRIAL_INTERNAL_H
 
@@ -11,7 +11,7 @@
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/replay/start.h"
 
-/* What a run is made of; all borrowed. */
+/* The input of a run; all borrowed. */
 struct wo__start_trial_input {
   const struct wo_recording *recording;
   const struct wo_trace *trace;
@@ -26,9 +26,9 @@ struct wo__misplaced {
   bool is_known;
   uint64_t address;        /* of the free block that the model chose */
   uint64_t free_bytes;     /* its size then */
-  uint64_t rounded_bytes;  /* what was asked for */
-  uint64_t recorded_bytes; /* the free block that was chosen when it was recorded; UINT64_MAX: new memory */
-  bool is_lower;           /* the model's choice lies below the recorded one: it wins ties */
+  uint64_t rounded_bytes;  /* the requested size, rounded */
+  uint64_t recorded_bytes; /* the free block that the recorded run chose; UINT64_MAX: new memory */
+  bool is_lower;           /* the model's choice has a lower address than the recorded one: it wins ties */
 };
 
 struct wo__start_trial {
@@ -41,12 +41,12 @@ struct wo__start_trial {
   uint64_t peak_reserved_bytes, peak_allocated_bytes;
 };
 
-/* Runs it. WO_OK whatever came of it; WO_E_NOMEM; WO_E_USAGE with *err for settings or a start that the model cannot take. */
+/* Runs it. WO_OK with any result; WO_E_NOMEM; WO_E_USAGE with *err for settings or a start that the model cannot take. */
 enum wo_status wo__start_trial_run(const struct wo__start_trial_input *input, struct wo__start_trial *ret_trial,
                                    struct wo_err *err);
 
 /* Compares the allocator's segments and blocks with those of the snapshot. On the first difference *ret_equal is false and both
- * texts tell it. Blocks that the start puts aside as strangers are left out. WO_E_NOMEM. */
+ * texts describe it. Strangers of the start are left out. WO_E_NOMEM. */
 enum wo_status wo__start_compare_layout(const struct wo__start_trial_input *input, const struct wo_allocator *allocator,
                                         bool *ret_equal, char *expected, char *got);
 

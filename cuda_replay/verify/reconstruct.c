@@ -1,5 +1,4 @@
-/* The steps of a reconstruction: which states were there, what is left for activations, where the holes are. See reconstruct.h.
- */
+/* The steps of a reconstruction: which states existed, what remains for activations, where the holes are. See reconstruct.h. */
 #include "cuda_replay/verify/reconstruct.h"
 
 #include <assert.h>
@@ -7,19 +6,18 @@
 #include "parsers/base/units.h"
 #include "parsers/base/vec.h"
 
-/* Larger than any card; sums of a few stay far from overflow. */
+/* Larger than any card; sums of a few such sizes are far from overflow. */
 #define SIZE_MOST ((double)(UINT64_C(1) << 50))
 #define MIB (UINT64_C(1) << 20)
 
-/* A segment with a hole and a block that keeps it from being released. Where the request is large the hole holds whole handles of
- * expandable segments, which then can give it back, as they do in a job; it stays far too small for the request, and for half of
- * it. */
+/* A segment with a hole and a block that pins it. If the request is large, the hole has whole handles of expandable segments,
+ * which can then give it back, as they do in a job; it stays far too small for the request, and for half of it. */
 #define SEGMENT_LEAST (20 * MIB)
 #define SEGMENT_MOST (64 * MIB)
 #define SEGMENTS_IN_REQUEST 8
 #define PIN_BYTES (2 * MIB)
 
-/* Layers where the log does not tell their number, and the most that are made: more would only cut smaller pieces. */
+/* The number of layers if the log does not show it, and the most that are made: more would only make smaller pieces. */
 enum { LAYERS_USUAL = 24, LAYERS_MOST = 512, SEGMENTS_MOST = 20000, STATES_BYTES = 200 };
 
 /* Tensors of a layer beside its output. */
@@ -27,7 +25,7 @@ enum { TENSORS_LEAST = 2, TENSORS_MOST = 7 };
 
 #define HELP "`whyoom record -- COMMAND` makes a recording, which --trace takes"
 
-/* Stacks that say what a block is for, as PyTorch's own would (stack_facts.h). */
+/* The purpose of a block, expressed by stacks like PyTorch's own (stack_facts.h). */
 enum role { ROLE_WEIGHT, ROLE_GRADIENT, ROLE_STATE, ROLE_ACTIVATION, ROLE_LOSS, ROLE_FIXED, ROLE_COUNT_ };
 
 static const struct {
@@ -39,7 +37,7 @@ static const struct {
     [ROLE_STATE] = {{"step", "torch/optim/adamw.py"}, {"main", "train.py"}},
     [ROLE_ACTIVATION] = {{"at::_ops::mm::call(", "??"}, {"forward", "model.py"}},
     [ROLE_LOSS] = {{"at::_ops::_log_softmax::call(", "??"}, {"cross_entropy", "loss.py"}},
-    [ROLE_FIXED] = {{"at::cuda::getCurrentCUDABlasHandle()", "??"}, {"main", "train.py"}}, /* that no change makes smaller */
+    [ROLE_FIXED] = {{"at::cuda::getCurrentCUDABlasHandle()", "??"}, {"main", "train.py"}}, /* which no change makes smaller */
 };
 
 struct maker {
@@ -74,7 +72,7 @@ static void add_stacks(struct maker *maker) {
     for (uint32_t i = 0; i < 2; i++) {
       recording->stack_frames.items[recording->stack_frames.count++] = (uint32_t)recording->frames.count;
       const struct wo_view file = wo_view_of(role_frames[role][i].file);
-      const uint32_t line = wo_view_is(file, "??") ? 0 : 1; /* frames of C++ have none */
+      const uint32_t line = wo_view_is(file, "??") ? 0 : 1; /* C++ frames have none */
       recording->frames.items[recording->frames.count++] =
           (struct wo_frame){wo_view_of(role_frames[role][i].function), file, line};
     }
@@ -88,7 +86,7 @@ static void add_entry(struct maker *maker, enum wo_action action, uint64_t addre
   if (wo_trace_add(maker->trace, entry) != WO_OK) maker->is_failed = true;
 }
 
-/* Returns the block's number; a block of nothing is left out, so that numbers count blocks. */
+/* Returns the block's number; a block of 0 bytes is left out, so that numbers count blocks. */
 static uint64_t add_block(struct maker *maker, uint64_t bytes, enum role role) {
   if (bytes == 0) return 0;
   add_entry(maker, WO_ACTION_ALLOC, ++maker->next_id, bytes, role);
@@ -100,7 +98,7 @@ static void drop_block(struct maker *maker, uint64_t id, uint64_t bytes) {
   add_entry(maker, WO_ACTION_FREE_COMPLETED, id, bytes, ROLE_ACTIVATION);
 }
 
-/* A component, cut into layers of whole units; the remainder is a block of its own. */
+/* A component, divided into layers of whole units; the remainder is a block of its own. */
 static void add_layers(struct maker *maker, uint64_t bytes, uint64_t unit, enum role role) {
   assert(unit > 0 && maker->layers > 0);
   const uint64_t each = bytes / maker->layers / unit * unit;
@@ -110,8 +108,8 @@ static void add_layers(struct maker *maker, uint64_t bytes, uint64_t unit, enum 
   add_block(maker, bytes - each * maker->layers, role);
 }
 
-/* What one layer keeps for backward, where its width is known: a few tensors and its output, each of a size of its own, so that
- * layers can be told by what repeats. 0 where the layer is too small for that, or where checkpointing leaves the output only. */
+/* The tensors that one layer keeps for backward if its width is known: a few tensors and its output, each of a different size, so
+ * that layers are recognised by repetition. 0 if the layer is too small for that, or if checkpointing keeps the output only. */
 static uint64_t tensors_of_layer(const struct wo_job_sizes *sizes, uint64_t each, uint64_t output) {
   const bool is_narrow = !(sizes->hidden > TENSORS_MOST); /* sizes that differ by a unit would not all be positive */
   if (sizes->has_checkpointing || output == 0 || is_narrow || each < output) return 0;
@@ -128,15 +126,15 @@ static uint64_t unit_of(const struct wo_job_sizes *sizes) {
   return unit > 0 ? unit : 1;
 }
 
-/* One number of 16 bits for each token and each place of the width; 0 where one of these is not known. */
+/* A 16-bit number for each token and each element of the width; 0 if one of these is not known. */
 static uint64_t output_of(const struct wo_job_sizes *sizes) {
   const double bytes = sizes->micro_batch * sizes->seq_len * sizes->hidden * 2;
   const bool is_known = sizes->micro_batch >= 1 && sizes->seq_len >= 1 && sizes->hidden >= 1;
   return is_known && is_size(bytes) ? (uint64_t)bytes : 0;
 }
 
-/* The activations of a forward pass, layer by layer. Where it is not known what a layer keeps, no two layers are alike: then no
- * replay can say what checkpointing would free. The remainder is a block of its own. */
+/* The activations of a forward pass, layer by layer. If the tensors of a layer are unknown, no two layers are alike: then no
+ * replay can show the effect of checkpointing. The remainder is a block of its own. */
 static void add_activations(struct maker *maker, uint64_t bytes) {
   const uint64_t unit = unit_of(maker->sizes), output = output_of(maker->sizes);
   const uint64_t each = bytes / maker->layers / unit * unit;
@@ -156,7 +154,7 @@ static void add_activations(struct maker *maker, uint64_t bytes) {
   add_block(maker, left, ROLE_ACTIVATION);
 }
 
-/* ---- What was there ---- */
+/* ---- The recorded state ---- */
 
 struct parts {
   uint64_t weights, gradients, states; /* of the model */
@@ -169,12 +167,12 @@ static enum wo_status refuse(struct maker *maker, const char *why) {
   return wo_err_set(maker->err, WO_E_RANGE, "%s; %s", why, HELP);
 }
 
-/* States come one after the other: what does not fit into the allocated bytes was not there yet. */
+/* States are allocated one after the other: those that do not fit into the allocated bytes did not exist yet. */
 static enum wo_status split(struct maker *maker, struct parts *parts) {
   const struct wo_job_sizes *const sizes = maker->sizes;
   char weights[32], allocated_text[32];
   if (!is_size(sizes->allocated_bytes) || sizes->allocated_bytes < 1)
-    return refuse(maker, "the log does not tell how much was allocated");
+    return refuse(maker, "the log does not show how much was allocated");
   uint64_t left = (uint64_t)sizes->allocated_bytes;
   if (parts->weights > left) {
     return wo_err_set(maker->err, WO_E_RANGE,
@@ -194,18 +192,18 @@ static enum wo_status split(struct maker *maker, struct parts *parts) {
   return WO_OK;
 }
 
-/* What makes a pattern impossible, or one that says nothing. */
+/* Reasons why a pattern is impossible, or shows nothing. */
 static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_lacks_activations) {
   const struct wo_job_sizes *const sizes = maker->sizes;
   if (sizes->is_other_allocator)
     return wo_err_set(maker->err, WO_E_RANGE,
-                      "it was not PyTorch's allocator for CUDA that refused the memory, and no other is replayed");
+                      "another allocator than PyTorch's for CUDA refused the memory, and only PyTorch's is replayed");
   if (sizes->are_contradicting)
     return refuse(maker, "the figures in the log contradict each other, as `whyoom` on the same files shows");
   if (!is_size(sizes->weights_bytes) || sizes->weights_bytes < 1) {
     char why[STATES_BYTES];
     snprintf(why, sizeof why, "%.*s", (int)sizes->states.len, sizes->states.len > 0 ? sizes->states.ptr : "");
-    return refuse(maker, sizes->states.len > 0 ? why : "the log does not tell how large the model is");
+    return refuse(maker, sizes->states.len > 0 ? why : "the log does not show how large the model is");
   }
   *parts = (struct parts){.weights = (uint64_t)sizes->weights_bytes,
                           .gradients = (uint64_t)known_or_zero(sizes->gradients_bytes),
@@ -217,7 +215,7 @@ static enum wo_status look(struct maker *maker, struct parts *parts, bool *ret_l
   if (wo_view_is(sizes->phase, "load") || wo_view_is(sizes->phase, "startup"))
     return refuse(maker, "it failed before the first step, so that nothing is known of activations");
   if (!is_size(sizes->tried_bytes) || sizes->tried_bytes < 1)
-    return refuse(maker, "the log does not tell how large the refused request was");
+    return refuse(maker, "the log does not show the size of the refused request");
   return split(maker, parts);
 }
 
@@ -230,8 +228,8 @@ static uint64_t segment_bytes(const struct maker *maker) {
   return share < SEGMENT_MOST ? share : SEGMENT_MOST;
 }
 
-/* A hole and what pins its segment, again and again; the pins are activations, so they are taken off these. Returns how many
- * segments there are. The holes must be too small for the request. */
+/* Repeats a hole with the block that pins its segment; the pins are activations, so their bytes are subtracted from these.
+ * Returns the number of segments. The holes must be too small for the request. */
 static uint64_t count_segments(const struct maker *maker, const struct parts *parts) {
   const uint64_t hole_bytes = segment_bytes(maker) - PIN_BYTES;
   uint64_t count = parts->holes / hole_bytes;
@@ -240,7 +238,7 @@ static uint64_t count_segments(const struct maker *maker, const struct parts *pa
   return count < SEGMENTS_MOST ? count : SEGMENTS_MOST;
 }
 
-/* Each segment is asked for as a whole and given back, so that the pin and the hole lie in it. */
+/* Each segment is requested as a whole and freed, so that the pin and the hole are inside it. */
 static void add_holes(struct maker *maker, uint64_t segments) {
   const uint64_t bytes = segment_bytes(maker), first = maker->next_id + 1;
   for (uint64_t i = 0; i < segments; i++) {
@@ -251,7 +249,7 @@ static void add_holes(struct maker *maker, uint64_t segments) {
   for (uint64_t i = 0; i < segments; i++) drop_block(maker, first + 3 * i + 2, bytes - PIN_BYTES);
 }
 
-/* One row of numbers for each position of the vocabulary. */
+/* The logits have one row of numbers for each position of the vocabulary. */
 static enum role role_of_request(const struct wo_job_sizes *sizes) {
   const double row = sizes->micro_batch * sizes->seq_len * sizes->vocabulary;
   if (!(sizes->micro_batch > 0 && sizes->seq_len > 0 && sizes->vocabulary > 0)) return ROLE_ACTIVATION;
@@ -260,15 +258,14 @@ static enum role role_of_request(const struct wo_job_sizes *sizes) {
   return is_row ? ROLE_LOSS : ROLE_ACTIVATION;
 }
 
-/* A printed size is rounded; the next whole unit is what the program asked for. */
+/* A printed size is rounded; the program requested the next whole unit. */
 static uint64_t request_bytes(const struct wo_job_sizes *sizes, uint64_t unit) {
   const uint64_t tried = (uint64_t)sizes->tried_bytes;
   return tried > unit ? tried / unit * unit + unit : tried;
 }
 
-/* What a step that gets through does next: the gradient of the tensor that was refused, as large as itself, where it was one of
- * the forward pass; then backward frees what forward kept, the newest first. Without it the blocks would look like ones that
- * stay. */
+/* The rest of a successful step: the gradient of the refused tensor, with the same size, if the tensor belongs to the forward
+ * pass; then backward frees what forward kept, the newest first. Without it the blocks would look permanent. */
 static void add_backward(struct maker *maker, size_t begin, size_t end) {
   const uint64_t scratch = add_block(maker, 512, ROLE_GRADIENT);
   drop_block(maker, scratch, 512);
@@ -299,7 +296,7 @@ static void add_all(struct maker *maker, const struct parts *parts, bool lacks_a
   add_backward(maker, forward, maker->trace->entries.count);
 }
 
-/* As far as the log tells; an odd settings string leaves the defaults. */
+/* As far as the log shows them; an invalid settings string leaves the defaults. */
 static void take_settings(struct maker *maker) {
   struct wo_recording *const recording = maker->recording;
   uint16_t torch = 0;

@@ -8,7 +8,7 @@
 #include "cuda_replay/whatif/whatif.h"
 #include "parsers/base/limits.h"
 
-/* Sets that are tried at the most: each takes up to a dozen runs of every recording. */
+/* The most sets that are tried: each takes up to a dozen runs of every recording. */
 enum { SETS_MAX = 40, ROWS_MAX = 256 };
 
 struct maker {
@@ -19,7 +19,7 @@ struct maker {
 
 /* ---- One row ---- */
 
-/* Two changes of one setting, or the same transform twice, would prove what nobody can do. */
+/* Two changes of one setting, or the same transform twice, would prove an impossible change. */
 static bool has_rivals(const struct wo_change *change) {
   for (size_t i = 0; i < change->set_count; i++) {
     for (size_t k = 0; k < i; k++) {
@@ -47,15 +47,15 @@ enum wo_status wo_verify_join_changes(const struct wo_proposed_change *const *pr
   return WO_OK;
 }
 
-/* What the pattern of states alone shows is a lower bound: a "yes" there is none. */
+/* The pattern of states alone gives a lower bound: it cannot show that something fits. */
 static void weaken(const struct wo_verify_request *request, struct wo_verify_result *result) {
   if (!request->lacks_activations || result->fit != WO_VERIFY_YES) return;
   result->fit = WO_VERIFY_UNSURE;
   snprintf(result->why, sizeof result->why,
-           "the model's states fit at the least size that the log allows; what activations need is not known");
+           "the model's states fit at the smallest size that the log allows; the need of activations is not known");
 }
 
-/* How the change reads, settings included. */
+/* The change in words, settings included. */
 static struct wo_view describe(struct maker *maker, const struct wo_change *change) {
   struct wo_text text = {0};
   wo_change_text(change, &text);
@@ -69,7 +69,7 @@ static struct wo_view describe(struct maker *maker, const struct wo_change *chan
   return kept;
 }
 
-/* Tries a change and fills the row's figures. shuffles: orders of addresses beside two; with none the figures are rough. */
+/* Tries a change and fills the row's figures. shuffles: orders of addresses in addition to two; with 0 the figures are rough. */
 static enum wo_status try_row(struct maker *maker, const struct wo_change *change, unsigned shuffles, struct wo_verify_row *row) {
   const struct wo_verify_request *const request = maker->request;
   struct wo_change found = *change;
@@ -93,7 +93,7 @@ static enum wo_status try_row(struct maker *maker, const struct wo_change *chang
   return row->change.ptr ? WO_OK : wo_err_nomem(maker->err);
 }
 
-/* The next row, empty; NULL when there are as many as are kept. */
+/* The next row, empty; NULL if the most rows are used. */
 static struct wo_verify_row *next_row(struct maker *maker) {
   struct wo_verify *const verify = maker->verify;
   return verify->row_count < ROWS_MAX ? &verify->rows[verify->row_count] : NULL;
@@ -124,7 +124,7 @@ static enum wo_status try_single(struct maker *maker, size_t index) {
   return try_row(maker, &change, WO_WHATIF_SHUFFLES, row);
 }
 
-/* Whether some proposal asks for another micro-batch. */
+/* Whether any proposal changes the micro-batch. */
 static bool is_batch_proposed(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->job->proposal_count; i++) {
     const struct wo_proposed_change *const proposed = &request->job->proposals[i].change;
@@ -135,7 +135,7 @@ static bool is_batch_proposed(const struct wo_verify_request *request) {
   return false;
 }
 
-/* "Would a smaller batch do?" is asked of every failure, so the table answers it where the diagnosis does not propose it. */
+/* Users ask about a smaller batch after every failure, so the table answers it even if the diagnosis does not propose it. */
 static enum wo_status try_batch(struct maker *maker) {
   const struct wo_verify_request *const request = maker->request;
   const double batch = request->job->sizes.micro_batch;
@@ -151,14 +151,14 @@ static enum wo_status try_batch(struct maker *maker) {
 
 /* ---- Sets ---- */
 
-/* A set in the making: indices of single rows that were tried and are not enough. */
+/* A set: indices of single rows that were tried and are not enough. */
 struct set {
   size_t rows[WO_CHOICES_MAX];
   size_t count;
   unsigned cost;
 };
 
-/* One that cannot be replayed, or that nobody proposes, is in no set. */
+/* Rows that cannot be replayed, or that no proposal has, are in no set. */
 static bool is_usable(const struct wo_verify_row *row) {
   return row->choice_count == 1 && row->result.fit != WO_VERIFY_UNTRIED;
 }
@@ -179,7 +179,7 @@ static void add_set(struct wo_verify *verify, struct set *sets, size_t *count, s
   sets[at] = set;
 }
 
-/* As proposed: in a set no length is cut further. */
+/* As proposed: in a set, the length is not reduced below the proposed one. */
 static unsigned cost_of(const struct wo_verify *verify, size_t row) {
   return verify->asked.job->proposals[verify->rows[row].choices[0].proposal].cost_rank;
 }
@@ -200,8 +200,8 @@ static size_t list_sets(struct wo_verify *verify, size_t singles, struct set *se
   return count;
 }
 
-/* Fills a row of a set; *ret_fits when it is proven. A set whose parts exclude each other is passed over. Most do not fit, which
- * two orders of addresses show as well as all of them. */
+/* Fills a row of a set; *ret_fits if it is proven. A set whose parts exclude each other is skipped. Most sets do not fit, and two
+ * orders of addresses show that as well as all of them. */
 static enum wo_status try_set(struct maker *maker, const struct set *set, bool *ret_fits) {
   struct wo_verify *const verify = maker->verify;
   struct wo_verify_row *const row = next_row(maker);
@@ -234,7 +234,7 @@ static enum wo_status try_set(struct maker *maker, const struct set *set, bool *
   return status;
 }
 
-/* The cheapest set that fits gets a row; those that do not are counted only, since a table of failures helps nobody. */
+/* The cheapest set that fits gets a row; the others are only counted, since a table of failures helps nobody. */
 static enum wo_status try_sets(struct maker *maker, size_t singles) {
   struct set sets[SETS_MAX];
   const size_t count = list_sets(maker->verify, singles, sets);
@@ -261,7 +261,7 @@ static void choose(struct wo_verify *verify) {
   verify->chosen = wo_verify_cheapest(verify);
 }
 
-/* Whether some fix that a replay could show is left open. Fixes of another kind (a larger card) never are decided here. */
+/* Whether a fix that a replay could decide is still open. Fixes of another type (a larger card) are never decided here. */
 static bool has_open(const struct wo_verify *verify) {
   size_t decided = 0;
   for (size_t i = 0; i < verify->row_count; i++) {
@@ -275,13 +275,13 @@ static bool has_open(const struct wo_verify *verify) {
   return decided == 0;
 }
 
-/* Whether the model's states alone, of which the log tells the sizes, exceed the card: no batch size can help then, and that is
- * arithmetic and no guess. */
+/* Whether the model's states alone, whose sizes the log shows, exceed the card: then no batch size can help. This is arithmetic,
+ * not a guess. */
 static bool is_card_exceeded(const struct wo_verify *verify) {
   return verify->asked.lacks_activations && verify->is_batch_refuted;
 }
 
-/* The one place where the verdict is drawn. */
+/* The only function that decides the verdict. */
 static enum wo_verify_verdict judge(const struct wo_verify *verify) {
   const struct wo_verify_request *const asked = &verify->asked;
   if (!asked->job->has_gpu_oom) return WO_VERIFY_NO_FAILURE;
@@ -296,7 +296,7 @@ static enum wo_verify_verdict judge(const struct wo_verify *verify) {
 
 /* ---- All together ---- */
 
-/* The job as it was: what everything is compared with, and whether the recording shows the failure at all. */
+/* The unchanged job: everything is compared with it, and it shows whether the recording reproduces the failure. */
 static enum wo_status try_baseline(struct maker *maker) {
   const struct wo_verify_request *const request = maker->request;
   const struct wo_verify_search search = {request->subjects, request->subject_count, .shuffles = WO_WHATIF_SHUFFLES};
@@ -304,7 +304,7 @@ static enum wo_status try_baseline(struct maker *maker) {
   return wo_verify_search_try(&search, NULL, &maker->verify->baseline, maker->err);
 }
 
-/* A length far below the proposed one is an answer that nobody likes: sets are looked at all the same. */
+/* A length far below the proposed one is an unwelcome answer, so sets are tried as well. */
 static bool has_fitting(const struct wo_verify *verify) {
   for (size_t i = 0; i < verify->row_count; i++) {
     const struct wo_verify_row *const row = &verify->rows[i];
@@ -313,7 +313,7 @@ static bool has_fitting(const struct wo_verify *verify) {
   return false;
 }
 
-/* Where one recording cannot prove anything, no set of fixes is proven either. */
+/* If one recording cannot prove anything, no set of fixes is proven either. */
 static bool can_prove(const struct wo_verify_request *request) {
   for (size_t i = 0; i < request->subject_count; i++) {
     if (request->subjects[i].is_open || request->subjects[i].why_not_proven[0] != '\0') return false;

@@ -1,6 +1,6 @@
-/* Confirming on a card. See verify_gpu.h.
+/* Confirms results on a card. See verify_gpu.h.
  *
- * `run` is the one function that sends a pattern to the card; all else is about what to send and what to make of it. */
+ * `run` is the only function that sends a pattern to the card; the others decide what to send, and evaluate the result. */
 #include "cuda_replay/verify/verify_gpu.h"
 
 #include <assert.h>
@@ -11,14 +11,14 @@
 
 struct confirmer {
   struct wo_verify *verify;
-  struct wo_gpu_place asked;   /* as asked, with the reserve chosen */
-  struct wo_replay_gpu looked; /* the card and the libraries; each run begins with a copy */
+  struct wo_gpu_place asked;   /* the requested place, with the reserve chosen */
+  struct wo_replay_gpu looked; /* the card and the libraries; each run starts from a copy */
   struct wo_err reason;        /* of a failure */
 };
 
 /* ---- The card ---- */
 
-/* What the card must hold: the most that any rank's card is sure to leave; 0 where one of them is not known. */
+/* The memory that the card must have: the largest amount that any rank's card surely leaves; 0 if one of them is not known. */
 static uint64_t wanted_bytes(const struct wo_verify *verify) {
   uint64_t most = 0;
   for (size_t i = 0; i < verify->asked.subject_count; i++) {
@@ -29,8 +29,8 @@ static uint64_t wanted_bytes(const struct wo_verify *verify) {
   return most;
 }
 
-/* Without --reserve nothing has to stay free beside the capacity: what is uncertain is taken off already, and a card of the size
- * of the job's own has no more. */
+/* Without --reserve nothing has to stay free beside the capacity: the uncertainty is already subtracted, and a card of the same
+ * size as the job's has no more. */
 static enum wo_status look(struct confirmer *confirmer) {
   struct wo_verify_gpu *const gpu = &confirmer->verify->gpu;
   const struct wo_verify_subject *const subject = &confirmer->verify->asked.subjects[0];
@@ -48,7 +48,7 @@ static enum wo_status look(struct confirmer *confirmer) {
 
 /* ---- Runs ---- */
 
-/* What is kept of a run. */
+/* Stores the result of a run. */
 static enum wo_status keep(struct confirmer *confirmer, const struct wo_replay_gpu *card, struct wo_verify_gpu_run *run) {
   struct wo_verify_gpu *const gpu = &confirmer->verify->gpu;
   char text[sizeof card->difference + 80];
@@ -68,7 +68,7 @@ static enum wo_status keep(struct confirmer *confirmer, const struct wo_replay_g
   return run->difference.ptr ? WO_OK : WO_E_NOMEM;
 }
 
-/* The one function that sends a pattern to the card: a row's high end, or the job as it was (NULL), of one rank. */
+/* The only function that sends a pattern to the card: a row's high end, or the unchanged job (NULL), of one rank. */
 static enum wo_status run(struct confirmer *confirmer, const struct wo_verify_row *row, size_t subject,
                           const struct wo_verify_gpu_run **ret_run) {
   struct wo_verify_gpu *const gpu = &confirmer->verify->gpu;
@@ -92,9 +92,9 @@ static enum wo_status run(struct confirmer *confirmer, const struct wo_verify_ro
   return status;
 }
 
-/* ---- What to make of them ---- */
+/* ---- Evaluating the runs ---- */
 
-/* "GPU 0 gives another result: ...", cut to the room of a reason. */
+/* Withdraws a "yes" with the reason "GPU 0 gives another result: ...", cut to its room. */
 static void take_back(struct wo_verify_result *result, int ordinal, struct wo_view what) {
   result->is_on_gpu = true;
   result->fit = WO_VERIFY_UNSURE;
@@ -102,7 +102,7 @@ static void take_back(struct wo_verify_result *result, int ordinal, struct wo_vi
            what.ptr);
 }
 
-/* The job as it was must fail on some rank, or a fix that fits shows nothing. */
+/* The unchanged job must fail on some rank, or a fix that fits proves nothing. */
 static enum wo_status confirm_failure(struct confirmer *confirmer, bool *ret_is_shown) {
   struct wo_verify *const verify = confirmer->verify;
   *ret_is_shown = false;
@@ -136,7 +136,7 @@ static enum wo_status confirm_row(struct confirmer *confirmer, struct wo_verify_
   return WO_OK;
 }
 
-/* Row by row as long as one is chosen that the card has not confirmed. */
+/* Row by row, as long as a row is chosen that the card has not confirmed. */
 static enum wo_status confirm_choice(struct confirmer *confirmer) {
   struct wo_verify *const verify = confirmer->verify;
   for (size_t tried = 0; verify->chosen && tried < WO_VERIFY_GPU_ROWS_MAX; tried++) {
@@ -166,7 +166,7 @@ static enum wo_status confirm(struct confirmer *confirmer) {
   return WO_OK;
 }
 
-/* What was not confirmed is not chosen, whatever the reason. */
+/* A row that was not confirmed is not chosen, whatever the reason. */
 static void settle(struct wo_verify *verify, enum wo_status status, const struct wo_err *reason) {
   if (status != WO_OK) {
     verify->gpu.error = *reason;

@@ -17,7 +17,7 @@ static const char *fit_name(enum wo_verify_fit fit) {
   return names[fit];
 }
 
-/* What is not known is null: figures of a fix that was not replayed, a margin without a capacity. */
+/* Unknown values are null: figures of a fix that was not replayed, a margin without a capacity. */
 static void put_result(struct writer *w, cJSON *object, const struct wo_verify_result *result) {
   const bool is_tried = result->fit != WO_VERIFY_UNTRIED;
   const bool has_margin = is_tried && w->verify->asked.subjects[0].capacity_bytes > 0;
@@ -53,7 +53,7 @@ static void put_completion(struct writer *w, cJSON *subject, const struct wo_ste
   wo_json_put_bool(&w->json, object, "program_went_on", completed->goes_on);
 }
 
-/* Null where the recording is of the failed run itself. */
+/* Null if the recording is of the failed run itself. */
 static void put_recorded_at(struct writer *w, cJSON *subject_object, const struct wo_verify_subject *subject) {
   bool is_other_run = false;
   for (int axis = 0; axis < WO_AXIS_COUNT_; axis++) is_other_run = is_other_run || subject->recorded_at.axes[axis].from > 0;
@@ -92,7 +92,7 @@ static void put_run(struct writer *w, cJSON *array, const struct wo_verify_gpu_r
   wo_json_put_text(&w->json, object, "difference", run->difference);
 }
 
-/* Null where no GPU was asked for; what was not found out about it is null. */
+/* Null if no GPU was requested; values that were not found are null. */
 static void put_gpu(struct writer *w, cJSON *root) {
   const struct wo_verify_gpu *const gpu = &w->verify->gpu;
   char driver[WO_GPU_DRIVER_TEXT] = "";

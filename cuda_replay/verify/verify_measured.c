@@ -6,10 +6,10 @@
 
 #include "parsers/base/units.h"
 
-/* A process holds no more than this outside of PyTorch, when the log does not tell. */
+/* A process holds at most this much outside PyTorch, if the log does not show it. */
 #define CONTEXT_BYTES_MAX (0.625 * WO_GIB)
 
-/* What PyTorch holds, of what the card shows as used. */
+/* The part of the card's used memory that PyTorch holds. */
 static struct wo_interval without_context(const struct wo_verify_subject *subject, struct wo_interval used_bytes) {
   const bool is_known = subject->sizes->non_pytorch_bytes >= 0;
   used_bytes.lo -= is_known ? subject->sizes->non_pytorch_bytes : CONTEXT_BYTES_MAX;
@@ -19,14 +19,15 @@ static struct wo_interval without_context(const struct wo_verify_subject *subjec
   return used_bytes;
 }
 
-/* A log may name any batch and any length: what comes of them is held below what margins can tell. NaN becomes the most. */
+/* A log may name any batch and any length: their results are limited to values that margins can express. NaN becomes the largest.
+ */
 #define BYTES_MAX 0x1p62
 
 static uint64_t whole_bytes(double bytes) {
   return bytes < BYTES_MAX ? (uint64_t)bytes : (uint64_t)BYTES_MAX;
 }
 
-/* The setting behind the change. */
+/* The value of an axis under the change. */
 static double setting(const struct wo_change *change, enum wo_scale_axis_id axis, double own) {
   const bool is_scaled = change && change->has_scale && change->scale.axes[axis].to > 0;
   return is_scaled ? change->scale.axes[axis].to : own;

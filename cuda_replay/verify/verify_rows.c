@@ -1,4 +1,4 @@
-/* Looking things up in a proof. See verify.h. */
+/* Look-ups in a proof. See verify.h. */
 #include <assert.h>
 
 #include "cuda_replay/verify/verify.h"

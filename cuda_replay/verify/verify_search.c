@@ -1,7 +1,7 @@
-/* Bisection over the values that make sense. See verify_search.h.
+/* Bisection over the plausible values. See verify_search.h.
  *
- * Less work needs less memory, so what fits at a value fits below it; the answer itself is tried at all orders of addresses, and
- * where these are less kind than the two of the search, the next smaller value is taken. */
+ * Less work needs less memory, so all values below one that fits also fit. The answer itself is tried at all orders of addresses;
+ * if these need more than the two of the search, the next smaller value is taken. */
 #include "cuda_replay/verify/verify_search.h"
 
 #include <assert.h>
@@ -31,14 +31,14 @@ enum wo_status wo_verify_search_try(const struct wo_verify_search *search, const
   return WO_OK;
 }
 
-/* Divisors keep the effective batch with a whole number of accumulation steps. */
+/* Divisors keep the effective batch at a whole number of accumulation steps. */
 static void list_batches(uint32_t from, struct candidates *list) {
   for (uint32_t value = 1; value <= from / 2 && value < (1u << 20) && list->count < CANDIDATES_MAX; value++) {
     if (from % value == 0) list->values[list->count++] = value;
   }
 }
 
-/* From `least` on; below a quarter it is another job. */
+/* From `least` on; below a quarter of the length it is another job. */
 static void list_lengths(uint32_t from, uint32_t least, struct candidates *list) {
   uint32_t step = LENGTH_STEP;
   while (from / step > CANDIDATES_MAX) step *= 2;
@@ -71,7 +71,7 @@ static enum wo_status try_value(struct finder *finder, size_t index, unsigned sh
   return wo_verify_search_try(&search, finder->change, ret_result, finder->err);
 }
 
-/* The largest index that fits, given that the first one does. */
+/* The largest index that fits, if the first one does. */
 static enum wo_status bisect(struct finder *finder, size_t *ret_index) {
   size_t fits = 0, fails = finder->list.count;
   while (fits + 1 < fails) {

@@ -1,4 +1,4 @@
-/* The proof for people: a table first, then what it comes to, and the line to resubmit with as the last. See verify.h. */
+/* The proof for people: first a table, then the verdict, and last the line to resubmit with. See verify.h. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -7,7 +7,7 @@
 #include "parsers/base/clean.h"
 #include "parsers/base/units.h"
 
-/* Columns behind the title: needs, margin, fits, proof, cost. */
+/* Columns after the title: needs, margin, fits, proof, cost. */
 enum {
   PEAK_COLUMNS = 17,
   MARGIN_COLUMNS = 11,
@@ -18,7 +18,7 @@ enum {
   INDENT = 3
 };
 
-/* Where a GPU was asked for, the proof says who had the last word: "recorded, model", "reconstructed, model". */
+/* If a GPU was requested, the proof names the last authority: "recorded, model", "reconstructed, model". */
 enum { GPU_PROOF_COLUMNS = 17, GPU_RECONSTRUCTED_COLUMNS = 22 };
 
 enum { PATH_BYTES = 1024 };
@@ -43,7 +43,7 @@ static size_t proof_columns(const struct wo_verify *verify) {
   return verify->asked.is_reconstructed ? GPU_RECONSTRUCTED_COLUMNS : GPU_PROOF_COLUMNS;
 }
 
-/* What is left of the width for titles. */
+/* The rest of the width, for titles. */
 static size_t title_columns(const struct writer *w) {
   const size_t others = PEAK_COLUMNS + MARGIN_COLUMNS + FITS_COLUMNS + proof_columns(w->verify) + COST_COLUMNS + INDENT;
   return w->width > others + TITLE_MIN ? w->width - others - 1 : TITLE_MIN;
@@ -58,7 +58,7 @@ static const char *fit_text(enum wo_verify_fit fit) {
 
 /* ---- Lines ---- */
 
-/* "20.71 GiB", or "19.80-20.71 GiB" where the ends differ when printed. */
+/* "20.71 GiB", or "19.80-20.71 GiB" if the ends differ when printed. */
 static void peak_text(const struct wo_verify_result *result, char *buf, size_t cap) {
   char lo[32], hi[32];
   wo_units_gib_text((double)result->reserved_lo_bytes, 2, lo, sizeof lo);
@@ -88,7 +88,7 @@ static const char *proof_text(const struct wo_verify *verify, const struct wo_ve
   return is_reconstructed ? "reconstructed, model" : "recorded, model";
 }
 
-/* One row: the title in its column, wrapped below the figures where it is longer. */
+/* One row: the title in its column, wrapped below the figures if it is longer. */
 static void add_row(const struct writer *w, const char *number, struct wo_view title, const struct wo_verify_result *result,
                     unsigned cost) {
   const size_t columns = title_columns(w);
@@ -107,7 +107,7 @@ static void add_row(const struct writer *w, const char *number, struct wo_view t
   wo_text_flow(w->out, title, INDENT, INDENT, INDENT + columns);
 }
 
-/* What the value of a search is: of micro-batch and length it is the first that gets smaller. */
+/* Describes a searched value by the first axis that shrinks: micro-batch, then length. */
 static void add_searched(const struct wo_verify_row *row, struct wo_text *text) {
   const struct wo_scale_axis *const batch = &row->replayed.scale.axes[WO_AXIS_MICRO_BATCH];
   const bool is_batch = batch->to < batch->from;
@@ -118,7 +118,7 @@ static void add_searched(const struct wo_verify_row *row, struct wo_text *text) 
                 row->is_beyond ? "; the proposed length is not shown to fit" : "");
 }
 
-/* What stands below a row: what was replayed, and why it is no answer. Where the job fits as it was, the value of a search is no
+/* The lines below a row: the replayed change, and why it is no answer. If the job fits without a change, the searched value is no
  * limit. */
 static void add_remarks(struct writer *w, const struct wo_verify_row *row) {
   if (row->change.len > 0) {
@@ -130,12 +130,12 @@ static void add_remarks(struct writer *w, const struct wo_verify_row *row) {
   end_line(w, INDENT + 2);
 }
 
-/* Whether a row has figures, or a reason of the recording why it has none. */
+/* Whether a row has figures, or the recording gives a reason why it has none. */
 static bool is_in_table(const struct wo_verify_row *row) {
   return row->result.fit != WO_VERIFY_UNTRIED || row->change.len > 0;
 }
 
-/* The others on one line, since each of them would say the same. */
+/* The others on one line, since each would have the same reason. */
 static void add_untried(struct writer *w) {
   for (size_t i = 0; i < w->verify->row_count; i++) {
     if (is_in_table(&w->verify->rows[i])) continue;
@@ -163,9 +163,9 @@ static void add_table(struct writer *w) {
   }
 }
 
-/* ---- What was replayed, and where ---- */
+/* ---- Replayed patterns ---- */
 
-/* What became of the step that failed: it is made up of itself and the one before it, or it is not known. */
+/* The completion of the failed step: from the whole step before it, or unknown. */
 static void add_completion(const struct wo_verify_subject *subject, struct wo_text *line) {
   const struct wo_step_completion *const completed = &subject->completed;
   if (completed->is_made) {
@@ -173,17 +173,16 @@ static void add_completion(const struct wo_verify_subject *subject, struct wo_te
                 completed->added_count, completed->whole_count);
     if (completed->ratio < 0.999 || completed->ratio > 1.001) wo_text_add(line, "; sizes x%.2f", completed->ratio);
     wo_text_add(line, "%s)", completed->is_interval ? ", some as an interval" : "");
-    if (subject->is_largest_step) wo_text_add(line, ", and of the job's full length by the size of its request: none is larger");
+    if (subject->is_largest_step) wo_text_add(line, "; its request shows the job's full length, so no step is larger");
   }
   if (subject->is_open)
-    wo_text_add(line, "; the recording ends at the refused request: what the step does after it is not in it, as %s",
-                completed->why);
+    wo_text_add(line, "; the recording ends at the refused request, without the rest of the step: %s", completed->why);
   if (completed->refused != WO_NO_REQUEST && completed->goes_on)
     wo_text_add(line, "; the program caught the failure%s",
-                completed->is_made ? ": what it did then is replayed as well" : " and went on with something else");
+                completed->is_made ? ": its later requests are replayed too" : " and went on with something else");
 }
 
-/* A recording of another run, and what was made of it. */
+/* A recording of another run, and the sizes that it was changed to. */
 static void add_recorded_at(const struct wo_verify_subject *subject, struct wo_text *line) {
   for (enum wo_scale_axis_id axis = 0; axis < WO_AXIS_COUNT_; axis++) {
     const struct wo_scale_axis sizes = subject->recorded_at.axes[axis];
@@ -234,7 +233,7 @@ static void add_subjects(struct writer *w) {
   }
 }
 
-/* ---- What the GPU said ---- */
+/* ---- Results of the GPU ---- */
 
 static size_t number_of(const struct wo_verify *verify, const struct wo_verify_row *row) {
   return (size_t)(row - verify->rows) + 1;
@@ -263,8 +262,8 @@ static void add_card(const struct wo_verify_gpu *gpu, struct wo_text *line) {
   wo_gpu_add_left(gpu->left_count, line);
 }
 
-/* What the runs of a row came to, all ranks together: the last one decides, for a row that is not confirmed ends with it, and so
- * does the job as it was when it failed. */
+/* The result of a row's runs on all ranks. The last run decides: a row that is not confirmed ends with it, and so does the
+ * unchanged job if it failed. */
 static void add_runs(const struct wo_verify *verify, const struct wo_verify_row *row, struct wo_text *line) {
   const struct wo_verify_gpu_run *last = NULL;
   uint64_t reserved_bytes = 0;
@@ -290,7 +289,7 @@ static void add_runs(const struct wo_verify *verify, const struct wo_verify_row 
   }
 }
 
-/* The card, the job as it was, then each row that was run, in the order of the table. */
+/* The card, the unchanged job, then each row that was run, in the order of the table. */
 static void add_gpu(struct writer *w) {
   const struct wo_verify *const verify = w->verify;
   const struct wo_verify_gpu *const gpu = &verify->gpu;
@@ -318,17 +317,16 @@ static void add_chosen(const struct wo_verify *verify, struct wo_text *text) {
   if (verify->chosen->result.is_on_gpu) wo_text_add(text, ", and GPU %d confirms it", verify->gpu.ordinal);
 }
 
-/* What the model found, and what became of it on the card. */
+/* The model's result, and the result on the card. */
 static void add_unconfirmed(const struct wo_verify *verify, struct wo_text *text) {
   const struct wo_verify_gpu *const gpu = &verify->gpu;
   if (gpu->error.code != WO_OK) {
     wo_text_add(text, "not proven: fix %zu fits on the model, and GPU %d could not confirm it: standard error tells why",
                 number_of(verify, gpu->model_row), gpu->ordinal);
   } else if (verify->baseline.fit == WO_VERIFY_UNSURE && verify->baseline.is_on_gpu) {
-    wo_text_add(text, "not proven: the failure is not confirmed on GPU %d, so that a fix that fits there shows nothing",
-                gpu->ordinal);
+    wo_text_add(text, "not proven: GPU %d does not show the failure, so a fix that fits there proves nothing", gpu->ordinal);
   } else {
-    wo_text_add(text, "not proven: of the fixes that fit on the model none is confirmed on GPU %d", gpu->ordinal);
+    wo_text_add(text, "not proven: GPU %d confirms none of the fixes that fit on the model", gpu->ordinal);
   }
 }
 
@@ -336,9 +334,9 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
   if (verify->is_batch_refuted && verify->asked.lacks_activations)
     wo_text_add(text, " no batch size fits: the model's states alone exceed the card");
   else if (verify->is_batch_refuted)
-    wo_text_add(text, " no batch size does, nor does anything else that can be replayed");
+    wo_text_add(text, " no batch size fits, nor does anything else that can be replayed");
   else
-    wo_text_add(text, " nothing that can be replayed does");
+    wo_text_add(text, " nothing that can be replayed fits");
   if (verify->sets_tried > 0)
     wo_text_add(text, ", alone or in %zu sets of two or three%s", verify->sets_tried, verify->is_cut ? " (the cheapest)" : "");
   const char *before = "; perhaps fix ";
@@ -350,7 +348,7 @@ static void add_none(const struct wo_verify *verify, struct wo_text *text) {
   if (before[0] == ',') wo_text_add(text, ", which only a recording can show");
 }
 
-/* What would settle it, where the recording is too short. */
+/* The evidence that would decide, if the recording is too short. */
 static void add_missing_evidence(const struct wo_verify *verify, struct wo_text *text) {
   bool is_open = false;
   for (size_t i = 0; i < verify->asked.subject_count; i++) is_open = is_open || verify->asked.subjects[i].is_open;
@@ -393,20 +391,20 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
     break;
   case WO_VERIFY_NOT_SHOWN:
     if (is_of_another_run(verify))
-      wo_text_add(
-          text, "not proven: brought to the job's own sizes the recording fits as it is, so it does not show the failure: is it "
-                "of the same program?");
+      wo_text_add(text,
+                  "not proven: at the job's own sizes the recording fits without a change, so it does not show the failure; is "
+                  "it of the same program?");
     else
-      wo_text_add(text, "not proven: the pattern fits as it is, so it does not show the failure; record the run that fails");
+      wo_text_add(text,
+                  "not proven: the pattern fits without a change, so it does not show the failure; record the run that fails");
     break;
   case WO_VERIFY_NO_PATTERN:
     wo_text_add(text, "not proven: ");
-    if (verify->asked.is_reconstructed) wo_text_add(text, "there is no recording, and none can be reconstructed: ");
+    if (verify->asked.is_reconstructed) wo_text_add(text, "no recording was given, and no pattern can be reconstructed: ");
     wo_text_add_view(text, verify->asked.refusal);
     break;
   case WO_VERIFY_NO_FAILURE:
-    wo_text_add(text, "nothing to prove: the files given show no job that ended because the GPU's memory ran out (recordings go "
-                      "behind --trace)");
+    wo_text_add(text, "nothing to prove: no file given shows a job that ran out of GPU memory (give recordings with --trace)");
     break;
   case WO_VERIFY_UNCONFIRMED:
     add_unconfirmed(verify, text);
@@ -416,7 +414,7 @@ static void add_verdict(const struct wo_verify *verify, struct wo_text *text) {
   }
 }
 
-/* ---- What to do ---- */
+/* ---- Next steps ---- */
 
 static void add_marked(struct writer *w, const char *mark, struct wo_view text) {
   if (text.len == 0) return;
@@ -425,8 +423,8 @@ static void add_marked(struct writer *w, const char *mark, struct wo_view text) 
   end_line(w, INDENT);
 }
 
-/* The chosen settings in the user's own keys; a value that the search changed is told as what was replayed. What no setting makes
- * is marked, since a patch does not hold it. */
+/* The chosen settings with the user's own keys; if the search changed a value, the replayed change is printed. Changes that no
+ * setting can make are marked, since a patch does not include them. */
 static void add_settings(struct writer *w) {
   const struct wo_verify_row *const chosen = w->verify->chosen;
   if (!chosen->is_as_proposed) add_wrapped(w, chosen->change, INDENT);
@@ -440,11 +438,11 @@ static void add_settings(struct writer *w) {
   }
 }
 
-/* How the job comes to have it: nothing is changed yet. */
+/* How to apply the fix: nothing is changed yet. */
 static void add_way(const struct writer *w) {
   static const char *const ways[] = {
-      "--patch shows these as a change of your files, --patch --write makes it",
-      "this is a change of the program, which is yours to make before you resubmit",
+      "--patch prints these changes of your files, --patch --write makes them",
+      "this is a change of the program: make it before you resubmit",
       "what is marked `by hand` is a change of the program, which is yours to make before you resubmit; --patch shows the rest "
       "as a "
       "change of your files, --patch --write makes it. Only all of it together is shown to fit",
@@ -456,7 +454,7 @@ static void add_way(const struct writer *w) {
   add_wrapped(w, wo_view_of(ways[by_hand == 0 ? 0 : by_hand == chosen->choice_count ? 1 : 2]), 0);
 }
 
-/* The line to resubmit with is the last one, so that it can be copied without looking for it. */
+/* The line to resubmit with is last, so that it is easy to find and copy. */
 static void add_resubmit(struct writer *w) {
   const struct wo_verify *const verify = w->verify;
   if (verify->verdict != WO_VERIFY_PROVEN && verify->verdict != WO_VERIFY_ACCEPTED) return;

@@ -1,7 +1,7 @@
-/* A changed pattern on the card of the job. See verify_trial.h.
+/* Tries a changed pattern on the card of the job. See verify_trial.h.
  *
- * The high end is run on what is left of the card after the uncertainty: what fits there is proven. What fails there is tried on
- * the whole card at both ends, and what fails at the low end in every order of addresses cannot fit. */
+ * The high end runs on the capacity less the uncertainty: if it fits there, it is proven. If it fails, both ends are tried on the
+ * whole capacity; if the low end fails in every order of addresses, it cannot fit. */
 #include "cuda_replay/verify/verify_trial.h"
 
 #include <assert.h>
@@ -14,27 +14,28 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* The driver's figure of what is free and the rounding of the message; without it, what a context and libraries take differs. */
+/* The driver's figure of free memory, and the rounding of the message; without that figure, the needs of a context and libraries
+ * vary. */
 #define MESSAGE_UNCERTAINTY_BYTES (256 * MIB)
 #define CARD_UNCERTAINTY_BYTES (640 * MIB)
 #define UNSEEN_START_BYTES (320 * MIB)
 
-/* A limit of the program is kept to the byte; the message prints it in hundredths of a GiB. */
+/* A limit of the program is exact to the byte; the message prints it in hundredths of a GiB. */
 #define LIMIT_UNCERTAINTY_BYTES (16 * MIB)
 
-/* No card has more; a figure beyond it is a misreading. */
+/* No card has more; a larger figure was misread. */
 #define CARD_BYTES_MAX 1e15
 
 /* ---- Capacity ---- */
 
-/* False for what no card can have, and for a figure that is none. */
+/* False for a size that no card has, and for NaN. */
 static bool take_capacity(struct wo_verify_subject *subject, double bytes) {
   if (!(bytes >= 1 && bytes <= CARD_BYTES_MAX)) return false;
   subject->capacity_bytes = (uint64_t)bytes;
   return true;
 }
 
-/* A memory fraction caps what PyTorch reserves, whatever the card has left. */
+/* A memory fraction limits the bytes that PyTorch reserves, whatever the card has left. */
 static void apply_memory_limit(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
   const double limit = sizes->allowed_bytes;
   if (!(limit >= 1 && limit < (double)subject->capacity_bytes)) return;
@@ -43,8 +44,8 @@ static void apply_memory_limit(const struct wo_job_sizes *sizes, struct wo_verif
   subject->capacity_from = "the program's own limit, a memory fraction, in the log's message";
 }
 
-/* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: both together are all that it can have.
- * Without these, the card less what others have. */
+/* After the refusal PyTorch held allocated + unallocated, and the driver had `free` left: PyTorch can have at most their sum.
+ * Without these figures, it is the card less the memory of others. */
 static bool read_message(const struct wo_job_sizes *sizes, struct wo_verify_subject *subject) {
   if (sizes->are_contradicting) return false;
   if (sizes->allocated_bytes >= 0 && sizes->unallocated_bytes >= 0 && sizes->free_bytes >= 0) {
@@ -86,8 +87,7 @@ static void find_capacity(struct wo_verify_subject *subject, const struct wo_job
 /* A message prints a size in hundredths, and an entry may hold the rounded one. */
 #define SAME_REQUEST_SHARE 0.01
 
-/* Whether the log shows that no step can be larger than the one that failed here: its refused request is that of the recording.
- */
+/* Whether the log shows that no step can be larger than the failed one: its refused request is that of the recording. */
 static bool is_largest_step(const struct wo_verify_subject *subject, const struct wo_job_sizes *sizes) {
   const struct wo_step_completion *const completed = &subject->completed;
   if (!completed->is_made || !completed->varies || !sizes->is_full_length || !(sizes->tried_bytes > 0)) return false;
@@ -96,11 +96,11 @@ static bool is_largest_step(const struct wo_verify_subject *subject, const struc
   return ratio > 1 - SAME_REQUEST_SHARE && ratio < 1 + SAME_REQUEST_SHARE;
 }
 
-/* What the step that failed would have needed says nothing of a longer one behind it. */
+/* The need of the failed step shows nothing about a longer step after it. */
 static void note_other_lengths(struct wo_verify_subject *subject) {
   if (subject->why_not_proven[0] == '\0' && subject->completed.varies && !subject->is_largest_step)
     snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
-             "it holds for the step that failed; steps differ in size, and a larger one may come: record the largest");
+             "it fits for the step that failed, but steps differ in size: record the largest step");
 }
 
 /* A model that does not reproduce the recording proves nothing about a changed one. */
@@ -113,7 +113,7 @@ static enum wo_status find_why_not_proven(struct wo_verify_subject *subject, str
   }
   if (recording->is_truncated) {
     snprintf(subject->why_not_proven, sizeof subject->why_not_proven,
-             "the file of the recording is cut: what comes behind its end is not known");
+             "the recording is cut off: entries after its end are not known");
     return WO_OK;
   }
   if (recording->has_only_ids || recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
@@ -138,7 +138,7 @@ static bool is_ended_by_oom(const struct wo_trace *trace) {
   return false;
 }
 
-/* The rest of a step that failed, from the recording itself. */
+/* Completes a failed step from the recording itself. */
 static enum wo_status complete(struct wo_verify_subject *subject) {
   if (subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED) return WO_OK;
   const enum wo_status status =
@@ -181,22 +181,22 @@ void wo_verify_subject_done(struct wo_verify_subject *subject) {
 
 /* ---- Runs ---- */
 
-/* A pattern that a trial runs: its two ends, which may be the same, and their classes. */
+/* A pattern to run: its two ends, which may be the same, and their classes. */
 struct part {
   const struct wo_alloc_pattern *patterns[WO_BOUND_COUNT_];
   const struct wo_classes *classes[WO_BOUND_COUNT_];
-  bool is_once; /* it is no iteration */
+  bool is_once; /* it is not an iteration */
 };
 
-/* One trial: what is asked, and the basis of all its runs. */
+/* One trial: the question, and the basis of all its runs. */
 struct trial {
   const struct wo_verify_subject *subject;
   const struct part *part;
   const struct wo_change *change;
   unsigned shuffles;
   struct wo_alloc_settings settings;
-  struct wo_change_basis bases[WO_BOUND_COUNT_]; /* LOW only where the part has a low end of its own */
-  bool is_changed;                               /* the program, not only settings */
+  struct wo_change_basis bases[WO_BOUND_COUNT_]; /* LOW only if the part has its own low end */
+  bool is_changed;                               /* the program changes, not only settings */
 };
 
 static enum wo_status choose_settings(struct trial *trial, struct wo_err *err) {
@@ -224,8 +224,8 @@ static enum wo_status make_end(const struct trial *trial, enum wo_bound bound, s
   return status;
 }
 
-/* The one place that runs a pattern on the model. A GPU takes the same pattern, settings and capacity (wo_verify_high_end_make).
- */
+/* The only function that runs a pattern on the model. A GPU takes the same pattern, settings and capacity
+ * (wo_verify_high_end_make). */
 static enum wo_status run(const struct trial *trial, const struct wo_alloc_pattern *pattern, uint64_t capacity_bytes,
                           struct wo_replay_case *ret_case, struct wo_err *err) {
   const struct wo_whatif_options options = {
@@ -238,20 +238,20 @@ struct ends {
   struct wo_replay_case sure, high, low;
 };
 
-/* ---- What would be enough ---- */
+/* ---- The least card ---- */
 
-/* How near the least card is told: a 128th of it, at least this. */
+/* The accuracy of the least card: a 128th of it, at least this. */
 #define LEAST_STEP_BYTES (32 * MIB)
 #define LEAST_STEP_SHARE 128
 
-/* Between a capacity that is too small and one that is enough, narrowed until they are near each other. */
+/* A capacity that is too small and one that is enough; the search narrows them. */
 struct bracket {
   uint64_t fails_bytes, enough_bytes;
 };
 
-/* With all the room in the world an allocator keeps everything, and with less it gives back what lies idle and goes on: what a
- * program needs is the smallest card on which it runs, not what it takes of an endless one. needs_all: at every order of
- * addresses, else at one of them. On the way of a search nobody looks at the figure. */
+/* With unlimited memory an allocator keeps everything; with less it gives back idle memory and continues. A program needs the
+ * smallest card on which it runs, not the memory that it takes on an unlimited one. needs_all: it must run at every order of
+ * addresses, else at one. Runs during the search are only tested for failure. */
 static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pattern *pattern, bool needs_all,
                              struct bracket *bracket, struct wo_err *err) {
   while (trial->shuffles > 0 && bracket->fails_bytes < bracket->enough_bytes) {
@@ -269,13 +269,13 @@ static enum wo_status narrow(const struct trial *trial, const struct wo_alloc_pa
   return WO_OK;
 }
 
-/* What failed at a capacity, or fails below what is alive at once, and runs on a card without end. */
+/* From a capacity that failed, or from the bytes alive at once, to one that is enough. */
 static struct bracket bracket_of(uint64_t failed_bytes, const struct wo_replay_case *endless, uint64_t enough_bytes) {
   const uint64_t alive = endless->outcome.peak.requested_bytes;
   return (struct bracket){alive > failed_bytes ? alive : failed_bytes, enough_bytes};
 }
 
-/* From the peaks of a card without end down to the least cards. */
+/* Finds the least cards, starting from the peaks on an unlimited card. */
 static enum wo_status find_least(const struct trial *trial, const struct wo_alloc_pattern *high,
                                  const struct wo_alloc_pattern *low, const struct ends *endless, const struct ends *ends,
                                  struct wo_verify_result *result, struct wo_err *err) {
@@ -302,18 +302,18 @@ static void say_failing(const struct ends *ends, struct wo_verify_result *result
   else if (ends->high.oom_count == 0)
     snprintf(result->why, sizeof result->why, "it fits, with less to spare than is uncertain");
   else
-    snprintf(result->why, sizeof result->why, "it fits at the low end of what it can need, not at the high end");
+    snprintf(result->why, sizeof result->why, "it fits at the low end of its need, not at the high end");
 }
 
-/* A recording that begins in the middle of a run does not show where the first step left its blocks, on which hangs what the
- * later ones need: of real programs up to 308 MiB less than such a recording says (docs/training.md). So it must lack that much
- * for a "no". */
+/* A recording that begins in the middle of a run does not show where the first step left its blocks, and the need of later steps
+ * depends on this: real programs need up to 308 MiB less than such a recording shows (docs/training.md). So a "no" needs this
+ * much more missing memory. */
 static uint64_t unseen_bytes(const struct trial *trial, const struct wo_alloc_pattern *pattern) {
   const bool is_reconstructed = trial->subject->recording->format == WO_TRACE_FORMAT_RECONSTRUCTED;
   return pattern->start_count > 0 && !is_reconstructed ? UNSEEN_START_BYTES : 0;
 }
 
-/* Fills the result where the high end does not fit with the uncertainty to spare. */
+/* Fills the result if the high end does not fit on the capacity less the uncertainty. */
 static enum wo_status judge_failing(const struct trial *trial, const struct wo_alloc_pattern *high,
                                     const struct wo_alloc_pattern *low, struct wo_verify_result *result, struct wo_err *err) {
   const uint64_t capacity = trial->subject->capacity_bytes;
@@ -335,7 +335,7 @@ static enum wo_status judge_failing(const struct trial *trial, const struct wo_a
   return find_least(trial, high, low, &endless, &ends, result, err);
 }
 
-/* What fits, but on a recording that is no witness, or that ends before the step does. */
+/* A change fits, but the recording proves nothing, or ends before the step does. */
 static void heed_why_not_proven(const struct wo_verify_subject *subject, struct wo_verify_result *result) {
   char spare[32];
   if (subject->why_not_proven[0] != '\0') {
@@ -345,7 +345,7 @@ static void heed_why_not_proven(const struct wo_verify_subject *subject, struct 
     result->fit = WO_VERIFY_UNSURE;
     result->gets_past = true;
     snprintf(result->why, sizeof result->why,
-             "the refused request goes through with %s to spare; what the step does after it is not in the recording",
+             "the refused request goes through with %s to spare; the recording has nothing of the rest of the step",
              wo_units_bytes_text((double)result->margin_bytes, spare, sizeof spare));
   }
 }
@@ -370,7 +370,7 @@ static enum wo_status judge(const struct trial *trial, const struct wo_alloc_pat
   return WO_OK;
 }
 
-/* Both patterns at once: with settings alone they are often the same one. */
+/* Runs both patterns together: with settings alone they are often the same. */
 static enum wo_status run_ends(const struct trial *trial, struct wo_verify_result *result, struct wo_err *err) {
   struct wo_alloc_pattern high, low;
   enum wo_status status = make_end(trial, WO_BOUND_HIGH, &high, err);
@@ -402,7 +402,7 @@ static enum wo_status prepare_change(struct trial *trial, struct wo_err *err) {
                            err);
 }
 
-/* What all runs of a trial share; after WO_OK released with unprepare. */
+/* Prepares the data that all runs of a trial share; after WO_OK released with unprepare. */
 static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
   trial->is_changed = trial->change && wo_change_alters_program(trial->change);
   enum wo_status status = choose_settings(trial, err);
@@ -412,7 +412,7 @@ static enum wo_status prepare(struct trial *trial, struct wo_err *err) {
   return status;
 }
 
-/* What the recording cannot be put through is an answer. */
+/* A change that cannot be applied to the recording is a result, not an error. */
 static enum wo_status try_part(const struct wo_verify_subject *subject, const struct part *part, const struct wo_change *change,
                                unsigned shuffles, struct wo_verify_result *ret_result, struct wo_err *err) {
   struct trial trial = {.subject = subject, .part = part, .change = change, .shuffles = shuffles};
@@ -428,13 +428,13 @@ static enum wo_status try_part(const struct wo_verify_subject *subject, const st
     result = (struct wo_verify_result){.fit = WO_VERIFY_UNTRIED};
     snprintf(result.why, sizeof result.why, "%.190s", reason.message);
     if (subject->sizes && status == WO_E_RANGE)
-      snprintf(result.why, sizeof result.why, "the log's figures do not tell what this changes; a recording would");
+      snprintf(result.why, sizeof result.why, "the log's figures do not show the effect of this; a recording would");
   }
   *ret_result = result;
   return WO_OK;
 }
 
-/* The completed step where there is one; what is recorded as well, where it goes on behind the refused request. */
+/* The completed step if there is one, and the recorded pattern too if it continues after the refused request. */
 static size_t list_parts(const struct wo_verify_subject *subject, struct part parts[2]) {
   const struct wo_step_completion *const completed = &subject->completed;
   size_t count = 0;
@@ -452,7 +452,7 @@ static size_t list_parts(const struct wo_verify_subject *subject, struct part pa
   return count;
 }
 
-/* The change as one of the recording, in *room: a recording of another run is brought to the job's own sizes on the way. */
+/* The change as one of the recording, in *room: it also scales a recording of another run to the job's own sizes. */
 static const struct wo_change *rebase(const struct wo_verify_subject *subject, const struct wo_change *change,
                                       struct wo_change *room) {
   bool is_other_run = false;
@@ -491,7 +491,7 @@ enum wo_status wo_verify_try(const struct wo_verify_subject *subject, const stru
   return WO_OK;
 }
 
-/* ---- For other places ---- */
+/* ---- For other files ---- */
 
 enum wo_status wo_verify_high_end_make(const struct wo_verify_subject *subject, const struct wo_change *change,
                                        struct wo_verify_high_end *ret_end, struct wo_err *err) {
@@ -512,7 +512,7 @@ void wo_verify_high_end_done(struct wo_verify_high_end *end) {
   if (end) wo_alloc_pattern_done(&end->pattern);
 }
 
-/* The order of the enumerators is that of the news, but that nothing is worse than no answer. */
+/* The enumerators are in order from good to bad, except that NO is worse than UNTRIED. */
 void wo_verify_result_join(struct wo_verify_result *result, const struct wo_verify_result *other) {
   static const int gravity[] = {[WO_VERIFY_YES] = 0, [WO_VERIFY_UNSURE] = 1, [WO_VERIFY_UNTRIED] = 2, [WO_VERIFY_NO] = 3};
   assert(result->fit < WO_VERIFY_FIT_COUNT_ && other->fit < WO_VERIFY_FIT_COUNT_);

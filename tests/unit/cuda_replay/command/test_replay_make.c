@@ -368,7 +368,7 @@ static void test_state_only(void **state) {
     struct wo_given options[] = {questions[i], {WO_VIEW("device"), WO_VIEW("0")}};
     out.len = 0;
     assert_int_equal(run(paths, 1, options, 2, &out, &errors), WO_EXIT_NOT_PROVEN);
-    assert_true(wo_view_has((struct wo_view){out.ptr, out.len}, "what was asked"));
+    assert_true(wo_view_has((struct wo_view){out.ptr, out.len}, "your question"));
   }
   assert_true(wo_files_scratch(folder, sizeof folder));
   snprintf(file, sizeof file, "%s/state.svg", folder);

@@ -94,10 +94,10 @@ static void test_verdicts(void **state) {
       {WO_REPLAY_REPRODUCED, "as recorded: ", "reproduced"},
       {WO_REPLAY_FITS, "fits: 20.00 GiB of 24.00 GiB, 4.00 GiB to spare", "fits"},
       {WO_REPLAY_CLOSE, "not proven: it fits, 20.00 GiB of 24.00 GiB, 4.00 GiB to spare: less than the 5.00 GiB", "close"},
-      {WO_REPLAY_NO_CAPACITY, "not proven: without a limit it reserves 20.00 GiB", "no_capacity"},
+      {WO_REPLAY_NO_CAPACITY, "not proven: without a limit it would reserve 20.00 GiB", "no_capacity"},
       {WO_REPLAY_APPROXIMATE, "not proven: the reason", "approximate"},
       {WO_REPLAY_REFUSED, "cannot be replayed: the reason", "refused"},
-      {WO_REPLAY_DIVERGED, "not as recorded: the model and the recording part at entry 1", "diverged"},
+      {WO_REPLAY_DIVERGED, "not as recorded: the model differs from the recording at entry 1", "diverged"},
   };
   struct wo_text text = {0};
   report->has_whatif = true;

@@ -421,7 +421,7 @@ static void test_writers(void **state) {
   } rows[] = {{7.0, "8 -> 4: the largest micro-batch that fits", "smallest"},
               {4.6, "8 -> 1: the smallest micro-batch there is", "largest"},
               {4.4, "8 -> 1: the smallest micro-batch there is", "largest"},
-              {9.0, "fits as it is", "largest"},
+              {9.0, "fits without a change", "largest"},
               {100000.0, "GiB 99", "GiB9"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct fixture fixture;

@@ -399,7 +399,7 @@ static void test_no_row_left(void **state) {
   assert_null(bench.verify.chosen);
   wo_verify_text(&bench.verify, (struct wo_text_style){.width = 200}, &text);
   wo_verify_json(&bench.verify, &json);
-  assert_non_null(strstr(text.ptr, "none is confirmed on GPU 0"));
+  assert_non_null(strstr(text.ptr, "GPU 0 confirms none of the fixes"));
   assert_null(strstr(text.ptr, "--patch"));
   assert_non_null(strstr(json.ptr, "\"verdict\": \"not_confirmed\""));
   wo_text_done(&text);
@@ -447,7 +447,7 @@ static void test_failure_differs(void **state) {
   assert_int_equal(bench.verify.gpu.run_count, 1);
   assert_int_equal(bench.verify.baseline.fit, WO_VERIFY_UNSURE);
   wo_verify_text(&bench.verify, (struct wo_text_style){.width = 200}, &text);
-  assert_non_null(strstr(text.ptr, "the failure is not confirmed on GPU 0"));
+  assert_non_null(strstr(text.ptr, "GPU 0 does not show the failure"));
   wo_text_done(&text);
   assert_nothing_left();
   wo_verify_done(&bench.verify);
