@@ -155,11 +155,11 @@ class Unchanged(Case):
             self.assertEqual((done.returncode, done.stdout), (0, "--format json -- -o --help\n"))
 
     def test_usage(self):
-        for words, told in ((["record"], "wants a command"), (["record", "--entries", "0", "true"], "--entries wants a number"),
-                            (["record", "--entries=9x", "true"], "--entries wants"), (["record", "--stacks", "c", "true"], "python or all"),
+        for words, told in ((["record"], "wants a command"), (["record", "--entries", "0", "true"], "--entries needs a number"),
+                            (["record", "--entries=9x", "true"], "--entries needs"), (["record", "--stacks", "c", "true"], "python or all"),
                             (["record", "--at-exit", "maybe", "true"], "always, oom or never"), (["record", "--sweep", "true"], "replay"),
-                            (["record", "--entries=99999999999999999999", "true"], "--entries wants"),
-                            (["record", "-o", "", "true"], "--output wants"), (["record", "--stacks", "none", "true"], "python or all")):
+                            (["record", "--entries=99999999999999999999", "true"], "--entries needs"),
+                            (["record", "-o", "", "true"], "--output needs"), (["record", "--stacks", "none", "true"], "python or all")):
             with self.subTest(words):
                 done = self.run_plain([WHYOOM, *words])
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
