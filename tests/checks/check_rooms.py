@@ -38,7 +38,8 @@ ABILITIES = {
     "the environment": ({"getenv", "secure_getenv", "setenv", "unsetenv", "putenv", "environ", "__environ"}, {"cuda_replay/record"}),
     "the clock": ({"time", "clock_gettime", "clock", "gettimeofday", "localtime", "localtime_r", "gmtime", "gmtime_r"}, set()),
     "the locale": ({"setlocale", "newlocale", "uselocale", "localeconv"}, set()),
-    "the standard streams": ({"stdout", "stderr", "stdin", "printf", "vprintf", "puts", "putchar", "perror"}, set()),
+    "the standard streams": ({"stdout", "stderr", "stdin", "printf", "vprintf", "puts", "putchar", "perror", "__printf_chk"}, set()),
+    "signals and the terminal": ({"signal", "sigaction", "isatty", "ioctl"}, set()),
     "the exit": ({"exit", "_exit", "_Exit", "quick_exit", "abort"}, set()),
     "other programs": ({"system", "popen", "fork", "vfork", "posix_spawn", "execv", "execvp", "execve", "execl", "execlp"}, {"cuda_replay/record"}),
     "libraries at run time": ({"dlopen", "dlmopen"}, {"cuda_replay/device"}),
@@ -54,6 +55,7 @@ class Room:
         self.name, self.about = fields["name"], fields["about"] or ""
         self.direct = (fields["sees"] or "").split()
         self.knots = (fields["knots"] or "").split()
+        self.programs = (fields["programs"] or "").split()
         self.files = sorted(path for path in (source / self.name).iterdir() if path.suffix in (".c", ".h", ".def"))
         self.headers = [path for path in self.files if path.suffix == ".h"]
         self.seen = set()  # rooms whose headers it may include, itself among them
@@ -236,6 +238,11 @@ def check_calls(source, rooms, build):
     defined, needed = symbols(source, rooms, build)
     if not needed:
         yield f"{build}: no object file of a room"
+    for room in rooms.values():
+        for path in room.files:
+            name = str(path.relative_to(source))
+            if path.suffix == ".c" and path.name not in room.programs and name not in needed and name not in defined.values():
+                yield f"{name}: {build} has no object file of it"
     calls = {}
     for name, wanted in needed.items():
         for symbol in sorted(wanted & defined.keys()):
