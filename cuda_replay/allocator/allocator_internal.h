@@ -21,6 +21,7 @@
 #include "cuda_replay/allocator/allocator.h"
 #include "cuda_replay/collections/block_order.h"
 #include "cuda_replay/recording/torch_rules.h"
+#include "parsers/base/vec.h"
 
 /* Sizes that are the same in every version. */
 #define WO__MIB (UINT64_C(1) << 20)
@@ -89,12 +90,9 @@ struct wo__shelf {
 
 /* The small or the large half of a pool. */
 struct wo__bin {
-  uint64_t call_count; /* searches so far, counted while garbage collection is on */
-  uint32_t recent;     /* shelf of the last request, or WO__NONE */
-  struct {
-    uint32_t *items; /* shelves by rising stream */
-    size_t count, capacity;
-  } shelves;
+  uint64_t call_count;      /* searches so far, counted while garbage collection is on */
+  uint32_t recent;          /* shelf of the last request, or WO__NONE */
+  WO_VEC(uint32_t) shelves; /* shelves by rising stream */
 };
 
 struct wo__pool {
@@ -130,32 +128,14 @@ struct wo_allocator {
   bool collects_garbage;  /* a threshold and a memory fraction are set */
   uint64_t card_bytes;    /* or UINT64_MAX */
   uint64_t allowed_bytes; /* by the memory fraction, or UINT64_MAX */
-  struct {
-    struct wo__block *items;
-    size_t count, capacity;
-  } blocks;
+  WO_VEC(struct wo__block) blocks;
   uint32_t unused_block; /* head of the list */
   size_t unused_count;   /* its length */
-  struct {
-    struct wo__shelf *items;
-    size_t count, capacity;
-  } shelves;
-  struct {
-    struct wo__pool *items; /* the default pool is at 0 */
-    size_t count, capacity;
-  } pools;
-  struct {
-    struct wo__capture *items; /* oldest first */
-    size_t count, capacity;
-  } captures;
-  struct {
-    struct wo__range *items;
-    size_t count, capacity;
-  } ranges;
-  struct {
-    struct wo__use *items;
-    size_t count, capacity;
-  } uses;
+  WO_VEC(struct wo__shelf) shelves;
+  WO_VEC(struct wo__pool) pools;       /* the default pool is at 0 */
+  WO_VEC(struct wo__capture) captures; /* oldest first */
+  WO_VEC(struct wo__range) ranges;
+  WO_VEC(struct wo__use) uses;
   uint32_t unused_use;
   uint32_t oldest_pending, newest_pending;
   size_t waiting_count;         /* pending blocks that wait for the end of a capture */

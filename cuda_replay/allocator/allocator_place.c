@@ -215,14 +215,8 @@ enum wo_status wo_allocator_place(struct wo_allocator *a, const struct wo_alloca
 
 /* A run of mapped blocks, collected for the caller. */
 struct run {
-  struct {
-    struct wo_allocator_block *items;
-    size_t count, capacity;
-  } blocks;
-  struct {
-    wo_block_id *items;
-    size_t count, capacity;
-  } ids;
+  WO_VEC(struct wo_allocator_block) blocks;
+  WO_VEC(wo_block_id) ids;
 };
 
 static enum wo_block_state shown_state(const struct wo__block *block) {

@@ -12,6 +12,7 @@
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "cuda_replay/classes/stack_facts.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 
 enum wo_class_rule {
 #define WO_CLASS_RULE(id, class_, confidence_pct, text) WO_CLASS_RULE_##id,
@@ -34,10 +35,7 @@ struct wo_class_mark {
 
 /* Rules and phases of a pattern, one for each instance. */
 struct wo_classes {
-  struct {
-    struct wo_class_mark *items;
-    size_t count, capacity;
-  } marks;
+  WO_VEC(struct wo_class_mark) marks;
   struct wo_stack_facts_set facts; /* of all stacks of the recording */
 };
 

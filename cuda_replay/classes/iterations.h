@@ -10,6 +10,7 @@
 
 #include "cuda_replay/pattern/alloc_pattern.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 
 /* How the boundaries were found, most trusted first. */
 enum wo_iteration_source {
@@ -28,10 +29,7 @@ struct wo_iteration {
 
 struct wo_iterations {
   enum wo_iteration_source source;
-  struct {
-    struct wo_iteration *items; /* in order; together they hold all requests; at least one if there are requests */
-    size_t count, capacity;
-  } list;
+  WO_VEC(struct wo_iteration) list; /* in order; together they hold all requests; at least one if there are requests */
   /* The first request after the last boundary; the iteration that begins there may be incomplete, even if the list adds it to the
    * iteration before. The count of requests if none follows the boundary; 0 without a boundary. */
   uint32_t tail;

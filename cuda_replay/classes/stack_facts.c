@@ -304,10 +304,7 @@ static void mark_engine_stacks(struct wo_stack_facts_set *set) {
 
 enum wo_status wo_stack_facts_make(const struct wo_recording *recording, struct wo_stack_facts_set *ret_set) {
   struct wo_stack_facts_set set = {0};
-  struct {
-    struct frame_facts *items;
-    size_t count, capacity;
-  } frames = {0};
+  WO_VEC(struct frame_facts) frames = {0};
   size_t frame_count = recording->frames.count, stack_count = recording->stacks.count;
   if ((frame_count > 0 && !WO_VEC_RESERVE(&frames, frame_count, SIZE_MAX)) ||
       (stack_count > 0 && !WO_VEC_RESERVE(&set, stack_count, SIZE_MAX))) {

@@ -10,18 +10,18 @@
 #include <stdint.h>
 
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 
 struct wo__address_run;
 
+struct wo__address_place {
+  uint64_t first; /* the lowest address of the run */
+  struct wo__address_run *run;
+};
+
 /* Empty when all is 0. */
 struct wo_address_map {
-  struct {
-    struct wo__address_place {
-      uint64_t first; /* the lowest address of the run */
-      struct wo__address_run *run;
-    } * items;
-    size_t count, capacity;
-  } places;
+  WO_VEC(struct wo__address_place) places;
   size_t count; /* addresses in the map */
 };
 

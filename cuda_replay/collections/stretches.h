@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parsers/base/vec.h"
+
 /* The addresses [start, end). */
 struct wo_stretch {
   uint64_t start;
@@ -28,10 +30,7 @@ struct wo_stretch_leaf;
 
 /* Empty when all is 0. Members are for stretches.c. */
 struct wo_stretches {
-  struct {
-    struct wo_stretch_leaf **items; /* by address; none is empty */
-    size_t count, capacity;
-  } leaves;
+  WO_VEC(struct wo_stretch_leaf *) leaves; /* by address; none is empty */
 };
 
 /* Adds a stretch, which must not be empty and must not overlap another. False when memory is out: nothing has changed. */

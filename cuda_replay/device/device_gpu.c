@@ -49,10 +49,7 @@ struct wo_device_gpu {
   struct wo_cuda_memory_kind kind; /* of handles */
   size_t granularity_bytes;        /* of mapped memory; 0: not asked yet */
   uint64_t asked_at_bytes;         /* the peak when the driver was last asked for the free memory */
-  struct {
-    struct holding *items;
-    size_t count, capacity;
-  } holdings;
+  WO_VEC(struct holding) holdings;
   struct wo_address_map places[KIND_COUNT_]; /* address -> index in holdings; a range and its first handle share an address */
   char message[320];
 };

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/allocator/device.h"
+#include "parsers/base/vec.h"
 
 enum wo_journal_kind {
   WO_JOURNAL_SEGMENT_ALLOC,
@@ -34,10 +35,7 @@ struct wo_journal_call {
 /* Starts as {0}. */
 struct wo_journal {
   const struct wo_device *device; /* borrowed: where the calls go */
-  struct {
-    struct wo_journal_call *items;
-    size_t count, capacity;
-  } calls;
+  WO_VEC(struct wo_journal_call) calls;
 };
 
 /* A device that passes every call on to `device` and records it. It borrows the journal. */

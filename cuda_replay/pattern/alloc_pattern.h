@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/recording/trace.h"
+#include "parsers/base/vec.h"
 
 #define WO_NO_REQUEST UINT32_MAX
 #define WO_NO_ENTRY UINT32_MAX
@@ -86,15 +87,9 @@ static inline bool wo_request_has_instance(const struct wo_request *request) {
 
 struct wo_alloc_pattern {
   const struct wo_recording *recording; /* borrowed: names of stacks, streams, pools */
-  struct {
-    struct wo_request *items;
-    size_t count, capacity;
-  } requests;
-  struct {
-    struct wo_instance *items; /* first those alive at the start, by rising address */
-    size_t count, capacity;
-  } instances;
-  size_t start_count; /* instances alive at the start */
+  WO_VEC(struct wo_request) requests;
+  WO_VEC(struct wo_instance) instances; /* first those alive at the start, by rising address */
+  size_t start_count;                   /* instances alive at the start */
 };
 
 /* Makes the pattern of a trace: entries become requests; segment events become EMPTY_CACHE where they show one (a run of

@@ -11,6 +11,7 @@
 #include "cuda_replay/pattern/private_pools_internal.h"
 #include "cuda_replay/pattern/release_cause.h"
 #include "parsers/base/limits.h"
+#include "parsers/base/vec.h"
 
 /* An entry can make two requests, and so can each block that is pending at the start. */
 #define WO__REQUESTS_MAX (4 * WO_LIMIT_TRACE_ENTRIES)
@@ -32,14 +33,8 @@ struct wo__maker {
   struct wo_err *err;
   struct wo_address_map used; /* instances that other streams used, by the instructions */
   struct wo_address_map live; /* address -> instance, also while pending; WO__GONE where one died */
-  struct {
-    struct wo__early *items;
-    size_t count, capacity;
-  } early;
-  struct {
-    uint32_t *items; /* completions that a retry caused: instances, and their entries */
-    size_t count, capacity;
-  } held;
+  WO_VEC(struct wo__early) early;
+  WO_VEC(uint32_t) held;         /* completions that a retry caused: instances, and their entries */
   struct wo__readings *readings; /* NULL: unsure runs get the reading that fits best */
   size_t turns;                  /* turns of the readings that were passed */
   struct wo__release_cause release;

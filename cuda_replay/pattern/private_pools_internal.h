@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/recording/trace.h"
+#include "parsers/base/vec.h"
 
 struct wo__private_segment {
   uint64_t address;
@@ -23,14 +24,8 @@ struct wo__pool_capture {
 };
 
 struct wo__private_pools {
-  struct {
-    struct wo__private_segment *items; /* by rising address */
-    size_t count, capacity;
-  } segments;
-  struct {
-    struct wo__pool_capture *items; /* in progress, the latest last */
-    size_t count, capacity;
-  } captures;
+  WO_VEC(struct wo__private_segment) segments; /* by rising address */
+  WO_VEC(struct wo__pool_capture) captures;    /* in progress, the latest last */
 };
 
 /* Finds the private segments of a trace. WO_E_NOMEM. Released with wo__private_pools_done in either case. */

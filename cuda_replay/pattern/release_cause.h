@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/recording/trace.h"
+#include "parsers/base/vec.h"
 
 /* Facts about the whole trace, and the memory that is reserved at the present entry. */
 struct wo__release_cause {
@@ -37,14 +38,8 @@ enum wo__alone wo__release_cause_alone(const struct wo__release_cause *release);
 
 /* How runs whose reason the recording does not show are explained. */
 struct wo__readings {
-  struct {
-    size_t *items; /* entries, rising: from the run at each one on, unsure runs are read the other way than before */
-    size_t count, capacity;
-  } turns;
-  struct {
-    size_t *items; /* set by wo__alloc_pattern_read: the first entries of all unsure runs */
-    size_t count, capacity;
-  } unsure;
+  WO_VEC(size_t) turns;  /* entries, rising: from the run at each one on, unsure runs are read the other way than before */
+  WO_VEC(size_t) unsure; /* set by wo__alloc_pattern_read: the first entries of all unsure runs */
 };
 
 struct wo_alloc_pattern;

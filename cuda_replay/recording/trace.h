@@ -17,6 +17,7 @@
 #include "cuda_replay/recording/settings.h"
 #include "parsers/base/arena.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 #include "parsers/base/view.h"
 
 enum wo_action {
@@ -101,18 +102,9 @@ struct wo_trace_segment {
 /* The recording of one device: entries, and the segments at the end of the recording, by rising address. */
 struct wo_trace {
   int device; /* ordinal in the program that was recorded */
-  struct {
-    struct wo_trace_entry *items;
-    size_t count, capacity;
-  } entries;
-  struct {
-    struct wo_trace_segment *items;
-    size_t count, capacity;
-  } segments;
-  struct {
-    struct wo_trace_block *items;
-    size_t count, capacity;
-  } blocks;
+  WO_VEC(struct wo_trace_entry) entries;
+  WO_VEC(struct wo_trace_segment) segments;
+  WO_VEC(struct wo_trace_block) blocks;
   bool has_segments; /* the file states them (even if there are none); otherwise the start is empty or approximate */
 };
 
@@ -151,42 +143,15 @@ struct wo_recording {
   struct wo_view settings_text;      /* the last settings string, or empty */
   uint64_t capacity_bytes;           /* of the card, if the file states it; 0 = unknown. Line form only */
   struct wo_arena arena;             /* texts and notes */
-  struct {
-    struct wo_trace *items; /* one per device that has entries or segments, by rising ordinal */
-    size_t count, capacity;
-  } traces;
-  struct {
-    uint64_t *items; /* raw stream pointers as PyTorch gives them; 0 = the default stream; index 0 is always 0 */
-    size_t count, capacity;
-  } streams;
-  struct {
-    struct wo_pool_id *items;
-    size_t count, capacity;
-  } pools;
-  struct {
-    struct wo_frame *items;
-    size_t count, capacity;
-  } frames;
-  struct {
-    uint32_t *items;
-    size_t count, capacity;
-  } stack_frames;
-  struct {
-    struct wo_stack *items;
-    size_t count, capacity;
-  } stacks;
-  struct {
-    struct wo_annotation *items; /* by rising time */
-    size_t count, capacity;
-  } annotations;
-  struct {
-    struct wo_view *items; /* strings of WO_ACTION_SETTINGS */
-    size_t count, capacity;
-  } settings_texts;
-  struct {
-    struct wo_view *items; /* one sentence each: something was skipped, guessed or cut, with its place */
-    size_t count, capacity;
-  } notes;
+  WO_VEC(struct wo_trace) traces;    /* one per device that has entries or segments, by rising ordinal */
+  WO_VEC(uint64_t) streams;          /* raw stream pointers as PyTorch gives them; 0 = the default stream; index 0 is always 0 */
+  WO_VEC(struct wo_pool_id) pools;
+  WO_VEC(struct wo_frame) frames;
+  WO_VEC(uint32_t) stack_frames;
+  WO_VEC(struct wo_stack) stacks;
+  WO_VEC(struct wo_annotation) annotations; /* by rising time */
+  WO_VEC(struct wo_view) settings_texts;    /* strings of WO_ACTION_SETTINGS */
+  WO_VEC(struct wo_view) notes;             /* one sentence each: something was skipped, guessed or cut, with its place */
 };
 
 /* A recording that holds only stream 0 and the default pool. NULL when memory is out. */

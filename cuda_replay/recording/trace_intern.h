@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cuda_replay/recording/trace.h"
+#include "parsers/base/vec.h"
 
 /* Maps a hash to the indices that have it: open addressing, at most half full. */
 struct wo_hash_index {
@@ -20,20 +21,17 @@ struct wo_hash_index {
   size_t count;
 };
 
+/* The texts of a frame. */
+struct wo_text_frame {
+  uint32_t function, file;
+};
+
 /* An interner. Texts are numbered in the order in which they first come. */
 struct wo_intern {
-  struct wo_recording *recording; /* borrowed */
-  uint64_t seed;                  /* so that no file can be made to collide */
-  struct {
-    struct wo_view *items; /* in the recording's arena */
-    size_t count, capacity;
-  } texts;
-  struct {
-    struct wo_text_frame {
-      uint32_t function, file; /* texts */
-    } * items;                 /* of recording.frames */
-    size_t count, capacity;
-  } frames;
+  struct wo_recording *recording;      /* borrowed */
+  uint64_t seed;                       /* so that no file can be made to collide */
+  WO_VEC(struct wo_view) texts;        /* in the recording's arena */
+  WO_VEC(struct wo_text_frame) frames; /* of recording.frames */
   struct wo_hash_index text_index, frame_index, stack_index, stream_index, pool_index;
 };
 

@@ -1,6 +1,6 @@
 /* A growable array with an element cap, for plain data.
  *
- *   struct { struct wo_event *items; size_t count, capacity; } v = {0};
+ *   WO_VEC(struct wo_event) v = {0};
  *   if (!WO_VEC_RESERVE(&v, 1, LIMIT)) return WO_E_NOMEM;
  *   v.items[v.count++] = event;
  *
@@ -10,6 +10,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The type of a vector, for a member or a variable. Each use is a type of its own; a vector that is passed on needs a named
+ * struct with the same members. */
+#define WO_VEC(type)                                                                                                             \
+  struct {                                                                                                                       \
+    type *items;                                                                                                                 \
+    size_t count, capacity;                                                                                                      \
+  }
 
 /* Makes room for `more` further elements without exceeding `cap` elements. False when the cap is reached or memory is out; the
  * vector is unchanged then. */

@@ -13,6 +13,7 @@
 #include "cuda_replay/recording/trace_source.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 #include "parsers/base/view.h"
 
 enum wo_json_kind {
@@ -52,10 +53,7 @@ struct wo_json_stream {
   uint64_t line;                                       /* of the last token, from 1 */
   uint64_t line_offset;                                /* where that line begins */
   uint64_t offset;                                     /* where the last token begins */
-  struct {
-    char *items;
-    size_t count, capacity;
-  } scratch; /* a string that is not in one piece in the window */
+  WO_VEC(char) scratch;                                /* a string that is not in one piece in the window */
 };
 
 /* Makes *json a stream over the rest of source. Allocates nothing. */

@@ -58,10 +58,7 @@ struct reader {
   struct wo_intern intern;
   struct wo_trace_front front;
   struct wo_address_map newest; /* key_of(size, category) -> the newest block alive */
-  struct {
-    struct block *items;
-    size_t count, capacity;
-  } blocks;
+  WO_VEC(struct block) blocks;
   struct moving moving;
   uint32_t stacks[CATEGORY_COUNT];
   uint64_t event_count;

@@ -9,6 +9,7 @@
 #include "cuda_replay/recording/json/json_stream.h"
 #include "cuda_replay/recording/trace.h"
 #include "cuda_replay/recording/trace_intern.h"
+#include "parsers/base/vec.h"
 
 /* Keys of lines; the actions, as keys, follow them. */
 enum wo__line_key {
@@ -41,10 +42,7 @@ struct wo__line {
   uint64_t seen;                     /* a bit for each key that is there */
   uint64_t numbers[WO__LINE_COUNT_]; /* of texts: where they begin in `text` */
   size_t lengths[WO__LINE_COUNT_];   /* of texts and lists */
-  struct {
-    char *items;
-    size_t count, capacity;
-  } text;
+  WO_VEC(char) text;
 };
 
 _Static_assert(WO__LINE_COUNT_ <= 64, "a bit for each key");

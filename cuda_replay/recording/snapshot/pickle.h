@@ -15,6 +15,7 @@
 #include "cuda_replay/recording/trace_intern.h"
 #include "cuda_replay/recording/trace_source.h"
 #include "parsers/base/status.h"
+#include "parsers/base/vec.h"
 
 struct wo_pickle;
 
@@ -49,6 +50,16 @@ enum wo_pickle_end {
   WO_PICKLE_FAILED   /* memory is out */
 };
 
+/* A number that does not fit into a value. */
+struct wo_pickle_number {
+  enum { WO_NUMBER_FLOAT, WO_NUMBER_SIGNED, WO_NUMBER_UNSIGNED, WO_NUMBER_HUGE } kind;
+  union {
+    double real;
+    int64_t integer;
+    uint64_t natural;
+  } is;
+};
+
 struct wo_pickle {
   struct wo_trace_source *source; /* borrowed */
   struct wo_intern *intern;       /* borrowed: texts */
@@ -59,29 +70,10 @@ struct wo_pickle {
   bool is_stopped;
   bool is_cut;
   bool is_refused;
-  struct {
-    struct wo_pickle_value *items;
-    size_t count, capacity;
-  } stack;
-  struct {
-    size_t *items; /* heights of the stack */
-    size_t count, capacity;
-  } marks;
-  struct {
-    struct wo_pickle_value *items;
-    size_t count, capacity;
-  } memo;
-  struct {
-    struct wo_pickle_number {
-      enum { WO_NUMBER_FLOAT, WO_NUMBER_SIGNED, WO_NUMBER_UNSIGNED, WO_NUMBER_HUGE } kind;
-      union {
-        double real;
-        int64_t integer;
-        uint64_t natural;
-      } is;
-    } * items;
-    size_t count, capacity;
-  } numbers;
+  WO_VEC(struct wo_pickle_value) stack;
+  WO_VEC(size_t) marks; /* heights of the stack */
+  WO_VEC(struct wo_pickle_value) memo;
+  WO_VEC(struct wo_pickle_number) numbers;
 };
 
 /* Whether a stream with this beginning may be a pickle: PROTO 2 to 5, or the first container of a snapshot in protocol 0 or 1. */

@@ -9,6 +9,7 @@
 #include "cuda_replay/recording/snapshot/pickle.h"
 #include "cuda_replay/recording/trace.h"
 #include "cuda_replay/recording/trace_intern.h"
+#include "parsers/base/vec.h"
 
 /* Texts; they are interned first, so that these numbers are their indices. Names of recorded actions follow. */
 enum wo_word {
@@ -74,34 +75,13 @@ struct wo_snapshot {
   struct wo_pickle pickle;
   enum wo_action actions[WO_ACTION_COUNT_]; /* actions of the texts from WO_WORD_COUNT_ on */
   uint32_t action_count;
-  struct {
-    struct wo_dict_draft *items;
-    size_t count, capacity;
-  } dicts;
-  struct {
-    struct wo_list_draft *items;
-    size_t count, capacity;
-  } lists;
-  struct {
-    struct wo_trace_entry *items;
-    size_t count, capacity;
-  } entries;
-  struct {
-    struct wo_trace_block *items;
-    size_t count, capacity;
-  } blocks;
-  struct {
-    struct wo_segment_record *items;
-    size_t count, capacity;
-  } segments;
-  struct {
-    struct wo_history_record *items;
-    size_t count, capacity;
-  } histories;
-  struct {
-    struct wo_record_range *items; /* of entries: members of lists of lists */
-    size_t count, capacity;
-  } traces;
+  WO_VEC(struct wo_dict_draft) dicts;
+  WO_VEC(struct wo_list_draft) lists;
+  WO_VEC(struct wo_trace_entry) entries;
+  WO_VEC(struct wo_trace_block) blocks;
+  WO_VEC(struct wo_segment_record) segments;
+  WO_VEC(struct wo_history_record) histories;
+  WO_VEC(struct wo_record_range) traces; /* of entries: members of lists of lists */
   uint32_t roundup_divisions[WO_ROUNDUP_SLOTS];
   /* The parts of the outermost value, once it is known. */
   bool is_found;
