@@ -329,7 +329,6 @@ static enum wo_status write(struct builder *builder, const struct wo_trace *trac
   give(builder, (struct likeness){.of_stack = true});
   give(builder, (struct likeness){.of_size = true});
   if (!serve_refused(builder) || !repeat_rest(builder)) return WO_E_NOMEM;
-  assert(wo_alloc_pattern_is_valid(builder->to));
   completion->added_count = builder->to->instances.count - first_added;
   const enum wo_status status = classify(builder, first_added, trace, builder->to, &completion->high_classes);
   return status == WO_OK ? make_low(builder, first_added, trace, completion) : status;

@@ -21,10 +21,6 @@ enum wo_class_rule {
   WO_CLASS_RULE_COUNT_
 };
 
-/* The reason in words ("born in backward, as large as a parameter, lives on") / the confidence in percent (1 to 99). */
-const char *wo_class_rule_text(enum wo_class_rule rule);
-unsigned wo_class_rule_confidence(enum wo_class_rule rule);
-
 /* The phase of an iteration in which an allocation was made. */
 enum wo_phase { WO_PHASE_START, WO_PHASE_FORWARD, WO_PHASE_BACKWARD, WO_PHASE_OPTIMIZER, WO_PHASE_COUNT_ };
 

@@ -4,25 +4,7 @@
 
 #include <assert.h>
 
-/* Most entries of a leaf; most entries of two leaves that are joined; the smallest room. */
-enum { LEAF_MAX = 32, MERGE_MAX = 24, ROOM_FIRST = 24 };
-
-struct item {
-  struct wo_block_key key;
-  uint32_t block;
-};
-
-union wo_order_leaf {
-  struct item items[LEAF_MAX];
-  uint32_t next_spare; /* of an unused leaf */
-};
-
-/* Enough to decide, without reading the leaf, whether to search it and whether to join it with its neighbour. */
-struct wo_order_entry {
-  struct wo_block_key first;
-  uint32_t leaf;
-  uint32_t count; /* entries of the leaf */
-};
+enum { LEAF_MAX = WO_ORDER_LEAF_MAX, MERGE_MAX = WO_ORDER_MERGE_MAX, ROOM_FIRST = 24 /* the smallest room */ };
 
 /* One comparison of 128 bits, which compiles without a branch: the processor cannot predict the outcome of a comparison in a
  * search. */
@@ -94,7 +76,7 @@ static size_t find_leaf(const struct wo_block_order *order, struct wo_block_key 
 static size_t find_in_leaf(const struct wo_block_order *order, size_t entry, struct wo_block_key key) {
   const union wo_order_leaf *const leaf = leaf_of(order, entry);
   assert(order->directory[entry].count > 0);
-  const struct item *base = leaf->items;
+  const struct wo_order_item *base = leaf->items;
   for (size_t left = order->directory[entry].count; left > 1;) {
     const size_t half = left / 2;
     base += half & all_ones(is_below(base[half - 1].key, key));
@@ -168,7 +150,7 @@ static void close_leaf(struct wo_block_order *order, size_t entry) {
 static void move_entries(struct wo_block_order *order, size_t from, size_t start, size_t to) {
   const size_t count = order->directory[from].count - start;
   memcpy(&leaf_of(order, to)->items[order->directory[to].count], &leaf_of(order, from)->items[start],
-         count * sizeof(struct item));
+         count * sizeof(struct wo_order_item));
   order->directory[to].count += (uint32_t)count;
   order->directory[from].count = (uint32_t)start;
 }
@@ -200,10 +182,10 @@ void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key
   }
   struct wo_order_entry *const leaf = &order->directory[entry];
   const size_t at = leaf->count == 0 ? 0 : find_in_leaf(order, entry, key);
-  struct item *const item = &leaf_of(order, entry)->items[at];
+  struct wo_order_item *const item = &leaf_of(order, entry)->items[at];
   assert(at == leaf->count || !is_equal(item->key, key));
   memmove(item + 1, item, (leaf->count - at) * sizeof *item);
-  *item = (struct item){key, block};
+  *item = (struct wo_order_item){key, block};
   leaf->count++;
   order->count++;
   if (at == 0) leaf->first = key;
@@ -212,7 +194,7 @@ void wo_block_order_insert(struct wo_block_order *order, struct wo_block_key key
 void wo_block_order_take(struct wo_block_order *order, struct wo_block_place place) {
   struct wo_order_entry *const leaf = &order->directory[place.leaf];
   assert(place.at < leaf->count);
-  struct item *const item = &leaf_of(order, place.leaf)->items[place.at];
+  struct wo_order_item *const item = &leaf_of(order, place.leaf)->items[place.at];
   leaf->count--;
   order->count--;
   memmove(item, item + 1, (leaf->count - place.at) * sizeof *item);
@@ -230,23 +212,4 @@ void wo_block_order_erase(struct wo_block_order *order, struct wo_block_key key)
   const struct wo_block_place place = find(order, key);
   assert(is_equal(leaf_of(order, place.leaf)->items[place.at].key, key));
   wo_block_order_take(order, place);
-}
-
-/* ---- Checking ---- */
-
-bool wo_block_order_is_valid(const struct wo_block_order *order) {
-  size_t count = 0;
-  const struct wo_block_key *last = NULL;
-  for (size_t i = 0; i < order->leaf_count; i++) {
-    const union wo_order_leaf *const leaf = leaf_of(order, i);
-    const size_t in_leaf = order->directory[i].count;
-    if (in_leaf == 0 || in_leaf > LEAF_MAX || !is_equal(leaf->items[0].key, order->directory[i].first)) return false;
-    if (i > 0 && in_leaf + order->directory[i - 1].count <= MERGE_MAX) return false;
-    for (size_t k = 0; k < in_leaf; k++) {
-      if (last != NULL && !is_below(*last, leaf->items[k].key)) return false;
-      last = &leaf->items[k].key;
-    }
-    count += in_leaf;
-  }
-  return count == order->count && count <= order->room;
 }

@@ -24,10 +24,27 @@ struct wo_block_place {
   size_t at;
 };
 
-union wo_order_leaf;
-struct wo_order_entry;
+/* Most entries of a leaf; most entries of two leaves that are joined. */
+enum { WO_ORDER_LEAF_MAX = 32, WO_ORDER_MERGE_MAX = 24 };
 
-/* {0} is an order without room. Members are for block_order.c. */
+struct wo_order_item {
+  struct wo_block_key key;
+  uint32_t block;
+};
+
+union wo_order_leaf {
+  struct wo_order_item items[WO_ORDER_LEAF_MAX];
+  uint32_t next_spare; /* of an unused leaf */
+};
+
+/* Enough to decide, without reading the leaf, whether to search it and whether to join it with its neighbour. */
+struct wo_order_entry {
+  struct wo_block_key first;
+  uint32_t leaf;
+  uint32_t count; /* entries of the leaf */
+};
+
+/* {0} is an order without room. Members, leaves and entries are for block_order.c. */
 struct wo_block_order {
   union wo_order_leaf *leaves;
   struct wo_order_entry *directory; /* by key; leaf_count of them */
@@ -57,8 +74,5 @@ void wo_block_order_take(struct wo_block_order *order, struct wo_block_place pla
 /* The first block whose key is above `key` / the last block whose key is below it; or WO_ORDER_NONE. */
 uint32_t wo_block_order_above(const struct wo_block_order *order, struct wo_block_key key);
 uint32_t wo_block_order_below(const struct wo_block_order *order, struct wo_block_key key);
-
-/* Whether keys rise, leaves are filled by the rules and counts agree. For tests. */
-bool wo_block_order_is_valid(const struct wo_block_order *order);
 
 #endif

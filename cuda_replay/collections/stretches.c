@@ -6,13 +6,7 @@
 #include "parsers/base/vec.h"
 
 /* Most stretches of a leaf, and of two leaves that are joined. */
-enum { LEAF_MAX = 32, MERGE_MAX = 24 };
-
-struct wo_stretch_leaf {
-  uint64_t widest_bytes; /* of the gaps before its stretches; the first gap reaches back to the leaf before */
-  size_t count;
-  struct wo_stretch items[LEAF_MAX];
-};
+enum { LEAF_MAX = WO_STRETCH_LEAF_MAX, MERGE_MAX = 24 };
 
 static struct wo_stretch_leaf *leaf_at(const struct wo_stretches *list, size_t index) {
   assert(index < list->leaves.count);
@@ -224,19 +218,4 @@ uint64_t wo_stretches_highest_gap(const struct wo_stretches *list, const struct 
   }
   const bool has_room = end >= wish->space_start + wish->size_bytes + wish->stride_bytes;
   return has_room ? round_down(end - wish->size_bytes, wish->stride_bytes) : 0;
-}
-
-/* ---- Checking ---- */
-
-bool wo_stretches_is_valid(const struct wo_stretches *list) {
-  uint64_t end = 0;
-  for (size_t i = 0; i < list->leaves.count; i++) {
-    const struct wo_stretch_leaf *const leaf = leaf_at(list, i);
-    if (leaf->count == 0 || leaf->count > LEAF_MAX || leaf->widest_bytes != widest_gap(list, i)) return false;
-    for (size_t k = 0; k < leaf->count; k++) {
-      if (leaf->items[k].start < end || leaf->items[k].end <= leaf->items[k].start) return false;
-      end = leaf->items[k].end;
-    }
-  }
-  return true;
 }

@@ -26,9 +26,15 @@ struct wo_gap_wish {
   uint64_t stride_bytes;
 };
 
-struct wo_stretch_leaf;
+enum { WO_STRETCH_LEAF_MAX = 32 };
 
-/* Empty when all is 0. Members are for stretches.c. */
+struct wo_stretch_leaf {
+  uint64_t widest_bytes; /* of the gaps before its stretches; the first gap reaches back to the leaf before */
+  size_t count;
+  struct wo_stretch items[WO_STRETCH_LEAF_MAX];
+};
+
+/* Empty when all is 0. Members and leaves are for stretches.c. */
 struct wo_stretches {
   WO_VEC(struct wo_stretch_leaf *) leaves; /* by address; none is empty */
 };
@@ -46,9 +52,6 @@ bool wo_stretches_above(const struct wo_stretches *list, uint64_t address, struc
  * none. */
 uint64_t wo_stretches_lowest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish);
 uint64_t wo_stretches_highest_gap(const struct wo_stretches *list, const struct wo_gap_wish *wish);
-
-/* Whether stretches rise and gaps and leaves follow the rules. For tests. */
-bool wo_stretches_is_valid(const struct wo_stretches *list);
 
 /* Releases what the list owns and makes it empty. */
 void wo_stretches_done(struct wo_stretches *list);

@@ -215,19 +215,14 @@ uint64_t wo_device_model_used(const struct wo_device_model *model) {
   return model->used_bytes;
 }
 
-enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes) {
+enum wo_status wo_device_model_take(struct wo_device_model *model, uint64_t address, uint64_t size_bytes) {
   uint64_t end = 0;
   if (address == 0 || size_bytes == 0 || __builtin_add_overflow(address, size_bytes, &end)) return WO_E_RANGE;
-  struct wo_stretch stretch;
-  if (wo_stretches_above(&model->taken, address, &stretch)) {
-    if (stretch.start <= address && end <= stretch.end) return WO_OK;
-    if (stretch.start < end) return WO_E_RANGE;
-  }
-  return add_stretch(model, address, end);
-}
-
-enum wo_status wo_device_model_take(struct wo_device_model *model, uint64_t address, uint64_t size_bytes) {
-  const enum wo_status status = wo_device_model_keep(model, address, size_bytes);
+  struct wo_stretch stretch = {0};
+  const bool has_above = wo_stretches_above(&model->taken, address, &stretch);
+  const bool is_inside = has_above && stretch.start <= address && end <= stretch.end;
+  if (has_above && !is_inside && stretch.start < end) return WO_E_RANGE;
+  const enum wo_status status = is_inside ? WO_OK : add_stretch(model, address, end);
   if (status == WO_OK) use(model, pages_of(model, size_bytes));
   return status;
 }

@@ -29,10 +29,8 @@ struct wo_device_model *wo_device_model_new(const struct wo_device_model_options
 uint64_t wo_device_model_used(const struct wo_device_model *model);
 
 /* Counts memory that exists already (a start state: a segment, or a mapped run of a range), even above the capacity, and reserves
- * its addresses. _keep reserves addresses without memory (a whole range, before its runs are taken). WO_E_RANGE when it partly
- * overlaps taken addresses; WO_E_NOMEM. */
+ * its addresses, unless they are part of a range. WO_E_RANGE when it partly overlaps taken addresses; WO_E_NOMEM. */
 enum wo_status wo_device_model_take(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
-enum wo_status wo_device_model_keep(struct wo_device_model *model, uint64_t address, uint64_t size_bytes);
 
 /* Frees; NULL allowed; returns NULL. */
 struct wo_device_model *wo_device_model_free(struct wo_device_model *model);

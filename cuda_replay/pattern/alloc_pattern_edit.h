@@ -37,8 +37,4 @@ bool wo_alloc_pattern_add_free(struct wo_alloc_pattern *pattern, uint32_t instan
  * none. Each survivor takes one place. Release *ret_successors with free; false when memory is out. */
 bool wo_alloc_pattern_successors(const struct wo_alloc_pattern *pattern, uint32_t **ret_successors);
 
-/* Whether a pattern is whole: births and deaths name requests that name them back, nobody dies before birth. For asserts and
- * tests. */
-bool wo_alloc_pattern_is_valid(const struct wo_alloc_pattern *pattern);
-
 #endif

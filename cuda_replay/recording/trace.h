@@ -2,8 +2,9 @@
  *
  * A recording is a value: readers (snapshot.h, chrome_trace.h, trace_lines.h, memory_timeline.h) make it; everything else only
  * reads it. Texts, frames and stacks are stored once and referred to by index, so that memory grows with the distinct stacks and
- * with 32 bytes for each entry, not with the text of the file. Readers guarantee that all indices are valid;
- * wo_recording_is_valid checks it. Only one thread may use a recording while it is made; any number may use it afterwards.
+ * with 32 bytes for each entry, not with the text of the file. Readers guarantee that all indices are valid,
+ * that segments do not overlap and that blocks fill them. Only one thread may use a recording while it is made; any number may
+ * use it afterwards.
  *
  * Facts about the fields: PyTorch's c10/cuda/CUDACachingAllocator.{h,cpp} and torch/csrc/cuda/memory_snapshot.cpp, 2.0 to 2.11.
  */
@@ -178,8 +179,5 @@ const char *wo_trace_lack(const struct wo_recording *recording, const struct wo_
 /* Adds a note, printf-formatted; it is lost when memory is out or there are WO_LIMIT_TRACE_NOTES notes, the last of which says
  * so. */
 void wo_recording_note(struct wo_recording *recording, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Whether every index is inside its array, blocks fill their segments and segments do not overlap. For tests. */
-bool wo_recording_is_valid(const struct wo_recording *recording);
 
 #endif

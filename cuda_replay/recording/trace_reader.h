@@ -17,7 +17,7 @@ typedef bool wo_trace_sniff(struct wo_view front);
 
 /* Reads everything into *recording, which is new. WO_OK also for a file that ends early or breaks: then is_truncated is set and a
  * note says where. On any other result (refused, memory out, nothing in it) *err is filled and the caller throws the recording
- * away. err's offset is set if it is known; its file is not set. wo_recording_is_valid holds afterwards for any bytes. */
+ * away. err's offset is set if it is known; its file is not set. The guarantees of trace.h hold afterwards for any bytes. */
 typedef enum wo_status wo_trace_reading(struct wo_trace_source *source, struct wo_recording *recording, struct wo_err *err);
 
 /* One format. */

@@ -332,7 +332,6 @@ enum wo_status wo_reconstruct(const struct wo_job_sizes *sizes, struct wo_record
   enum wo_status status = look(&maker, &parts, &lacks_activations);
   if (status == WO_OK && make(&maker, &parts, lacks_activations) != WO_OK) status = wo_err_nomem(err);
   if (status != WO_OK) return status;
-  assert(wo_recording_is_valid(maker.recording));
   *ret_recording = maker.recording;
   *ret_lacks_activations = lacks_activations;
   return WO_OK;

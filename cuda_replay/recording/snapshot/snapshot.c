@@ -1,7 +1,6 @@
 /* Memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, every version since 2.0): from the pickle to a recording. */
 #include "cuda_replay/recording/snapshot/snapshot.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -168,6 +167,5 @@ enum wo_status wo_snapshot_read(struct wo_trace_source *source, struct wo_record
   if (status == WO_OK) status = assemble(&snapshot);
   done(&snapshot);
   if (status != WO_OK && err != NULL) *err = own_err;
-  assert(status != WO_OK || wo_recording_is_valid(recording));
   return status;
 }

@@ -13,6 +13,7 @@
 #include "cuda_replay/whatif/steady.h"
 #include "cuda_replay/change/transforms.h"
 #include "tests/fuzz/require.h"
+#include "tests/support/replay/pattern_valid.h"
 #include "parsers/base/vec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

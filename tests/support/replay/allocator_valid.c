@@ -2,6 +2,7 @@
 #include "tests/support/replay/allocator_valid.h"
 
 #include "cuda_replay/allocator/allocator_internal.h"
+#include "tests/support/replay/block_order_valid.h"
 
 /* What a walk over all chains adds up. */
 struct tally {

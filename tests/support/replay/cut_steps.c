@@ -1,5 +1,6 @@
 /* Patterns are unrolled by steady.h, whose own tests hold it to be right. */
 #include "tests/support/replay/cut_steps.h"
+#include "tests/support/replay/pattern_valid.h"
 
 #include <stdlib.h>
 
@@ -13,8 +14,8 @@ static void require(bool holds) {
   if (!holds) abort();
 }
 
-struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other, unsigned from,
-                                    unsigned passes, struct wo_passes *ret_passes) {
+struct wo_alloc_pattern wo_cut_steps_make(const struct wo_alloc_pattern *first, const struct wo_alloc_pattern *other,
+                                          unsigned from, unsigned passes, struct wo_passes *ret_passes) {
   struct wo_alloc_pattern steps;
   uint32_t *origin;
   require(wo_steady_unroll(first, passes, &steps, ret_passes, &origin) == WO_OK);

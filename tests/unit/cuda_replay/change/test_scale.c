@@ -13,6 +13,8 @@
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
+#include "tests/support/replay/pattern_valid.h"
+#include "tests/support/replay/class_rules.h"
 
 struct inferred {
   struct wo_made_step step;
@@ -67,7 +69,7 @@ static void check_exact(const struct wo_made_shape *from, uint64_t batch, uint64
              (int)from->length, (int)from->hidden, from->is_mixed, i, (unsigned long long)size_at(&inferred.step.pattern, i),
              (unsigned long long)size_at(&scaled, i), (unsigned long long)size_at(&wanted.pattern, i),
              wo_scale_reason_text(inferred.exponents.list.items[i].reason),
-             wo_class_rule_text(inferred.classes.marks.items[i].rule));
+             class_rules[inferred.classes.marks.items[i].rule].text);
   }
   wo_alloc_pattern_done(&scaled);
   wo_made_step_done(&wanted);
@@ -175,7 +177,7 @@ static void cut_recordings_scale(void **state) {
       if (size_at(&bounds[WO_BOUND_LOW], i) <= truth && truth <= size_at(&bounds[WO_BOUND_HIGH], i)) continue;
       fail_msg("%u of 40: allocation %zu of %llu bytes (%s; %s)", part, i, (unsigned long long)size_at(&inferred.step.pattern, i),
                wo_scale_reason_text(inferred.exponents.list.items[i].reason),
-               wo_class_rule_text(inferred.classes.marks.items[i].rule));
+               class_rules[inferred.classes.marks.items[i].rule].text);
     }
     if (unsure > 4) fail_msg("%u of 40: %zu are unsure", part, unsure);
     for (enum wo_bound bound = 0; bound < WO_BOUND_COUNT_; bound++) wo_alloc_pattern_done(&bounds[bound]);

@@ -12,6 +12,7 @@
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "tests/support/failing_alloc.h"
 #include "tests/support/replay/made_step.h"
+#include "tests/support/replay/pattern_valid.h"
 
 static const struct wo_made_shape shape = {
     .batch = 2, .length = 64, .hidden = 128, .heads = 4, .layers = 6, .vocabulary = 100, .is_mixed = true, .is_in_place = true};

@@ -11,6 +11,8 @@
 
 #include "cuda_replay/pattern/alloc_pattern_edit.h"
 #include "tests/support/replay/made_step.h"
+#include "tests/support/replay/pattern_valid.h"
+#include "tests/support/replay/class_rules.h"
 
 #define ENGINE "|torch::autograd::Engine::thread_main("
 #define TRAIN "|train@train.py:1"
@@ -81,7 +83,7 @@ static void check_rows(const struct row *rows, size_t count, enum wo_made_stacks
   assert_int_equal(wo_classify(&pattern, NULL, &classes), WO_OK);
   for (size_t i = 0; i < count; i++) {
     enum wo_class_rule rule = (enum wo_class_rule)classes.marks.items[instances[i]].rule;
-    if (rule != rows[i].rule) fail_msg("row %zu: %s, not %s", i, wo_class_rule_text(rule), wo_class_rule_text(rows[i].rule));
+    if (rule != rows[i].rule) fail_msg("row %zu: %s, not %s", i, class_rules[rule].text, class_rules[rows[i].rule].text);
   }
   wo_classes_done(&classes);
   wo_alloc_pattern_done(&pattern);
@@ -288,8 +290,8 @@ static void annotations_tell_the_step(void **state) {
 static void rules_are_told(void **state) {
   (void)state;
   for (int rule = 0; rule < WO_CLASS_RULE_COUNT_; rule++) {
-    assert_true(strlen(wo_class_rule_text((enum wo_class_rule)rule)) > 0);
-    unsigned pct = wo_class_rule_confidence((enum wo_class_rule)rule);
+    assert_true(strlen(class_rules[rule].text) > 0);
+    unsigned pct = class_rules[rule].confidence_pct;
     assert_true(pct >= 1 && pct <= 99);
   }
 }

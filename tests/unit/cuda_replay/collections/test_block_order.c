@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/support/failing_alloc.h"
+#include "tests/support/replay/block_order_valid.h"
 
 enum { BLOCKS = 700, ROUNDS = 60000 };
 

@@ -154,9 +154,10 @@ static void takes_what_exists(void **state) {
   assert_int_equal(wo_device_model_take(model, base + 88 * MIB, 4 * MIB), WO_E_RANGE);
   assert_int_equal(wo_device_model_take(model, 0, MIB), WO_E_RANGE);
   assert_int_equal(wo_device_model_take(model, UINT64_MAX, MIB), WO_E_RANGE);
-  /* A range is kept as a whole, then its runs are taken. */
-  assert_int_equal(wo_device_model_keep(model, base + 200 * MIB, 400 * MIB), WO_OK);
-  assert_int_equal(wo_device_model_take(model, base + 240 * MIB, 20 * MIB), WO_OK);
+  /* A range is reserved as a whole, then its runs are taken. */
+  uint64_t range = 0;
+  assert_int_equal(device.range_reserve(device.state, 400 * MIB, &range), WO_OK);
+  assert_int_equal(wo_device_model_take(model, range + 40 * MIB, 20 * MIB), WO_OK);
   assert_int_equal(wo_device_model_used(model), 112 * MIB);
   uint64_t free_bytes = 1;
   uint64_t total_bytes = 0;
