@@ -5,19 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A rule is the first version (settings.h) in which it holds; several may begin with the same one. */
 enum wo_torch_rule {
-#define WO_TORCH_RULE(id, since, text) WO_TORCH_##id,
+#define WO_TORCH_RULE(id, since, text) WO_TORCH_##id = (since),
 #include "cuda_replay/recording/torch_rules.def"
 #undef WO_TORCH_RULE
-  WO_TORCH_RULE_COUNT_
 };
-
-/* The first version (settings.h) in which a rule holds. */
-uint16_t wo_torch_since(enum wo_torch_rule rule);
 
 /* Whether it holds in a version. */
 static inline bool wo_torch_has(uint16_t torch, enum wo_torch_rule rule) {
-  return torch >= wo_torch_since(rule);
+  return torch >= (uint16_t)rule;
 }
 
 #endif

@@ -156,6 +156,13 @@ static bool can_versions_differ(const struct checker *checker) {
          settings->garbage_collection_threshold > 0 || checker->recording->settings_texts.count > 0;
 }
 
+/* The versions in which a rule begins. */
+static const uint16_t turns[] = {
+#define WO_TORCH_RULE(id, since, text) since,
+#include "cuda_replay/recording/torch_rules.def"
+#undef WO_TORCH_RULE
+};
+
 static void choose_versions(struct checker *checker) {
   const struct wo_recording *const recording = checker->recording;
   uint16_t from = recording->torch_from, to = recording->torch_to;
@@ -168,9 +175,8 @@ static void choose_versions(struct checker *checker) {
     return;
   }
   add_version(checker->check, from);
-  for (int i = 0; i < WO_TORCH_RULE_COUNT_; i++) {
-    const uint16_t since = wo_torch_since((enum wo_torch_rule)i);
-    if (from < since && since <= to) add_version(checker->check, since);
+  for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+    if (from < turns[i] && turns[i] <= to) add_version(checker->check, turns[i]);
   }
 }
 
