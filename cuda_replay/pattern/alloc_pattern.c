@@ -169,26 +169,10 @@ static enum wo_status on_free_completed(struct wo__maker *maker, size_t index) {
   return add_free(maker, instance, index);
 }
 
-/* Whether the entry can lie inside a run of releases without ending it. */
-static bool keeps_run(const struct wo_trace_entry *entry) {
-  switch ((enum wo_action)entry->action) {
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_UNMAP:
-  case WO_ACTION_FREE_COMPLETED:
-  case WO_ACTION_SNAPSHOT:
-  case WO_ACTION_UNKNOWN:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* The pool of the request that the call at entry `index` ends with. */
 static uint32_t request_pool(const struct wo__maker *maker, size_t index) {
   const struct wo_trace *const trace = maker->trace;
-  while (index < trace->entries.count && keeps_run(&trace->entries.items[index])) index++;
+  while (index < trace->entries.count && wo_entry_is(&trace->entries.items[index], WO_TRAIT_IN_CALL)) index++;
   return index < trace->entries.count ? wo__private_pool_of(&maker->pools, trace, index) : WO_POOL_DEFAULT;
 }
 
@@ -209,7 +193,7 @@ static enum wo_status hold_completions(struct wo__maker *maker, size_t run) {
   const struct wo_alloc_pattern *const pattern = maker->pattern;
   /* A retry waits for all streams, unless it serves a capture. If a free stays pending, the release did not wait. */
   if (maker->pending_count > 0 || request_pool(maker, run) != WO_POOL_DEFAULT) return WO_OK;
-  while (run > 0 && keeps_run(&maker->trace->entries.items[run - 1]) && maker->pattern->requests.count > 0) {
+  while (run > 0 && wo_entry_is(&maker->trace->entries.items[run - 1], WO_TRAIT_IN_CALL) && maker->pattern->requests.count > 0) {
     const struct wo_request *const last = &pattern->requests.items[pattern->requests.count - 1];
     const bool is_completion = last->kind == WO_REQUEST_COMPLETE && last->entry == run - 1;
     const bool is_nothing = maker->trace->entries.items[run - 1].action != WO_ACTION_FREE_COMPLETED;
@@ -269,9 +253,9 @@ static enum wo_status add_pool_releases(struct wo__maker *maker, size_t index) {
   enum wo_status status = WO_OK;
   for (size_t i = index; i < trace->entries.count && status == WO_OK; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (!keeps_run(entry)) break;
-    const bool is_release = entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
-    if (!is_release || entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
+    if (!wo_entry_is(entry, WO_TRAIT_IN_CALL)) break;
+    if (!wo_entry_is(entry, WO_TRAIT_RELEASE)) continue;
+    if (entry->pool == WO_POOL_DEFAULT || entry->pool == own || entry->pool == pool) continue;
     pool = entry->pool;
     status = add_request(maker, WO_REQUEST_POOL_RELEASE, 0, i);
   }
@@ -368,7 +352,7 @@ static enum wo_status make_entries(struct wo__maker *maker) {
     const bool ends_call = entry->action == WO_ACTION_ALLOC || entry->action == WO_ACTION_OOM;
     if (status == WO_OK && maker->held.count > 0 && ends_call) status = release_completions(maker);
     if (status != WO_OK) return status;
-    if (!keeps_run(entry)) {
+    if (!wo_entry_is(entry, WO_TRAIT_IN_CALL)) {
       maker->is_run_settled = entry->action == WO_ACTION_EMPTY_CACHE;
       maker->is_retry = false;
     }

@@ -30,7 +30,7 @@ static enum wo_status find_untouched(struct wo__maker *maker, struct wo_address_
   for (size_t i = 0; i < trace->entries.count && untouched->count > 0 && status == WO_OK; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     struct wo_address_item item;
-    if (!wo_action_has_range(entry->action) || entry->size_bytes == 0) continue;
+    if (!wo_entry_is(entry, WO_TRAIT_RANGE) || entry->size_bytes == 0) continue;
     while (wo_address_map_below(untouched, entry->address + entry->size_bytes - 1, &item)) {
       if (trace->blocks.items[item.value].size_bytes + item.address <= entry->address) break;
       wo_address_map_remove(untouched, item.address, NULL);

@@ -25,7 +25,7 @@ static struct wo__private_segment *segment_at(const struct wo__private_pools *po
 static bool names_pools(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (entry->pool != WO_POOL_DEFAULT && wo_action_has_range(entry->action)) return true;
+    if (entry->pool != WO_POOL_DEFAULT && wo_entry_is(entry, WO_TRAIT_RANGE)) return true;
   }
   return false;
 }

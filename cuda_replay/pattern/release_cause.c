@@ -6,28 +6,6 @@
 
 #include <assert.h>
 
-/* ---- Entries ---- */
-
-static bool is_release(const struct wo_trace_entry *entry) {
-  return entry->action == WO_ACTION_SEGMENT_FREE || entry->action == WO_ACTION_SEGMENT_UNMAP;
-}
-
-static bool is_growth(const struct wo_trace_entry *entry) {
-  return entry->action == WO_ACTION_SEGMENT_ALLOC || entry->action == WO_ACTION_SEGMENT_MAP;
-}
-
-/* Whether an entry can come between the releases of a call and the end of the call. */
-static bool is_inside_call(const struct wo_trace_entry *entry) {
-  return is_release(entry) || is_growth(entry) || entry->action == WO_ACTION_FREE_COMPLETED ||
-         entry->action == WO_ACTION_UNKNOWN || entry->action == WO_ACTION_SNAPSHOT;
-}
-
-/* Whether an entry is an instruction: a recording that has one also has each empty_cache(). */
-static bool is_instruction(const struct wo_trace_entry *entry) {
-  return entry->action == WO_ACTION_EMPTY_CACHE || entry->action == WO_ACTION_CAPTURE_BEGIN ||
-         entry->action == WO_ACTION_RECORD_STREAM;
-}
-
 /* ---- Capacity ---- */
 
 /* Reserved bytes before the first entry, computed back from the end. Differences are modulo 2^64: a trace that contradicts its
@@ -37,15 +15,15 @@ static uint64_t reserved_at_start(const struct wo_trace *trace) {
   for (size_t i = 0; i < trace->segments.count; i++) bytes += trace->segments.items[i].size_bytes;
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
-    if (is_growth(entry)) bytes -= entry->size_bytes;
-    if (is_release(entry)) bytes += entry->size_bytes;
+    if (wo_entry_is(entry, WO_TRAIT_GROWTH)) bytes -= entry->size_bytes;
+    if (wo_entry_is(entry, WO_TRAIT_RELEASE)) bytes += entry->size_bytes;
   }
   return trace->has_segments ? bytes : 0;
 }
 
 void wo__release_cause_step(struct wo__release_cause *release, const struct wo_trace_entry *entry) {
-  if (is_growth(entry)) release->reserved_bytes += entry->size_bytes;
-  if (is_release(entry)) release->reserved_bytes -= entry->size_bytes;
+  if (wo_entry_is(entry, WO_TRAIT_GROWTH)) release->reserved_bytes += entry->size_bytes;
+  if (wo_entry_is(entry, WO_TRAIT_RELEASE)) release->reserved_bytes -= entry->size_bytes;
 }
 
 struct wo__release_cause wo__release_cause_begin(const struct wo_recording *recording, const struct wo_trace *trace) {
@@ -55,7 +33,7 @@ struct wo__release_cause wo__release_cause_begin(const struct wo_recording *reco
   for (size_t i = 0; i < trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &trace->entries.items[i];
     wo__release_cause_step(&release, entry);
-    if (is_instruction(entry)) release.has_instructions = true;
+    if (wo_entry_is(entry, WO_TRAIT_INSTRUCTION)) release.has_instructions = true;
     /* An oom entry's address is the free memory of the device. */
     if (entry->action != WO_ACTION_OOM || entry->address == UINT64_MAX) continue;
     const uint64_t limit = release.reserved_bytes + entry->address;
@@ -81,8 +59,8 @@ static bool names_empty_cache(const struct wo_recording *recording, uint32_t ind
 
 /* Whether the call that holds entry `first` had mapped or allocated memory before. */
 static bool has_grown_before(const struct wo_trace *trace, size_t first) {
-  for (size_t i = first; i > 0 && is_inside_call(&trace->entries.items[i - 1]); i--) {
-    if (is_growth(&trace->entries.items[i - 1])) return true;
+  for (size_t i = first; i > 0 && wo_entry_is(&trace->entries.items[i - 1], WO_TRAIT_IN_CALL); i--) {
+    if (wo_entry_is(&trace->entries.items[i - 1], WO_TRAIT_GROWTH)) return true;
   }
   return false;
 }
@@ -90,12 +68,12 @@ static bool has_grown_before(const struct wo_trace *trace, size_t first) {
 bool wo__release_cause_is_retry(const struct wo__release_cause *release, size_t first, bool *ret_is_sure) {
   const struct wo_trace *const trace = release->trace;
   const struct wo_trace_entry *const begin = &trace->entries.items[first];
-  assert(is_release(begin));
+  assert(wo_entry_is(begin, WO_TRAIT_RELEASE));
   uint64_t grown_bytes = 0;
   bool has_unmapped = false;
   size_t end = first;
-  for (; end < trace->entries.count && is_inside_call(&trace->entries.items[end]); end++) {
-    if (is_growth(&trace->entries.items[end])) grown_bytes += trace->entries.items[end].size_bytes;
+  for (; end < trace->entries.count && wo_entry_is(&trace->entries.items[end], WO_TRAIT_IN_CALL); end++) {
+    if (wo_entry_is(&trace->entries.items[end], WO_TRAIT_GROWTH)) grown_bytes += trace->entries.items[end].size_bytes;
     if (trace->entries.items[end].action == WO_ACTION_SEGMENT_UNMAP) has_unmapped = true;
   }
   *ret_is_sure = true;

@@ -10,7 +10,13 @@
 #include "parsers/base/vec.h"
 
 static const char *const action_names[] = {
-#define WO_ACTION(id, name, is_recorded) [WO_ACTION_##id] = name,
+#define WO_ACTION(id, name, traits) [WO_ACTION_##id] = name,
+#include "cuda_replay/recording/actions.def"
+#undef WO_ACTION
+};
+
+const uint8_t wo__action_traits[] = {
+#define WO_ACTION(id, name, traits) [WO_ACTION_##id] = (traits),
 #include "cuda_replay/recording/actions.def"
 #undef WO_ACTION
 };
@@ -20,45 +26,17 @@ const char *wo_action_name(enum wo_action action) {
   return action_names[action];
 }
 
-bool wo_action_is_of_driver(enum wo_action action) {
-  switch (action) {
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_UNMAP:
-  case WO_ACTION_OOM:
-    return true;
-  default:
-    return false;
-  }
-}
-
-bool wo_action_has_range(enum wo_action action) {
-  switch (action) {
-  case WO_ACTION_ALLOC:
-  case WO_ACTION_FREE_REQUESTED:
-  case WO_ACTION_FREE_COMPLETED:
-  case WO_ACTION_SEGMENT_ALLOC:
-  case WO_ACTION_SEGMENT_FREE:
-  case WO_ACTION_SEGMENT_MAP:
-  case WO_ACTION_SEGMENT_UNMAP:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /* ---- Making ---- */
 
 struct wo_recording *wo_recording_new(void) {
   struct wo_recording *const recording = calloc(1, sizeof *recording);
-  uint32_t first = 0;
   if (!recording) return NULL;
   wo_arena_init(&recording->arena, WO_LIMIT_TRACE_TEXT_BYTES);
   recording->settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
-  const bool is_made =
-      wo_recording_stream(recording, 0, &first) == WO_OK && wo_recording_pool(recording, (struct wo_pool_id){0}, &first) == WO_OK;
-  return is_made ? recording : wo_recording_free(recording);
+  if (!WO_VEC_RESERVE(&recording->streams, 1, 1) || !WO_VEC_RESERVE(&recording->pools, 1, 1)) return wo_recording_free(recording);
+  recording->streams.items[recording->streams.count++] = 0;
+  recording->pools.items[recording->pools.count++] = (struct wo_pool_id){0};
+  return recording;
 }
 
 struct wo_recording *wo_recording_free(struct wo_recording *recording) {
@@ -92,34 +70,6 @@ struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device) 
   recording->traces.count++;
   traces[place] = (struct wo_trace){.device = device};
   return &traces[place];
-}
-
-/* There are few streams and pools, and files name the same one many times: the search begins at the newest. */
-enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream) {
-  for (size_t i = recording->streams.count; i > 0; i--) {
-    if (recording->streams.items[i - 1] != raw) continue;
-    *ret_stream = (uint32_t)(i - 1);
-    return WO_OK;
-  }
-  if (recording->streams.count >= WO_TRACE_STREAMS_MAX) return WO_E_LIMIT;
-  if (!WO_VEC_RESERVE(&recording->streams, 1, WO_TRACE_STREAMS_MAX)) return WO_E_NOMEM;
-  *ret_stream = (uint32_t)recording->streams.count;
-  recording->streams.items[recording->streams.count++] = raw;
-  return WO_OK;
-}
-
-enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_id id, uint32_t *ret_pool) {
-  for (size_t i = recording->pools.count; i > 0; i--) {
-    const struct wo_pool_id known = recording->pools.items[i - 1];
-    if (known.first != id.first || known.second != id.second) continue;
-    *ret_pool = (uint32_t)(i - 1);
-    return WO_OK;
-  }
-  if (recording->pools.count >= WO_TRACE_POOLS_MAX) return WO_E_LIMIT;
-  if (!WO_VEC_RESERVE(&recording->pools, 1, WO_TRACE_POOLS_MAX)) return WO_E_NOMEM;
-  *ret_pool = (uint32_t)recording->pools.count;
-  recording->pools.items[recording->pools.count++] = id;
-  return WO_OK;
 }
 
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry) {

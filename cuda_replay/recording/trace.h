@@ -22,7 +22,7 @@
 #include "parsers/base/view.h"
 
 enum wo_action {
-#define WO_ACTION(id, name, is_recorded) WO_ACTION_##id,
+#define WO_ACTION(id, name, traits) WO_ACTION_##id,
 #include "cuda_replay/recording/actions.def"
 #undef WO_ACTION
   WO_ACTION_COUNT_
@@ -31,11 +31,27 @@ enum wo_action {
 /* The name of an action in files ("free_completed"). Never NULL. */
 const char *wo_action_name(enum wo_action action);
 
-/* Whether an entry of that kind reports a call of the driver: a segment taken or given back, or a refused request. */
-bool wo_action_is_of_driver(enum wo_action action);
+/* What entries of one kind have in common. */
+enum wo_trait {
+  WO_TRAIT_BLOCK = 1,        /* an allocation, or a step of a free */
+  WO_TRAIT_GROWTH = 2,       /* the driver gives memory */
+  WO_TRAIT_RELEASE = 4,      /* the driver gets memory back */
+  WO_TRAIT_REFUSAL = 8,      /* the driver refused a request */
+  WO_TRAIT_STATE = 16,       /* a snapshot was taken */
+  WO_TRAIT_INSIDE = 32,      /* changes no segment, and can come between the segment events of a call */
+  WO_TRAIT_INSTRUCTION = 64, /* the program's own words: a recording that has one also has each empty_cache() */
+  WO_TRAIT_SEGMENT = WO_TRAIT_GROWTH | WO_TRAIT_RELEASE,
+  WO_TRAIT_RANGE = WO_TRAIT_BLOCK | WO_TRAIT_SEGMENT,                     /* the entry names a range of addresses */
+  WO_TRAIT_RECORDED = WO_TRAIT_RANGE | WO_TRAIT_REFUSAL | WO_TRAIT_STATE, /* by PyTorch */
+  WO_TRAIT_IN_CALL = WO_TRAIT_SEGMENT | WO_TRAIT_INSIDE /* comes between the first segment event of a call and its end */
+};
 
-/* Whether entries of that kind name a range of addresses: allocations, frees, and segment events. */
-bool wo_action_has_range(enum wo_action action);
+extern const uint8_t wo__action_traits[]; /* by action: enum wo_trait */
+
+/* Whether actions of that kind have one of the traits. */
+static inline bool wo_action_is(enum wo_action action, unsigned traits) {
+  return (wo__action_traits[action] & traits) != 0;
+}
 
 /* The stack is not known / the entry belongs to the default pool / the time is not known. */
 #define WO_NO_STACK UINT32_MAX
@@ -52,6 +68,11 @@ struct wo_trace_entry {
   uint32_t pool : 15;   /* index into wo_recording.pools; also WO_POOL_DEFAULT when the file does not state it */
   uint32_t action : 5;  /* enum wo_action */
 };
+
+/* Whether an entry's action has one of the traits. */
+static inline bool wo_entry_is(const struct wo_trace_entry *entry, unsigned traits) {
+  return wo_action_is((enum wo_action)entry->action, traits);
+}
 
 enum { WO_TRACE_STREAMS_MAX = 1 << 12, WO_TRACE_POOLS_MAX = 1 << 15 };
 
@@ -163,10 +184,6 @@ struct wo_recording *wo_recording_free(struct wo_recording *recording);
 
 /* The trace of a device; it is made if it does not exist. NULL when memory is out or there are WO_LIMIT_TRACE_DEVICES. */
 struct wo_trace *wo_recording_trace(struct wo_recording *recording, int device);
-
-/* The index of a stream / a pool, added if it is new. WO_E_LIMIT above the maximum, WO_E_NOMEM. */
-enum wo_status wo_recording_stream(struct wo_recording *recording, uint64_t raw, uint32_t *ret_stream);
-enum wo_status wo_recording_pool(struct wo_recording *recording, struct wo_pool_id id, uint32_t *ret_pool);
 
 /* Adds an entry. WO_E_NOMEM, WO_E_LIMIT (WO_LIMIT_TRACE_ENTRIES). */
 enum wo_status wo_trace_add(struct wo_trace *trace, struct wo_trace_entry entry);

@@ -15,15 +15,15 @@
 struct wo_hash_index {
   struct wo_hash_slot {
     uint32_t next_id; /* index + 1; 0 = free */
-    uint32_t tag;     /* upper half of the hash */
+    uint32_t hash;    /* chooses the place, too */
   } * slots;
   size_t capacity; /* 0 or a power of two */
   size_t count;
 };
 
-/* The texts of a frame. */
+/* A frame by the numbers of its texts. */
 struct wo_text_frame {
-  uint32_t function, file;
+  uint32_t function, file, line;
 };
 
 /* An interner. Texts are numbered in the order in which they first come. */
@@ -51,7 +51,8 @@ enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint
  * stack is known already and these are the last frames, they are removed again. WO_E_NOMEM. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack);
 
-/* Like wo_recording_stream and wo_recording_pool, but also fast when there are many. */
+/* The index of a stream in recording.streams / of a pool in recording.pools; stream 0 and pool {0, 0} are always there.
+ * WO_E_LIMIT above the maximum, WO_E_NOMEM. */
 enum wo_status wo_intern_stream(struct wo_intern *intern, uint64_t raw, uint32_t *ret_stream);
 enum wo_status wo_intern_pool(struct wo_intern *intern, struct wo_pool_id id, uint32_t *ret_pool);
 

@@ -21,7 +21,7 @@ struct wo_device_recorded {
 static const struct wo_trace_entry *peek(struct wo_device_recorded *device) {
   while (device->cursor < device->trace->entries.count) {
     const struct wo_trace_entry *const entry = &device->trace->entries.items[device->cursor];
-    if (wo_action_is_of_driver((enum wo_action)entry->action)) return entry;
+    if (wo_entry_is(entry, WO_TRAIT_SEGMENT | WO_TRAIT_REFUSAL)) return entry;
     device->cursor++;
   }
   return NULL;

@@ -112,7 +112,7 @@ static bool is_used_later(const struct wo__backwards *pass, size_t index, uint64
                           size_t *ret_entry) {
   for (size_t i = index + 1; i < pass->trace->entries.count; i++) {
     const struct wo_trace_entry *const entry = &pass->trace->entries.items[i];
-    if (!wo_action_has_range(entry->action)) continue;
+    if (!wo_entry_is(entry, WO_TRAIT_RANGE)) continue;
     const bool is_apart =
         entry->address < address ? address - entry->address >= entry->size_bytes : entry->address - address >= size_bytes;
     if (is_apart) continue;
@@ -351,7 +351,7 @@ static enum wo_status undo_unmap(struct wo__backwards *pass, size_t index, struc
 static enum wo_status undo_entry(struct wo__backwards *pass, size_t index, struct kinds kinds, struct wo_err *err) {
   const struct wo_trace_entry *const entry = &pass->trace->entries.items[index];
   uint64_t end = 0;
-  if (wo_action_has_range(entry->action) &&
+  if (wo_entry_is(entry, WO_TRAIT_RANGE) &&
       (entry->size_bytes == 0 || entry->size_bytes > REQUEST_MAX_BYTES || entry->address == 0 ||
        __builtin_add_overflow(entry->address, entry->size_bytes, &end))) {
     return CONTRADICTION(pass, err, index, "entry %zu (%s) has an impossible size or address: %" PRIu64 " bytes at 0x%" PRIx64,

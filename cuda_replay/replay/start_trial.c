@@ -23,7 +23,7 @@ struct memory {
 /* ---- Entries ---- */
 
 static bool is_compared(enum wo_action action) {
-  return action == WO_ACTION_ALLOC || wo_action_is_of_driver(action);
+  return action == WO_ACTION_ALLOC || wo_action_is(action, WO_TRAIT_SEGMENT | WO_TRAIT_REFUSAL);
 }
 
 /* The next entry that the model has to produce, or NULL. */

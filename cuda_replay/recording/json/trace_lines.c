@@ -63,7 +63,7 @@ static enum wo_status get_address(struct wo__line_reader *reader, enum wo_action
   const struct wo__line *const line = &reader->line;
   const bool has_id = wo__line_has(line, WO__LINE_ID), has_address = wo__line_has(line, WO__LINE_ADDR);
   *ret_address = wo__line_number(line, has_id ? WO__LINE_ID : action == WO_ACTION_OOM ? WO__LINE_DEVICE_FREE : WO__LINE_ADDR, 0);
-  if (wo__line_names_segment(action)) return need(reader, WO__LINE_ADDR, wo_action_name(action));
+  if (wo_action_is(action, WO_TRAIT_SEGMENT)) return need(reader, WO__LINE_ADDR, wo_action_name(action));
   if (!wo__line_names_block(action)) return WO_OK;
   if (!has_id && !has_address) return WO__LINE_FAIL(reader, WO_E_SYNTAX, "%s needs \"addr\" or \"id\"", wo_action_name(action));
   const enum wo__line_naming naming = has_id ? WO__LINE_NAMING_IDS : WO__LINE_NAMING_ADDRESSES;
@@ -138,7 +138,7 @@ static enum wo_status take_entry(struct wo__line_reader *reader, enum wo_action 
     status = add_settings(reader, &entry.size_bytes);
   } else if (has_no_size && (action == WO_ACTION_FREE_REQUESTED || action == WO_ACTION_FREE_COMPLETED)) {
     status = add_short_free(reader, trace);
-  } else if (has_no_size && (wo__line_names_segment(action) || action == WO_ACTION_ALLOC)) {
+  } else if (has_no_size && (wo_action_is(action, WO_TRAIT_SEGMENT) || action == WO_ACTION_ALLOC)) {
     status = wo__line_mistyped(reader, key, "a number of bytes");
   }
   return status == WO_OK ? add_entry(reader, trace, entry) : status;

@@ -42,16 +42,6 @@ const struct wo__setting_row wo__setting_rows[WO__SETTING_ROWS] = {
 };
 #undef ROW
 
-bool wo__line_names_block(enum wo_action action) {
-  return action == WO_ACTION_ALLOC || action == WO_ACTION_FREE_REQUESTED || action == WO_ACTION_FREE_COMPLETED ||
-         action == WO_ACTION_RECORD_STREAM;
-}
-
-bool wo__line_names_segment(enum wo_action action) {
-  return action == WO_ACTION_SEGMENT_ALLOC || action == WO_ACTION_SEGMENT_FREE || action == WO_ACTION_SEGMENT_MAP ||
-         action == WO_ACTION_SEGMENT_UNMAP;
-}
-
 /* ---- The settings object ---- */
 
 /* Reads the sixteen divisions, after their opening bracket. */

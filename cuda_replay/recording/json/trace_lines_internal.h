@@ -62,9 +62,10 @@ static inline struct wo_view wo__line_text(const struct wo__line *line, int key)
   return (struct wo_view){line->text.items + line->numbers[key], line->lengths[key]};
 }
 
-/* Actions whose address is a block's / a segment's. */
-bool wo__line_names_block(enum wo_action action);
-bool wo__line_names_segment(enum wo_action action);
+/* Whether the address of an action is a block's. */
+static inline bool wo__line_names_block(enum wo_action action) {
+  return wo_action_is(action, WO_TRAIT_BLOCK) || action == WO_ACTION_RECORD_STREAM;
+}
 
 /* A free that takes its size from its allocation. */
 struct wo__short_free {

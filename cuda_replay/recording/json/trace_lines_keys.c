@@ -37,7 +37,7 @@ static const struct key_row keys[WO__LINE_COUNT_] = {
 #define WO_LINE_KEY(id, name, type, is_kind) [WO__LINE_##id] = {name, sizeof(name) - 1, type, is_kind},
 #include "cuda_replay/recording/json/trace_lines.def"
 #undef WO_LINE_KEY
-#define WO_ACTION(id, name, is_recorded)                                                                                         \
+#define WO_ACTION(id, name, traits)                                                                                              \
   [(int)WO__LINE_ACTION + (int)WO_ACTION_##                                                                                      \
       id] = {name, sizeof(name) - 1,                                                                                             \
              WO_ACTION_##id == WO_ACTION_FRACTION ? PARTS : (WO_ACTION_##id == WO_ACTION_SETTINGS ? SETTINGS : SIZE), true},

@@ -33,16 +33,11 @@ enum wo_status wo__snapshot_learn_words(struct wo_snapshot *snapshot) {
 #undef WO_KEY
 #undef WO_WORD
   };
-  static const bool is_recorded[] = {
-#define WO_ACTION(id, name, is_recorded) [WO_ACTION_##id] = is_recorded,
-#include "cuda_replay/recording/actions.def"
-#undef WO_ACTION
-  };
   _Static_assert(WO_KEY_COUNT_ <= 64, "keys are bits of a mask");
   enum wo_status status = WO_OK;
   for (uint32_t i = 0; i < WO_WORD_COUNT_ && status == WO_OK; i++) status = learn(snapshot, words[i], i);
   for (int i = 0; i < WO_ACTION_COUNT_ && status == WO_OK; i++) {
-    if (!is_recorded[i] || i == WO_ACTION_UNKNOWN) continue;
+    if (!wo_action_is((enum wo_action)i, WO_TRAIT_RECORDED)) continue;
     status = learn(snapshot, wo_action_name((enum wo_action)i), WO_WORD_COUNT_ + snapshot->action_count);
     snapshot->actions[snapshot->action_count++] = (enum wo_action)i;
   }

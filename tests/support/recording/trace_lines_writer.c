@@ -305,7 +305,7 @@ static void add_address(struct writer *writer, const struct wo_recording *record
   const bool is_block = wo__line_names_block(action);
   if (action == WO_ACTION_OOM) {
     add_u64(writer, "device_free", entry->address);
-  } else if (is_block || wo__line_names_segment(action)) {
+  } else if (is_block || wo_action_is(action, WO_TRAIT_SEGMENT)) {
     add_u64(writer, recording->has_only_ids && is_block ? "id" : "addr", entry->address);
   } else if (entry->address != 0) {
     add_u64(writer, "addr", entry->address);

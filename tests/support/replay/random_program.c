@@ -6,6 +6,7 @@
 
 #include "cuda_replay/allocator/allocator.h"
 #include "parsers/base/limits.h"
+#include "cuda_replay/recording/trace_intern.h"
 #include "parsers/base/vec.h"
 
 #define MIB ((uint64_t)1024 * 1024)
@@ -19,6 +20,7 @@ struct held {
 struct program {
   const struct wo_random_program *options;
   struct wo_recording *recording;
+  struct wo_intern intern; /* of streams and pools */
   struct wo_trace *trace;
   struct wo_allocator *allocator;
   uint64_t random;
@@ -62,8 +64,8 @@ static void instruct(struct program *program, enum wo_action action, uint32_t po
 static void on_event(void *state, const struct wo_allocator_event *event) {
   struct program *const program = state;
   uint32_t stream = 0, pool = 0;
-  if (wo_recording_stream(program->recording, event->stream, &stream) != WO_OK ||
-      wo_recording_pool(program->recording, event->pool, &pool) != WO_OK) {
+  if (wo_intern_stream(&program->intern, event->stream, &stream) != WO_OK ||
+      wo_intern_pool(&program->intern, event->pool, &pool) != WO_OK) {
     program->has_failed = true;
     return;
   }
@@ -94,8 +96,8 @@ static bool save_segment(void *state, const struct wo_allocator_segment *segment
   uint32_t stream = 0, pool = 0;
   (void)ids;
   const bool has_room = WO_VEC_RESERVE(&trace->segments, 1, 1 << 24) && WO_VEC_RESERVE(&trace->blocks, count, 1 << 24) &&
-                        wo_recording_stream(program->recording, segment->stream, &stream) == WO_OK &&
-                        wo_recording_pool(program->recording, segment->pool, &pool) == WO_OK;
+                        wo_intern_stream(&program->intern, segment->stream, &stream) == WO_OK &&
+                        wo_intern_pool(&program->intern, segment->pool, &pool) == WO_OK;
   if (!has_room) {
     program->has_failed = true;
     return false;
@@ -260,7 +262,7 @@ static void run(struct program *program) {
   uint32_t stacks[8];
   for (size_t i = 0; i < 8; i++) stacks[i] = add_stack(program->recording, i == 0 ? "empty_cache" : "forward");
   for (uint32_t i = 1; i < POOLS && program->options->has_pools; i++) {
-    if (wo_recording_pool(program->recording, (struct wo_pool_id){0, i}, &program->pools[i]) != WO_OK) program->has_failed = true;
+    if (wo_intern_pool(&program->intern, (struct wo_pool_id){0, i}, &program->pools[i]) != WO_OK) program->has_failed = true;
   }
   for (size_t i = 0; i < program->options->steps && !program->has_failed; i++) step(program, stacks);
   if (program->capture != 0) {
@@ -283,6 +285,7 @@ static bool begin(struct program *program) {
   recording->settings = options->settings;
   program->recording = recording;
   program->trace = wo_recording_trace(recording, 0);
+  wo_intern_init(&program->intern, recording);
   return program->trace != NULL;
 }
 
@@ -307,6 +310,7 @@ struct wo_recording *wo_random_program_record(const struct wo_random_program *op
   if (!program.has_failed) run(&program);
   WO_VEC_DONE(&program.live);
   WO_VEC_DONE(&program.pending);
+  wo_intern_done(&program.intern);
   wo_allocator_free(program.allocator);
   wo_device_model_free(model);
   return program.has_failed ? wo_recording_free(program.recording) : program.recording;
