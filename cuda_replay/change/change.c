@@ -7,6 +7,10 @@
 /* Bytes of a value that a message repeats. */
 enum { SHOWN_MAX = 60 };
 
+bool wo_change_is_any(const struct wo_change *change) {
+  return change->set_count > 0 || change->capacity_bytes > 0 || wo_change_alters_program(change);
+}
+
 bool wo_change_alters_program(const struct wo_change *change) {
   return change->has_scale || change->transform_count > 0;
 }

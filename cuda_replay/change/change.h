@@ -1,4 +1,4 @@
-/* The change that a what-if tries: allocator settings, sizes, and transforms of the program, applied to a recorded pattern.
+/* The change that a what-if tries: allocator settings, sizes, transforms of the program and the card's capacity.
  *
  * The command line and verify fill it, item by item, with the same names and values. How sizes grow and what a transform saves is
  * inferred from one recording and stays an interval: a change has a low, a likely and a high pattern, and is proven only if the
@@ -28,7 +28,11 @@ struct wo_change {
     uint32_t amount;
   } transforms[WO_CHANGE_TRANSFORMS_MAX];
   size_t transform_count;
+  uint64_t capacity_bytes; /* what the allocator may take of the card; 0: what the recording shows */
 };
+
+/* Whether it changes anything. */
+bool wo_change_is_any(const struct wo_change *change);
 
 /* Whether it changes the program: sizes or transforms, not only settings. */
 bool wo_change_alters_program(const struct wo_change *change);

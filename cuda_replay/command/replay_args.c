@@ -20,7 +20,7 @@ static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
 }
 
 bool wo_replay_read_capacity(void *target, const struct wo_option_value *value) {
-  return read_size(value->text, 1, &((struct wo_replay_args *)target)->capacity_bytes);
+  return read_size(value->text, 1, &((struct wo_replay_args *)target)->change.capacity_bytes);
 }
 
 bool wo_replay_read_torch(void *target, const struct wo_option_value *value) {
@@ -38,15 +38,15 @@ bool wo_replay_read_on(void *target, const struct wo_option_value *value) {
   if (!is_gpu && (has_number || !wo_view_is(device, "model"))) return false;
   if (has_number && (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0)) return false;
   args->has_gpu = is_gpu;
-  args->gpu = (int)gpu;
+  args->gpu.ordinal = (int)gpu;
   return true;
 }
 
 /* 0 is allowed, for users who know that nothing else uses the card. */
 bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  const bool is_read = read_size(value->text, 0, &args->reserve_bytes);
-  args->has_reserve = args->has_reserve || is_read;
+  const bool is_read = read_size(value->text, 0, &args->gpu.reserve_bytes);
+  args->gpu.has_reserve = args->gpu.has_reserve || is_read;
   return is_read;
 }
 
@@ -114,7 +114,7 @@ static const struct wo_option options[] = {
     WO_OPTION("on", "model|gpu[:N]",
               "where it runs: on the model alone (the default), or also\non GPU N, with the driver's addresses and refusals",
               WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
-    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_replay_args, touches)),
+    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_replay_args, gpu.touches)),
     WO_OPTION("reserve", "SIZE", "what stays free on the GPU beside the capacity", WO_TO_READER(wo_replay_read_reserve),
               .wants = "a size, such as 1.5GiB"),
     WO_OPTION("no-times", NULL, "leave out how long it took: equal bytes on every run",
@@ -145,7 +145,7 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
   const bool is_changed = wo_change_alters_program(&args->change);
   if (is_changed && (args->is_check || args->is_sweep || args->has_at))
     return wo_err_set(err, WO_E_USAGE, "--scale and --transform change the program: give them without --check, --sweep and --at");
-  if (!args->has_gpu && (args->touches || args->has_reserve))
+  if (!args->has_gpu && (args->gpu.touches || args->gpu.has_reserve))
     return wo_err_set(err, WO_E_USAGE, "--touch and --reserve are about a GPU: give them with --on gpu");
   if (args->has_gpu && (args->is_check || args->is_sweep || args->has_at))
     return wo_err_set(err, WO_E_USAGE,
@@ -158,14 +158,5 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
 }
 
 bool wo_replay_args_asks(const struct wo_replay_args *args) {
-  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || args->change.set_count > 0 ||
-         args->capacity_bytes > 0 || wo_change_alters_program(&args->change);
-}
-
-struct wo_gpu_place wo_replay_args_gpu(const struct wo_replay_args *args) {
-  return (struct wo_gpu_place){.ordinal = args->gpu,
-                               .touches = args->touches,
-                               .has_reserve = args->has_reserve,
-                               .reserve_bytes = args->reserve_bytes,
-                               .hooks = args->hooks};
+  return args->is_check || args->is_sweep || args->has_at || args->has_gpu || wo_change_is_any(&args->change);
 }

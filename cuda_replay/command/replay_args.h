@@ -20,18 +20,12 @@ struct wo_replay_args {
   bool has_chart;
   uint64_t at_entry;       /* entries count from 0 */
   int device;              /* ordinal in the program that was recorded */
-  uint64_t capacity_bytes; /* 0 = not given */
   uint16_t torch;          /* settings.h; 0 = not given */
-  struct wo_change change; /* --set, --scale and --transform */
+  struct wo_change change; /* --set, --scale, --transform and --capacity */
   struct wo_view pair;     /* second recording; NUL-terminated likewise; empty = none */
   bool has_gpu;            /* --on gpu[:N] */
-  int gpu;                 /* its number, as the CUDA driver counts */
-  bool touches;            /* --touch */
-  bool has_reserve;        /* --reserve */
-  uint64_t reserve_bytes;
-  const struct wo_replay_hooks
-      *hooks;          /* not from the command line: the services that a GPU needs from the program; borrowed, NULL for none */
-  struct wo_view plot; /* file to write; NUL-terminated, as the option's value is; empty = none */
+  struct wo_gpu_place gpu; /* --on, --touch and --reserve; the hooks are not from the command line: the caller sets them */
+  struct wo_view plot;     /* file to write; NUL-terminated, as the option's value is; empty = none */
 };
 
 /* The command with its options, which wo_call_apply reads into a struct wo_replay_args; views point into the values. */
@@ -49,8 +43,5 @@ enum wo_status wo_replay_args_check(const struct wo_replay_args *args, struct wo
 /* Whether more is asked than to show the recording: whether the model agrees, whether something fits, the state after an entry.
  */
 bool wo_replay_args_asks(const struct wo_replay_args *args);
-
-/* The place where --on gpu runs. */
-struct wo_gpu_place wo_replay_args_gpu(const struct wo_replay_args *args);
 
 #endif

@@ -20,32 +20,12 @@ struct run {
 
 /* ---- Exit codes ---- */
 
-/* Whether the question is more than "is it as recorded". */
-static bool asks_more(const struct wo_replay_args *args) {
-  return args->is_sweep || args->change.set_count > 0 || args->capacity_bytes > 0 || wo_change_alters_program(&args->change);
-}
-
 /* A divergence answers "is it as recorded", but only makes any other answer doubtful. */
 static enum wo_exit exit_of(const struct wo_replay_args *args, enum wo_replay_verdict verdict) {
-  switch (verdict) {
-  case WO_REPLAY_REPRODUCED:
-  case WO_REPLAY_FITS:
-    return WO_EXIT_FINE;
-  case WO_REPLAY_NOT_FIT:
-    return WO_EXIT_FAILURE_FOUND;
-  case WO_REPLAY_STATE_ONLY:
-    return wo_replay_args_asks(args) ? WO_EXIT_NOT_PROVEN : WO_EXIT_FINE;
-  case WO_REPLAY_DIVERGED:
-    return asks_more(args) ? WO_EXIT_NOT_PROVEN : WO_EXIT_FAILURE_FOUND;
-  case WO_REPLAY_NO_CAPACITY:
-  case WO_REPLAY_CLOSE:
-  case WO_REPLAY_APPROXIMATE:
-  case WO_REPLAY_GPU_DIFFERS:
-  case WO_REPLAY_REFUSED:
-  case WO_REPLAY_VERDICT_COUNT_:
-    break;
-  }
-  return WO_EXIT_NOT_PROVEN;
+  const bool is_shown = verdict == WO_REPLAY_STATE_ONLY && !wo_replay_args_asks(args);
+  if (is_shown || verdict == WO_REPLAY_REPRODUCED || verdict == WO_REPLAY_FITS) return WO_EXIT_FINE;
+  const bool is_other = verdict == WO_REPLAY_DIVERGED && !args->is_sweep && !wo_change_is_any(&args->change);
+  return is_other || verdict == WO_REPLAY_NOT_FIT ? WO_EXIT_FAILURE_FOUND : WO_EXIT_NOT_PROVEN;
 }
 
 /* Keeps the gravest of several exit codes. The numbers themselves are not in that order. */
@@ -85,7 +65,7 @@ static void plot(struct run *run, const char *path, const struct wo_replay_repor
 static bool replay_device(struct run *run, const char *path, const struct wo_recording *recording, const struct wo_trace *trace) {
   struct wo_replay_report report;
   struct wo_err err = {0};
-  const double begin = wo_hooks_seconds_now(run->args.hooks);
+  const double begin = wo_hooks_seconds_now(run->args.gpu.hooks);
   const enum wo_status status = wo_replay_make(recording, trace, wo_view_of(path), &run->args, &report, &err);
   if (status != WO_OK) {
     if (err.code == WO_OK) err.code = status;
@@ -93,7 +73,7 @@ static bool replay_device(struct run *run, const char *path, const struct wo_rec
     return false;
   }
   report.has_times = !run->args.no_times;
-  report.seconds = wo_hooks_seconds_now(run->args.hooks) - begin;
+  report.seconds = wo_hooks_seconds_now(run->args.gpu.hooks) - begin;
   if (report.seconds > 0) report.events_per_second = (double)report.operation_count / report.seconds;
   if (run->report_count++ > 0 && run->call->format != WO_OUT_JSON) wo_text_add(run->call->out, "\n");
   if (run->call->format == WO_OUT_JSON) {
@@ -149,7 +129,7 @@ static void replay_path(struct run *run, const char *path) {
 
 /* A user who interrupts a replay on a GPU does not want the other files either. */
 static bool is_interrupted(const struct run *run) {
-  const struct wo_replay_hooks *const hooks = run->args.hooks;
+  const struct wo_replay_hooks *const hooks = run->args.gpu.hooks;
   return hooks && hooks->is_cancelled && *hooks->is_cancelled;
 }
 
@@ -168,7 +148,7 @@ enum wo_exit wo_run_replay(const struct wo_call *call, const struct wo_replay_ho
     fail(&run, NULL, &err);
     return run.exit;
   }
-  run.args.hooks = hooks;
+  run.args.gpu.hooks = hooks;
   for (size_t i = 0; i < call->word_count && !is_interrupted(&run); i++) replay_path(&run, call->words[i]);
   return run.exit;
 }

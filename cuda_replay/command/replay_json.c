@@ -38,6 +38,12 @@ static cJSON *text_or_null(struct writer *w, struct wo_view view) {
   return view.len == 0 ? cJSON_CreateNull() : wo_json_text(&w->json, view);
 }
 
+static void put_pool(struct writer *w, cJSON *object, struct wo_pool_id id) {
+  cJSON *const pool = wo_json_put_array(&w->json, object, "pool");
+  wo_json_push(&w->json, pool, wo_json_count(id.first));
+  wo_json_push(&w->json, pool, wo_json_count(id.second));
+}
+
 /* ---- Settings and versions ---- */
 
 static void put_divisions(struct writer *w, cJSON *object, const struct wo_alloc_settings *settings) {
@@ -278,9 +284,7 @@ static void put_stack(struct writer *w, cJSON *object, uint32_t stack, const str
 
 /* The entry of a request; null before the first one. */
 static void put_birth(struct writer *w, cJSON *object, uint32_t request) {
-  const struct wo_alloc_pattern *const pattern = w->report->pattern;
-  const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
-  const uint32_t entry = is_known ? pattern->requests.items[request].entry : WO_NO_ENTRY;
+  const uint32_t entry = wo_replay_entry_of(w->report, request);
   wo_json_put_maybe(&w->json, object, "since_entry", entry != WO_NO_ENTRY, entry);
 }
 
@@ -370,9 +374,7 @@ static void put_use(struct writer *w, cJSON *object, const struct wo_segment_use
 static void put_place(struct writer *w, cJSON *array, const struct wo_holdings_place *place) {
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
   wo_json_put_count(&w->json, object, "stream", place->stream);
-  cJSON *const pool = wo_json_put_array(&w->json, object, "pool");
-  wo_json_push(&w->json, pool, wo_json_count(place->pool.first));
-  wo_json_push(&w->json, pool, wo_json_count(place->pool.second));
+  put_pool(w, object, place->pool);
   wo_json_put_count(&w->json, object, "segments", place->segment_count);
   wo_json_put_count(&w->json, object, "blocks", place->block_count);
   put_use(w, object, &place->use, place->block_bytes);
@@ -453,9 +455,7 @@ static void put_state(struct writer *w, cJSON *root) {
     wo_json_put_count(&w->json, object, "address", segment->address);
     wo_json_put_count(&w->json, object, "bytes", segment->size_bytes);
     wo_json_put_count(&w->json, object, "stream", segment->stream);
-    cJSON *const pool = wo_json_put_array(&w->json, object, "pool");
-    wo_json_push(&w->json, pool, wo_json_count(segment->pool.first));
-    wo_json_push(&w->json, pool, wo_json_count(segment->pool.second));
+    put_pool(w, object, segment->pool);
     wo_json_put_bool(&w->json, object, "is_small", segment->is_small);
     wo_json_put_bool(&w->json, object, "is_expandable", segment->is_expandable);
     cJSON *const blocks = wo_json_put_array(&w->json, object, "blocks");

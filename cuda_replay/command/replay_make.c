@@ -71,11 +71,10 @@ static void count_entries(struct maker *maker) {
 /* Reports a problem of this machine before time is spent. */
 static enum wo_status look_at_gpu(struct maker *maker) {
   struct wo_replay_report *const report = maker->report;
-  const char *const visible = maker->args->hooks ? maker->args->hooks->visible_devices : NULL;
+  const char *const visible = maker->args->gpu.hooks ? maker->args->gpu.hooks->visible_devices : NULL;
   report->is_on_gpu = true;
   if (visible) report->visible_devices = wo_view_of(visible);
-  const struct wo_gpu_place asked = wo_replay_args_gpu(maker->args);
-  return wo_replay_gpu_look(&asked, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
+  return wo_replay_gpu_look(&maker->args->gpu, maker->recording, maker->trace, &report->capacity, &report->gpu, maker->err);
 }
 
 /* Everything that is known before anything runs. */
@@ -89,7 +88,7 @@ static enum wo_status describe(struct maker *maker, struct wo_view path) {
   report->has_chart = maker->args->has_chart;
   report->path = wo_arena_copy(&report->arena, wo_clean_utf8(path, text, sizeof text));
   if (!report->path.ptr) return wo_err_nomem(maker->err);
-  report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->capacity_bytes);
+  report->capacity = wo_capacity_find(maker->recording, maker->trace, maker->args->change.capacity_bytes);
   count_entries(maker);
   choose_torch(maker);
   const enum wo_status status = choose_settings(maker);
@@ -245,7 +244,7 @@ static enum wo_status run_all(struct maker *maker) {
   if (!is_asked_only) status = wo_replay_recorded_run(report, maker->err);
   if (status == WO_E_RANGE || status == WO_E_USAGE) return refuse(maker, status);
   const bool has_whatif = report->is_changed || report->is_on_gpu || wo_change_alters_program(&maker->args->change) ||
-                          ((maker->args->capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
+                          ((maker->args->change.capacity_bytes > 0 || is_asked_only) && !maker->args->is_sweep);
   if (status == WO_OK && maker->args->has_at) status = run_state(maker);
   if (status == WO_OK && has_whatif && !report->is_check) status = wo_replay_whatif_run(maker->args, report, maker->err);
   if (status == WO_OK && maker->args->is_sweep) status = wo_replay_sweep_run(report, maker->err);

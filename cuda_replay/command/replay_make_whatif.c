@@ -43,7 +43,7 @@ static enum wo_status run_gpu(const struct wo_replay_args *args, struct wo_repla
                                           .settings = report->settings,
                                           .torch = report->torch,
                                           .capacity_bytes = report->capacity.bytes,
-                                          .hooks = args->hooks};
+                                          .hooks = args->gpu.hooks};
   return report->is_on_gpu ? wo_replay_gpu_run(&report->gpu, &wish, &report->operation_count, err) : WO_OK;
 }
 

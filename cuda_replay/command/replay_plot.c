@@ -13,9 +13,7 @@ struct wo_plot wo_replay_plot(const struct wo_replay_report *report, struct wo_t
   assert(report->has_memory);
   const struct wo_alloc_settings *const settings = report->has_whatif ? &report->settings : &report->recorded_settings;
   wo_text_add(subtitle, "torch %d.%d, settings ", report->torch / 100, report->torch % 100);
-  const size_t before = subtitle->len;
-  wo_alloc_settings_show(settings, report->torch, subtitle);
-  if (subtitle->len == before) wo_text_add(subtitle, "default");
+  wo_replay_settings(report, settings, subtitle);
   wo_text_add(subtitle, report->has_whatif     ? ", replayed from an empty allocator"
                         : report->has_holdings ? ", a state and no replay"
                                                : ", as recorded");

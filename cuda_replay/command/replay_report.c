@@ -59,6 +59,17 @@ uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo
   return report->capacity.bytes - result->reserved_hi_bytes;
 }
 
+void wo_replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out) {
+  const size_t before = out->len;
+  wo_alloc_settings_show(settings, report->torch, out);
+  if (out->len == before) wo_text_add(out, "default");
+}
+
+uint32_t wo_replay_entry_of(const struct wo_replay_report *report, uint32_t request) {
+  const bool is_known = request != WO_NO_REQUEST && report->pattern && request < report->pattern->requests.count;
+  return is_known ? report->pattern->requests.items[request].entry : WO_NO_ENTRY;
+}
+
 void wo_replay_report_done(struct wo_replay_report *report) {
   if (report == NULL) return;
   if (report->has_memory) {

@@ -148,6 +148,12 @@ uint64_t wo_replay_room(const struct wo_allocator_oom *oom);
 /* Bytes to spare: capacity less the most that was reserved; never negative, since a request then fails: 0 with an OOM. */
 uint64_t wo_replay_margin(const struct wo_replay_report *report, const struct wo_replay_case *result);
 
+/* Adds settings as people read them: "default" if nothing differs from the version's defaults. */
+void wo_replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out);
+
+/* The entry of a request of the shown run, which may differ from the request's own number; WO_NO_ENTRY before the first. */
+uint32_t wo_replay_entry_of(const struct wo_replay_report *report, uint32_t request);
+
 /* Releases the report's own data, without the recording. NULL allowed. */
 void wo_replay_report_done(struct wo_replay_report *report);
 

@@ -43,7 +43,7 @@ static void write_title(struct wo_replay_writer *w) {
     wo__replay_count(&w->line, report->trace->entries.count, "entry", "entries");
   }
   wo_text_add(&w->line, "  settings ");
-  wo__replay_settings(report, &report->recorded_settings, &w->line);
+  wo_replay_settings(report, &report->recorded_settings, &w->line);
   wo__replay_put(w, 0, 2);
   wo_text_add(w->out, "\n");
 }
@@ -108,8 +108,9 @@ static void say_needs(struct wo_replay_writer *w, const struct wo_replay_case *s
 }
 
 /* The place, in one line; the expected values are below, with the counts. */
-static void say_diverged(struct wo_replay_writer *w) {
+static void say_diverged(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
   const struct wo_replay_check *const check = &w->report->check;
+  (void)subject;
   if (check->diverged_at >= w->report->trace->entries.count) {
     wo_text_add(&w->line, "every entry agrees, but not the segments at the end");
   } else {
@@ -117,16 +118,32 @@ static void say_diverged(struct wo_replay_writer *w) {
   }
 }
 
-/* The word before the colon, and its colour. */
+static void say_reproduced(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  (void)subject;
+  wo_text_add(&w->line, "the model gives every address and every segment of the recording");
+}
+
+static void say_why(struct wo_replay_writer *w, const struct wo_replay_case *subject) {
+  (void)subject;
+  wo_text_add_view(&w->line, w->report->why);
+}
+
+/* The word before the colon, its colour, and the words behind it. */
 static const struct {
   const char *word;
   enum wo_tint color;
+  void (*say)(struct wo_replay_writer *w, const struct wo_replay_case *subject);
 } heads[WO_REPLAY_VERDICT_COUNT_] = {
-    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_TINT_GOOD},    [WO_REPLAY_FITS] = {"fits", WO_TINT_GOOD},
-    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_TINT_ERROR},     [WO_REPLAY_DIVERGED] = {"not as recorded", WO_TINT_ERROR},
-    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_CLOSE] = {"not proven", WO_TINT_WARNING},
-    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_TINT_ERROR},
-    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_TINT_WARNING}, [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING},
+    [WO_REPLAY_REPRODUCED] = {"as recorded", WO_TINT_GOOD, say_reproduced},
+    [WO_REPLAY_FITS] = {"fits", WO_TINT_GOOD, say_fits},
+    [WO_REPLAY_NOT_FIT] = {"does not fit", WO_TINT_ERROR, say_oom},
+    [WO_REPLAY_DIVERGED] = {"not as recorded", WO_TINT_ERROR, say_diverged},
+    [WO_REPLAY_NO_CAPACITY] = {"not proven", WO_TINT_WARNING, say_needs},
+    [WO_REPLAY_CLOSE] = {"not proven", WO_TINT_WARNING, say_close},
+    [WO_REPLAY_APPROXIMATE] = {"not proven", WO_TINT_WARNING, say_why},
+    [WO_REPLAY_REFUSED] = {"cannot be replayed", WO_TINT_ERROR, say_why},
+    [WO_REPLAY_GPU_DIFFERS] = {"not proven", WO_TINT_WARNING, say_why},
+    [WO_REPLAY_STATE_ONLY] = {"state only", WO_TINT_WARNING, say_why},
 };
 
 /* The most important line of the report. */
@@ -139,33 +156,7 @@ static void write_verdict(struct wo_replay_writer *w) {
     wo_text_add_view(&w->line, report->sweep.rows[0].text);
     wo_text_add(&w->line, ", ");
   }
-  switch (report->verdict) {
-  case WO_REPLAY_FITS:
-    say_fits(w, subject);
-    break;
-  case WO_REPLAY_NOT_FIT:
-    say_oom(w, subject);
-    break;
-  case WO_REPLAY_CLOSE:
-    say_close(w, subject);
-    break;
-  case WO_REPLAY_NO_CAPACITY:
-    say_needs(w, subject);
-    break;
-  case WO_REPLAY_DIVERGED:
-    say_diverged(w);
-    break;
-  case WO_REPLAY_REPRODUCED:
-    wo_text_add(&w->line, "the model gives every address and every segment of the recording");
-    break;
-  case WO_REPLAY_APPROXIMATE:
-  case WO_REPLAY_GPU_DIFFERS:
-  case WO_REPLAY_REFUSED:
-  case WO_REPLAY_STATE_ONLY:
-  case WO_REPLAY_VERDICT_COUNT_:
-    wo_text_add_view(&w->line, report->why);
-    break;
-  }
+  heads[report->verdict].say(w, subject);
   wo__replay_color(w, heads[report->verdict].color);
   wo__replay_put(w, 0, 2);
   wo__replay_color(w, WO_TINT_PLAIN);

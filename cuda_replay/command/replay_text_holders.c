@@ -161,11 +161,9 @@ static void write_stacks(struct wo_replay_writer *w) {
   wo_text_add(w->out, "  %*s  %5.1f %%  others\n", SIZE_COLUMNS, wo__replay_size(rest, text), wo_share_pct(rest, all));
 }
 
-/* "since entry 17": the pattern's requests and the recording's entries may differ, so the entry is looked up. */
+/* "since entry 17". */
 static void add_birth(struct wo_replay_writer *w, uint32_t request) {
-  const struct wo_alloc_pattern *const pattern = w->report->pattern;
-  const bool is_known = request != WO_NO_REQUEST && pattern && request < pattern->requests.count;
-  const uint32_t entry = is_known ? pattern->requests.items[request].entry : WO_NO_ENTRY;
+  const uint32_t entry = wo_replay_entry_of(w->report, request);
   if (entry == WO_NO_ENTRY) {
     wo_text_add(&w->line, "older than the recording");
   } else {

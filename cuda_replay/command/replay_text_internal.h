@@ -51,7 +51,4 @@ void wo__replay_text_state(struct wo_replay_writer *w);
 void wo__replay_text_gpu(struct wo_replay_writer *w);
 void wo__replay_text_holdings(struct wo_replay_writer *w);
 
-/* Adds settings as people read them: "default" if nothing differs from the version's defaults. */
-void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out);
-
 #endif

@@ -43,12 +43,6 @@ void wo__replay_count(struct wo_text *out, uint64_t count, const char *one, cons
   wo_text_add(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
-void wo__replay_settings(const struct wo_replay_report *report, const struct wo_alloc_settings *settings, struct wo_text *out) {
-  const size_t before = out->len;
-  wo_alloc_settings_show(settings, report->torch, out);
-  if (out->len == before) wo_text_add(out, "default");
-}
-
 void wo__replay_clean(struct wo_text *out, struct wo_view raw) {
   char text[NAME_BYTES];
   wo_text_add_view(out, wo_clean_utf8(raw, text, sizeof text));

@@ -71,7 +71,7 @@ static void write_row(struct wo_replay_writer *w, const struct wo_replay_case *r
 /* Settings, then the start of the run: rows differ in one of the two. */
 static void write_case(struct wo_replay_writer *w, bool has_case, const struct wo_replay_case *result, const char *from) {
   if (!has_case) return;
-  wo__replay_settings(w->report, &result->settings, &w->line);
+  wo_replay_settings(w->report, &result->settings, &w->line);
   wo_text_add(&w->line, ", %s", from);
   if (result->oom_count > 0 && result->oom_entry != WO_NO_ENTRY) wo_text_add(&w->line, ", at entry %" PRIu32, result->oom_entry);
   write_row(w, result, WO_TINT_PLAIN);
@@ -86,7 +86,7 @@ static void write_bounds(struct wo_replay_writer *w) {
     wo_change_text(&report->change, &w->line);
     if (report->is_changed) {
       wo_text_add(&w->line, ", ");
-      wo__replay_settings(report, &report->settings, &w->line);
+      wo_replay_settings(report, &report->settings, &w->line);
     }
     if (!is_sure) wo_text_add(&w->line, ", %s", wo_bound_name((enum wo_bound)bound));
     write_row(w, &report->bounds[bound], WO_TINT_PLAIN);

@@ -97,7 +97,7 @@ static const struct wo_option options[] = {
     WO_OPTION("on", "model|gpu[:N]",
               "where it runs: on the model alone (the default), or what\nfits there also on GPU N, which must confirm it",
               WO_TO_READER(wo_replay_read_on), .choices = "model|gpu", .wants = "model, gpu or gpu:N"),
-    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_verify_args, replay.touches)),
+    WO_OPTION("touch", NULL, "write every byte on the GPU", WO_TO_FLAG(struct wo_verify_args, replay.gpu.touches)),
     WO_OPTION("reserve", "SIZE", "what stays free on the GPU beside the capacity", WO_TO_READER(wo_replay_read_reserve),
               .wants = "a size, such as 1.5GiB"),
     WO_OPTION("no-times", NULL, "leave out how long the GPU took", WO_TO_FLAG(struct wo_verify_args, replay.no_times)),
@@ -169,9 +169,9 @@ static enum wo_status add_subjects(struct run *run, struct wo_recording *recordi
     if (lack || recording->traces.items[i].entries.count == 0) continue;
     if (run->subject_count == SUBJECTS_MAX)
       return wo_err_set(err, WO_E_LIMIT, "more than %d devices: give the recordings of fewer ranks", SUBJECTS_MAX);
-    const enum wo_status status =
-        wo_verify_subject_make(recording, &recording->traces.items[i], path, &run->job->sizes, run->args->replay.capacity_bytes,
-                               run->args->replay.torch, &run->subjects[run->subject_count], err);
+    const enum wo_status status = wo_verify_subject_make(recording, &recording->traces.items[i], path, &run->job->sizes,
+                                                         run->args->replay.change.capacity_bytes, run->args->replay.torch,
+                                                         &run->subjects[run->subject_count], err);
     if (status != WO_OK) return status;
     run->subjects[run->subject_count++].recorded_at = run->recorded_at;
   }
@@ -221,22 +221,9 @@ static bool reconstruct(struct run *run) {
 /* ---- The answer ---- */
 
 static enum wo_exit exit_of(const struct run *run, enum wo_verify_verdict verdict) {
-  switch (verdict) {
-  case WO_VERIFY_PROVEN:
-  case WO_VERIFY_ACCEPTED:
-    return WO_EXIT_FINE;
-  case WO_VERIFY_NONE_FITS:
-    return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
-  case WO_VERIFY_RECONSTRUCTED:
-  case WO_VERIFY_OPEN:
-  case WO_VERIFY_NOT_SHOWN:
-  case WO_VERIFY_NO_PATTERN:
-  case WO_VERIFY_NO_FAILURE:
-  case WO_VERIFY_UNCONFIRMED:
-  case WO_VERIFY_VERDICT_COUNT_:
-    break;
-  }
-  return WO_EXIT_NOT_PROVEN;
+  if (verdict == WO_VERIFY_PROVEN || verdict == WO_VERIFY_ACCEPTED) return WO_EXIT_FINE;
+  if (verdict != WO_VERIFY_NONE_FITS) return WO_EXIT_NOT_PROVEN;
+  return run->call->exit_zero ? WO_EXIT_FINE : WO_EXIT_FAILURE_FOUND;
 }
 
 static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer *answer) {
@@ -259,7 +246,7 @@ static void fill_proofs(const struct wo_verify *verify, struct wo_verify_answer 
 static enum wo_exit answer_call(struct run *run, struct wo_verify_answer *answer) {
   struct wo_verify verify;
   struct wo_err err = {0};
-  struct wo_gpu_place gpu = wo_replay_args_gpu(&run->args->replay);
+  struct wo_gpu_place gpu = run->args->replay.gpu;
   gpu.hooks = run->hooks;
   const struct wo_verify_request request = {.job = run->job,
                                             .subjects = run->subjects,

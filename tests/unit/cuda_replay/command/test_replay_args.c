@@ -102,7 +102,7 @@ static void test_what_is_kept(void **state) {
   struct wo_replay_args args = {0};
   struct wo_err err;
   assert_int_equal(apply(&args, "capacity", "24GiB", &err), WO_OK);
-  assert_true(args.capacity_bytes == UINT64_C(24) << 30);
+  assert_true(args.change.capacity_bytes == UINT64_C(24) << 30);
   assert_int_equal(apply(&args, "torch", "2.11.0", &err), WO_OK);
   assert_int_equal(args.torch, 211);
   assert_int_equal(apply(&args, "at", "17", &err), WO_OK);
@@ -112,13 +112,13 @@ static void test_what_is_kept(void **state) {
   assert_int_equal(apply(&args, "set", " max_split_size_mb:64 ", &err), WO_OK);
   assert_int_equal(apply(&args, "set", "expandable_segments:False,a:b", &err), WO_OK);
   assert_int_equal(apply(&args, "on", "gpu:2", &err), WO_OK);
-  assert_true(args.has_gpu && args.gpu == 2);
+  assert_true(args.has_gpu && args.gpu.ordinal == 2);
   assert_int_equal(apply(&args, "on", "gpu", &err), WO_OK);
-  assert_true(args.has_gpu && args.gpu == 0);
+  assert_true(args.has_gpu && args.gpu.ordinal == 0);
   assert_int_equal(apply(&args, "on", "model", &err), WO_OK);
   assert_false(args.has_gpu);
   assert_int_equal(apply(&args, "reserve", "0", &err), WO_OK);
-  assert_true(args.has_reserve && args.reserve_bytes == 0);
+  assert_true(args.gpu.has_reserve && args.gpu.reserve_bytes == 0);
   assert_int_equal(args.change.set_count, 2);
   assert_true(wo_view_is(args.change.sets[0], "max_split_size_mb:64"));
   assert_true(wo_view_is(args.change.sets[1], "expandable_segments:False,a:b"));
