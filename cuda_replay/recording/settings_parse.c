@@ -13,35 +13,16 @@ enum { TEXT_MAX = 1024 };
 /* The most MiB that fit into a size: torch limits larger values to it. */
 #define MIB_MAX (UINT64_MAX / MIB)
 
-enum kind {
-  KIND_MAX_SPLIT,
-  KIND_NON_SPLIT,
-  KIND_LARGE_SEGMENT,
-  KIND_GARBAGE,
-  KIND_ROUNDUP,
-  KIND_BACKEND,
-  KIND_EXPANDABLE,
-  KIND_CAPTURE_REUSE,
-  KIND_THROW_ON_OOM,
-  KIND_FRACTION,
-  KIND_IGNORED_FLAG,
-  KIND_IGNORED_COUNT,
-  KIND_IGNORED_THREADS
-};
+struct item;
 
+/* A key, and where its value goes. */
 struct key {
   const char *name;
   uint16_t since;
-  enum kind kind;
+  bool is_ignored;
+  enum wo_status (*read)(const struct item *item, void *member);
+  size_t offset; /* of the member in struct wo_alloc_settings */
 };
-
-static const struct key keys[] = {
-#define WO_SETTING(name, since, kind) {name, since, KIND_##kind},
-#include "cuda_replay/recording/settings.def"
-#undef WO_SETTING
-};
-
-enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
 
 /* One "key:value" while it is read. */
 struct item {
@@ -59,25 +40,25 @@ static enum wo_status expect(const struct item *item, enum wo_status status, con
   return wo_err_set(item->err, status, "%s:%.*s: expected %s", item->key->name, (int)shown.len, shown.ptr, expected);
 }
 
-static enum wo_status read_flag(const struct item *item, bool *ret_flag) {
+static enum wo_status read_flag(const struct item *item, void *member) {
   if (!wo_view_is(item->value, "True") && !wo_view_is(item->value, "False")) {
     return expect(item, WO_E_SYNTAX, "True or False, spelled so");
   }
-  *ret_flag = wo_view_is(item->value, "True");
+  *(bool *)member = wo_view_is(item->value, "True");
   return WO_OK;
 }
 
 /* Reads a whole number; like torch it stops at the first character that is no digit ("512MB" is 512). */
-static enum wo_status read_count(const struct item *item, uint64_t *ret_count) {
+static enum wo_status read_count(const struct item *item, void *member) {
   struct wo_view rest = item->value;
   const bool is_wide = wo_torch_has(item->torch, WO_TORCH_WIDE_NUMBERS);
-  const enum wo_status status = wo_number_u64(&rest, is_wide ? UINT64_MAX : INT32_MAX, ret_count);
+  const enum wo_status status = wo_number_u64(&rest, is_wide ? UINT64_MAX : INT32_MAX, member);
   if (status == WO_E_RANGE) return expect(item, status, is_wide ? "a number below 2^64" : "a number below 2^31");
   return status == WO_OK ? WO_OK : expect(item, WO_E_SYNTAX, "a whole number");
 }
 
 /* Reads a number of MiB that is at least a segment (without WO_TORCH_SPLIT_MAY_BE_20: more than a segment). */
-static enum wo_status read_split_size(const struct item *item, uint64_t *ret_bytes) {
+static enum wo_status read_split_size(const struct item *item, void *member) {
   uint64_t mib = MIB_MAX;
   /* Torch reads a negative number as a huge one: no limit. */
   const bool is_negative = item->value.len > 1 && item->value.ptr[0] == '-' && wo_is_digit(item->value.ptr[1]);
@@ -90,17 +71,17 @@ static enum wo_status read_split_size(const struct item *item, uint64_t *ret_byt
     snprintf(expected, sizeof expected, "%s %llu", may_equal ? "at least" : "more than", (unsigned long long)least);
     return expect(item, WO_E_RANGE, expected);
   }
-  *ret_bytes = (mib < MIB_MAX ? mib : MIB_MAX) * MIB;
+  *(uint64_t *)member = (mib < MIB_MAX ? mib : MIB_MAX) * MIB;
   return WO_OK;
 }
 
-static enum wo_status read_large_segment(const struct item *item) {
+static enum wo_status read_large_segment(const struct item *item, void *member) {
   uint64_t mib = 0;
   const enum wo_status status = read_count(item, &mib);
   if (status != WO_OK) return status;
   /* More than any card has; without this limit the arithmetic of ranges may overflow. */
   if (mib <= 10 || mib > UINT64_C(1) << 30) return expect(item, WO_E_RANGE, "more than 10, and a size that a card can have");
-  item->settings->large_segment_bytes = mib * MIB;
+  *(uint64_t *)member = mib * MIB;
   return WO_OK;
 }
 
@@ -113,32 +94,32 @@ static enum wo_status read_number(const struct item *item, double *ret_value) {
   return WO_OK;
 }
 
-static enum wo_status read_garbage(const struct item *item) {
+static enum wo_status read_garbage(const struct item *item, void *member) {
   double value = 0;
   const enum wo_status status = read_number(item, &value);
   if (status != WO_OK) return status;
   if (!(value > 0 && value < 1)) return expect(item, WO_E_RANGE, "a number above 0 and below 1");
-  item->settings->garbage_collection_threshold = value;
+  *(double *)member = value;
   return WO_OK;
 }
 
 /* 0 is a fraction, too: it allows nothing. It is kept as a tiny fraction that does the same, because 0 means "not set". */
-static enum wo_status read_fraction(const struct item *item) {
+static enum wo_status read_fraction(const struct item *item, void *member) {
   double value = 0;
   const enum wo_status status = read_number(item, &value);
   if (status != WO_OK) return status;
   if (!(value >= 0 && value <= 1)) return expect(item, WO_E_RANGE, "a number from 0 to 1");
-  item->settings->memory_fraction = value > 0 ? value : WO_FRACTION_NOTHING;
-  item->settings->string_fraction = item->settings->memory_fraction;
+  item->settings->string_fraction = value > 0 ? value : WO_FRACTION_NOTHING;
+  *(double *)member = item->settings->string_fraction;
   return WO_OK;
 }
 
-static enum wo_status read_backend(const struct item *item) {
+static enum wo_status read_backend(const struct item *item, void *member) {
   const bool is_native = wo_view_is(item->value, "native");
   if (!is_native && !wo_view_is(item->value, "cudaMallocAsync") && !wo_view_is(item->value, "hipMallocAsync")) {
     return expect(item, WO_E_SYNTAX, "native or cudaMallocAsync");
   }
-  item->settings->is_native = is_native;
+  *(bool *)member = is_native;
   return WO_OK;
 }
 
@@ -146,22 +127,23 @@ static bool is_power_of_two(uint64_t n) {
   return n != 0 && (n & (n - 1)) == 0;
 }
 
-static enum wo_status read_threads(const struct item *item) {
-  uint64_t count = 0;
-  const enum wo_status status = read_count(item, &count);
+static enum wo_status read_threads(const struct item *item, void *member) {
+  const uint64_t *const count = member;
+  const enum wo_status status = read_count(item, member);
   if (status != WO_OK) return status;
-  return is_power_of_two(count) && count <= 128 ? WO_OK : expect(item, WO_E_RANGE, "a power of two up to 128");
+  return is_power_of_two(*count) && *count <= 128 ? WO_OK : expect(item, WO_E_RANGE, "a power of two up to 128");
 }
 
 /* ---- Divisions ---- */
 
 /* Fills slots [from, to) with a number of divisions. */
-static void fill(struct wo_alloc_settings *settings, int from, int to, uint32_t divisions) {
-  for (int i = from; i < to; i++) settings->roundup_divisions[i] = divisions;
+static void fill(uint32_t slots[WO_ROUNDUP_SLOTS], int from, int to, uint32_t divisions) {
+  for (int i = from; i < to; i++) slots[i] = divisions;
 }
 
 /* The state of a list so far. */
 struct divisions {
+  uint32_t *slots;
   bool has_first;
   int last_slot;
 };
@@ -175,7 +157,7 @@ static enum wo_status read_pair(const struct item *item, struct wo_view pair, st
   if (divisions != 0 && !is_power_of_two(divisions)) return expect(item, WO_E_RANGE, "divisions that are powers of two, or 0");
   if (wo_view_is(name, ">")) {
     const int behind = wo_torch_has(item->torch, WO_TORCH_ROUNDUP_REST_AFTER_LAST) ? 1 : 0;
-    fill(item->settings, list->last_slot + behind, WO_ROUNDUP_SLOTS, (uint32_t)divisions);
+    fill(list->slots, list->last_slot + behind, WO_ROUNDUP_SLOTS, (uint32_t)divisions);
     return WO_OK;
   }
   struct wo_view rest = name;
@@ -184,19 +166,20 @@ static enum wo_status read_pair(const struct item *item, struct wo_view pair, st
   if (!is_power_of_two(mib)) return expect(item, WO_E_RANGE, "sizes in MiB that are powers of two");
   int slot = __builtin_ctzll(mib);
   if (slot > WO_ROUNDUP_SLOTS - 1) slot = WO_ROUNDUP_SLOTS - 1;
-  if (!list->has_first) fill(item->settings, 0, slot, (uint32_t)divisions);
-  item->settings->roundup_divisions[slot] = (uint32_t)divisions;
-  *list = (struct divisions){.has_first = true, .last_slot = slot};
+  if (!list->has_first) fill(list->slots, 0, slot, (uint32_t)divisions);
+  list->slots[slot] = (uint32_t)divisions;
+  list->has_first = true;
+  list->last_slot = slot;
   return WO_OK;
 }
 
-static enum wo_status read_roundup(const struct item *item) {
+static enum wo_status read_roundup(const struct item *item, void *member) {
   uint64_t divisions = 0;
   if (!wo_view_starts(item->value, "[")) {
     const enum wo_status status = read_count(item, &divisions);
     if (status != WO_OK) return status;
     if (!is_power_of_two(divisions) || divisions > UINT32_MAX) return expect(item, WO_E_RANGE, "a power of two");
-    fill(item->settings, 0, WO_ROUNDUP_SLOTS, (uint32_t)divisions);
+    fill(member, 0, WO_ROUNDUP_SLOTS, (uint32_t)divisions);
     return WO_OK;
   }
   if (!wo_torch_has(item->torch, WO_TORCH_ROUNDUP_LIST)) {
@@ -204,7 +187,7 @@ static enum wo_status read_roundup(const struct item *item) {
   }
   if (!wo_view_ends(item->value, "]")) return expect(item, WO_E_SYNTAX, "a list that ends with ]");
   struct wo_view rest = wo_view_sub(item->value, 1, item->value.len - 1);
-  struct divisions list = {0};
+  struct divisions list = {.slots = member};
   while (rest.len > 0) {
     const enum wo_status status = read_pair(item, wo_view_cut(&rest, ','), &list);
     if (status != WO_OK) return status;
@@ -214,39 +197,21 @@ static enum wo_status read_roundup(const struct item *item) {
 
 /* ---- Keys ---- */
 
+static const struct key keys[] = {
+#define WO_SETTING(name, since, reader, member) {name, since, false, read_##reader, offsetof(struct wo_alloc_settings, member)},
+#define WO_SETTING_IGNORED(name, since, reader) {name, since, true, read_##reader, 0},
+#include "cuda_replay/recording/settings.def"
+#undef WO_SETTING
+#undef WO_SETTING_IGNORED
+};
+
+enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
+
+/* The values of ignored keys are checked all the same. */
 static enum wo_status read_item(const struct item *item) {
-  struct wo_alloc_settings *const settings = item->settings;
-  uint64_t count = 0;
-  bool flag = false;
-  switch (item->key->kind) {
-  case KIND_MAX_SPLIT:
-    return read_split_size(item, &settings->max_split_bytes);
-  case KIND_NON_SPLIT:
-    return read_split_size(item, &settings->max_non_split_rounding_bytes);
-  case KIND_LARGE_SEGMENT:
-    return WO_OK; /* read before all others */
-  case KIND_GARBAGE:
-    return read_garbage(item);
-  case KIND_ROUNDUP:
-    return read_roundup(item);
-  case KIND_BACKEND:
-    return read_backend(item);
-  case KIND_EXPANDABLE:
-    return read_flag(item, &settings->expandable_segments);
-  case KIND_CAPTURE_REUSE:
-    return read_flag(item, &settings->graph_capture_record_stream_reuse);
-  case KIND_THROW_ON_OOM:
-    return read_flag(item, &settings->throw_on_cudamalloc_oom);
-  case KIND_FRACTION:
-    return read_fraction(item);
-  case KIND_IGNORED_COUNT:
-    return read_count(item, &count);
-  case KIND_IGNORED_THREADS:
-    return read_threads(item);
-  case KIND_IGNORED_FLAG:
-  default:
-    return read_flag(item, &flag);
-  }
+  uint64_t ignored = 0;
+  void *const member = item->key->is_ignored ? (void *)&ignored : (char *)item->settings + item->key->offset;
+  return item->key->read(item, member);
 }
 
 /* The number of edits that turn one word into the other. */
@@ -322,9 +287,7 @@ static enum wo_status read_items(struct wo_view text, uint16_t torch, bool only_
     if (status != WO_OK) return status;
     assert(item.key != NULL);
     if (name.len == whole.len) return expect(&item, WO_E_SYNTAX, "a colon and a value");
-    const bool is_segment = item.key->kind == KIND_LARGE_SEGMENT;
-    if (is_segment && only_segment) status = read_large_segment(&item);
-    if (!only_segment) status = read_item(&item);
+    if (only_segment == (item.key->read == read_large_segment)) status = read_item(&item);
     if (status != WO_OK) return status;
   }
   return WO_OK;
