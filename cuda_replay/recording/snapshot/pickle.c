@@ -18,10 +18,13 @@ static const struct op {
   const char *name;
   enum wo_status (*run)(struct wo_pickle *pickle, uint64_t argument);
   uint8_t argument_bytes;
+  uint8_t argument; /* without bytes of it */
 } ops[UINT8_MAX + 1] = {
-#define WO_PICKLE_OP(code, name, argument_bytes, function) [code] = {#name, wo__op_##function, argument_bytes},
+#define WO_PICKLE_OP(code, name, argument_bytes, function) [code] = {#name, wo__op_##function, argument_bytes, 0},
+#define WO_PICKLE_FIXED(code, name, argument, function) [code] = {#name, wo__op_##function, 0, argument},
 #include "cuda_replay/recording/snapshot/pickle_ops.def"
 #undef WO_PICKLE_OP
+#undef WO_PICKLE_FIXED
 };
 
 const char *wo__pickle_op_name(uint8_t code) {
@@ -98,7 +101,7 @@ static enum wo_status step(struct wo_pickle *pickle) {
   const struct op *const op = &ops[pickle->opcode];
   if (op->run == NULL) return unknown_op(pickle);
   if (there < (size_t)op->argument_bytes + 1) return wo__pickle_cut(pickle);
-  const uint64_t argument = op->argument_bytes == 0 ? 0 : wo__pickle_little_endian(source->at + 1, op->argument_bytes);
+  const uint64_t argument = op->argument_bytes == 0 ? op->argument : wo__pickle_little_endian(source->at + 1, op->argument_bytes);
   source->at += op->argument_bytes + 1;
   assert(source->at <= source->end);
   return op->run(pickle, argument);

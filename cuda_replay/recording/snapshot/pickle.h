@@ -95,6 +95,12 @@ void wo_pickle_patch_memo(struct wo_pickle *pickle, uint32_t next_slot, struct w
 /* For builders: fills pickle->err with a message that ends in the instruction's name and offset, and returns status. */
 enum wo_status wo_pickle_fail(struct wo_pickle *pickle, enum wo_status status, const char *message);
 
+/* For builders, too: makes room for more in an array. A full array, which is the file's fault, fails with the message. */
+#define WO_PICKLE_RESERVE(pickle, vec, more, cap, message)                                                                       \
+  ((vec)->capacity - (vec)->count >= (more) || WO_VEC_RESERVE((vec), (more), (cap)) ? WO_OK                                      \
+   : (more) <= (cap) - (vec)->count                                                 ? WO_E_NOMEM                                 \
+                                    : wo_pickle_fail((pickle), WO_E_LIMIT, (message)))
+
 /* The number of a value; false if it is no number, negative or too large. */
 bool wo_pickle_u64(const struct wo_pickle *pickle, struct wo_pickle_value value, uint64_t *ret_number);
 bool wo_pickle_i64(const struct wo_pickle *pickle, struct wo_pickle_value value, int64_t *ret_number);

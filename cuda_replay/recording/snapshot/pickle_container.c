@@ -101,23 +101,9 @@ static enum wo_status make_tuple(struct wo_pickle *pickle, size_t start) {
   return wo__pickle_push(pickle, tuple);
 }
 
-static enum wo_status make_tuple_of(struct wo_pickle *pickle, size_t count) {
+/* Takes the tuple's values without a mark. */
+enum wo_status wo__op_short_tuple(struct wo_pickle *pickle, uint64_t count) {
   return wo__pickle_has_values(pickle, count) ? make_tuple(pickle, pickle->stack.count - count) : wo__pickle_underflow(pickle);
-}
-
-enum wo_status wo__op_tuple1(struct wo_pickle *pickle, uint64_t argument) {
-  (void)argument;
-  return make_tuple_of(pickle, 1);
-}
-
-enum wo_status wo__op_tuple2(struct wo_pickle *pickle, uint64_t argument) {
-  (void)argument;
-  return make_tuple_of(pickle, 2);
-}
-
-enum wo_status wo__op_tuple3(struct wo_pickle *pickle, uint64_t argument) {
-  (void)argument;
-  return make_tuple_of(pickle, 3);
 }
 
 enum wo_status wo__op_tuple(struct wo_pickle *pickle, uint64_t argument) {

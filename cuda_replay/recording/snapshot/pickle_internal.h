@@ -8,12 +8,14 @@
 
 #include "cuda_replay/recording/snapshot/pickle.h"
 
-/* The instructions: each gets its fixed argument, or 0. They return WO_OK, WO_E_NOMEM, or the result of wo_pickle_fail or
+/* The instructions: each gets its argument, or 0. They return WO_OK, WO_E_NOMEM, or the result of wo_pickle_fail or
  * wo__pickle_cut. */
 #define WO_PICKLE_OP(code, name, argument_bytes, function)                                                                       \
   enum wo_status wo__op_##function(struct wo_pickle *pickle, uint64_t argument);
+#define WO_PICKLE_FIXED(code, name, argument, function) WO_PICKLE_OP(code, name, 0, function)
 #include "cuda_replay/recording/snapshot/pickle_ops.def"
 #undef WO_PICKLE_OP
+#undef WO_PICKLE_FIXED
 
 /* The name of an instruction; "?" for none. */
 const char *wo__pickle_op_name(uint8_t code);

@@ -11,9 +11,9 @@
 enum wo_status wo__pickle_push_number(struct wo_pickle *pickle, struct wo_pickle_number number) {
   if (number.kind == WO_NUMBER_SIGNED && wo_value_fits(number.is.integer))
     return wo__pickle_push(pickle, wo_value_int(number.is.integer));
-  if (pickle->numbers.count >= WO_LIMIT_PICKLE_NUMBERS)
-    return wo_pickle_fail(pickle, WO_E_LIMIT, "holds more fractions and huge numbers than any snapshot");
-  if (!WO_VEC_RESERVE(&pickle->numbers, 1, WO_LIMIT_PICKLE_NUMBERS)) return WO_E_NOMEM;
+  const enum wo_status status = WO_PICKLE_RESERVE(pickle, &pickle->numbers, 1, WO_LIMIT_PICKLE_NUMBERS,
+                                                  "holds more fractions and huge numbers than any snapshot");
+  if (status != WO_OK) return status;
   pickle->numbers.items[pickle->numbers.count++] = number;
   return wo__pickle_push(pickle, wo_value(WO_VALUE_NUMBER, pickle->numbers.count - 1));
 }
@@ -110,17 +110,9 @@ enum wo_status wo__op_long4(struct wo_pickle *pickle, uint64_t argument) {
 }
 
 /* Values without content. */
-#define CONSTANT(name, kind)                                                                                                     \
-  enum wo_status wo__op_##name(struct wo_pickle *pickle, uint64_t argument) {                                                    \
-    (void)argument;                                                                                                              \
-    return wo__pickle_push(pickle, wo_value(kind, 0));                                                                           \
-  }
-CONSTANT(none, WO_VALUE_NONE)
-CONSTANT(true_value, WO_VALUE_TRUE)
-CONSTANT(false_value, WO_VALUE_FALSE)
-CONSTANT(empty_dict, WO_VALUE_NEW_DICT)
-CONSTANT(empty_list, WO_VALUE_NEW_LIST)
-CONSTANT(empty_tuple, WO_VALUE_OPAQUE)
+enum wo_status wo__op_constant(struct wo_pickle *pickle, uint64_t kind) {
+  return wo__pickle_push(pickle, wo_value((enum wo_value_kind)kind, 0));
+}
 
 /* PROTO and FRAME do nothing: the instructions are the same in all protocols, and the length of a frame is only a hint for
  * readers that fetch whole frames, and may be wrong. */

@@ -8,15 +8,11 @@
 
 /* ---- Stack ---- */
 
-/* Doubling makes the cost of a push constant on average; the cap and memory that is out are separate errors, because the cap is
- * the file's fault. */
 enum wo_status wo__pickle_push_slowly(struct wo_pickle *pickle, struct wo_pickle_value value) {
-  if (!WO_VEC_RESERVE(&pickle->stack, 1, WO_LIMIT_PICKLE_STACK)) {
-    if (pickle->stack.count < WO_LIMIT_PICKLE_STACK) return WO_E_NOMEM;
-    return wo_pickle_fail(pickle, WO_E_LIMIT, "holds too many values that belong nowhere");
-  }
-  pickle->stack.items[pickle->stack.count++] = value;
-  return WO_OK;
+  const enum wo_status status =
+      WO_PICKLE_RESERVE(pickle, &pickle->stack, 1, WO_LIMIT_PICKLE_STACK, "holds too many values that belong nowhere");
+  if (status == WO_OK) pickle->stack.items[pickle->stack.count++] = value;
+  return status;
 }
 
 bool wo__pickle_take_mark(struct wo_pickle *pickle, size_t *ret_start) {
@@ -39,11 +35,10 @@ void wo__pickle_drop_from(struct wo_pickle *pickle, size_t start) {
 /* Marks are heights of the stack in their own array: as values on the stack they would need a search. */
 enum wo_status wo__op_mark(struct wo_pickle *pickle, uint64_t argument) {
   (void)argument;
-  if (pickle->marks.count >= WO_LIMIT_PICKLE_DEPTH)
-    return wo_pickle_fail(pickle, WO_E_LIMIT, "nests containers deeper than any snapshot");
-  if (!WO_VEC_RESERVE(&pickle->marks, 1, WO_LIMIT_PICKLE_DEPTH)) return WO_E_NOMEM;
-  pickle->marks.items[pickle->marks.count++] = pickle->stack.count;
-  return WO_OK;
+  const enum wo_status status =
+      WO_PICKLE_RESERVE(pickle, &pickle->marks, 1, WO_LIMIT_PICKLE_DEPTH, "nests containers deeper than any snapshot");
+  if (status == WO_OK) pickle->marks.items[pickle->marks.count++] = pickle->stack.count;
+  return status;
 }
 
 /* A POP right after a MARK takes the mark, as in Python. */

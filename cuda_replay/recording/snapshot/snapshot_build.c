@@ -32,15 +32,14 @@ static struct wo_dict_draft *dict_of(const struct wo_snapshot *snapshot, struct 
   return &snapshot->dicts.items[wo_value_index(value)];
 }
 
-static enum wo_status too_many_open(struct wo_snapshot *snapshot, size_t count) {
-  if (count < WO_LIMIT_PICKLE_OPEN) return WO_E_NOMEM;
-  return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds too many containers that belong nowhere");
-}
+/* Makes room for one more draft. */
+#define RESERVE_DRAFT(snapshot, drafts)                                                                                          \
+  WO_PICKLE_RESERVE(&(snapshot)->pickle, (drafts), 1, WO_LIMIT_PICKLE_OPEN, "holds too many containers that belong nowhere")
 
 /* Makes a draft of a NEW_LIST. */
 static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_pickle_value *list, enum wo_value_kind kind) {
-  if (snapshot->lists.count == snapshot->lists.capacity && !WO_VEC_RESERVE(&snapshot->lists, 1, WO_LIMIT_PICKLE_OPEN))
-    return too_many_open(snapshot, snapshot->lists.count);
+  const enum wo_status status = RESERVE_DRAFT(snapshot, &snapshot->lists);
+  if (status != WO_OK) return status;
   const uint32_t next_slot = wo_value_index(*list);
   const struct wo_pickle_value opened = wo_value(WO_VALUE_LIST, snapshot->lists.count);
   snapshot->lists.items[snapshot->lists.count++] = (struct wo_list_draft){.next_slot = next_slot, .kind = kind};
@@ -51,8 +50,8 @@ static enum wo_status open_list(struct wo_snapshot *snapshot, struct wo_pickle_v
 
 /* Makes a draft of a NEW_DICT. */
 static enum wo_status open_dict(struct wo_snapshot *snapshot, struct wo_pickle_value *dict) {
-  if (snapshot->dicts.count == snapshot->dicts.capacity && !WO_VEC_RESERVE(&snapshot->dicts, 1, WO_LIMIT_PICKLE_OPEN))
-    return too_many_open(snapshot, snapshot->dicts.count);
+  const enum wo_status status = RESERVE_DRAFT(snapshot, &snapshot->dicts);
+  if (status != WO_OK) return status;
   const uint32_t next_slot = wo_value_index(*dict);
   const struct wo_pickle_value opened = wo_value(WO_VALUE_DICT, snapshot->dicts.count);
   struct wo_dict_draft *const draft = &snapshot->dicts.items[snapshot->dicts.count++];
@@ -208,11 +207,9 @@ static enum wo_status append_frames(struct wo_snapshot *snapshot, struct wo_pick
     wo__snapshot_skip(snapshot, "a frame stands where no frame belongs");
     return WO_OK;
   }
-  if (count > recording->stack_frames.capacity - recording->stack_frames.count &&
-      !WO_VEC_RESERVE(&recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES)) {
-    if (count <= WO_LIMIT_TRACE_STACK_FRAMES - recording->stack_frames.count) return WO_E_NOMEM;
-    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more distinct stacks than fit");
-  }
+  status = WO_PICKLE_RESERVE(&snapshot->pickle, &recording->stack_frames, count, WO_LIMIT_TRACE_STACK_FRAMES,
+                             "holds more distinct stacks than fit");
+  if (status != WO_OK) return status;
   uint32_t *const out = recording->stack_frames.items + recording->stack_frames.count;
   for (size_t i = 0; i < count; i++) out[i] = wo_value_index(frames[i]);
   recording->stack_frames.count += count;

@@ -160,10 +160,8 @@ static enum wo_status make_entry(struct wo_snapshot *snapshot, const struct wo_d
   }
   entry.stream = stream & (WO_TRACE_STREAMS_MAX - 1);
   entry.pool = pool & (WO_TRACE_POOLS_MAX - 1);
-  if (snapshot->entries.count == snapshot->entries.capacity && !WO_VEC_RESERVE(&snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES)) {
-    if (snapshot->entries.count < WO_LIMIT_TRACE_ENTRIES) return WO_E_NOMEM;
-    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more entries than fit");
-  }
+  status = WO_PICKLE_RESERVE(&snapshot->pickle, &snapshot->entries, 1, WO_LIMIT_TRACE_ENTRIES, "holds more entries than fit");
+  if (status != WO_OK) return status;
   snapshot->entry_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_ENTRY, snapshot->entries.count);
   snapshot->entries.items[snapshot->entries.count++] = entry;
@@ -216,10 +214,9 @@ static enum wo_status make_block(struct wo_snapshot *snapshot, const struct wo_d
   }
   if (history.count > 0 && history.first + history.count == snapshot->histories.count) snapshot->histories.count = history.first;
   if (!is_known || block.requested_bytes > block.size_bytes) block.requested_bytes = 0;
-  if (!WO_VEC_RESERVE(&snapshot->blocks, 1, WO_LIMIT_TRACE_BLOCKS)) {
-    if (snapshot->blocks.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more blocks than fit");
-  }
+  const enum wo_status status =
+      WO_PICKLE_RESERVE(&snapshot->pickle, &snapshot->blocks, 1, WO_LIMIT_TRACE_BLOCKS, "holds more blocks than fit");
+  if (status != WO_OK) return status;
   snapshot->block_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_BLOCK, snapshot->blocks.count);
   snapshot->blocks.items[snapshot->blocks.count++] = block;
@@ -243,10 +240,8 @@ static enum wo_status make_segment(struct wo_snapshot *snapshot, const struct wo
   if (status == WO_OK) status = get_pool(snapshot, draft, WO_KEY_SEGMENT_POOL_ID, &segment->pool);
   if (status == WO_E_NOMEM) return status;
   if (status != WO_OK) record.flaw = "names one stream or pool too many";
-  if (!WO_VEC_RESERVE(&snapshot->segments, 1, WO_LIMIT_TRACE_BLOCKS)) {
-    if (snapshot->segments.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more segments than fit");
-  }
+  status = WO_PICKLE_RESERVE(&snapshot->pickle, &snapshot->segments, 1, WO_LIMIT_TRACE_BLOCKS, "holds more segments than fit");
+  if (status != WO_OK) return status;
   snapshot->segment_keys |= draft->mask;
   *ret_value = wo_value(WO_VALUE_SEGMENT, snapshot->segments.count);
   snapshot->segments.items[snapshot->segments.count++] = record;
@@ -267,10 +262,9 @@ static enum wo_status make_annotation(struct wo_snapshot *snapshot, const struct
   const struct wo_pickle_value name = wo__draft_field(draft, WO_KEY_NAME);
   if (wo_value_kind(name) == WO_VALUE_TEXT) annotation.name = snapshot->intern.texts.items[wo_value_index(name)];
   annotation.is_start = is_word(wo__draft_field(draft, WO_KEY_STAGE), WO_WORD_START);
-  if (!WO_VEC_RESERVE(&recording->annotations, 1, WO_LIMIT_TRACE_BLOCKS)) {
-    if (recording->annotations.count < WO_LIMIT_TRACE_BLOCKS) return WO_E_NOMEM;
-    return wo_pickle_fail(&snapshot->pickle, WO_E_LIMIT, "holds more annotations than fit");
-  }
+  const enum wo_status status =
+      WO_PICKLE_RESERVE(&snapshot->pickle, &recording->annotations, 1, WO_LIMIT_TRACE_BLOCKS, "holds more annotations than fit");
+  if (status != WO_OK) return status;
   *ret_value = wo_value(WO_VALUE_ANNOTATION, recording->annotations.count);
   recording->annotations.items[recording->annotations.count++] = annotation;
   return WO_OK;
