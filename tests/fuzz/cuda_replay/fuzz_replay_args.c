@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(err.code == WO_E_USAGE && err.message[0] != '\0');
   }
   require(args.change.set_count <= WO_CHANGE_SETS_MAX);
-  require(args.capacity_bytes <= UINT64_C(1) << 50);
+  require(args.change.capacity_bytes <= UINT64_C(1) << 50);
   require(args.at_entry <= UINT32_MAX && args.device >= 0);
   struct wo_alloc_settings settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
   struct wo_err err = {0};

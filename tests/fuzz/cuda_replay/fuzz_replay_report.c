@@ -53,7 +53,7 @@ static void replay(const struct wo_recording *recording, uint8_t wishes) {
   struct wo_replay_args args = {.is_sweep = wishes == 1, .is_check = wishes == 2, .has_at = wishes == 3, .at_entry = wishes};
   static const char *const sets[] = {"expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:4"};
   if (wishes >= 4) args.change.sets[args.change.set_count++] = wo_view_of(sets[wishes % 3]);
-  if (wishes % 2 == 1) args.capacity_bytes = (uint64_t)wishes << 21;
+  if (wishes % 2 == 1) args.change.capacity_bytes = (uint64_t)wishes << 21;
   args.has_chart = wishes == 8;
   for (size_t i = 0; i < recording->traces.count; i++) {
     struct wo_replay_report report;
