@@ -339,8 +339,7 @@ static enum wo_status take_device(struct wo__line_reader *reader) {
 static enum wo_status take_header(struct wo__line_reader *reader) {
   if (reader->has_header) return WO__LINE_FAIL(reader, WO_E_SYNTAX, "a second header stands here: one file holds one recording");
   reader->has_header = true;
-  return wo__line_read_header(&reader->json, &reader->line, reader->has_settings_object ? &reader->settings : NULL,
-                              reader->recording, reader->err);
+  return wo__line_read_header(reader);
 }
 
 /* ---- All lines ---- */

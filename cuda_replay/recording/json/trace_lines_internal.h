@@ -84,13 +84,6 @@ struct wo__short_frees {
 enum wo_status wo__lines_size_frees(const struct wo_json_stream *json, const struct wo__short_frees *frees,
                                     struct wo_recording *recording, struct wo_err *err);
 
-/* Reads the object of "settings" into *settings; missing members keep their value. Failures as in the reader. */
-enum wo_status wo__line_read_settings(struct wo_json_stream *json, struct wo_alloc_settings *settings, struct wo_err *err);
-
-/* Applies a header line, except its streams and pools; `settings` is its settings object, NULL if it had none. */
-enum wo_status wo__line_read_header(struct wo_json_stream *json, const struct wo__line *line,
-                                    const struct wo_alloc_settings *settings, struct wo_recording *recording, struct wo_err *err);
-
 /* ---- The reader (trace_lines.c) and its keys (trace_lines_keys.c) ---- */
 
 /* How blocks are named in this file. */
@@ -117,6 +110,13 @@ struct wo__line_reader {
   bool is_segment_open;
   struct wo__short_frees short_frees;
 };
+
+/* Reads the object of "settings", after its opening bracket, into reader->settings; missing members keep their value. Failures as
+ * in the reader. */
+enum wo_status wo__line_read_settings(struct wo__line_reader *reader);
+
+/* Applies a header line, except its streams and pools. */
+enum wo_status wo__line_read_header(struct wo__line_reader *reader);
 
 #define WO__LINE_FAIL(reader, code, ...) wo_json_stream_fail(&(reader)->json, (reader)->err, (code), __VA_ARGS__)
 

@@ -83,7 +83,7 @@ static enum wo_status read_settings(struct wo__line_reader *reader, int key, con
   if (token->kind != WO_JSON_OBJECT) return read_text(reader, key, token);
   reader->settings = wo_alloc_settings_default(WO_TORCH_DEFAULT);
   reader->has_settings_object = true;
-  return wo__line_read_settings(&reader->json, &reader->settings, reader->err);
+  return wo__line_read_settings(reader);
 }
 
 /* Reads the two numbers of a pool, after its opening bracket; *ret_pool is its index. */
