@@ -68,19 +68,19 @@ static enum wo_status hold(struct wo_device_gpu *gpu, struct holding holding) {
   return status;
 }
 
-/* Takes a holding off the list; the last one moves into its place. False when it is not held. */
-static bool let_go(struct wo_device_gpu *gpu, enum kind kind, uint64_t address, struct holding *ret_holding) {
+/* Takes a holding, which must exist, off the list; the last one moves into its place. */
+static struct holding let_go(struct wo_device_gpu *gpu, enum kind kind, uint64_t address) {
   uint32_t index = 0;
-  if (!wo_address_map_remove(&gpu->places[kind], address, &index)) return false;
-  assert(index < gpu->holdings.count);
-  *ret_holding = gpu->holdings.items[index];
-  const struct holding last = gpu->holdings.items[--gpu->holdings.count];
-  if (index == gpu->holdings.count) return true;
+  const bool is_held = wo_address_map_remove(&gpu->places[kind], address, &index);
+  assert(is_held && index < gpu->holdings.count);
+  (void)is_held;
+  const struct holding holding = gpu->holdings.items[index], last = gpu->holdings.items[--gpu->holdings.count];
+  if (index == gpu->holdings.count) return holding;
   gpu->holdings.items[index] = last;
   const enum wo_status status = wo_address_map_put(&gpu->places[last.kind], last.address, index);
   assert(status == WO_OK); /* the address is in the map: nothing is allocated */
   (void)status;
-  return true;
+  return holding;
 }
 
 /* ---- Calls ---- */
@@ -185,12 +185,10 @@ static enum wo_status segment_alloc(void *state, uint64_t size_bytes, uint64_t *
 
 static enum wo_status segment_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_device_gpu *const gpu = state;
-  struct holding holding;
   const enum wo_status status = begin_call(gpu);
   if (status != WO_OK) return status;
-  const bool is_held = let_go(gpu, KIND_SEGMENT, address, &holding);
-  assert(is_held && holding.size_bytes == size_bytes);
-  (void)is_held;
+  const struct holding holding = let_go(gpu, KIND_SEGMENT, address);
+  assert(holding.size_bytes == size_bytes);
   const int result = gpu->driver->memory_free(address);
   if (result != WO_CUDA_SUCCESS) return keep(gpu, holding, "cuMemFree", result);
   gpu->info.used_bytes -= pages(size_bytes);
@@ -237,12 +235,10 @@ static enum wo_status range_reserve(void *state, uint64_t size_bytes, uint64_t *
 
 static enum wo_status range_free(void *state, uint64_t address, uint64_t size_bytes) {
   struct wo_device_gpu *const gpu = state;
-  struct holding holding;
   const enum wo_status status = begin_call(gpu);
   if (status != WO_OK) return status;
-  const bool is_held = let_go(gpu, KIND_RANGE, address, &holding);
-  assert(is_held && holding.size_bytes == size_bytes);
-  (void)is_held;
+  const struct holding holding = let_go(gpu, KIND_RANGE, address);
+  assert(holding.size_bytes == size_bytes);
   const int result = gpu->driver->address_free(address, size_bytes);
   return result == WO_CUDA_SUCCESS ? WO_OK : keep(gpu, holding, "cuMemAddressFree", result);
 }
@@ -260,8 +256,8 @@ static enum wo_status create_handles(struct wo_device_gpu *gpu, uint64_t address
         .address = address + i * handle_bytes, .size_bytes = handle_bytes, .handle = handle, .kind = KIND_HANDLE};
     if (result == WO_CUDA_SUCCESS && hold(gpu, holding) == WO_OK) continue;
     if (result == WO_CUDA_SUCCESS) gpu->driver->handle_release(handle);
-    for (struct holding made; i > 0; i--) {
-      if (!let_go(gpu, KIND_HANDLE, address + (i - 1) * handle_bytes, &made)) continue;
+    for (; i > 0; i--) {
+      const struct holding made = let_go(gpu, KIND_HANDLE, address + (i - 1) * handle_bytes);
       const int released = gpu->driver->handle_release(made.handle);
       if (released != WO_CUDA_SUCCESS) return keep(gpu, made, "cuMemRelease", released);
     }
@@ -303,10 +299,7 @@ static enum wo_status unmap(void *state, uint64_t address, uint64_t size_bytes, 
   const enum wo_status status = begin_call(gpu);
   if (status != WO_OK) return status;
   for (uint64_t at = address; at < address + size_bytes; at += handle_bytes) {
-    struct holding holding;
-    const bool is_held = let_go(gpu, KIND_HANDLE, at, &holding);
-    assert(is_held);
-    (void)is_held;
+    const struct holding holding = let_go(gpu, KIND_HANDLE, at);
     int result = gpu->driver->unmap(at, handle_bytes);
     if (result != WO_CUDA_SUCCESS) return keep(gpu, holding, "cuMemUnmap", result);
     result = gpu->driver->handle_release(holding.handle);

@@ -15,60 +15,56 @@
 
 /* ---- Recording ---- */
 
-/* Makes room before the call, so that every call on the device is recorded. */
-static bool make_room(struct wo_journal *journal) {
-  return WO_VEC_RESERVE(&journal->calls, 1, 4 * WO_LIMIT_TRACE_ENTRIES);
+/* Makes a call; one that gives an address sets it. */
+static enum wo_status pass_on(const struct wo_device *device, struct wo_journal_call *call) {
+  switch (call->kind) {
+  case WO_JOURNAL_SEGMENT_ALLOC:
+    return device->segment_alloc(device->state, call->size_bytes, &call->address);
+  case WO_JOURNAL_SEGMENT_FREE:
+    return device->segment_free(device->state, call->address, call->size_bytes);
+  case WO_JOURNAL_RANGE_RESERVE:
+    return device->range_reserve(device->state, call->size_bytes, &call->address);
+  case WO_JOURNAL_RANGE_FREE:
+    return device->range_free(device->state, call->address, call->size_bytes);
+  case WO_JOURNAL_MAP:
+    return device->map(device->state, call->address, call->size_bytes, call->handle_bytes);
+  default:
+    return device->unmap(device->state, call->address, call->size_bytes, call->handle_bytes);
+  }
 }
 
-static enum wo_status note(struct wo_journal *journal, enum wo_status status, struct wo_journal_call call) {
-  assert(journal->calls.count < journal->calls.capacity);
+/* Makes room before the call, so that every call on the device is recorded. */
+static enum wo_status note(struct wo_journal *journal, struct wo_journal_call call, uint64_t *ret_address) {
+  if (!WO_VEC_RESERVE(&journal->calls, 1, 4 * WO_LIMIT_TRACE_ENTRIES)) return WO_E_NOMEM;
+  const enum wo_status status = pass_on(journal->device, &call);
+  if (status == WO_OK && ret_address != NULL) *ret_address = call.address;
   call.is_refused = status == WO_E_LIMIT;
   if (status == WO_OK || status == WO_E_LIMIT) journal->calls.items[journal->calls.count++] = call;
   return status;
 }
 
 static enum wo_status noted_segment_alloc(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->segment_alloc(journal->device->state, size_bytes, ret_address);
-  const uint64_t address = status == WO_OK ? *ret_address : 0;
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_SEGMENT_ALLOC, false});
+  return note(state, (struct wo_journal_call){0, size_bytes, 0, WO_JOURNAL_SEGMENT_ALLOC, false}, ret_address);
 }
 
 static enum wo_status noted_segment_free(void *state, uint64_t address, uint64_t size_bytes) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->segment_free(journal->device->state, address, size_bytes);
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_SEGMENT_FREE, false});
+  return note(state, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_SEGMENT_FREE, false}, NULL);
 }
 
 static enum wo_status noted_range_reserve(void *state, uint64_t size_bytes, uint64_t *ret_address) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->range_reserve(journal->device->state, size_bytes, ret_address);
-  const uint64_t address = status == WO_OK ? *ret_address : 0;
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_RANGE_RESERVE, false});
+  return note(state, (struct wo_journal_call){0, size_bytes, 0, WO_JOURNAL_RANGE_RESERVE, false}, ret_address);
 }
 
 static enum wo_status noted_range_free(void *state, uint64_t address, uint64_t size_bytes) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->range_free(journal->device->state, address, size_bytes);
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_RANGE_FREE, false});
+  return note(state, (struct wo_journal_call){address, size_bytes, 0, WO_JOURNAL_RANGE_FREE, false}, NULL);
 }
 
 static enum wo_status noted_map(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->map(journal->device->state, address, size_bytes, handle_bytes);
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, handle_bytes, WO_JOURNAL_MAP, false});
+  return note(state, (struct wo_journal_call){address, size_bytes, handle_bytes, WO_JOURNAL_MAP, false}, NULL);
 }
 
 static enum wo_status noted_unmap(void *state, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes) {
-  struct wo_journal *const journal = state;
-  if (!make_room(journal)) return WO_E_NOMEM;
-  const enum wo_status status = journal->device->unmap(journal->device->state, address, size_bytes, handle_bytes);
-  return note(journal, status, (struct wo_journal_call){address, size_bytes, handle_bytes, WO_JOURNAL_UNMAP, false});
+  return note(state, (struct wo_journal_call){address, size_bytes, handle_bytes, WO_JOURNAL_UNMAP, false}, NULL);
 }
 
 static void noted_memory_info(void *state, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes) {

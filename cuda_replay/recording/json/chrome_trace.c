@@ -76,15 +76,19 @@ static enum wo_status no_memory(struct reader *reader) {
   return wo_json_stream_fail(&reader->json, reader->err, WO_E_NOMEM, "%s", wo_status_text(WO_E_NOMEM));
 }
 
-/* Reads a value that is a number into *ret. Other scalars are ignored; objects and lists are skipped. */
-static enum wo_status read_number(struct reader *reader, unsigned decimals, int64_t *ret, bool *ret_is_read) {
+/* Reads a scalar, or skips an object or a list: *token is its opening bracket then. */
+static enum wo_status next_scalar(struct reader *reader, struct wo_json_token *token) {
+  const enum wo_status status = next(reader, token);
+  if (status == WO_OK && (token->kind == WO_JSON_OBJECT || token->kind == WO_JSON_ARRAY)) wo_json_stream_leave(&reader->json);
+  return status;
+}
+
+/* Reads a value that is a number into *ret; all others are ignored. */
+static enum wo_status read_number(struct reader *reader, int64_t *ret, bool *ret_is_read) {
   struct wo_json_token token;
-  *ret_is_read = false;
-  const enum wo_status status = next(reader, &token);
-  if (status != WO_OK) return status;
-  if (token.kind == WO_JSON_NUMBER) *ret_is_read = wo_json_number_fixed(token.text, decimals, ret);
-  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
-  return WO_OK;
+  const enum wo_status status = next_scalar(reader, &token);
+  *ret_is_read = status == WO_OK && token.kind == WO_JSON_NUMBER && wo_json_number_fixed(token.text, 0, ret);
+  return status;
 }
 
 /* ---- Memory events' arguments ---- */
@@ -105,10 +109,9 @@ static const struct arg args[] = {
 /* Addresses use all 64 bits. */
 static enum wo_status read_address(struct reader *reader, struct event *event) {
   struct wo_json_token token;
-  const enum wo_status status = next(reader, &token);
+  const enum wo_status status = next_scalar(reader, &token);
   if (status != WO_OK) return status;
   event->has_address = token.kind == WO_JSON_NUMBER && wo_json_number_u64(token.text, &event->memory.address);
-  if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
   return WO_OK;
 }
 
@@ -119,7 +122,7 @@ static enum wo_status read_arg(struct reader *reader, struct wo_view key, struct
     if (!wo_view_is(key, args[i].name)) continue;
     int64_t value = 0;
     bool is_read = false;
-    const enum wo_status status = read_number(reader, 0, &value, &is_read);
+    const enum wo_status status = read_number(reader, &value, &is_read);
     if (is_read) memcpy((char *)event + args[i].offset, &value, sizeof value);
     if (is_read && i == 0) event->has_bytes = true;
     return status;
@@ -230,10 +233,9 @@ static enum wo_status read_key(struct reader *reader, struct wo_view key, struct
   for (int i = 0; i < KEY_COUNT_; i++) {
     if (key.len != text_keys[i].len || memcmp(key.ptr, text_keys[i].ptr, key.len) != 0) continue;
     struct wo_json_token token;
-    const enum wo_status status = next(reader, &token);
+    const enum wo_status status = next_scalar(reader, &token);
     if (status != WO_OK) return status;
     if (token.kind == WO_JSON_STRING || token.kind == WO_JSON_NUMBER) take_text(event, (enum text_key)i, token.text);
-    if (token.kind == WO_JSON_OBJECT || token.kind == WO_JSON_ARRAY) wo_json_stream_leave(&reader->json);
     return WO_OK;
   }
   return wo_json_stream_skip(&reader->json, reader->err);
@@ -359,9 +361,9 @@ static enum wo_status read_pair(struct reader *reader, const char *first, int64_
     enum wo_status status = next(reader, &token);
     if (status != WO_OK || token.kind != WO_JSON_KEY) return status;
     if (wo_view_is(token.text, first)) {
-      status = read_number(reader, 0, ret_first, &is_read);
+      status = read_number(reader, ret_first, &is_read);
     } else if (second != NULL && wo_view_is(token.text, second)) {
-      status = read_number(reader, 0, ret_second, &is_read);
+      status = read_number(reader, ret_second, &is_read);
     } else {
       status = wo_json_stream_skip(&reader->json, reader->err);
     }
@@ -393,7 +395,7 @@ static enum wo_status read_top(struct reader *reader, struct wo_view key) {
   if (wo_view_is(key, "baseTimeNanoseconds")) {
     bool is_read = false;
     int64_t base_ns = 0;
-    const enum wo_status status = read_number(reader, 0, &base_ns, &is_read);
+    const enum wo_status status = read_number(reader, &base_ns, &is_read);
     if (is_read && base_ns > 0) reader->base_us = base_ns / 1000;
     return status;
   }
