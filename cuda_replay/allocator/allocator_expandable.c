@@ -39,10 +39,10 @@ static uint32_t range_number(struct wo_allocator *a) {
 enum wo_status wo__range_add(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, uint64_t handle_bytes,
                              uint32_t *ret_block) {
   const uint32_t range = range_number(a);
-  if (range == WO__NONE || wo__reserve_blocks(a, shelf, 1) != WO_OK || wo__reserve_ranges(a, shelf) != WO_OK ||
-      !wo_block_order_reserve(&a->chains, a->chains.count + 1)) {
+  if (range == WO__NONE || wo__reserve_blocks(a, shelf, 1) != WO_OK) return WO_E_NOMEM;
+  struct wo__shelf *const s = wo__shelf(a, shelf);
+  if (!wo_block_order_reserve(&s->unmapped, s->free.room) || !wo_block_order_reserve(&a->chains, a->chains.count + 1))
     return WO_E_NOMEM;
-  }
   a->ranges.items[range] = (struct wo__range){.address = address, .size_bytes = size_bytes, .handle_bytes = handle_bytes};
   *ret_block = wo__block_new(a, shelf, address, size_bytes, WO__UNMAPPED);
   wo__block(a, *ret_block)->range = range;

@@ -8,7 +8,6 @@
  *   allocator_release.c    memory given back: garbage collection, oversize blocks, emptying the cache
  *   allocator_expandable.c reserved ranges that are mapped in parts
  *   allocator_place.c      start states, walks
- *   allocator_valid.c      invariants
  *
  * A block is a stretch of a segment (one cudaMalloc) or of a range (expandable). Blocks of one segment or range form a chain by
  * address. When blocks are split or merged, the leftmost part keeps its number, so that the head of a chain always keeps its
@@ -82,10 +81,9 @@ struct wo__shelf {
   uint64_t stream;
   uint32_t pool;
   bool is_small;
-  bool has_ranges;                /* the unmapped order has room */
   size_t block_count;             /* in any state */
   struct wo_block_order free;     /* by (size, address) */
-  struct wo_block_order unmapped; /* by address: keys of size 0 */
+  struct wo_block_order unmapped; /* by address: keys of size 0; without room until the shelf has its first range */
 };
 
 /* The small or the large half of a pool. */
@@ -238,9 +236,6 @@ enum wo_status wo__pool_find(struct wo_allocator *a, struct wo_pool_id id, uint3
 
 /* Makes room for that many more blocks of a shelf, so that making them cannot fail. WO_E_NOMEM. */
 enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t more);
-
-/* Lets a shelf have ranges: from now on room is made in its unmapped order, too. WO_E_NOMEM. */
-enum wo_status wo__reserve_ranges(struct wo_allocator *a, uint32_t shelf);
 
 /* Makes a block; room must have been made. / Gives its number back. */
 uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address, uint64_t size_bytes, enum wo__state state);

@@ -151,14 +151,7 @@ enum wo_status wo__reserve_blocks(struct wo_allocator *a, uint32_t shelf, size_t
   struct wo__shelf *const s = wo__shelf(a, shelf);
   if (!reserve_numbers(a, more)) return WO_E_NOMEM;
   if (!wo_block_order_reserve(&s->free, s->block_count + more)) return WO_E_NOMEM;
-  if (s->has_ranges && !wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
-  return WO_OK;
-}
-
-enum wo_status wo__reserve_ranges(struct wo_allocator *a, uint32_t shelf) {
-  struct wo__shelf *const s = wo__shelf(a, shelf);
-  if (!wo_block_order_reserve(&s->unmapped, s->free.room)) return WO_E_NOMEM;
-  s->has_ranges = true;
+  if (s->unmapped.room > 0 && !wo_block_order_reserve(&s->unmapped, s->block_count + more)) return WO_E_NOMEM;
   return WO_OK;
 }
 
@@ -183,7 +176,7 @@ uint32_t wo__block_new(struct wo_allocator *a, uint32_t shelf, uint64_t address,
   };
   struct wo__shelf *const s = wo__shelf(a, shelf);
   s->block_count++;
-  assert(s->block_count <= s->free.room && (!s->has_ranges || s->block_count <= s->unmapped.room));
+  assert(s->block_count <= s->free.room && (s->unmapped.room == 0 || s->block_count <= s->unmapped.room));
   return id;
 }
 

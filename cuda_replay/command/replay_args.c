@@ -9,6 +9,14 @@
 
 /* ---- Values ---- */
 
+/* The whole text must be a number. */
+static bool read_number(struct wo_view value, uint64_t most, uint64_t *ret_number) {
+  uint64_t number = 0;
+  if (wo_number_u64(&value, most, &number) != WO_OK || value.len > 0) return false;
+  *ret_number = number;
+  return true;
+}
+
 /* A number without a unit is bytes; the whole text must be a size. */
 static bool read_size(struct wo_view value, double least, uint64_t *ret_bytes) {
   struct wo_view rest = value;
@@ -36,7 +44,7 @@ bool wo_replay_read_on(void *target, const struct wo_option_value *value) {
   const bool has_number = device.len < value->text.len;
   uint64_t gpu = 0;
   if (!is_gpu && (has_number || !wo_view_is(device, "model"))) return false;
-  if (has_number && (wo_number_u64(&rest, INT16_MAX, &gpu) != WO_OK || rest.len > 0)) return false;
+  if (has_number && !read_number(rest, INT16_MAX, &gpu)) return false;
   args->has_gpu = is_gpu;
   args->gpu.ordinal = (int)gpu;
   return true;
@@ -53,20 +61,16 @@ bool wo_replay_read_reserve(void *target, const struct wo_option_value *value) {
 /* Entries are counted in 32 bits everywhere, so a larger number is a mistake. */
 static bool read_at(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  struct wo_view rest = value->text;
-  uint64_t entry = 0;
-  if (wo_number_u64(&rest, UINT32_MAX, &entry) != WO_OK || rest.len > 0) return false;
-  args->has_at = true;
-  args->at_entry = entry;
-  return true;
+  const bool is_read = read_number(value->text, UINT32_MAX, &args->at_entry);
+  args->has_at = args->has_at || is_read;
+  return is_read;
 }
 
 /* "cuda:0" is refused: a recording has ordinals only. */
 static bool read_device(void *target, const struct wo_option_value *value) {
   struct wo_replay_args *const args = target;
-  struct wo_view rest = value->text;
   uint64_t device = 0;
-  if (wo_number_u64(&rest, INT32_MAX, &device) != WO_OK || rest.len > 0) return false;
+  if (!read_number(value->text, INT32_MAX, &device)) return false;
   args->has_device = true;
   args->device = (int)device;
   return true;

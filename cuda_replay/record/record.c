@@ -17,10 +17,6 @@
 
 /* ---- Options ---- */
 
-struct wo_record_settings wo_record_defaults(void) {
-  return (struct wo_record_settings){.output = NULL, .entries = WO_RECORD_ENTRIES_DEFAULT};
-}
-
 #define STACKS "python|all"
 #define AT_EXIT "always|oom|never"
 
@@ -62,9 +58,8 @@ const struct wo_command wo_command_record = {
 };
 
 enum wo_status wo_record_settings_read(const struct wo_call *call, struct wo_record_settings *ret_settings, struct wo_err *err) {
-  *ret_settings = wo_record_defaults();
-  ret_settings->output = call->output.ptr;
-  ret_settings->is_verbose = call->is_verbose;
+  *ret_settings = (struct wo_record_settings){
+      .output = call->output.ptr, .entries = WO_RECORD_ENTRIES_DEFAULT, .is_verbose = call->is_verbose};
   if (call->word_count == 0)
     return wo_err_set(err, WO_E_USAGE, "record wants a command to run: whyoom record -- python train.py; see whyoom help record");
   return wo_call_apply(call, ret_settings, err);

@@ -31,9 +31,6 @@ struct wo_record_settings {
   bool is_verbose; /* the Python side reports its actions on stderr */
 };
 
-/* Settings if no option is given. */
-struct wo_record_settings wo_record_defaults(void);
-
 extern const struct wo_command wo_command_record;
 
 /* The settings of a call. WO_E_USAGE with the expected value. */

@@ -38,11 +38,6 @@ static const char *const categories[CATEGORY_COUNT] = {
 /* The end of a chain. */
 #define NONE UINT32_MAX
 
-/* A block, linked to the next older live one of its size and category. Its number in the recording is its place + 1. */
-struct block {
-  uint32_t older;
-};
-
 /* A block between its old category and its new one. */
 struct moving {
   uint32_t block; /* NONE: no block moves */
@@ -58,7 +53,7 @@ struct reader {
   struct wo_intern intern;
   struct wo_trace_front front;
   struct wo_address_map newest; /* key_of(size, category) -> the newest block alive */
-  WO_VEC(struct block) blocks;
+  WO_VEC(uint32_t) blocks; /* the next older live one of its size and category; its number in the recording is its place + 1 */
   struct moving moving;
   uint32_t stacks[CATEGORY_COUNT];
   uint64_t event_count;
@@ -85,7 +80,7 @@ static enum wo_status push(struct reader *reader, uint32_t block, uint64_t size_
   const uint64_t key = key_of(size_bytes, category);
   uint32_t older = NONE;
   wo_address_map_find(&reader->newest, key, &older);
-  reader->blocks.items[block].older = older;
+  reader->blocks.items[block] = older;
   return wo_address_map_put(&reader->newest, key, block) == WO_OK ? WO_OK : no_memory(reader);
 }
 
@@ -94,7 +89,7 @@ static enum wo_status pop(struct reader *reader, uint64_t size_bytes, unsigned c
   const uint64_t key = key_of(size_bytes, category);
   *ret_block = NONE;
   if (!wo_address_map_find(&reader->newest, key, ret_block)) return WO_OK;
-  const uint32_t older = reader->blocks.items[*ret_block].older;
+  const uint32_t older = reader->blocks.items[*ret_block];
   if (older == NONE) return wo_address_map_remove(&reader->newest, key, NULL), WO_OK;
   return wo_address_map_put(&reader->newest, key, older) == WO_OK ? WO_OK : no_memory(reader);
 }
@@ -103,7 +98,7 @@ static enum wo_status pop(struct reader *reader, uint64_t size_bytes, unsigned c
 static enum wo_status make_block(struct reader *reader, uint32_t *ret_block) {
   *ret_block = (uint32_t)reader->blocks.count;
   if (!WO_VEC_RESERVE(&reader->blocks, 1, WO_LIMIT_TRACE_ENTRIES)) return no_memory(reader);
-  reader->blocks.items[reader->blocks.count++] = (struct block){NONE};
+  reader->blocks.items[reader->blocks.count++] = NONE;
   return WO_OK;
 }
 

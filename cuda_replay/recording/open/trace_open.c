@@ -95,14 +95,14 @@ enum wo_status wo_trace_open(const char *path, struct wo_recording **ret_recordi
   assert(path != NULL && ret_recording != NULL);
   struct wo_input *input = NULL;
   const bool is_stdin = strcmp(path, "-") == 0;
-  enum wo_status status =
-      is_stdin ? wo_input_open_fd(STDIN_FILENO, "standard input", &input, err) : wo_input_open(path, &input, err);
+  const char *const name = is_stdin ? "standard input" : path;
+  enum wo_status status = is_stdin ? wo_input_open_fd(STDIN_FILENO, name, &input, err) : wo_input_open(path, &input, err);
   if (status != WO_OK) {
-    wo_err_place(err, is_stdin ? "standard input" : path, 0, 0, 0);
+    wo_err_place(err, name, 0, 0, 0);
     return status;
   }
   struct wo_trace_source source = {0};
-  status = wo_trace_source_init(&source, wo_trace_feed_input(input), is_stdin ? "standard input" : path);
+  status = wo_trace_source_init(&source, wo_trace_feed_input(input), name);
   if (status == WO_OK) {
     status = wo_trace_read(&source, ret_recording, err);
   } else {

@@ -123,15 +123,3 @@ void wo_pickle_done(struct wo_pickle *pickle) {
   WO_VEC_DONE(&pickle->memo);
   WO_VEC_DONE(&pickle->numbers);
 }
-
-bool wo_pickle_sniff(struct wo_view front) {
-  if (front.len < 2) return false;
-  if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
-  /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
-   * removed the store because nothing refers to it. */
-  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(front, starts[i])) return true;
-  }
-  return false;
-}

@@ -76,9 +76,6 @@ struct wo_pickle {
   WO_VEC(struct wo_pickle_number) numbers;
 };
 
-/* Whether a stream with this beginning may be a pickle: PROTO 2 to 5, or the first container of a snapshot in protocol 0 or 1. */
-bool wo_pickle_sniff(struct wo_view front);
-
 /* Reads one pickle. With WO_PICKLE_STOP its value is the top of the stack. Release with wo_pickle_done after any result. */
 enum wo_pickle_end wo_pickle_run(struct wo_pickle *pickle);
 

@@ -9,8 +9,17 @@
 #include "parsers/base/limits.h"
 #include "parsers/base/vec.h"
 
+/* Whether it may be a pickle: PROTO 2 to 5, or the first container of a snapshot in protocol 0 or 1. */
 bool wo_snapshot_sniff(struct wo_view front) {
-  return wo_pickle_sniff(front);
+  if (front.len < 2) return false;
+  if ((unsigned char)front.ptr[0] == 0x80) return front.ptr[1] >= 2 && front.ptr[1] <= 5;
+  /* Protocol 1 begins with an empty dict or list, protocol 0 with a mark before it. Both store it at once, unless an optimizer
+   * removed the store because nothing refers to it. */
+  const char *const starts[] = {"}q", "]q", "(dp", "(lp", "}(", "](", "(dV", "(dS"};
+  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+    if (wo_view_starts(front, starts[i])) return true;
+  }
+  return false;
 }
 
 /* ---- The outermost value ---- */

@@ -28,7 +28,7 @@ static void test_options(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct wo_err err = {0};
-    struct wo_record_settings settings = wo_record_defaults();
+    struct wo_record_settings settings = {.entries = WO_RECORD_ENTRIES_DEFAULT};
     const struct wo_record_settings before = settings;
     const struct wo_given given = {wo_view_of(rows[i].name), wo_view_of(rows[i].value)};
     const bool is_taken = wo_command_apply(&wo_command_record, given, &settings, &err) == WO_OK;
@@ -43,7 +43,7 @@ static void test_options(void **state) {
 
 static void test_defaults(void **state) {
   (void)state;
-  const struct wo_record_settings settings = wo_record_defaults();
+  const struct wo_record_settings settings = {.entries = WO_RECORD_ENTRIES_DEFAULT};
   assert_null(settings.output);
   assert_int_equal(settings.entries, 100000);
   assert_int_equal(settings.stacks, WO_RECORD_STACKS_PYTHON);
@@ -82,7 +82,7 @@ static void test_environment(void **state) {
   (void)state;
   const struct place place = make_place();
   struct wo_err err = {0};
-  struct wo_record_settings settings = wo_record_defaults();
+  struct wo_record_settings settings = {.entries = WO_RECORD_ENTRIES_DEFAULT};
   settings.output = place.traces;
   settings.entries = 42;
   setenv("PYTHONPATH", "/x:/y", 1);
@@ -110,7 +110,7 @@ static void test_environment(void **state) {
 static void test_nothing_half_armed(void **state) {
   (void)state;
   const struct place place = make_place();
-  struct wo_record_settings settings = wo_record_defaults();
+  struct wo_record_settings settings = {.entries = WO_RECORD_ENTRIES_DEFAULT};
   settings.output = place.traces;
   bool is_done = false;
   for (long n = 1; !is_done; n++) {
@@ -134,7 +134,7 @@ static void test_unusable_folders(void **state) {
   } outputs[] = {{"/proc/whyoom", ""}, {"/dev/null/x", ""}, {"/dev/null", "is no folder"}, {"a:b/../c:d", "colon"}};
   for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
     struct wo_err err = {0};
-    struct wo_record_settings settings = wo_record_defaults();
+    struct wo_record_settings settings = {.entries = WO_RECORD_ENTRIES_DEFAULT};
     char output[128];
     snprintf(output, sizeof output, "%s%s%s", outputs[i].path[0] == '/' ? "" : place.folder, outputs[i].path[0] == '/' ? "" : "/",
              outputs[i].path);
