@@ -160,6 +160,19 @@ enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint
 
 /* ---- Stacks ---- */
 
+enum wo_status wo_intern_add_frame(struct wo_intern *intern, struct wo_view function, struct wo_view file, uint32_t line) {
+  struct wo_recording *const recording = intern->recording;
+  uint32_t function_text = 0, file_text = 0, frame = 0;
+  enum wo_status status = wo_intern_text(intern, function, &function_text);
+  if (status == WO_OK) status = wo_intern_text(intern, file, &file_text);
+  if (status == WO_OK) status = wo_intern_frame(intern, function_text, file_text, line, &frame);
+  if (status != WO_OK) return status;
+  if (recording->stack_frames.count >= WO_LIMIT_TRACE_STACK_FRAMES) return WO_E_LIMIT;
+  if (!WO_VEC_RESERVE(&recording->stack_frames, 1, WO_LIMIT_TRACE_STACK_FRAMES)) return WO_E_NOMEM;
+  recording->stack_frames.items[recording->stack_frames.count++] = frame;
+  return WO_OK;
+}
+
 /* The frames are in their final place before the search, so a new stack needs no copy; the frames of a known stack are removed
  * again. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack) {

@@ -47,6 +47,9 @@ enum wo_status wo_intern_text(struct wo_intern *intern, struct wo_view text, uin
 /* The index of a frame in recording.frames. Both texts are indices of wo_intern_text. WO_E_NOMEM, WO_E_LIMIT. */
 enum wo_status wo_intern_frame(struct wo_intern *intern, uint32_t function, uint32_t file, uint32_t line, uint32_t *ret_frame);
 
+/* Adds a frame to recording.stack_frames, where a stack is being made. WO_E_NOMEM, WO_E_LIMIT. */
+enum wo_status wo_intern_add_frame(struct wo_intern *intern, struct wo_view function, struct wo_view file, uint32_t line);
+
 /* The index of the stack whose frames were added as recording.stack_frames[first .. first + count), innermost first. If the same
  * stack is known already and these are the last frames, they are removed again. WO_E_NOMEM. */
 enum wo_status wo_intern_stack(struct wo_intern *intern, uint32_t first, uint32_t count, uint32_t *ret_stack);

@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "cuda_replay/recording/json/chrome_trace_internal.h"
-#include "parsers/base/limits.h"
 #include "parsers/base/number.h"
-#include "parsers/base/vec.h"
 
 struct op {
   int64_t start_ns;
@@ -82,21 +80,6 @@ static struct wo_view split_name(const struct op *op, struct wo_view *ret_file, 
 }
 
 /* Names become texts of the recording only here, for operators that allocate. */
-static enum wo_status add_frame(struct wo_intern *intern, const struct op *op) {
-  struct wo_recording *const recording = intern->recording;
-  struct wo_view file;
-  uint32_t line = 0, function_text = 0, file_text = 0, frame = 0;
-  const struct wo_view function = split_name(op, &file, &line);
-  enum wo_status status = wo_intern_text(intern, function, &function_text);
-  if (status == WO_OK) status = wo_intern_text(intern, file, &file_text);
-  if (status == WO_OK) status = wo_intern_frame(intern, function_text, file_text, line, &frame);
-  if (status != WO_OK) return status;
-  if (recording->stack_frames.count >= WO_LIMIT_TRACE_STACK_FRAMES) return WO_E_LIMIT;
-  if (!WO_VEC_RESERVE(&recording->stack_frames, 1, WO_LIMIT_TRACE_STACK_FRAMES)) return WO_E_NOMEM;
-  recording->stack_frames.items[recording->stack_frames.count++] = frame;
-  return WO_OK;
-}
-
 enum wo_status wo__chrome_ops_stack(struct wo__chrome_ops *ops, uint64_t thread, int64_t at_ns, struct wo_intern *intern,
                                     uint32_t *ret_stack) {
   const struct wo__chrome_thread *const at = find(ops, thread);
@@ -105,7 +88,10 @@ enum wo_status wo__chrome_ops_stack(struct wo__chrome_ops *ops, uint64_t thread,
   for (size_t i = at != NULL ? at->count : 0; i > 0; i--) {
     const struct op *const op = &at->ops[i - 1];
     if (op->start_ns > at_ns || op->end_ns <= at_ns) continue;
-    const enum wo_status status = add_frame(intern, op);
+    struct wo_view file;
+    uint32_t line = 0;
+    const struct wo_view function = split_name(op, &file, &line);
+    const enum wo_status status = wo_intern_add_frame(intern, function, file, line);
     if (status != WO_OK) return status;
   }
   const size_t count = intern->recording->stack_frames.count - first;

@@ -332,16 +332,11 @@ static enum wo_status read_file(struct reader *reader) {
 
 /* Makes a stack of one frame for each category. */
 static enum wo_status make_stacks(struct reader *reader) {
-  struct wo_recording *const recording = reader->recording;
   for (int i = 0; i < CATEGORY_COUNT; i++) {
-    uint32_t function = 0, file = 0, frame = 0;
-    enum wo_status status = wo_intern_text(&reader->intern, wo_view_of(categories[i]), &function);
-    if (status == WO_OK) status = wo_intern_text(&reader->intern, WO_VIEW("category"), &file);
-    if (status == WO_OK) status = wo_intern_frame(&reader->intern, function, file, 0, &frame);
-    const size_t first = recording->stack_frames.count;
-    if (status != WO_OK || !WO_VEC_RESERVE(&recording->stack_frames, 1, WO_LIMIT_TRACE_STACK_FRAMES)) return no_memory(reader);
-    recording->stack_frames.items[recording->stack_frames.count++] = frame;
-    if (wo_intern_stack(&reader->intern, (uint32_t)first, 1, &reader->stacks[i]) != WO_OK) return no_memory(reader);
+    const size_t first = reader->recording->stack_frames.count;
+    enum wo_status status = wo_intern_add_frame(&reader->intern, wo_view_of(categories[i]), WO_VIEW("category"), 0);
+    if (status == WO_OK) status = wo_intern_stack(&reader->intern, (uint32_t)first, 1, &reader->stacks[i]);
+    if (status != WO_OK) return no_memory(reader);
   }
   return WO_OK;
 }
