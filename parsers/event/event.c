@@ -233,6 +233,12 @@ bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, e
   return insert_field(store, event, (struct wo_field){.id = id, .number = value});
 }
 
+void wo_event_copy_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, const struct wo_event *from,
+                          enum wo_field_id from_id) {
+  const struct wo_field *const field = wo_event_field(from, from_id);
+  if (field) wo_event_set_number(store, event, id, field->number);
+}
+
 bool wo_event_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   assert(store != NULL && event != NULL && (unsigned)id < WO_FIELD_COUNT_);
   if (wo_event_field(event, id) != NULL) return true;

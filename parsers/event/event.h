@@ -135,6 +135,10 @@ struct wo_event *wo_event_add(struct wo_event_store *store, enum wo_kind kind, s
 bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_interval value);
 bool wo_event_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value);
 
+/* Sets a number field from one of another event, if that has it. */
+void wo_event_copy_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, const struct wo_event *from,
+                          enum wo_field_id from_id);
+
 /* The field, or NULL when the event does not have it. */
 const struct wo_field *wo_event_field(const struct wo_event *event, enum wo_field_id id);
 

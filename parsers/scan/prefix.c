@@ -147,10 +147,7 @@ static bool is_everyday_word(struct wo_view word) {
       "loss",  "fold", "stage", "batch", "block",      "python", "gcc",   "clang",  "cc1",    "lib",  "zero",  "beta",
       "adam",  "conv", "pass",  "phase", "slurmstepd", "srun",   "trial", "run",    "task",   "test", "part",  "shard",
       "chunk", "http", "ipv",   "utf",   "base64",     "level",  "seed",  "expert", "warning"};
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(word, starts[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(word, wo_view_starts, starts);
 }
 
 /* Whether a word before a colon is a host name rather than a key: small letters, then somewhere digits; one digit alone only
@@ -158,12 +155,11 @@ static bool is_everyday_word(struct wo_view word) {
 static bool is_host_word(struct wo_view word) {
   static const char *const stems[] = {"node", "host", "worker", "compute", "server", "nid", "cn"};
   size_t digits = 0;
-  bool is_host = wo_view_find_char(word, '-', 0) != WO_NOT_FOUND;
+  const bool is_host = wo_view_find_char(word, '-', 0) != WO_NOT_FOUND || WO_VIEW_ANY(word, wo_view_starts, stems);
   for (size_t i = 0; i < word.len; i++) {
     if (word.ptr[i] == '_' || (wo_is_alpha(word.ptr[i]) && wo_lower(word.ptr[i]) != word.ptr[i])) return false;
     digits += wo_is_digit(word.ptr[i]) ? 1 : 0;
   }
-  for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) is_host = is_host || wo_view_starts(word, stems[i]);
   if (word.len == 0 || !wo_is_alpha(word.ptr[0]) || is_source_file(word) || wo_view_has(word, ".so")) return false;
   return (digits > 1 || (digits == 1 && is_host)) && !is_everyday_word(word);
 }

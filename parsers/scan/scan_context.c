@@ -21,12 +21,8 @@ struct around_context {
 
 static bool on_around(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   struct around_context *c = context;
-  struct wo_event *event =
-      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (event) {
-    event->of = c->of;
-    wo_match_fill(match, pattern, c->scan->store, event);
-  }
+  struct wo_event *const event = wo__scan_add_match(c->scan, c->line, pattern, match);
+  if (event) event->of = c->of;
   c->is_found = true;
   return false;
 }

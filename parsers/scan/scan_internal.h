@@ -127,6 +127,10 @@ bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
 /* Notes the line when matching the pattern on it has reached a limit of PCRE2. Called after each match. */
 void wo__scan_note_limits(struct wo_scan *scan, const struct wo_pattern *pattern, uint64_t line);
 
+/* Adds the event of a match on the line, filled from its groups. NULL when limits are reached. */
+struct wo_event *wo__scan_add_match(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                    const struct wo_match *match);
+
 /* Closes all open constructs. */
 void wo__scan_close_all(struct wo_scan *scan);
 

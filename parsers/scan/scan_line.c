@@ -84,9 +84,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
     if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
     return false;
   }
-  struct wo_event *event =
-      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (event) wo_match_fill(match, pattern, c->scan->store, event);
+  wo__scan_add_match(c->scan, c->line, pattern, match);
   return pattern->is_every_match;
 }
 

@@ -135,18 +135,11 @@ static void read_name(struct wo_view text, bool is_first, struct name *name) {
   }
 }
 
-static bool is_among(struct wo_view word, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_is(word, words[i])) return true;
-  }
-  return false;
-}
-
 #define HAS_ANY(name, list) has_any((name), (list), sizeof(list) / sizeof((list)[0]))
 
 static bool has_any(const struct name *name, const char *const *words, size_t count) {
   for (size_t i = 0; i < name->count; i++) {
-    if (is_among(name->words[i], words, count)) return true;
+    if (wo_view_any(name->words[i], wo_view_is, words, count)) return true;
   }
   return false;
 }
@@ -218,15 +211,6 @@ struct context {
   bool is_deepspeed; /* MA, Max_MA, CA, Max_CA */
 };
 
-static bool has_some(struct wo_view line, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_has(line, words[i])) return true;
-  }
-  return false;
-}
-
-#define HAS_SOME(line, list) has_some((line), (list), sizeof(list) / sizeof((list)[0]))
-
 static struct context read_context(struct wo_view line) {
   static const char *const foreign[] = {"Tried to allocate", "out of memory", "OutOfMemory", "total capacity",
                                         "Virtual Memory",    "RSS",           "rss",         "KV cache",
@@ -239,12 +223,12 @@ static struct context read_context(struct wo_view line) {
   static const char *const gib[] = {"tokens_per_second_per_gpu", "gb_free"};
   return (struct context){
       .unit = unit_of_line(line),
-      .known_unit = HAS_SOME(line, gib)   ? WO_GIB
-                    : HAS_SOME(line, mib) ? WO_MIB
-                                          : 0,
-      .is_foreign = HAS_SOME(line, foreign),
-      .is_of_card = HAS_SOME(line, card),
-      .is_training = HAS_SOME(line, training),
+      .known_unit = WO_VIEW_ANY(line, wo_view_has, gib)   ? WO_GIB
+                    : WO_VIEW_ANY(line, wo_view_has, mib) ? WO_MIB
+                                                          : 0,
+      .is_foreign = WO_VIEW_ANY(line, wo_view_has, foreign),
+      .is_of_card = WO_VIEW_ANY(line, wo_view_has, card),
+      .is_training = WO_VIEW_ANY(line, wo_view_has, training),
       .is_deepspeed = wo_view_has(line, " Max_MA ") && wo_view_has(line, " CA "),
   };
 }
@@ -352,8 +336,8 @@ static enum step_rank step_rank_of(const struct around *around, bool is_behind_b
   if (is_bracket && wo_view_is(wo_view_trim(after), "/")) return STEP_BRACKET;
   if (name.count == 0 || HAS_ANY(&name, others)) return STEP_NONE;
   const struct wo_view last = name.words[name.count - 1];
-  if (is_among(last, steps, 2)) return STEP_STEP;
-  if (is_among(last, iterations, 4)) return STEP_ITERATION;
+  if (WO_VIEW_ANY(last, wo_view_is, steps)) return STEP_STEP;
+  if (WO_VIEW_ANY(last, wo_view_is, iterations)) return STEP_ITERATION;
   if (wo_view_is(last, "updates")) return STEP_UPDATE;
   if (wo_view_is(last, "batch") && wo_view_starts(after, "/")) return STEP_BATCH;
   const bool is_mmengine = wo_view_is(last, "train") && name.count > 1 && wo_view_is(name.words[name.count - 2], "epoch");

@@ -102,10 +102,7 @@ void wo__account_set_text(struct wo_event_store *store, struct wo_event *event, 
   static const char *const nothing[] = {"(null)", "None", "None assigned", "N/A", "Unknown", "n/a"};
   text = wo_view_trim(text);
   if (text.len == 0) return;
-  for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
-    if (wo_view_is(text, nothing[i])) return;
-  }
-  wo_event_set_text(store, event, id, text);
+  if (!WO_VIEW_ANY(text, wo_view_is, nothing)) wo_event_set_text(store, event, id, text);
 }
 
 /* Forms of an id, and what is read from them:
@@ -184,10 +181,8 @@ static void fill_end(struct wo_event_store *store, struct wo_event *event, const
   wo_event_set_text(store, event, WO_FIELD_STATE, end->state);
   for (size_t i = 0; info && i < sizeof ids / sizeof ids[0]; i++)
     wo__account_set_text(store, event, ids[i], wo_event_text(info, ids[i]));
-  const struct wo_field *task = info ? wo_event_field(info, WO_FIELD_ARRAY_TASK) : NULL;
-  if (task) wo_event_set_number(store, event, WO_FIELD_ARRAY_TASK, task->number);
-  const struct wo_field *used = info ? wo_event_field(info, WO_FIELD_USED_BYTES) : NULL;
-  if (used) wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used->number);
+  if (info) wo_event_copy_number(store, event, WO_FIELD_ARRAY_TASK, info, WO_FIELD_ARRAY_TASK);
+  if (info) wo_event_copy_number(store, event, WO_FIELD_USED_BYTES, info, WO_FIELD_USED_BYTES);
   wo__account_set_text(store, event, WO_FIELD_REASON, end->reason);
   if (event->kind == WO_KIND_CGROUP_OOM || !end->exit.is_known) return;
   wo_event_set_number(store, event, WO_FIELD_EXIT_CODE, wo_interval_exact(end->exit.code));

@@ -121,7 +121,7 @@ static bool add_row(struct wo_open *open, const struct row *row) {
   const struct wo_view printed = cell(row, "State");
   const struct wo_view state = wo__account_state(printed);
   if (id.len == 0 || state.len == 0) return false;
-  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, (size_t)(id.ptr - open->line->full.ptr), id.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, id);
   if (!event) return true;
   read_row(open->store, event, row, id);
   wo_event_set_text(open->store, event, WO_FIELD_STATE, state);
@@ -146,7 +146,7 @@ static void add_bare_row(struct wo_open *open, const struct wo_match *match) {
   if (printed.len == 0) return;
   const size_t start = (size_t)(printed.ptr - open->line->full.ptr);
   const struct wo_account_end end = {.state = wo__account_state(printed), .is_step = wo_view_has(id, ".")};
-  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, start, printed.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, printed);
   if (!event) return;
   if (id.len > 0 && wo_is_digit(id.ptr[0])) wo__account_set_job(open->store, event, id);
   wo_event_set_text(open->store, event, WO_FIELD_STATE, end.state);

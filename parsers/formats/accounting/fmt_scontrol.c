@@ -154,7 +154,7 @@ static void read_line(struct wo_open *open) {
 
 /* The event is at the words that the pattern found, and is filled as the job's lines come. */
 static enum wo_more begin_scontrol(struct wo_open *open, const struct wo_match *match) {
-  if (!wo_open_begin_event(open, WO_KIND_JOB_INFO, match)) return WO_MORE_NO;
+  if (wo_open_begin(open, match) == WO_MORE_NO) return WO_MORE_NO;
   read_line(open);
   return WO_MORE_YES;
 }

@@ -56,7 +56,7 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, struc
 
 static enum wo_more begin_elastic(struct wo_open *open, const struct wo_match *match) {
   struct elastic *const own = open->state;
-  if (!wo_open_begin_event(open, WO_KIND_ELASTIC, match)) return WO_MORE_NO;
+  if (wo_open_begin(open, match) == WO_MORE_NO) return WO_MORE_NO;
   own->start = wo_match_start(match);
   own->length = wo_match_text(match).len;
   return WO_MORE_YES;

@@ -185,8 +185,7 @@ static void add_option(struct wo_open *open, const struct given *given) {
   const bool is_total = is_option(given, "gpus");
   const bool is_share = is_option(given, "mem-per-cpu") || is_option(given, "mem-per-gpu");
   const uint64_t gpus = is_gres || is_total || is_option(given, "gpus-per-node") ? count_gpus(given->value, is_gres) : 0;
-  struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH,
-                                       (size_t)(given->whole.ptr - open->line->full.ptr), given->whole.len);
+  struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH, given->whole);
   if (!event) return;
   set_fields(open->store, event, given);
   if (gpus > 0) wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus));
@@ -214,7 +213,7 @@ static enum wo_more begin_sbatch(struct wo_open *open, const struct wo_match *ma
 
 /* A directive that SLURM ignores is reported, but not read. */
 static void add_ignored(const struct wo_open *open, struct wo_view text) {
-  struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, (size_t)(text.ptr - open->line->full.ptr), text.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, text);
   if (event)
     wo_event_set_text(open->store, event, WO_FIELD_MESSAGE,
                       WO_VIEW("ignored: SLURM reads no #SBATCH line behind the first command"));

@@ -205,10 +205,7 @@ static bool is_type(struct wo_view cell) {
 static bool read_entity(struct wo_view cell, bool *ret_is_card) {
   static const char *const entities[] = {"GPU", "GPU-I", "GPU-CI", "CPU", "Core", "Switch", "Link"};
   *ret_is_card = wo_view_is(cell, "GPU");
-  for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
-    if (wo_view_is(cell, entities[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(cell, wo_view_is, entities);
 }
 
 /* Figures have units in tables with commas only, and then all have them: one that lost its unit was cut by a kill. */

@@ -86,10 +86,7 @@ static bool is_missing(struct wo_view cell) {
                                       "ERR!",
                                       "[GPU is lost]",
                                       "[GPU requires reset]"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(cell, words[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(cell, wo_view_is_nocase, words);
 }
 
 enum wo_cell wo_monitor_cell(struct wo_view cell, double *ret_number, struct wo_view *ret_unit) {
