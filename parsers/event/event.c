@@ -45,8 +45,8 @@ static const struct field_row fields[] = {
 };
 _Static_assert(sizeof fields / sizeof fields[0] == WO_FIELD_COUNT_, "every field has one row");
 
-static const struct wo_view marks[] = {
-#define WO_MARK(code, label, text) [code] = {(label), sizeof(label) - 1},
+static const char *const marks[] = {
+#define WO_MARK(code, label, text) [code] = (label),
 #include "parsers/event/marks.def"
 #undef WO_MARK
 };
@@ -74,14 +74,7 @@ enum wo_kind wo_kind_find(struct wo_view name) {
 }
 
 const char *wo_mark_name(enum wo_mark mark) {
-  return (unsigned)mark < WO_MARK_COUNT_ ? marks[mark].ptr : "";
-}
-
-enum wo_mark wo_mark_find(struct wo_view name) {
-  for (size_t i = WO_MARK_NONE + 1; i < WO_MARK_COUNT_; i++) {
-    if (wo_view_equal(name, marks[i])) return (enum wo_mark)i;
-  }
-  return WO_MARK_COUNT_;
+  return (unsigned)mark < WO_MARK_COUNT_ ? marks[mark] : "";
 }
 
 const char *wo_field_name(enum wo_field_id id) {
@@ -231,6 +224,10 @@ bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, e
   assert(value.lo <= value.mid && value.mid <= value.hi);
   if (wo_event_field(event, id) != NULL) return true;
   return insert_field(store, event, (struct wo_field){.id = id, .number = value});
+}
+
+bool wo_event_set_exact(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, double value) {
+  return wo_event_set_number(store, event, id, wo_interval_exact(value));
 }
 
 void wo_event_copy_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, const struct wo_event *from,

@@ -141,7 +141,7 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
     }
   }
   assert(used <= total);
-  const enum wo_status status = wo_prefilter_new_ready(literals, used, ready, &set->prefilter);
+  const enum wo_status status = wo_prefilter_new(literals, used, ready, &set->prefilter);
   free(literals);
   assert(status != WO_E_RANGE);
   return status == WO_OK;
@@ -149,8 +149,8 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
 
 /* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
  * the others, and the lint names the bad one. */
-enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
-                                        struct wo_pattern_set **ret_set) {
+enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
+                                  struct wo_pattern_set **ret_set) {
   assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
   struct wo_pattern_set *const set = calloc(1, sizeof *set);
   if (set == NULL) return WO_E_NOMEM;
@@ -163,10 +163,6 @@ enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_
   }
   *ret_set = set;
   return WO_OK;
-}
-
-enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set) {
-  return wo_pattern_set_new_ready(patterns, count, NULL, ret_set);
 }
 
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set) {

@@ -232,16 +232,14 @@ static void compact(struct wo_scan *scan) {
   scan->buf_offset += keep;
 }
 
-/* The indices of the patterns that are not looked for on every line, in the order of the packs. False without memory. */
-static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **ret_items, size_t *ret_count) {
-  const size_t total = wo_pattern_count(scan->set);
-  size_t *items = calloc(total ? total : 1, sizeof *items);
-  if (!items) return false;
-  for (size_t i = 0; i < total; i++) {
-    if (wo_pattern_at(scan->set, i)->where == where) items[(*ret_count)++] = i;
+/* Collects the patterns of a place, behind those that were collected before. */
+static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, size_t *used) {
+  struct wo_places places = {.items = scan->by_place + *used};
+  for (size_t i = 0; i < wo_pattern_count(scan->set); i++) {
+    if (wo_pattern_at(scan->set, i)->where == where) scan->by_place[*used + places.count++] = i;
   }
-  *ret_items = items;
-  return true;
+  *used += places.count;
+  return places;
 }
 
 /* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by
@@ -250,8 +248,8 @@ static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats)
   const size_t total = wo_pattern_count(scan->set);
   struct wo_view name = {0};
   const struct wo_format *reader = NULL;
-  scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
-  scan->readers = calloc(total ? total : 1, sizeof *scan->readers);
+  scan->ways = calloc(total + 1, sizeof *scan->ways);
+  scan->readers = calloc(total + 1, sizeof *scan->readers);
   if (!scan->ways || !scan->readers) return false;
   for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
@@ -333,15 +331,18 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = wo_pattern_count(set) / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
+  scan->by_place = calloc(wo_pattern_count(set) + 1, sizeof *scan->by_place);
   find_followers(scan, formats);
-  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->states && scan->owners &&
-                        find_readers(scan, formats) && collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
-                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
-                        collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
+  const bool is_whole =
+      scan->buf && scan->clean && scan->messages && scan->states && scan->owners && scan->by_place && find_readers(scan, formats);
   if (!is_whole) {
     wo_scan_free(scan);
     return WO_E_NOMEM;
   }
+  size_t used = 0;
+  scan->before = collect_places(scan, WO_WHERE_BEFORE, &used);
+  scan->tail = collect_places(scan, WO_WHERE_TAIL, &used);
+  scan->head = collect_places(scan, WO_WHERE_HEAD, &used);
   *ret_scan = scan;
   return WO_OK;
 }
@@ -385,9 +386,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->messages);
   free(scan->states);
   free(scan->owners);
-  free(scan->around);
-  free(scan->head);
-  free(scan->tail);
+  free(scan->by_place);
   free(scan->ways);
   free(scan->readers);
   free_followed(scan);

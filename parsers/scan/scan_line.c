@@ -102,15 +102,13 @@ static void match_pattern(struct wo_scan *scan, const struct wo_line *line, cons
   wo__scan_note_limits(scan, pattern, line->number);
 }
 
-/* Files of numbers have no word to look for: their first lines are checked for their form. */
-static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  for (size_t i = 0; i < scan->head_count; i++) match_pattern(scan, line, takers, scan->head[i]);
-}
-
-/* The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
+/* Files of numbers have no word to look for: their first lines are checked for their form.
+ *
+ * The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
  * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  if (wo__scan_is_head(line->number, line->offset)) match_head(scan, line, takers);
+  const size_t head_count = wo__scan_is_head(line->number, line->offset) ? scan->head.count : 0;
+  for (size_t i = 0; i < head_count; i++) match_pattern(scan, line, takers, scan->head.items[i]);
   memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
   const size_t found = scan->options.no_prefilter
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)

@@ -80,7 +80,7 @@ static void scan_with(const struct wo_formats *formats, struct wo_view log, stru
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   wo_event_store_init(store);
-  assert_int_equal(wo_pattern_set_new(patterns, 2, &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(patterns, 2, NULL, &set), WO_OK);
   assert_int_equal(wo_scan_new(set, formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan), WO_OK);
   assert_int_equal(wo_scan_feed(scan, log.ptr, log.len), WO_OK);
   assert_int_equal(wo_scan_end(scan, &summary), WO_OK);
