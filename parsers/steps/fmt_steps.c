@@ -184,7 +184,7 @@ struct target {
 };
 
 static void set(const struct target *to, enum wo_field_id id, double value) {
-  wo_event_set_number(to->store, to->event, id, wo_interval_exact(value));
+  wo_event_set_exact(to->store, to->event, id, value);
 }
 
 /* A printed figure stands for all that are printed so. Where these are less than a byte apart ("1.234567890123 GB"), the whole

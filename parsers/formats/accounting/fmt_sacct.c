@@ -102,7 +102,7 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, const
   wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
   wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
   wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
-  if (nodes > 0) wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  if (nodes > 0) wo_event_set_exact(store, event, WO_FIELD_NODE_COUNT, (double)nodes);
   read_sizes(store, event, row, nodes);
 }
 

@@ -67,7 +67,7 @@ static bool next_pair(struct wo_view *rest, struct pair *ret_pair) {
 static void set_count(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   uint64_t number = 0;
   if (wo_number_u64(&value, 10000000, &number) != WO_OK || value.len > 0) return;
-  wo_event_set_number(store, event, id, wo_interval_exact((double)number));
+  wo_event_set_exact(store, event, id, (double)number);
 }
 
 /* Keys whose value goes into a field as it is. */
@@ -108,7 +108,7 @@ static void read_numbers(struct wo_open *open, struct wo_event *event, const str
   uint64_t number = 0;
   if (wo_view_is(pair->key, "NumNodes") && wo_number_u64(&in, 1000000, &number) == WO_OK) {
     own->kept.nodes = number;
-    if (number > 0) wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)number));
+    if (number > 0) wo_event_set_exact(open->store, event, WO_FIELD_NODE_COUNT, (double)number);
   } else if (wo_view_is(pair->key, "NumCPUs") && wo_number_u64(&in, 10000000, &number) == WO_OK) {
     own->cpus = number;
   } else if (wo_view_is(pair->key, "ArrayTaskId")) {

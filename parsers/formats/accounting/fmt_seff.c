@@ -41,7 +41,7 @@ static void read_nodes(struct wo_open *open, struct wo_event *event, struct wo_v
   uint64_t nodes = 0;
   if (wo_number_u64(&value, 1000000, &nodes) != WO_OK || nodes == 0) return;
   ((struct seff *)open->state)->kept.nodes = nodes;
-  wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  wo_event_set_exact(open->store, event, WO_FIELD_NODE_COUNT, (double)nodes);
 }
 
 /* seff counts the memory of all nodes together, and so does jobstats. Neither mentions a single node. */
@@ -71,7 +71,7 @@ static void read_memory(const struct wo_open *open, struct wo_event *event, stru
 static void read_gpus(const struct wo_open *open, struct wo_event *event, struct wo_view value) {
   uint64_t gpus = 0;
   if (wo_number_u64(&value, 100000, &gpus) == WO_OK && gpus > 0)
-    wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus * node_share(open)));
+    wo_event_set_exact(open->store, event, WO_FIELD_GPUS, (double)gpus * node_share(open));
 }
 
 /* Reads the value of a key. False for keys that are not needed. */
@@ -112,7 +112,7 @@ static bool read_card(const struct wo_open *open, struct wo_view key, struct wo_
   struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, key);
   if (!event) return true;
   wo_event_set_number(open->store, event, WO_FIELD_CAPACITY_BYTES, capacity);
-  wo_event_set_number(open->store, event, WO_FIELD_GPU, wo_interval_exact((double)gpu));
+  wo_event_set_exact(open->store, event, WO_FIELD_GPU, (double)gpu);
   wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
   wo__account_set_text(open->store, event, WO_FIELD_HOST, wo_view_sub(key, 0, at));
   return true;

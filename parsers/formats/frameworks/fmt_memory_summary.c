@@ -72,7 +72,7 @@ static void read_count(struct wo_event_store *store, struct wo_event *event, str
   if (!wo_view_starts(cell, name)) return;
   cell = wo_view_trim(wo_view_skip(cell, wo_view_of(name).len));
   if (wo_number_u64(&cell, UINT32_MAX, &count) != WO_OK || cell.len > 0) return;
-  wo_event_set_number(store, event, id, wo_interval_exact((double)count));
+  wo_event_set_exact(store, event, id, (double)count);
 }
 
 /* The rows of counts end the table. */

@@ -68,8 +68,8 @@ static void complete_tensor(struct wo_event_store *store, struct wo_event *event
   double first = 0;
   if (read_shape(wo_match_group(match, "shape"), &elements, &first)) {
     const double bytes = elements * size_of_type(wo_match_group(match, "dtype"));
-    wo_event_set_number(store, event, WO_FIELD_TRIED_BYTES, wo_interval_exact(bytes));
-    wo_event_set_number(store, event, WO_FIELD_BATCH, wo_interval_exact(first));
+    wo_event_set_exact(store, event, WO_FIELD_TRIED_BYTES, bytes);
+    wo_event_set_exact(store, event, WO_FIELD_BATCH, first);
   }
   const struct wo_event *dump = find_dump(store, event);
   if (dump) take_figures(store, dump, event);
@@ -167,8 +167,8 @@ static void finish_dump(struct wo_open *open) {
   struct wo_event *dump = wo_open_event(open);
   if (!dump) return;
   if (own->group_bytes > 0) {
-    wo_event_set_number(open->store, dump, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->group_bytes));
-    wo_event_set_number(open->store, dump, WO_FIELD_COUNT, wo_interval_exact((double)own->group_count));
+    wo_event_set_exact(open->store, dump, WO_FIELD_LARGEST_BYTES, (double)own->group_bytes);
+    wo_event_set_exact(open->store, dump, WO_FIELD_COUNT, (double)own->group_count);
   }
   for (size_t i = (size_t)dump->id; i-- > 0;) {
     struct wo_event *event = &open->store->items[i];

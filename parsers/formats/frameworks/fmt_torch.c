@@ -160,7 +160,7 @@ static void read_processes(struct wo_view message, struct wo_event_store *store,
   }
   if (count == 0) return;
   wo_event_set_number(store, event, WO_FIELD_OTHER_PROCESS_BYTES, sum);
-  wo_event_set_number(store, event, WO_FIELD_OTHER_PROCESS_COUNT, wo_interval_exact((double)count));
+  wo_event_set_exact(store, event, WO_FIELD_OTHER_PROCESS_COUNT, (double)count);
   wo_event_set_text(store, event, WO_FIELD_OTHER_PROCESS_PIDS, (struct wo_view){pids, pids_len});
 }
 
@@ -175,7 +175,7 @@ static void read_gpu(struct wo_view message, struct wo_event_store *store, struc
       uint64_t index = 0;
       if (wo_number_u64(&in, 1024, &index) != WO_OK) continue;
       if (!wo_view_starts(in, " has") && !wo_view_starts(in, ";") && !wo_view_starts(in, " would")) continue;
-      wo_event_set_number(store, event, WO_FIELD_GPU, wo_interval_exact((double)index));
+      wo_event_set_exact(store, event, WO_FIELD_GPU, (double)index);
       return;
     }
   }

@@ -166,14 +166,14 @@ static void add_fields(const struct wo_open *open, struct wo_event *event, struc
   if (own->user_file[0] != '\0') {
     wo_event_set_text(open->store, event, WO_FIELD_FRAME_FILE, wo_view_of(own->user_file));
     wo_event_set_text(open->store, event, WO_FIELD_FRAME_FUNCTION, wo_view_of(own->user_function));
-    wo_event_set_number(open->store, event, WO_FIELD_FRAME_LINE, wo_interval_exact((double)own->user_line));
+    wo_event_set_exact(open->store, event, WO_FIELD_FRAME_LINE, (double)own->user_line);
   }
   if (own->inner_file[0] != '\0') {
     wo_event_set_text(open->store, event, WO_FIELD_INNER_FILE, wo_view_of(own->inner_file));
     wo_event_set_text(open->store, event, WO_FIELD_INNER_FUNCTION, wo_view_of(own->inner_function));
   }
   if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
-  if (own->is_chained) wo_event_set_number(open->store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
+  if (own->is_chained) wo_event_set_exact(open->store, event, WO_FIELD_IS_CHAINED, 1);
 }
 
 /* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the

@@ -135,10 +135,10 @@ static void finish_tasks(struct wo_open *open) {
   struct tasks *const own = open->state;
   struct wo_event *event = wo_open_event(open);
   if (!event || own->count == 0) return;
-  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, wo_interval_exact((double)own->pages * PAGE_BYTES));
-  wo_event_set_number(open->store, event, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->largest_pages * PAGE_BYTES));
-  wo_event_set_number(open->store, event, WO_FIELD_PID, wo_interval_exact((double)own->largest_pid));
-  wo_event_set_number(open->store, event, WO_FIELD_COUNT, wo_interval_exact((double)own->count));
+  wo_event_set_exact(open->store, event, WO_FIELD_USED_BYTES, (double)own->pages * PAGE_BYTES);
+  wo_event_set_exact(open->store, event, WO_FIELD_LARGEST_BYTES, (double)own->largest_pages * PAGE_BYTES);
+  wo_event_set_exact(open->store, event, WO_FIELD_PID, (double)own->largest_pid);
+  wo_event_set_exact(open->store, event, WO_FIELD_COUNT, (double)own->count);
   wo_event_set_text(open->store, event, WO_FIELD_PROGRAM, wo_view_of(own->largest_name));
 }
 

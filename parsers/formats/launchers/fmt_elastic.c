@@ -28,7 +28,7 @@ static void set_number_after(struct wo_event_store *store, struct wo_event *even
   if (at == WO_NOT_FOUND) return;
   struct wo_view in = wo_view_trim_start(wo_view_skip(text, at + needle.len));
   int64_t value = 0;
-  if (wo_number_i64(&in, INT32_MAX, &value) == WO_OK) wo_event_set_number(store, event, field, wo_interval_exact((double)value));
+  if (wo_number_i64(&in, INT32_MAX, &value) == WO_OK) wo_event_set_exact(store, event, field, (double)value);
 }
 
 static void read_row(struct wo_event_store *store, struct wo_event *event, struct wo_view text) {
@@ -79,7 +79,7 @@ static void add_kill(const struct wo_open *open, wo_event_id block) {
   kill->time_ns = event->time_ns;
   kill->stamp = event->stamp;
   kill->is_local_rank = event->is_local_rank;
-  wo_event_set_number(open->store, kill, WO_FIELD_EXIT_CODE, wo_interval_exact(EXIT_SIGKILL));
+  wo_event_set_exact(open->store, kill, WO_FIELD_EXIT_CODE, EXIT_SIGKILL);
 }
 
 /* The block names the rank and host of the failure, which count more than those of the line that printed it. */

@@ -156,7 +156,7 @@ static void set_limit(struct wo_open *open, struct wo_event *event) {
   const double mib = own->mib_per_gpu > 0 ? by_gpu : by_cpu;
   if (mib <= 0 || own->has_limit) return;
   own->has_limit = true;
-  wo_event_set_number(open->store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact(mib * WO_MIB));
+  wo_event_set_exact(open->store, event, WO_FIELD_LIMIT_BYTES, mib * WO_MIB);
 }
 
 /* Fields of the options that rules look at. A time without a colon or a dash is in minutes. */
@@ -170,11 +170,11 @@ static void set_fields(struct wo_event_store *store, struct wo_event *event, con
     wo_event_set_text(store, event, WO_FIELD_NODES, wo_view_cut(&least, '-'));
   }
   if (is_option(given, "mem") && read_mib(given->value) > 0)
-    wo_event_set_number(store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact((double)read_mib(given->value) * WO_MIB));
+    wo_event_set_exact(store, event, WO_FIELD_LIMIT_BYTES, (double)read_mib(given->value) * WO_MIB);
   if (is_option(given, "time")) {
     wo_event_set_text(store, event, WO_FIELD_TIME, given->value);
     if (wo_units_slurm_duration(&in, &ns) == WO_OK && in.len == 0 && ns > 0)
-      wo_event_set_number(store, event, WO_FIELD_TIME_LIMIT_S, wo_interval_exact((double)(ns / WO_NS_PER_S)));
+      wo_event_set_exact(store, event, WO_FIELD_TIME_LIMIT_S, (double)(ns / WO_NS_PER_S));
   }
 }
 
@@ -188,7 +188,7 @@ static void add_option(struct wo_open *open, const struct given *given) {
   struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH, given->whole);
   if (!event) return;
   set_fields(open->store, event, given);
-  if (gpus > 0) wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus));
+  if (gpus > 0) wo_event_set_exact(open->store, event, WO_FIELD_GPUS, (double)gpus);
   if (is_share) wo_event_set_text(open->store, event, WO_FIELD_MESSAGE, given->whole);
   keep_parts(open, given, is_total ? 0 : gpus);
   set_limit(open, event);

@@ -34,6 +34,7 @@ struct layout {
   unsigned required; /* roles that the names must have */
   unsigned refused;  /* and must not have: those of a table that begins alike */
   size_t least;      /* columns */
+  bool has_any_case; /* of names */
   const char *lack;  /* the note about a table of cards without memory */
   struct column columns[9];
 };
@@ -45,6 +46,7 @@ static const struct layout dmon = {
     .required = SET(GPU),
     .refused = SET(PID),
     .least = 2,
+    .has_any_case = true,
     .lack = "no memory column (fb): record with nvidia-smi dmon -s mu",
     .columns = {{"gpu", GPU}, {"fb", USED}, {"sm", BUSY}, {"Date", DATE}, {"Time", TIME}, {"pid", PID}}};
 
@@ -122,7 +124,8 @@ static bool next_cell(const struct layout *layout, struct wo_view *rest, struct 
 
 static enum role role_of(const struct layout *layout, struct wo_view name) {
   for (size_t i = 0; i < sizeof layout->columns / sizeof layout->columns[0] && layout->columns[i].name; i++) {
-    if (wo_view_is_nocase(name, layout->columns[i].name)) return layout->columns[i].role;
+    const char *const known = layout->columns[i].name;
+    if (layout->has_any_case ? wo_view_is_nocase(name, known) : wo_view_is(name, known)) return layout->columns[i].role;
   }
   return FIGURE;
 }
@@ -142,7 +145,8 @@ static bool add_column(struct table *table, enum role role) {
   return role != ENTITY || add_column(table, GPU);
 }
 
-/* Reads the line of names. False when it is none, and then nothing is changed. */
+/* Reads the line of names. False when it is none, and then nothing is changed. Without commas the columns that a table must have
+ * come in the order of their roles. */
 static bool read_names(struct wo_view text, struct table *table) {
   const struct layout *const layout = table->layout;
   struct table names = {.layout = layout, .skip = table->skip, .has_units = table->has_units};
@@ -155,6 +159,7 @@ static bool read_names(struct wo_view text, struct table *table) {
     enum role role = role_of(layout, name);
     if (layout->is_csv && !is_name(name)) return false;
     if ((seen & SET(role)) || (role == ACTIVE && (seen & SET(BUSY)))) role = FIGURE;
+    if (!layout->is_csv && role != FIGURE && (seen & layout->required) > SET(role)) return false;
     seen |= SET(role);
     table->is_too_wide = !add_column(&names, role);
     if (table->is_too_wide) return false;

@@ -324,7 +324,7 @@ void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_
 /* ---- Evidence ---- */
 
 static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, double value) {
-  wo_event_set_number(wo_scan_store(scan), event, id, wo_interval_exact(value));
+  wo_event_set_exact(wo_scan_store(scan), event, id, value);
 }
 
 /* A slope keeps its interval: the analyzer asks whether zero is in it. */
