@@ -205,3 +205,12 @@ struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap) {
   assert(len <= cap);
   return (struct wo_view){buf, len};
 }
+
+size_t wo_utf8_write(uint32_t code, char buf[4]) {
+  static const unsigned marks[] = {0, 0xc0, 0xe0, 0xf0};
+  const size_t more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  assert(code < 0x110000);
+  buf[0] = (char)(marks[more] | code >> (6 * more));
+  for (size_t i = 1; i <= more; i++) buf[i] = (char)(0x80 | (code >> (6 * (more - i)) & 0x3f));
+  return more + 1;
+}

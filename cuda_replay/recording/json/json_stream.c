@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "parsers/base/clean.h"
 #include "parsers/base/vec.h"
 
 /* The bytes asked for before a token: more than any token but a string needs. */
@@ -180,17 +181,6 @@ static int32_t read_unit(struct wo_view at) {
   return unit;
 }
 
-/* Writes a code point as UTF-8; returns its length. */
-static size_t put_utf8(uint32_t point, char out[4]) {
-  assert(point < 0x110000);
-  if (point < 0x80) return out[0] = (char)point, 1;
-  const size_t more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  const unsigned lead = more == 1 ? 0xC0u : more == 2 ? 0xE0u : 0xF0u;
-  out[0] = (char)(lead | point >> (6 * more));
-  for (size_t i = 1; i <= more; i++) out[i] = (char)(0x80u | (point >> (6 * (more - i)) & 0x3Fu));
-  return more + 1;
-}
-
 /* Writes the escape at the front of the window to out; returns its length in the input, 0 if the input ends inside. */
 static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_len) {
   static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -206,7 +196,7 @@ static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_
   const int32_t second = is_high ? read_unit(wo_view_skip(at, 6)) : -1;
   const bool is_pair = second >= 0xDC00 && second < 0xE000;
   const int32_t pair = 0x10000 + (unit - 0xD800) * 0x400 + (second - 0xDC00);
-  *ret_len = put_utf8((uint32_t)(is_pair ? pair : is_high || is_low ? 0xFFFD : unit), out);
+  *ret_len = wo_utf8_write((uint32_t)(is_pair ? pair : is_high || is_low ? 0xFFFD : unit), out);
   return is_pair ? 12 : 6;
 }
 

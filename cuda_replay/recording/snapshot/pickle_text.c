@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 #include "parsers/base/number.h"
 
@@ -69,30 +70,6 @@ enum wo_status wo__op_float_line(struct wo_pickle *pickle, uint64_t argument) {
 
 /* ---- Texts ---- */
 
-/* UTF-8 of a code point of Unicode. Halves of surrogate pairs are written as they are, which shows that the file is odd. */
-static size_t put_utf8(char *out, uint32_t code) {
-  if (code < 0x80) {
-    out[0] = (char)code;
-    return 1;
-  }
-  if (code < 0x800) {
-    out[0] = (char)(0xc0 | code >> 6);
-    out[1] = (char)(0x80 | (code & 0x3f));
-    return 2;
-  }
-  if (code < 0x10000) {
-    out[0] = (char)(0xe0 | code >> 12);
-    out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (code & 0x3f));
-    return 3;
-  }
-  out[0] = (char)(0xf0 | (code >> 18 & 7));
-  out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-  out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-  out[3] = (char)(0x80 | (code & 0x3f));
-  return 4;
-}
-
 /* The character at the front of a "raw-unicode-escape" text: \uXXXX, \UXXXXXXXX, or a byte of Latin-1. Advances. */
 static uint32_t take_char(struct wo_view *text) {
   const bool is_long = wo_view_starts(*text, "\\U");
@@ -123,7 +100,7 @@ enum wo_status wo__op_text_line(struct wo_pickle *pickle, uint64_t argument) {
     for (size_t i = 0; i < line.len; i++) is_ascii = is_ascii && (unsigned char)line.ptr[i] < 0x80;
     if (is_ascii) return wo__pickle_push_text(pickle, line);
   }
-  while (line.len > 0 && len + 4 <= sizeof text) len += put_utf8(text + len, take_char(&line));
+  while (line.len > 0 && len + 4 <= sizeof text) len += wo_utf8_write(take_char(&line), text + len);
   return wo__pickle_push_text(pickle, (struct wo_view){text, len});
 }
 
