@@ -70,8 +70,8 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = wo__scan_stamp_of(scan, line, pattern->kind);
   const enum wo_more more = format->begin(open, match);
-  assert(more != WO_MORE_YES || format->feed);
-  if (more == WO_MORE_YES && format->feed) return;
+  assert(more != WO_MORE_YES || open->format->feed);
+  if (more == WO_MORE_YES && open->format->feed) return;
   wo__scan_finish(scan, scan->open_count - 1);
 }
 

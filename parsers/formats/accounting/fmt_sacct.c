@@ -195,16 +195,15 @@ static void keep_rule(struct wo_open *open, struct wo_view rule) {
 static enum wo_more feed_sacct(struct wo_open *open) {
   struct table *const own = open->state;
   const struct wo_view message = wo_open_message(open);
-  const bool is_piped = own->is_piped != 0;
-  if (open->lines == 1 && !is_piped) {
+  if (open->lines == 1 && !own->is_piped) {
     if (!is_rule(table_text(open))) return WO_MORE_NO_UNREAD;
     keep_rule(open, table_text(open));
     return WO_MORE_YES;
   }
   const size_t start = own->rule_start;
   const struct row row = {
-      .header = is_piped ? message : wo_view_sub(message, 0, start - 1),
-      .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
+      .header = own->is_piped ? message : wo_view_sub(message, 0, start - 1),
+      .rule = own->is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
       .text = table_text(open),
   };
   const bool is_row = open->lines < TABLE_ROWS && add_row(open, &row);

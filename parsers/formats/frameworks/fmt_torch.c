@@ -214,11 +214,7 @@ static size_t find_message(struct wo_view text, size_t from, enum wo_kind *ret_k
 }
 
 static bool is_complete(struct wo_view message) {
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    const size_t at = wo_view_find(message, wo_view_of(endings[i]), 0);
-    if (at != WO_NOT_FOUND) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(message, wo_view_has, endings);
 }
 
 /* Which device a message without its first words belongs to, judged by the text before it. */

@@ -186,7 +186,6 @@ static void add_traceback(struct wo_open *open, size_t class_len) {
   if (!event) return;
   if (own->is_ignored) event->is_quoted = true;
   add_fields(open, event, wo_view_sub(text, 0, class_len), message);
-  open->event = event->id;
 }
 
 /* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */

@@ -85,6 +85,7 @@ struct table {
   int strange; /* lines in a row that are no part of the table */
   bool has_units;
   bool is_too_wide; /* the names have more columns than are read */
+  unsigned seen;    /* set of roles */
   size_t count;
   unsigned char roles[WO_LIMIT_MONITOR_COLUMNS];
 };
@@ -151,31 +152,24 @@ static bool read_names(struct wo_view text, struct table *table) {
   const struct layout *const layout = table->layout;
   struct table names = {.layout = layout, .skip = table->skip, .has_units = table->has_units};
   struct wo_view name;
-  unsigned seen = 0;
   text = wo_view_trim_start(text);
   if (!layout->is_csv && !wo_view_starts(text, "#")) return false;
   text = wo_view_skip(text, layout->is_csv ? 0 : 1);
   while (next_cell(layout, &text, &name)) {
     enum role role = role_of(layout, name);
     if (layout->is_csv && !is_name(name)) return false;
-    if ((seen & SET(role)) || (role == ACTIVE && (seen & SET(BUSY)))) role = FIGURE;
-    if (!layout->is_csv && role != FIGURE && (seen & layout->required) > SET(role)) return false;
-    seen |= SET(role);
+    if ((names.seen & SET(role)) || (role == ACTIVE && (names.seen & SET(BUSY)))) role = FIGURE;
+    if (!layout->is_csv && role != FIGURE && (names.seen & layout->required) > SET(role)) return false;
+    names.seen |= SET(role);
     table->is_too_wide = !add_column(&names, role);
     if (table->is_too_wide) return false;
   }
   const bool ends_in_name = !(layout->required & SET(NAME)) || (names.count > 0 && names.roles[names.count - 1] == NAME);
-  if ((seen & layout->required) != layout->required || (seen & layout->refused) || names.count < layout->least || !ends_in_name)
+  if ((names.seen & layout->required) != layout->required || (names.seen & layout->refused) || names.count < layout->least ||
+      !ends_in_name)
     return false;
   *table = names;
   return true;
-}
-
-static bool has_column(const struct table *table, enum role role) {
-  for (size_t i = 0; i < table->count; i++) {
-    if (table->roles[i] == role) return true;
-  }
-  return false;
 }
 
 /* ---- Rows ---- */
@@ -279,7 +273,7 @@ static void add_card(const struct wo_open *open, const struct table *table, cons
   sample.capacity_bytes = row->total_bytes;
   sample.sm_pct = row->busy_pct;
   sample.time_s = read_time(row->date, row->time);
-  if (!has_column(table, USED)) sample.lack = table->layout->lack;
+  if (!(table->seen & SET(USED))) sample.lack = table->layout->lack;
   if (row->is_card) wo_monitor_add(open, &sample, false);
 }
 
