@@ -318,9 +318,8 @@ char *wo_event_to_text(const struct wo_event *event, char *buf, size_t cap) {
   assert(event != NULL && (buf != NULL || cap == 0));
   if (cap == 0) return buf;
   struct writer out = {.buf = buf, .cap = cap};
-  char place[64];
-  put_string(&out, wo_kind_name(event->kind));
-  snprintf(place, sizeof place, " line=%llu", (unsigned long long)event->span.line);
+  char place[96];
+  snprintf(place, sizeof place, "%s line=%llu", wo_kind_name(event->kind), (unsigned long long)event->span.line);
   put_string(&out, place);
   if (event->rank != WO_RANK_UNKNOWN) {
     snprintf(place, sizeof place, " rank=%ld", (long)event->rank);

@@ -275,15 +275,13 @@ static const struct reader readers[] = {
     {wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true},                     /* 2025-01-06 15:18:19,123 */
     {wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true},                   /* 03-19 07:27:53 */
     {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
-    {wo__prefix_kernel_tag, FIRST_LOWER, ANYWHERE, true},                   /* kernel: */
+    {wo__prefix_fixed, FIRST_LOWER | FIRST_OTHER, ANYWHERE, true},          /* kernel:   >>   stderr F */
     {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */
     {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 after it */
     {wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true},     /* [INFO] */
     {wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true},           /* [INFO|trainer.py:1234] */
     {wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true},                   /* [core.py:560] */
     {wo__prefix_tensorflow_tag, FIRST_UPPER, IN_A_RECORD, true},            /* I tensorflow/core/op.cc:100] */
-    {wo__prefix_arrow, FIRST_OTHER, IN_A_RECORD, true},                     /* >> */
-    {wo__prefix_container_stream, FIRST_LOWER, IN_A_RECORD, true},          /* stderr F */
     {wo__prefix_logger_name, FIRST_NAME, IN_A_RECORD, true},                /* - torch.distributed - */
     {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
     {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */

@@ -142,16 +142,14 @@ size_t wo__prefix_short_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_kernel_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_syslog_head(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_dmesg_time(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_kernel_tag(struct wo_view rest, struct reading *reading);
+size_t wo__prefix_fixed(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_tensorflow_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_arrow(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_container_stream(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_pytest_mark(struct wo_view rest, struct reading *reading);
 
 #endif

@@ -45,12 +45,6 @@ static size_t find_line_end(const char *buf, size_t from, size_t to) {
   return to;
 }
 
-/* Start of the line that `at` is in, not before `from`. */
-static size_t find_line_start(const char *buf, size_t from, size_t at) {
-  while (at > from && !wo__scan_is_line_end(buf[at - 1])) at--;
-  return at;
-}
-
 /* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
 static uint64_t count_line_feeds(const char *text, size_t len) {
   uint64_t total = 0;
@@ -63,12 +57,6 @@ static uint64_t count_line_feeds(const char *text, size_t len) {
     len -= block;
   }
   return total;
-}
-
-/* Offset in buf after the last line end in buf[from, to), or 0 without one: no line end is before a line start at 0. */
-static size_t behind_last_line_end(const char *buf, size_t from, size_t to) {
-  while (to > from && !wo__scan_is_line_end(buf[to - 1])) to--;
-  return to > from ? to : 0;
 }
 
 /* Counts lines that are longer than one piece, read or not: between pos and `to`. Jumps by a piece's length and looks back from
@@ -88,13 +76,14 @@ static void count_long_lines(struct wo_scan *scan, size_t to) {
     const uint64_t bound = scan->open_start + WO_LIMIT_LINE_BYTES;
     const bool is_far = base + to > bound;
     const size_t stop = is_far ? (size_t)(bound - base) + 1 : to;
-    const size_t start = behind_last_line_end(scan->buf, at, stop);
-    if (start > 0) scan->open_start = base + start;
-    if (start == 0 && is_far) {
+    const size_t start = wo__scan_line_start(scan->buf, at, stop);
+    const bool has_end = start > at;
+    if (has_end) scan->open_start = base + start;
+    if (!has_end && is_far) {
       scan->is_in_long_line = true;
       scan->long_lines++;
     }
-    at = start > 0 && is_far ? start : stop;
+    at = has_end && is_far ? start : stop;
   }
 }
 
@@ -132,7 +121,7 @@ struct ready {
  * a piece, the pieces that are whole already are. */
 static struct ready find_ready(const struct wo_scan *scan) {
   if (scan->is_at_end) return (struct ready){scan->buf_len, scan->buf_len};
-  const size_t last = find_line_start(scan->buf, scan->pos, scan->buf_len);
+  const size_t last = wo__scan_line_start(scan->buf, scan->pos, scan->buf_len);
   const size_t open = scan->buf_len - last;
   if (open < WO_LIMIT_LINE_BYTES) return (struct ready){last, last};
   const size_t pieces = (open - WO_LIMIT_LINE_BYTES) / WO_SCAN_PIECE_STRIDE + 1;
@@ -142,7 +131,7 @@ static struct ready find_ready(const struct wo_scan *scan) {
 /* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece.
  */
 static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
-  size_t start = find_line_start(scan->buf, scan->pos, hit);
+  size_t start = wo__scan_line_start(scan->buf, scan->pos, hit);
   while (hit - start >= WO_LIMIT_LINE_BYTES) start += WO_SCAN_PIECE_STRIDE;
   return start;
 }

@@ -140,6 +140,9 @@ void wo__scan_close_all(struct wo_scan *scan);
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
 
+/* Where the line begins that ends at `end`: after the last line end at or after floor, or at floor. */
+size_t wo__scan_line_start(const char *buf, size_t floor, size_t end);
+
 /* A walk backwards over lines: `end` is the start of the line last visited. */
 struct wo_backwards {
   struct wo_scan *scan;

@@ -70,21 +70,16 @@ static void set_count(struct wo_event_store *store, struct wo_event *event, enum
   wo_event_set_exact(store, event, id, (double)number);
 }
 
-/* Keys whose value goes into a field as it is. */
-struct text_key {
-  const char *key;
-  enum wo_field_id field;
-};
-
-static const struct text_key text_keys[] = {
-    {"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
-    {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS},
-};
-
-/* BatchHost and ReqNodeList name nodes too, but only NodeList is what the job ran on. */
+/* Keys whose value goes into a field as it is. BatchHost and ReqNodeList name nodes too, but only NodeList is what the job ran
+ * on. */
 static void read_text(struct wo_event_store *store, struct wo_event *event, const struct pair *pair) {
-  for (size_t i = 0; i < sizeof text_keys / sizeof text_keys[0]; i++) {
-    if (wo_view_is(pair->key, text_keys[i].key)) wo__account_set_text(store, event, text_keys[i].field, pair->value);
+  static const struct {
+    const char *key;
+    enum wo_field_id field;
+  } rows[] = {{"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
+              {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is(pair->key, rows[i].key)) wo__account_set_text(store, event, rows[i].field, pair->value);
   }
 }
 
