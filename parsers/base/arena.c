@@ -145,11 +145,15 @@ void *wo_arena_array(struct wo_arena *arena, size_t count, size_t size) {
   return wo_arena_alloc(arena, total);
 }
 
+/* The block is zeroed, so the copy ends with a NUL. An empty view gets a pointer too, so that it differs from a failure. */
 struct wo_view wo_arena_copy(struct wo_arena *arena, struct wo_view view) {
-  return wo_arena_join(arena, &view, 1);
+  if (view.len == SIZE_MAX) return (struct wo_view){give_up(arena), 0};
+  char *const copy = wo_arena_alloc(arena, view.len + 1);
+  if (copy == NULL) return (struct wo_view){NULL, 0};
+  if (view.len > 0) memcpy(copy, view.ptr, view.len);
+  return (struct wo_view){copy, view.len};
 }
 
-/* The block is zeroed, so the text ends with a NUL. An empty one gets a pointer too, so that it differs from a failure. */
 struct wo_view wo_arena_join(struct wo_arena *arena, const struct wo_view *parts, size_t count) {
   size_t len = 0;
   bool is_too_long = false;

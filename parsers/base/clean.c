@@ -151,21 +151,23 @@ static bool has_tail(const struct lead *lead, const unsigned char *bytes, size_t
   return true;
 }
 
-size_t wo_utf8_length(struct wo_view text) {
-  const unsigned char *const bytes = (const unsigned char *)text.ptr;
-  assert(text.len > 0);
+/* Bytes of the well-formed character at the front of `bytes` (len > 0), or 0 when there is none. */
+static size_t character_length(const unsigned char *bytes, size_t len) {
+  assert(len > 0);
   if (bytes[0] < 0x80) return 1;
   for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
     if (bytes[0] < leads[i].first || bytes[0] > leads[i].last) continue;
-    return has_tail(&leads[i], bytes, text.len) ? leads[i].length : 0;
+    return has_tail(&leads[i], bytes, len) ? leads[i].length : 0;
   }
   return 0;
 }
 
 /* The character that is written for the one at the front of `rest`; *ret_read is the number of bytes that it stands for. */
 static struct wo_view shown_character(struct wo_view rest, size_t *ret_read) {
-  const unsigned char *const bytes = (const unsigned char *)rest.ptr;
-  const size_t length = wo_utf8_length(rest);
+  unsigned char bytes[4] = {0};
+  const size_t seen = rest.len < sizeof bytes ? rest.len : sizeof bytes;
+  memcpy(bytes, rest.ptr, seen);
+  const size_t length = character_length(bytes, seen);
   *ret_read = length == 0 ? 1 : length;
   if (length == 0) return WO_VIEW("\xef\xbf\xbd");
   /* U+0080 to U+009F are control characters too. */

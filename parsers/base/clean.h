@@ -17,9 +17,6 @@ struct wo_view wo_clean_line(struct wo_view raw, char *buf, size_t cap);
  * At most cap bytes, cut at a character boundary. Returns the written part of buf. */
 struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap);
 
-/* Bytes of the well-formed character at the front of a text that is not empty, or 0 when there is none. */
-size_t wo_utf8_length(struct wo_view text);
-
 /* Writes the UTF-8 of a code point below 0x110000 and returns its length. Halves of surrogate pairs are written as they are. */
 size_t wo_utf8_write(uint32_t code, char buf[4]);
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parsers/base/clean.h"
 #include "parsers/base/limits.h"
 
 /* Longest text. A report in JSON is longer than its values in memory: escapes, keys and indentation. */
@@ -117,11 +116,19 @@ static bool in_ranges(uint32_t code, const struct range *ranges, size_t count) {
 
 /* Reads one UTF-8 character; *ret_code is 0 for a byte that starts none, which then counts as a character of its own. */
 static size_t read_code(struct wo_view view, uint32_t *ret_code) {
-  const size_t len = wo_utf8_length(view);
+  assert(view.len > 0);
+  /* The length that the first byte promises; 0 for bytes that start no character (C0, C1 and F5 to FF never do). */
+  const unsigned char lead = (unsigned char)view.ptr[0];
+  const size_t len = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
   *ret_code = 0;
-  if (len == 0) return 1;
-  *ret_code = (unsigned char)view.ptr[0] & (len == 1 ? 0x7FU : 0x7FU >> len);
-  for (size_t i = 1; i < len; i++) *ret_code = *ret_code << 6 | ((unsigned char)view.ptr[i] & 0x3FU);
+  if (len == 0 || len > view.len) return 1;
+  uint32_t code = len == 1 ? lead : lead & (0x7FU >> len);
+  for (size_t i = 1; i < len; i++) {
+    const unsigned char next = (unsigned char)view.ptr[i];
+    if ((next & 0xC0) != 0x80) return 1;
+    code = (code << 6) | (next & 0x3FU);
+  }
+  *ret_code = code;
   return len;
 }
 
