@@ -164,6 +164,7 @@ size_t wo__prefix_dmesg_time(struct wo_view rest, struct reading *reading) {
 size_t wo__prefix_fixed(struct wo_view rest, struct reading *reading) {
   static const char *const texts[] = {"kernel: ", ">> ", "stderr F ", "stderr P ", "stdout F ", "stdout P "};
   const size_t count = reading->has_log_part ? sizeof texts / sizeof texts[0] : 1;
+  if (!is_any(rest.ptr[0], "k>s")) return 0; /* most lines are done here */
   for (size_t i = 0; i < count; i++) {
     if (wo_view_starts(rest, texts[i])) return strlen(texts[i]);
   }
