@@ -39,8 +39,7 @@ enum wo_status wo_job_new(const struct wo_pack *pack, struct wo_job **ret_job) {
   wo_arena_init(&job->arena, WO_LIMIT_REPORT_BYTES);
   wo_event_store_init(&job->events);
   job->pack = pack;
-  const enum wo_status status =
-      wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &job->patterns);
+  const enum wo_status status = wo_pattern_set_new(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &job->patterns);
   if (status != WO_OK) {
     wo_job_free(job);
     return status;

@@ -110,8 +110,6 @@ static void add_fix(struct wo_verify_plan *plan, struct wo_proposal *proposals, 
                                        .cost_rank = fix->cost_rank > 0 ? fix->cost_rank : (WO_COST_RANK_MAX + 1) / 2,
                                        .speed = fix->cost_speed,
                                        .accuracy = fix->cost_accuracy,
-                                       .saves_lo_bytes = fix->has_saves ? fix->saves_bytes.lo : -1,
-                                       .saves_hi_bytes = fix->has_saves ? fix->saves_bytes.hi : -1,
                                        .paste = make_paste(plan, fix),
                                        .is_by_hand = fix->change_count == 0};
 }
@@ -130,7 +128,7 @@ enum wo_status wo_verify_plan_fill(const struct wo_report *report, struct wo_ver
   for (size_t i = 0; i < report->finding_count && used < FINDINGS_MAX; i++) {
     const struct wo_finding *const finding = &report->findings[i];
     if (!finding->cause->is_failure) continue;
-    if (used++ == 0) plan->diagnosed.cause = finding->cause->id, plan->diagnosed.headline = finding->title;
+    if (used++ == 0) plan->diagnosed.cause = finding->cause->id;
     for (size_t k = 0; k < finding->fix_count; k++) {
       if (is_wanted(plan, &finding->fixes[k])) add_fix(plan, proposals, &finding->fixes[k]);
     }

@@ -206,12 +206,11 @@ struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap) {
   return (struct wo_view){buf, len};
 }
 
-size_t wo_utf8_put(uint32_t point, char out[4]) {
-  assert(point < 0x110000);
-  if (point < 0x80) return out[0] = (char)point, 1;
-  const size_t more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  const unsigned lead = more == 1 ? 0xC0u : more == 2 ? 0xE0u : 0xF0u;
-  out[0] = (char)(lead | point >> (6 * more));
-  for (size_t i = 1; i <= more; i++) out[i] = (char)(0x80u | (point >> (6 * (more - i)) & 0x3Fu));
+size_t wo_utf8_write(uint32_t code, char buf[4]) {
+  static const unsigned marks[] = {0, 0xc0, 0xe0, 0xf0};
+  const size_t more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  assert(code < 0x110000);
+  buf[0] = (char)(marks[more] | code >> (6 * more));
+  for (size_t i = 1; i <= more; i++) buf[i] = (char)(0x80 | (code >> (6 * (more - i)) & 0x3f));
   return more + 1;
 }

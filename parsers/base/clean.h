@@ -17,7 +17,7 @@ struct wo_view wo_clean_line(struct wo_view raw, char *buf, size_t cap);
  * At most cap bytes, cut at a character boundary. Returns the written part of buf. */
 struct wo_view wo_clean_utf8(struct wo_view raw, char *buf, size_t cap);
 
-/* Writes a code point below 0x110000 as UTF-8, halves of surrogate pairs as they are; returns its length, 1 to 4. */
-size_t wo_utf8_put(uint32_t point, char out[4]);
+/* Writes the UTF-8 of a code point below 0x110000 and returns its length. Halves of surrogate pairs are written as they are. */
+size_t wo_utf8_write(uint32_t code, char buf[4]);
 
 #endif

@@ -1,216 +1,131 @@
 /* Every cap in the program. Each line says what the cap protects and what happens when it is reached. Reaching one is reported,
  * never silent: those of one input are in parsers/scan/caps.def, or are counted as dropped evidence. Some are not caps but a
- * reach, which says how far something is looked for: text farther away does not belong to it, so nothing is lost. All can be
- * overridden at build time with -D. */
+ * reach, which says how far something is looked for: text farther away does not belong to it, so nothing is lost. */
 #ifndef WO_LIMITS_H
 #define WO_LIMITS_H
 
 /* Longest stretch of one line that is looked at in one piece; longer lines are read in overlapping pieces and noted. */
-#ifndef WO_LIMIT_LINE_BYTES
 #define WO_LIMIT_LINE_BYTES ((size_t)64 * 1024)
-#endif
 
 /* Overlap between two pieces of an over-long line, so that a message across the cut is still seen whole. */
-#ifndef WO_LIMIT_LINE_OVERLAP_BYTES
 #define WO_LIMIT_LINE_OVERLAP_BYTES ((size_t)8 * 1024)
-#endif
 
 /* A reach: how far back from a finding the reader can look (last progress line, words before a wrapped message). */
-#ifndef WO_LIMIT_LOOKBACK_BYTES
 #define WO_LIMIT_LOOKBACK_BYTES ((size_t)16 * 1024)
-#endif
 
 /* A reach: lines before a setting that are looked at for the structure that it is in. The second limit counts the bytes before
  * settings, on their own line too, that are looked at in one input: it protects time in logs that print settings at each step,
  * and on hostile lines. Later settings keep their own key, without a path. */
-#ifndef WO_LIMIT_LOOKBACK_LINES
 #define WO_LIMIT_LOOKBACK_LINES 250
-#endif
-#ifndef WO_LIMIT_LOOKED_BACK_BYTES
 #define WO_LIMIT_LOOKED_BACK_BYTES (UINT64_C(16) * 1024 * 1024)
-#endif
 
 /* Changes of one setting that are kept for one input. A key that changes more often is a measurement and no setting; it must not
  * crowd out the others, and its later values are not kept. */
-#ifndef WO_LIMIT_SETTING_CHANGES
 #define WO_LIMIT_SETTING_CHANGES 16
-#endif
 
 /* Lines of one block (`optimizer:` and what is indented below it) that are read for keys too short to be looked for. */
-#ifndef WO_LIMIT_BLOCK_LINES
 #define WO_LIMIT_BLOCK_LINES 200
-#endif
 
 /* Bytes of the path of a setting ("model.optim"). Longer paths lose their outermost names. */
-#ifndef WO_LIMIT_PATH_BYTES
 #define WO_LIMIT_PATH_BYTES ((size_t)160)
-#endif
 
 /* Other values of one setting that a report shows. Further ones are counted. */
-#ifndef WO_LIMIT_SETTING_OTHERS
 #define WO_LIMIT_SETTING_OTHERS 8
-#endif
 
 /* Bytes taken from the input at a time; no cap. */
-#ifndef WO_LIMIT_READ_BYTES
 #define WO_LIMIT_READ_BYTES ((size_t)256 * 1024)
-#endif
 
 /* Expanded size of one compressed input: protects time. The rest is left unread and the input is noted as cut. */
-#ifndef WO_LIMIT_EXPANDED_BYTES
 #define WO_LIMIT_EXPANDED_BYTES (UINT64_C(64) * 1024 * 1024 * 1024)
-#endif
 
 /* Expanded size over compressed size, looked at once more than WO_LIMIT_RATIO_FLOOR_BYTES came out: protects from gzip bombs.
  * Real logs of repeated progress bars reach about 200. */
-#ifndef WO_LIMIT_EXPANSION_RATIO
 #define WO_LIMIT_EXPANSION_RATIO 600
-#endif
-#ifndef WO_LIMIT_RATIO_FLOOR_BYTES
 #define WO_LIMIT_RATIO_FLOOR_BYTES (UINT64_C(64) * 1024 * 1024)
-#endif
 
 /* Pieces of evidence kept for one job. Later ones are counted, not kept. */
-#ifndef WO_LIMIT_EVENTS
 #define WO_LIMIT_EVENTS ((size_t)20000)
-#endif
 
 /* Evidence of one kind kept for one job, so that a flood of one kind cannot crowd out the rest. */
-#ifndef WO_LIMIT_EVENTS_PER_KIND
 #define WO_LIMIT_EVENTS_PER_KIND ((size_t)2000)
-#endif
 
 /* Bytes of a line's text kept with its evidence: what a report shows ends there. Fields are read from the whole line. */
-#ifndef WO_LIMIT_EVENT_TEXT_BYTES
 #define WO_LIMIT_EVENT_TEXT_BYTES ((size_t)2048)
-#endif
 
 /* Memory of one job's evidence store. */
-#ifndef WO_LIMIT_STORE_BYTES
 #define WO_LIMIT_STORE_BYTES ((size_t)24 * 1024 * 1024)
-#endif
 
 /* Text joined for one message that is on several lines. */
-#ifndef WO_LIMIT_MESSAGE_BYTES
 #define WO_LIMIT_MESSAGE_BYTES ((size_t)4096)
-#endif
 
 /* Job statistics packed into a comment, and what they expand to: protects the stack. About 400 nodes; further ones are noted. */
-#ifndef WO_LIMIT_PACKED_BYTES
 #define WO_LIMIT_PACKED_BYTES ((size_t)32 * 1024)
-#endif
-#ifndef WO_LIMIT_UNPACKED_BYTES
 #define WO_LIMIT_UNPACKED_BYTES ((size_t)128 * 1024)
-#endif
 
 /* Multi-line constructs that may be open at the same time (ranks writing at once). The oldest is closed when full. */
-#ifndef WO_LIMIT_OPEN_READERS
 #define WO_LIMIT_OPEN_READERS 64
-#endif
 
 /* Cards of which one input's monitoring traces are summed up; figures of further cards are counted as dropped evidence. */
-#ifndef WO_LIMIT_MONITORS
 #define WO_LIMIT_MONITORS 64
-#endif
 
 /* Processes of which one input's traces are summed up; rows of further ones are counted as dropped evidence. */
-#ifndef WO_LIMIT_MONITOR_PROCESSES
 #define WO_LIMIT_MONITOR_PROCESSES 128
-#endif
 
 /* A reach: lines in a row that are no part of a monitoring trace, after which it counts as over: protects time in long logs that
  * hold one. */
-#ifndef WO_LIMIT_MONITOR_STRANGE_LINES
 #define WO_LIMIT_MONITOR_STRANGE_LINES 2000
-#endif
 
 /* Columns of one monitoring trace. Wider tables are not read. */
-#ifndef WO_LIMIT_MONITOR_COLUMNS
 #define WO_LIMIT_MONITOR_COLUMNS 64
-#endif
 
 /* Matches of one pattern on one line: protects time on hostile lines. */
-#ifndef WO_LIMIT_MATCHES_PER_LINE
 #define WO_LIMIT_MATCHES_PER_LINE 16
-#endif
 
 /* PCRE2 match, depth and heap limits: protects time and memory from pathological lines; a hit is noted with the pattern and the
  * number of lines. */
-#ifndef WO_LIMIT_REGEX_MATCH
 #define WO_LIMIT_REGEX_MATCH 100000
-#endif
-#ifndef WO_LIMIT_REGEX_DEPTH
 #define WO_LIMIT_REGEX_DEPTH 2000
-#endif
-#ifndef WO_LIMIT_REGEX_HEAP_KIB
 #define WO_LIMIT_REGEX_HEAP_KIB 1024
-#endif
 
 /* Ranks of a job that are told apart one by one. Evidence of higher ones is noted. */
-#ifndef WO_LIMIT_RANKS
 #define WO_LIMIT_RANKS 1024
-#endif
 
 /* Runs of a program that are told apart in the files of one job. It is noted if there are more. */
-#ifndef WO_LIMIT_RUNS
 #define WO_LIMIT_RUNS 256
-#endif
 
 /* Files given as one job. */
-#ifndef WO_LIMIT_INPUT_FILES
 #define WO_LIMIT_INPUT_FILES 4096
-#endif
 
 /* One rule file: protects memory from a wrong --rules folder. */
-#ifndef WO_LIMIT_RULE_FILE_BYTES
 #define WO_LIMIT_RULE_FILE_BYTES ((size_t)1024 * 1024)
-#endif
 
 /* Nesting of rule expressions. */
-#ifndef WO_LIMIT_EXPR_DEPTH
 #define WO_LIMIT_EXPR_DEPTH 32
-#endif
 
 /* Tallest tree, definitions expanded: bounds the stack of the evaluator. A chain "a + b + c" is as tall as it has terms. */
-#ifndef WO_LIMIT_EXPR_HEIGHT
 #define WO_LIMIT_EXPR_HEIGHT (8 * WO_LIMIT_EXPR_DEPTH)
-#endif
 
 /* Most nodes, definitions expanded each time they are used: bounds the time of one evaluation, which without it could double with
  * every "let" that uses the one before it twice. */
-#ifndef WO_LIMIT_EXPR_NODES
 #define WO_LIMIT_EXPR_NODES 4096
-#endif
 
 /* Most arguments of one function call. */
-#ifndef WO_LIMIT_EXPR_ARGS
 #define WO_LIMIT_EXPR_ARGS 32
-#endif
 
 /* Largest number that divisor_at_most takes apart: bounds its search. */
-#ifndef WO_LIMIT_EXPR_DIVIDEND
 #define WO_LIMIT_EXPR_DIVIDEND 1e7
-#endif
 
 /* Named expressions of one rule. */
-#ifndef WO_LIMIT_LETS
 #define WO_LIMIT_LETS 64
-#endif
 
 /* Definitions that all rules share: bounds how deep they can build on each other. */
-#ifndef WO_LIMIT_DEFINES
 #define WO_LIMIT_DEFINES 256
-#endif
 
 /* Memory of the loaded rule packs. */
-#ifndef WO_LIMIT_PACK_BYTES
 #define WO_LIMIT_PACK_BYTES ((size_t)32 * 1024 * 1024)
-#endif
 
 /* Memory of one diagnosis and its report. */
-#ifndef WO_LIMIT_REPORT_BYTES
 #define WO_LIMIT_REPORT_BYTES ((size_t)32 * 1024 * 1024)
-#endif
 
 /* Models of one job that are told apart. */
 #define WO_LIMIT_JOB_MODELS 4
@@ -229,110 +144,68 @@
 /* ---- Memory printed beside training steps (parsers/steps/steps.h) ---- */
 
 /* Longest line that is read for it, and numbers in one line: protect memory. Longer lines are left out. */
-#ifndef WO_LIMIT_STEPS_LINE_BYTES
 #define WO_LIMIT_STEPS_LINE_BYTES ((size_t)8192)
-#endif
-#ifndef WO_LIMIT_STEPS_NUMBERS
 #define WO_LIMIT_STEPS_NUMBERS ((size_t)192)
-#endif
 
 /* Forms of such lines that are remembered at a time: protects memory. The one that was not met for longest is forgotten, and
  * found again when it is met. */
-#ifndef WO_LIMIT_STEPS_FORMS
 #define WO_LIMIT_STEPS_FORMS ((size_t)12)
-#endif
 
 /* Figures that are followed in one input, one for each rank and meaning (about 10 KB each): protects memory. Further ones are
  * counted as dropped. */
-#ifndef WO_LIMIT_STEPS_SERIES
 #define WO_LIMIT_STEPS_SERIES ((size_t)128)
-#endif
 
 /* ---- Recordings of the allocator (cuda_replay) ---- */
 
 /* Entries of one device, 32 bytes each: protects memory. Later ones are left out and noted. */
-#ifndef WO_LIMIT_TRACE_ENTRIES
 #define WO_LIMIT_TRACE_ENTRIES ((size_t)1 << 27)
-#endif
 
 /* Devices of one recording; notes about it. */
-#ifndef WO_LIMIT_TRACE_DEVICES
 #define WO_LIMIT_TRACE_DEVICES ((size_t)64)
-#endif
-#ifndef WO_LIMIT_TRACE_NOTES
 #define WO_LIMIT_TRACE_NOTES ((size_t)64)
-#endif
 
 /* Texts of one recording (functions, files, annotations, notes), each distinct one kept once: protects memory. */
-#ifndef WO_LIMIT_TRACE_TEXT_BYTES
 #define WO_LIMIT_TRACE_TEXT_BYTES ((size_t)256 * 1024 * 1024)
-#endif
 
 /* Distinct frames, and frames of all distinct stacks, of one recording: protects memory (40 and 4 bytes each). */
-#ifndef WO_LIMIT_TRACE_FRAMES
 #define WO_LIMIT_TRACE_FRAMES ((size_t)1 << 24)
-#endif
-#ifndef WO_LIMIT_TRACE_STACK_FRAMES
 #define WO_LIMIT_TRACE_STACK_FRAMES ((size_t)1 << 28)
-#endif
 
 /* Blocks, segments and annotations of one recording, each: protects memory. */
-#ifndef WO_LIMIT_TRACE_BLOCKS
 #define WO_LIMIT_TRACE_BLOCKS ((size_t)1 << 24)
-#endif
 
 /* ---- Pickles (cuda_replay/recording/snapshot/pickle.h). The rest is left unread, and the recording is noted as cut. ---- */
 
 /* Values waiting for their container, and values that can be referred to, 8 bytes each: protect memory. Writers that put a whole
  * list on the stack before they close it need one value for each entry. */
-#ifndef WO_LIMIT_PICKLE_STACK
 #define WO_LIMIT_PICKLE_STACK ((size_t)1 << 27)
-#endif
-#ifndef WO_LIMIT_PICKLE_MEMO
 #define WO_LIMIT_PICKLE_MEMO ((size_t)1 << 27)
-#endif
 
 /* Containers that are open inside of each other. Snapshots need about ten. */
-#ifndef WO_LIMIT_PICKLE_DEPTH
 #define WO_LIMIT_PICKLE_DEPTH ((size_t)1000)
-#endif
 
 /* Dicts, and lists, that were filled and belong nowhere yet (about 450 and 16 bytes each). */
-#ifndef WO_LIMIT_PICKLE_OPEN
 #define WO_LIMIT_PICKLE_OPEN ((size_t)1 << 16)
-#endif
 
 /* Numbers that need more than 58 bits or a fraction. Snapshots have a handful. */
-#ifndef WO_LIMIT_PICKLE_NUMBERS
 #define WO_LIMIT_PICKLE_NUMBERS ((size_t)1 << 22)
-#endif
 
 /* Bytes kept of one text: longer ones (names made of many templates) lose their end. Also the longest line of a protocol 0
  * pickle. */
-#ifndef WO_LIMIT_PICKLE_TEXT_BYTES
 #define WO_LIMIT_PICKLE_TEXT_BYTES ((size_t)64 * 1024)
-#endif
 
 /* ---- JSON (cuda_replay/recording/json/json_stream.h) ---- */
 
 /* Nesting of JSON that is read (what is passed over may be deeper): protects memory. Deeper files are refused. */
-#ifndef WO_LIMIT_JSON_DEPTH
 #define WO_LIMIT_JSON_DEPTH 256
-#endif
 
 /* One string of JSON. Longer ones are cut, and their reader is informed. */
-#ifndef WO_LIMIT_JSON_STRING_BYTES
 #define WO_LIMIT_JSON_STRING_BYTES ((size_t)1024 * 1024)
-#endif
 
 /* Digits of one number of JSON. Longer ones are refused. */
-#ifndef WO_LIMIT_JSON_NUMBER_BYTES
 #define WO_LIMIT_JSON_NUMBER_BYTES ((size_t)1024)
-#endif
 
 /* Things that a replay on a GPU holds at one time (segments, ranges, handles of 2 MiB): protects memory. Enough for 2 TiB. */
-#ifndef WO_LIMIT_GPU_HOLDINGS
 #define WO_LIMIT_GPU_HOLDINGS ((size_t)1 << 20)
-#endif
 
 #endif

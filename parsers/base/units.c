@@ -50,10 +50,10 @@ static double prefix_scale(char c) {
   }
 }
 
-/* The size in bytes of a whole unit word, 0 when it is none. A small b after a capital letter means bits and is refused ("Gb" is
+/* A small b after a capital letter means bits and is refused ("Gb" is
  * what networks are measured in); small letters throughout ("kb") mean bytes. A single letter will do: SLURM and TensorFlow write
  * "64G" and "17.79G". */
-static double unit_scale(struct wo_view word) {
+double wo_units_scale(struct wo_view word) {
   if (wo_view_is(word, "B") || wo_view_is_nocase(word, "byte") || wo_view_is_nocase(word, "bytes")) return 1.0;
   const double scale = word.len == 0 ? 0.0 : prefix_scale(word.ptr[0]);
   const struct wo_view tail = wo_view_skip(word, 1);
@@ -102,7 +102,7 @@ enum wo_status wo_units_bytes(struct wo_view *in, double bare_scale, struct wo_i
   const struct wo_view unit_at = skip_gap(rest);
   const struct wo_view word = leading_word(unit_at);
   /* A unit, if there is one, decides; no letters may follow a bare number, so that "16Gn" is not 16. */
-  double scale = unit_scale(word);
+  double scale = wo_units_scale(word);
   if (scale > 0) {
     rest = wo_view_skip(unit_at, word.len);
   } else if (bare_scale > 0 && leading_word(rest).len == 0) {

@@ -24,6 +24,9 @@
  * prints for an unknown size) give WO_E_RANGE. */
 enum wo_status wo_units_bytes(struct wo_view *in, double bare_scale, struct wo_interval *ret_bytes);
 
+/* The bytes of such a unit, the whole word; 0 when it is none. */
+double wo_units_scale(struct wo_view word);
+
 /* Writes bytes the way PyTorch does: "0 bytes", "512 bytes", "20.00 MiB", "17.66 GiB" (two decimals, powers of 1024; up to
  * and including 1024 of a unit stays in that unit). Negative values get a '-'. Returns buf. */
 char *wo_units_bytes_text(double bytes, char *buf, size_t cap);

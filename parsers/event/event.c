@@ -45,8 +45,8 @@ static const struct field_row fields[] = {
 };
 _Static_assert(sizeof fields / sizeof fields[0] == WO_FIELD_COUNT_, "every field has one row");
 
-static const struct wo_view marks[] = {
-#define WO_MARK(code, label, text) [code] = {(label), sizeof(label) - 1},
+static const char *const marks[] = {
+#define WO_MARK(code, label, text) [code] = (label),
 #include "parsers/event/marks.def"
 #undef WO_MARK
 };
@@ -74,14 +74,7 @@ enum wo_kind wo_kind_find(struct wo_view name) {
 }
 
 const char *wo_mark_name(enum wo_mark mark) {
-  return (unsigned)mark < WO_MARK_COUNT_ ? marks[mark].ptr : "";
-}
-
-enum wo_mark wo_mark_find(struct wo_view name) {
-  for (size_t i = WO_MARK_NONE + 1; i < WO_MARK_COUNT_; i++) {
-    if (wo_view_equal(name, marks[i])) return (enum wo_mark)i;
-  }
-  return WO_MARK_COUNT_;
+  return (unsigned)mark < WO_MARK_COUNT_ ? marks[mark] : "";
 }
 
 const char *wo_field_name(enum wo_field_id id) {
@@ -233,6 +226,16 @@ bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, e
   return insert_field(store, event, (struct wo_field){.id = id, .number = value});
 }
 
+bool wo_event_set_exact(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, double value) {
+  return wo_event_set_number(store, event, id, wo_interval_exact(value));
+}
+
+void wo_event_copy_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, const struct wo_event *from,
+                          enum wo_field_id from_id) {
+  const struct wo_field *const field = wo_event_field(from, from_id);
+  if (field) wo_event_set_number(store, event, id, field->number);
+}
+
 bool wo_event_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   assert(store != NULL && event != NULL && (unsigned)id < WO_FIELD_COUNT_);
   if (wo_event_field(event, id) != NULL) return true;
@@ -315,9 +318,8 @@ char *wo_event_to_text(const struct wo_event *event, char *buf, size_t cap) {
   assert(event != NULL && (buf != NULL || cap == 0));
   if (cap == 0) return buf;
   struct writer out = {.buf = buf, .cap = cap};
-  char place[64];
-  put_string(&out, wo_kind_name(event->kind));
-  snprintf(place, sizeof place, " line=%llu", (unsigned long long)event->span.line);
+  char place[96];
+  snprintf(place, sizeof place, "%s line=%llu", wo_kind_name(event->kind), (unsigned long long)event->span.line);
   put_string(&out, place);
   if (event->rank != WO_RANK_UNKNOWN) {
     snprintf(place, sizeof place, " rank=%ld", (long)event->rank);

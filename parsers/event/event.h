@@ -109,9 +109,8 @@ enum wo_class wo_kind_class(enum wo_kind kind);
 /* The kind of the given name, or WO_KIND_UNKNOWN. */
 enum wo_kind wo_kind_find(struct wo_view name);
 
-/* The name of a mark ("engine"); the mark of a name, or WO_MARK_COUNT_. */
+/* The name of a mark ("engine"). */
 const char *wo_mark_name(enum wo_mark mark);
-enum wo_mark wo_mark_find(struct wo_view name);
 
 /* The stable name ("tried_bytes") and the type of a field. */
 const char *wo_field_name(enum wo_field_id id);
@@ -134,6 +133,13 @@ struct wo_event *wo_event_add(struct wo_event_store *store, enum wo_kind kind, s
  * memory is out. */
 bool wo_event_set_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_interval value);
 bool wo_event_set_text(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value);
+
+/* Sets a number field to a value that is known exactly. */
+bool wo_event_set_exact(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, double value);
+
+/* Sets a number field from one of another event, if that has it. */
+void wo_event_copy_number(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, const struct wo_event *from,
+                          enum wo_field_id from_id);
 
 /* The field, or NULL when the event does not have it. */
 const struct wo_field *wo_event_field(const struct wo_event *event, enum wo_field_id id);

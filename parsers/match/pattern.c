@@ -141,7 +141,7 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
     }
   }
   assert(used <= total);
-  const enum wo_status status = wo_prefilter_new_ready(literals, used, ready, &set->prefilter);
+  const enum wo_status status = wo_prefilter_new(literals, used, ready, &set->prefilter);
   free(literals);
   assert(status != WO_E_RANGE);
   return status == WO_OK;
@@ -149,8 +149,8 @@ static bool prepare_prefilter(struct wo_pattern_set *set, const struct wo_prefil
 
 /* Wrong expressions are no failure here: a user's pack with one bad pattern still diagnoses with
  * the others, and the lint names the bad one. */
-enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
-                                        struct wo_pattern_set **ret_set) {
+enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
+                                  struct wo_pattern_set **ret_set) {
   assert((patterns != NULL || count == 0) && count <= UINT32_MAX && ret_set != NULL);
   struct wo_pattern_set *const set = calloc(1, sizeof *set);
   if (set == NULL) return WO_E_NOMEM;
@@ -163,10 +163,6 @@ enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_
   }
   *ret_set = set;
   return WO_OK;
-}
-
-enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set) {
-  return wo_pattern_set_new_ready(patterns, count, NULL, ret_set);
 }
 
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set) {
@@ -431,17 +427,20 @@ static double count_scale(struct wo_view letter) {
   return wo_view_is(letter, "T") ? 1e12 : 0;
 }
 
+/* Reads "1,234,567" in units of `scale`. False without a comma. */
+static bool read_grouped(struct wo_view text, double scale, struct wo_interval *ret_value) {
+  uint64_t grouped = 0;
+  if (wo_view_find_char(text, ',', 0) == WO_NOT_FOUND || wo_number_grouped(&text, INT64_MAX, &grouped) != WO_OK) return false;
+  *ret_value = wo_interval_exact((double)grouped * scale);
+  return true;
+}
+
 /* Reads "12", "-9", "1,234,567", "1e6", "7.62 B". Commas are tried first, because the decimal
  * reader would stop at the first of them and take a million for one. */
 static enum wo_status read_count(struct wo_view text, struct wo_interval *ret_value) {
   struct wo_view rest = text;
-  const bool is_grouped = wo_view_find_char(text, ',', 0) != WO_NOT_FOUND;
-  uint64_t grouped = 0;
-  if (is_grouped && wo_number_grouped(&rest, INT64_MAX, &grouped) == WO_OK) {
-    *ret_value = wo_interval_exact((double)grouped);
-    return WO_OK;
-  }
   struct wo_interval value = {0};
+  if (read_grouped(text, 1, ret_value)) return WO_OK;
   const enum wo_status status = wo_number_decimal(&rest, &value, NULL);
   if (status != WO_OK) return status;
   const double scale = count_scale(wo_view_trim(rest));
@@ -462,14 +461,8 @@ static enum wo_status read_ratio(struct wo_view text, struct wo_interval *ret_va
 
 /* Reads "17.66 GiB", and with a scale for bare numbers "4096" and "1,073,741,824" (CuPy). */
 static enum wo_status read_bytes(struct wo_view text, double bare_scale, struct wo_interval *ret_value) {
-  struct wo_view rest = text;
-  uint64_t grouped = 0;
-  const bool is_grouped = bare_scale > 0 && wo_view_find_char(text, ',', 0) != WO_NOT_FOUND;
-  if (is_grouped && wo_number_grouped(&rest, INT64_MAX, &grouped) == WO_OK) {
-    *ret_value = wo_interval_exact((double)grouped * bare_scale);
-    return WO_OK;
-  }
-  return wo_units_bytes(&rest, bare_scale, ret_value);
+  if (bare_scale > 0 && read_grouped(text, bare_scale, ret_value)) return WO_OK;
+  return wo_units_bytes(&text, bare_scale, ret_value);
 }
 
 /* Reads a number of the field's type. Text after the number is ignored: the expression that cuts the groups knows their

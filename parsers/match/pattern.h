@@ -53,13 +53,11 @@ struct wo_pattern_set; /* patterns made ready for matching; regexes are compiled
 struct wo_match;
 typedef bool (*wo_match_fn)(void *context, const struct wo_pattern *pattern, const struct wo_match *match);
 
-/* Makes a set over `count` patterns, which must outlive it. WO_E_NOMEM only; bad regexes show up in wo_pattern_check or, at match
- * time, never match. Not thread-safe: one set per thread. */
-enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, struct wo_pattern_set **ret_set);
-
-/* As wo_pattern_set_new, with tables for the prefilter (wo_prefilter_new_ready), which must outlive the set. */
-enum wo_status wo_pattern_set_new_ready(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
-                                        struct wo_pattern_set **ret_set);
+/* Makes a set over `count` patterns, which must outlive it, as must the tables for the prefilter (wo_prefilter_new; may be NULL).
+ * WO_E_NOMEM only; bad regexes show up in wo_pattern_check or, at match time, never match. Not thread-safe: one set per thread.
+ */
+enum wo_status wo_pattern_set_new(const struct wo_pattern *patterns, size_t count, const struct wo_prefilter_tables *ready,
+                                  struct wo_pattern_set **ret_set);
 
 /* Frees a set; NULL allowed; returns NULL. */
 struct wo_pattern_set *wo_pattern_set_free(struct wo_pattern_set *set);

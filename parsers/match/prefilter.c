@@ -410,8 +410,8 @@ bool wo_prefilter_is_long_enough(const struct wo_prefilter_literal *literal) {
 }
 
 /* Lengths and counts are checked first, so that 32 bits hold every index from here on. */
-enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
-                                      const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter) {
+enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count,
+                                const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter) {
   assert((literals != NULL || count == 0) && ret_filter != NULL);
   for (size_t i = 0; i < count; i++) {
     if (!wo_prefilter_is_long_enough(&literals[i]) || literals[i].text.len > UINT32_MAX) return WO_E_RANGE;
@@ -431,10 +431,6 @@ enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literal
   }
   *ret_filter = filter;
   return WO_OK;
-}
-
-enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter) {
-  return wo_prefilter_new_ready(literals, count, NULL, ret_filter);
 }
 
 struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter) {
@@ -521,6 +517,9 @@ static inline bool stands_around(const struct wo_prefilter *filter, const struct
   return stands_at(&filter->needles[place->literal], text, start);
 }
 
+/* The first window that is hit need not belong to the first literal of its line, but a literal of
+ * an earlier line would have been hit before: windows are met in order, and a literal without its
+ * line feed lies within one line. That is what the header promises. */
 bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, struct wo_prefilter_cursor *cursor,
                        struct wo_prefilter_hit *ret_hit) {
   assert(filter != NULL);
@@ -538,15 +537,6 @@ bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, s
     cursor->at = cursor->window + WINDOW_BYTES;
     cursor->next = find_slot(filter, window_at(text, cursor->window))->head;
   }
-}
-
-/* The first window that is hit need not belong to the first literal of its line, but a literal of
- * an earlier line would have been hit before: windows are met in order, and a literal without its
- * line feed lies within one line. That is what the header promises. */
-size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
-  struct wo_prefilter_cursor cursor = {.from = from, .at = from};
-  struct wo_prefilter_hit hit;
-  return wo_prefilter_walk(filter, text, &cursor, &hit) ? hit.start : WO_NOT_FOUND;
 }
 
 /* Sets the owner's bit; true when it was not set before. Owners beyond the bits are not recorded. */
@@ -575,19 +565,7 @@ size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text,
   return marked;
 }
 
-/* ---- The reference: every literal, everywhere; the first byte is looked at before the call, which makes it bearable in tests
- * ---- */
-
-size_t wo_prefilter_next_slow(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
-  assert(filter != NULL);
-  for (size_t at = from; at < text.len; at++) {
-    for (size_t i = 0; i < filter->needle_count; i++) {
-      if (filter->needles[i].body.ptr[0] == text.ptr[at] && stands_at(&filter->needles[i], text, at)) return at;
-    }
-  }
-  return WO_NOT_FOUND;
-}
-
+/* The reference: every literal, everywhere; the first byte is looked at before the call, which makes it bearable in tests. */
 size_t wo_prefilter_mark_slow(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words) {
   assert(filter != NULL && (owners != NULL || words == 0));
   size_t marked = 0;

@@ -74,24 +74,17 @@ struct wo_prefilter_tables {
   size_t slot_count;
 };
 
-/* Compiles a filter; the literals' bytes must outlive it. WO_E_NOMEM; WO_E_RANGE when a literal is too short. Read-only
+/* Compiles a filter; the literals' bytes must outlive it. Tables that were made before (`ready`; NULL: none) are used if they
+ * were made of the same literals, and must then outlive it too. WO_E_NOMEM; WO_E_RANGE when a literal is too short. Read-only
  * afterwards: any number of threads may search with it. */
-enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count, struct wo_prefilter **ret_filter);
-
-/* As wo_prefilter_new, with tables that were made before (NULL: none): they are used if they were made of the same literals, and
- * must then outlive the filter. */
-enum wo_status wo_prefilter_new_ready(const struct wo_prefilter_literal *literals, size_t count,
-                                      const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter);
+enum wo_status wo_prefilter_new(const struct wo_prefilter_literal *literals, size_t count,
+                                const struct wo_prefilter_tables *ready, struct wo_prefilter **ret_filter);
 
 /* The tables of a filter, valid as long as it is. */
 struct wo_prefilter_tables wo_prefilter_tables(const struct wo_prefilter *filter);
 
 /* Frees a filter; NULL allowed; returns NULL. */
 struct wo_prefilter *wo_prefilter_free(struct wo_prefilter *filter);
-
-/* Finds an occurrence that starts at or after `from`: returns the offset of the FIRST byte of some occurrence such that no
- * occurrence lies wholly in a line before its line, or WO_NOT_FOUND. Lines end at '\n' or '\r'. */
-size_t wo_prefilter_next(const struct wo_prefilter *filter, struct wo_view text, size_t from);
 
 /* Finds the next occurrence after the ones that this cursor has found; every occurrence that starts at or after cursor->from is
  * found once, and those of one line before those of the next (lines end at '\n' or '\r'). False at the end. */
@@ -102,9 +95,7 @@ bool wo_prefilter_walk(const struct wo_prefilter *filter, struct wo_view text, s
  * that occur in text. Returns the number of bits newly set. */
 size_t wo_prefilter_mark(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
 
-/* As wo_prefilter_next / wo_prefilter_mark, by comparing every literal everywhere: the reference for tests and `--no-prefilter`.
- */
-size_t wo_prefilter_next_slow(const struct wo_prefilter *filter, struct wo_view text, size_t from);
+/* As wo_prefilter_mark, by comparing every literal everywhere: the reference for tests and `--no-prefilter`. */
 size_t wo_prefilter_mark_slow(const struct wo_prefilter *filter, struct wo_view text, uint64_t *owners, size_t words);
 
 #endif

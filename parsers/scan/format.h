@@ -107,15 +107,15 @@ const struct wo_format *wo_format_find(const struct wo_formats *formats, struct 
 struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
                                    enum wo_kind kind, size_t start, size_t length);
 
-/* As wo_scan_add_event, of the construct's pattern on its present line: at a place, or at the match. */
-struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, size_t start, size_t length);
-struct wo_event *wo_open_add_match(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match);
+/* As wo_scan_add_event, of the construct's pattern, at a part of its present line's full text. */
+struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, struct wo_view part);
 
-/* As wo_open_add_match, of the pattern's kind, and fills the event from the match's groups. */
-struct wo_event *wo_open_add_filled(const struct wo_open *open, const struct wo_match *match);
+/* As wo_open_add at the match, and fills the event from the match's groups. */
+struct wo_event *wo_open_add_filled(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match);
 
-/* Adds the event that the construct is about to fill, at the match: open->event. NULL when limits are reached. */
-struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, const struct wo_match *match);
+/* As wo_open_add_filled, of the pattern's kind: the event that the construct goes on to fill (open->event). A format's `begin`;
+ * WO_MORE_NO when limits are reached. */
+enum wo_more wo_open_begin(struct wo_open *open, const struct wo_match *match);
 
 /* The event being built, or NULL. */
 struct wo_event *wo_open_event(const struct wo_open *open);

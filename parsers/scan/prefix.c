@@ -147,10 +147,7 @@ static bool is_everyday_word(struct wo_view word) {
       "loss",  "fold", "stage", "batch", "block",      "python", "gcc",   "clang",  "cc1",    "lib",  "zero",  "beta",
       "adam",  "conv", "pass",  "phase", "slurmstepd", "srun",   "trial", "run",    "task",   "test", "part",  "shard",
       "chunk", "http", "ipv",   "utf",   "base64",     "level",  "seed",  "expert", "warning"};
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(word, starts[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(word, wo_view_starts, starts);
 }
 
 /* Whether a word before a colon is a host name rather than a key: small letters, then somewhere digits; one digit alone only
@@ -158,12 +155,11 @@ static bool is_everyday_word(struct wo_view word) {
 static bool is_host_word(struct wo_view word) {
   static const char *const stems[] = {"node", "host", "worker", "compute", "server", "nid", "cn"};
   size_t digits = 0;
-  bool is_host = wo_view_find_char(word, '-', 0) != WO_NOT_FOUND;
+  const bool is_host = wo_view_find_char(word, '-', 0) != WO_NOT_FOUND || WO_VIEW_ANY(word, wo_view_starts, stems);
   for (size_t i = 0; i < word.len; i++) {
     if (word.ptr[i] == '_' || (wo_is_alpha(word.ptr[i]) && wo_lower(word.ptr[i]) != word.ptr[i])) return false;
     digits += wo_is_digit(word.ptr[i]) ? 1 : 0;
   }
-  for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) is_host = is_host || wo_view_starts(word, stems[i]);
   if (word.len == 0 || !wo_is_alpha(word.ptr[0]) || is_source_file(word) || wo_view_has(word, ".so")) return false;
   return (digits > 1 || (digits == 1 && is_host)) && !is_everyday_word(word);
 }
@@ -279,15 +275,13 @@ static const struct reader readers[] = {
     {wo__prefix_iso_time, FIRST_DIGIT, ANYWHERE, true},                     /* 2025-01-06 15:18:19,123 */
     {wo__prefix_short_time, FIRST_DIGIT, ANYWHERE, true},                   /* 03-19 07:27:53 */
     {wo__prefix_syslog_head, FIRST_UPPER, ANYWHERE, true},                  /* Jan  6 15:18:46 gpu01 */
-    {wo__prefix_kernel_tag, FIRST_LOWER, ANYWHERE, true},                   /* kernel: */
+    {wo__prefix_fixed, FIRST_LOWER | FIRST_OTHER, ANYWHERE, true},          /* kernel:   >>   stderr F */
     {nccl_tag, FIRST_NAME, ANYWHERE, false},                                /* gpu01:4711:4720 [3] file.cc:50 */
     {wo__prefix_leading_level, FIRST_UPPER, ANYWHERE, true},                /* ERROR, 03-19 07:27:53 after it */
     {wo__prefix_level_word, ~(unsigned)FIRST_PAREN, IN_A_RECORD, true},     /* [INFO] */
     {wo__prefix_transformers_tag, FIRST_BRACKET, ANYWHERE, true},           /* [INFO|trainer.py:1234] */
     {wo__prefix_file_tag, FIRST_BRACKET, ANYWHERE, true},                   /* [core.py:560] */
     {wo__prefix_tensorflow_tag, FIRST_UPPER, IN_A_RECORD, true},            /* I tensorflow/core/op.cc:100] */
-    {wo__prefix_arrow, FIRST_OTHER, IN_A_RECORD, true},                     /* >> */
-    {wo__prefix_container_stream, FIRST_LOWER, IN_A_RECORD, true},          /* stderr F */
     {wo__prefix_logger_name, FIRST_NAME, IN_A_RECORD, true},                /* - torch.distributed - */
     {task_label, FIRST_BLANK | FIRST_DIGIT | FIRST_UPPER, AT_START, false}, /* 8: */
     {mpich_label, FIRST_BRACKET, AT_START, false},                          /* [3] */

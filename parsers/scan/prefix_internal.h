@@ -131,10 +131,7 @@ static inline size_t skip_host(struct wo_view view, size_t at) {
 /* Whether a word names a source file, as in `[core.py:560]`. */
 static inline bool is_source_file(struct wo_view word) {
   static const char *const endings[] = {".py", ".cpp", ".cc", ".cu", ".c", ".h", ".hpp", ".cuh", ".rs", ".go"};
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    if (wo_view_ends(word, endings[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(word, wo_view_ends, endings);
 }
 
 /* Readers of log records: bytes at the front of rest that belong to the prefix, 0 when it does not match. The table in prefix.c
@@ -145,16 +142,14 @@ size_t wo__prefix_short_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_kernel_time(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_syslog_head(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_dmesg_time(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_kernel_tag(struct wo_view rest, struct reading *reading);
+size_t wo__prefix_fixed(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_glog_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_tensorflow_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_leading_level(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_level_word(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_arrow(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading);
-size_t wo__prefix_container_stream(struct wo_view rest, struct reading *reading);
 size_t wo__prefix_pytest_mark(struct wo_view rest, struct reading *reading);
 
 #endif

@@ -159,10 +159,16 @@ size_t wo__prefix_dmesg_time(struct wo_view rest, struct reading *reading) {
   return skip_blank(rest, year_end + 1);
 }
 
-/* `kernel: ` by the journal. */
-size_t wo__prefix_kernel_tag(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  return wo_view_starts(rest, "kernel: ") ? sizeof "kernel: " - 1 : 0;
+/* `kernel: ` by the journal; in a record also `>> ` between a transformers time and its text, and `stderr F ` after the time, by
+ * the container runtimes of Kubernetes. */
+size_t wo__prefix_fixed(struct wo_view rest, struct reading *reading) {
+  static const char *const texts[] = {"kernel: ", ">> ", "stderr F ", "stderr P ", "stdout F ", "stdout P "};
+  const size_t count = reading->has_log_part ? sizeof texts / sizeof texts[0] : 1;
+  if (!is_any(rest.ptr[0], "k>s")) return 0; /* most lines are done here */
+  for (size_t i = 0; i < count; i++) {
+    if (wo_view_starts(rest, texts[i])) return strlen(texts[i]);
+  }
+  return 0;
 }
 
 /* ---- Parts of log records ---- */
@@ -255,12 +261,6 @@ size_t wo__prefix_transformers_tag(struct wo_view rest, struct reading *reading)
   return len == 0 || !has_char(rest, 1 + len, '|') ? 0 : numbered_tag_end(rest, len + 2);
 }
 
-/* `>> ` between a transformers time and its text. */
-size_t wo__prefix_arrow(struct wo_view rest, struct reading *reading) {
-  (void)reading;
-  return wo_view_starts(rest, ">> ") ? 3 : 0;
-}
-
 /* `[core.py:560] `, `[file.py:12:function] `. */
 size_t wo__prefix_file_tag(struct wo_view rest, struct reading *reading) {
   (void)reading;
@@ -284,14 +284,6 @@ size_t wo__prefix_logger_name(struct wo_view rest, struct reading *reading) {
   const bool is_place = wo_view_find_char(wo_view_sub(rest, start, end), ':', 0) != WO_NOT_FOUND;
   if (end == start || (start == 0 && !is_place)) return 0;
   return wo_view_starts(wo_view_skip(rest, end), " - ") ? end + (start > 0 ? 1 : 3) : 0;
-}
-
-/* `stderr F ` after the time, by the container runtimes of Kubernetes. */
-size_t wo__prefix_container_stream(struct wo_view rest, struct reading *reading) {
-  const size_t length = sizeof "stderr F " - 1;
-  (void)reading;
-  if (!wo_view_starts(rest, "stderr ") && !wo_view_starts(rest, "stdout ")) return 0;
-  return (has_char(rest, length - 2, 'F') || has_char(rest, length - 2, 'P')) && has_char(rest, length - 1, ' ') ? length : 0;
 }
 
 /* `E   ` by pytest, at the start of a line, with whatever indentation the test had. */

@@ -45,12 +45,6 @@ static size_t find_line_end(const char *buf, size_t from, size_t to) {
   return to;
 }
 
-/* Start of the line that `at` is in, not before `from`. */
-static size_t find_line_start(const char *buf, size_t from, size_t at) {
-  while (at > from && !wo__scan_is_line_end(buf[at - 1])) at--;
-  return at;
-}
-
 /* Counting by bytes in blocks of 255 keeps the sums in a byte each, which compilers turn into vector code. */
 static uint64_t count_line_feeds(const char *text, size_t len) {
   uint64_t total = 0;
@@ -63,12 +57,6 @@ static uint64_t count_line_feeds(const char *text, size_t len) {
     len -= block;
   }
   return total;
-}
-
-/* Offset in buf after the last line end in buf[from, to), or 0 without one: no line end is before a line start at 0. */
-static size_t behind_last_line_end(const char *buf, size_t from, size_t to) {
-  while (to > from && !wo__scan_is_line_end(buf[to - 1])) to--;
-  return to > from ? to : 0;
 }
 
 /* Counts lines that are longer than one piece, read or not: between pos and `to`. Jumps by a piece's length and looks back from
@@ -88,13 +76,14 @@ static void count_long_lines(struct wo_scan *scan, size_t to) {
     const uint64_t bound = scan->open_start + WO_LIMIT_LINE_BYTES;
     const bool is_far = base + to > bound;
     const size_t stop = is_far ? (size_t)(bound - base) + 1 : to;
-    const size_t start = behind_last_line_end(scan->buf, at, stop);
-    if (start > 0) scan->open_start = base + start;
-    if (start == 0 && is_far) {
+    const size_t start = wo__scan_line_start(scan->buf, at, stop);
+    const bool has_end = start > at;
+    if (has_end) scan->open_start = base + start;
+    if (!has_end && is_far) {
       scan->is_in_long_line = true;
       scan->long_lines++;
     }
-    at = start > 0 && is_far ? start : stop;
+    at = has_end && is_far ? start : stop;
   }
 }
 
@@ -132,7 +121,7 @@ struct ready {
  * a piece, the pieces that are whole already are. */
 static struct ready find_ready(const struct wo_scan *scan) {
   if (scan->is_at_end) return (struct ready){scan->buf_len, scan->buf_len};
-  const size_t last = find_line_start(scan->buf, scan->pos, scan->buf_len);
+  const size_t last = wo__scan_line_start(scan->buf, scan->pos, scan->buf_len);
   const size_t open = scan->buf_len - last;
   if (open < WO_LIMIT_LINE_BYTES) return (struct ready){last, last};
   const size_t pieces = (open - WO_LIMIT_LINE_BYTES) / WO_SCAN_PIECE_STRIDE + 1;
@@ -142,7 +131,7 @@ static struct ready find_ready(const struct wo_scan *scan) {
 /* Where the line or piece that holds the byte at `hit` starts, seen from pos. A byte in an overlap belongs to the earlier piece.
  */
 static size_t find_piece_start(const struct wo_scan *scan, size_t hit) {
-  size_t start = find_line_start(scan->buf, scan->pos, hit);
+  size_t start = wo__scan_line_start(scan->buf, scan->pos, hit);
   while (hit - start >= WO_LIMIT_LINE_BYTES) start += WO_SCAN_PIECE_STRIDE;
   return start;
 }
@@ -232,16 +221,14 @@ static void compact(struct wo_scan *scan) {
   scan->buf_offset += keep;
 }
 
-/* The indices of the patterns that are not looked for on every line, in the order of the packs. False without memory. */
-static bool collect_where(struct wo_scan *scan, enum wo_where where, size_t **ret_items, size_t *ret_count) {
-  const size_t total = wo_pattern_count(scan->set);
-  size_t *items = calloc(total ? total : 1, sizeof *items);
-  if (!items) return false;
-  for (size_t i = 0; i < total; i++) {
-    if (wo_pattern_at(scan->set, i)->where == where) items[(*ret_count)++] = i;
+/* Collects the patterns of a place, behind those that were collected before. */
+static struct wo_places collect_places(struct wo_scan *scan, enum wo_where where, size_t *used) {
+  struct wo_places places = {.items = scan->by_place + *used};
+  for (size_t i = 0; i < wo_pattern_count(scan->set); i++) {
+    if (wo_pattern_at(scan->set, i)->where == where) scan->by_place[*used + places.count++] = i;
   }
-  *ret_items = items;
-  return true;
+  *used += places.count;
+  return places;
 }
 
 /* The reader of each pattern, and how its lines are treated. Most patterns have none, or the reader of the one before, named by
@@ -250,8 +237,8 @@ static bool find_readers(struct wo_scan *scan, const struct wo_formats *formats)
   const size_t total = wo_pattern_count(scan->set);
   struct wo_view name = {0};
   const struct wo_format *reader = NULL;
-  scan->ways = calloc(total ? total : 1, sizeof *scan->ways);
-  scan->readers = calloc(total ? total : 1, sizeof *scan->readers);
+  scan->ways = calloc(total + 1, sizeof *scan->ways);
+  scan->readers = calloc(total + 1, sizeof *scan->readers);
   if (!scan->ways || !scan->readers) return false;
   for (size_t i = 0; i < total; i++) {
     const struct wo_pattern *const pattern = wo_pattern_at(scan->set, i);
@@ -333,15 +320,18 @@ enum wo_status wo_scan_new(struct wo_pattern_set *set, const struct wo_formats *
   scan->messages = malloc((size_t)WO_LIMIT_OPEN_READERS * WO_LIMIT_MESSAGE_BYTES);
   scan->owner_words = wo_pattern_count(set) / 64 + 1;
   scan->owners = calloc(scan->owner_words, sizeof *scan->owners);
+  scan->by_place = calloc(wo_pattern_count(set) + 1, sizeof *scan->by_place);
   find_followers(scan, formats);
-  const bool is_whole = scan->buf && scan->clean && scan->messages && scan->states && scan->owners &&
-                        find_readers(scan, formats) && collect_where(scan, WO_WHERE_BEFORE, &scan->around, &scan->around_count) &&
-                        collect_where(scan, WO_WHERE_TAIL, &scan->tail, &scan->tail_count) &&
-                        collect_where(scan, WO_WHERE_HEAD, &scan->head, &scan->head_count);
+  const bool is_whole =
+      scan->buf && scan->clean && scan->messages && scan->states && scan->owners && scan->by_place && find_readers(scan, formats);
   if (!is_whole) {
     wo_scan_free(scan);
     return WO_E_NOMEM;
   }
+  size_t used = 0;
+  scan->before = collect_places(scan, WO_WHERE_BEFORE, &used);
+  scan->tail = collect_places(scan, WO_WHERE_TAIL, &used);
+  scan->head = collect_places(scan, WO_WHERE_HEAD, &used);
   *ret_scan = scan;
   return WO_OK;
 }
@@ -385,9 +375,7 @@ struct wo_scan *wo_scan_free(struct wo_scan *scan) {
   free(scan->messages);
   free(scan->states);
   free(scan->owners);
-  free(scan->around);
-  free(scan->head);
-  free(scan->tail);
+  free(scan->by_place);
   free(scan->ways);
   free(scan->readers);
   free_followed(scan);

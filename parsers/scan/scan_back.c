@@ -19,9 +19,8 @@ static bool may_hold_line_end(uint64_t word) {
   return ((word - ones * ('\r' + 1)) & ~word & (ones << 7)) != 0;
 }
 
-/* Where the line begins that ends at `end`: after the last line end at or after floor, or at floor. Walks pass hundreds of lines
- * for one failure, so whole words are looked at first. */
-static size_t line_start(const char *buf, size_t floor, size_t end) {
+/* Walks pass hundreds of lines for one failure, so whole words are looked at first. */
+size_t wo__scan_line_start(const char *buf, size_t floor, size_t end) {
   while (end > floor) {
     uint64_t word = 0;
     for (; end - floor >= sizeof word; end -= sizeof word) {
@@ -42,7 +41,7 @@ bool wo__scan_previous_line(struct wo_backwards *walk, struct wo_view *ret_raw, 
     const bool is_ended = wo__scan_is_line_end(buf[walk->end - 1]);
     const size_t stop = walk->end - (is_ended ? 1 : 0);
     if (is_ended && buf[stop] == '\n') walk->number--;
-    const size_t start = line_start(buf, walk->floor, stop);
+    const size_t start = wo__scan_line_start(buf, walk->floor, stop);
     walk->is_cut = start == walk->floor && walk->base + start > 0;
     if (walk->is_cut && stop - start < WO_SCAN_AROUND_BYTES) return false;
     walk->end = start;

@@ -21,12 +21,8 @@ struct around_context {
 
 static bool on_around(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
   struct around_context *c = context;
-  struct wo_event *event =
-      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (event) {
-    event->of = c->of;
-    wo_match_fill(match, pattern, c->scan->store, event);
-  }
+  struct wo_event *const event = wo__scan_add_match(c->scan, c->line, pattern, match);
+  if (event) event->of = c->of;
   c->is_found = true;
   return false;
 }
@@ -94,13 +90,14 @@ static bool has_literal(const struct wo_pattern *pattern, const struct candidate
 }
 
 /* Tries patterns in order on one line until one matches. */
-static bool match_first(struct wo_scan *scan, const size_t *indices, size_t count, struct candidate *candidate, wo_event_id of) {
+static bool match_first(struct wo_scan *scan, struct wo_places places, struct candidate *candidate, wo_event_id of) {
   struct around_context context = {.scan = scan, .of = of};
-  for (size_t i = 0; i < count && !context.is_found; i++) {
-    if (!has_literal(wo_pattern_at(scan->set, indices[i]), candidate)) continue;
+  for (size_t i = 0; i < places.count && !context.is_found; i++) {
+    const struct wo_pattern *const pattern = wo_pattern_at(scan->set, places.items[i]);
+    if (!has_literal(pattern, candidate)) continue;
     context.line = line_of(scan, candidate);
-    wo_pattern_match(scan->set, indices[i], context.line->full, on_around, &context);
-    wo__scan_note_limits(scan, wo_pattern_at(scan->set, indices[i]), context.line->number);
+    wo_pattern_match(scan->set, places.items[i], context.line->full, on_around, &context);
+    wo__scan_note_limits(scan, pattern, context.line->number);
   }
   return context.is_found;
 }
@@ -113,13 +110,13 @@ static void find_progress_before(struct wo_scan *scan, const struct wo_line *lin
   /* The failing line itself may carry the bar that the message was glued to. */
   const bool is_own = wo_event_get(scan->store, failure)->span.line == line->number;
   struct candidate own = candidate_of(line);
-  if (is_own && match_first(scan, scan->around, scan->around_count, &own, failure)) return;
+  if (is_own && match_first(scan, scan->before, &own, failure)) return;
   char *const clean = scan->clean;
   char buf[WO_SCAN_AROUND_BYTES];
   scan->clean = buf;
   for (int lines = 0; lines < 200 && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate before = candidate_at(raw, walk.number, offset);
-    if (match_first(scan, scan->around, scan->around_count, &before, failure)) break;
+    if (match_first(scan, scan->before, &before, failure)) break;
   }
   scan->clean = clean;
 }
@@ -136,7 +133,7 @@ static enum wo_more feed_aftermath(struct wo_open *open) {
   if (open->lines > AFTERMATH_LINES) return WO_MORE_NO_UNREAD;
   if (own->found < 3) {
     struct candidate candidate = candidate_of(open->line);
-    own->found += match_first(scan, scan->around, scan->around_count, &candidate, own->failure);
+    own->found += match_first(scan, scan->before, &candidate, own->failure);
   }
   return WO_MORE_YES;
 }
@@ -152,7 +149,7 @@ static bool is_memory(const struct wo_event *event) {
 /* Progress after a failure shows whether the job survived it. Only memory failures need this: an exception that was caught leaves
  * no other trace. */
 static void look_around(struct wo_scan *scan, const struct wo_line *line, wo_event_id failure) {
-  if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->around_count == 0) return;
+  if (scan->context_count >= WO_SCAN_CONTEXT_MAX || scan->before.count == 0) return;
   scan->context_count++;
   find_progress_before(scan, line, failure);
   const struct wo_event *event = wo_event_get(scan->store, failure);
@@ -178,8 +175,8 @@ void wo__scan_tail(struct wo_scan *scan) {
   bool has_progress = false;
   for (int lines = 0; lines < TAIL_LINES && wo__scan_previous_line(&walk, &raw, &offset); lines++) {
     struct candidate line = candidate_at(raw, walk.number, offset);
-    if (!has_success) has_success = match_first(scan, scan->tail, scan->tail_count, &line, WO_EVENT_NONE);
-    if (!has_progress) has_progress = match_first(scan, scan->around, scan->around_count, &line, WO_EVENT_NONE);
+    if (!has_success) has_success = match_first(scan, scan->tail, &line, WO_EVENT_NONE);
+    if (!has_progress) has_progress = match_first(scan, scan->before, &line, WO_EVENT_NONE);
   }
 }
 

@@ -47,6 +47,12 @@ struct wo_stamp_memo {
 /* Bytes at the start of an input that those lines may have: a progress bar goes on for megabytes without a line feed. */
 #define WO_SCAN_HEAD_BYTES WO_LIMIT_LINE_BYTES
 
+/* Patterns that are not looked for on every line (enum wo_where), as indices in the order of the packs. */
+struct wo_places {
+  const size_t *items;
+  size_t count;
+};
+
 /* How the scanner treats lines that hold a pattern's literal. */
 enum wo_scan_way {
   WO_SCAN_WAY_READ,  /* as lines are read */
@@ -83,12 +89,8 @@ struct wo_scan {
   char *clean;      /* cleaned text of the line being read, WO_LIMIT_LINE_BYTES */
   uint64_t *owners; /* pattern bits of the line being read */
   size_t owner_words;
-  size_t *around; /* indices of WO_WHERE_BEFORE patterns */
-  size_t around_count;
-  size_t *tail; /* indices of WO_WHERE_TAIL patterns */
-  size_t tail_count;
-  size_t *head; /* indices of WO_WHERE_HEAD patterns */
-  size_t head_count;
+  size_t *by_place; /* indices of patterns, those of one place after those of another */
+  struct wo_places before, tail, head;
 
   struct wo_open open[WO_LIMIT_OPEN_READERS];
   size_t open_count;
@@ -127,12 +129,19 @@ bool wo__scan_is_flooded(const struct wo_scan *scan, size_t pattern);
 /* Notes the line when matching the pattern on it has reached a limit of PCRE2. Called after each match. */
 void wo__scan_note_limits(struct wo_scan *scan, const struct wo_pattern *pattern, uint64_t line);
 
+/* Adds the event of a match on the line, filled from its groups. NULL when limits are reached. */
+struct wo_event *wo__scan_add_match(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                    const struct wo_match *match);
+
 /* Closes all open constructs. */
 void wo__scan_close_all(struct wo_scan *scan);
 
 /* For each failure added since the last call: looks for progress before it, and starts to watch for progress after it. `line` is
  * the line being read. */
 void wo__scan_contexts(struct wo_scan *scan, const struct wo_line *line);
+
+/* Where the line begins that ends at `end`: after the last line end at or after floor, or at floor. */
+size_t wo__scan_line_start(const char *buf, size_t floor, size_t end);
 
 /* A walk backwards over lines: `end` is the start of the line last visited. */
 struct wo_backwards {

@@ -70,8 +70,8 @@ static void begin_reader(struct wo_scan *scan, const struct wo_line *line, const
   struct wo_open *open = wo__scan_open(scan, format, pattern, line);
   open->first.prefix.stamp = wo__scan_stamp_of(scan, line, pattern->kind);
   const enum wo_more more = format->begin(open, match);
-  assert(more != WO_MORE_YES || format->feed);
-  if (more == WO_MORE_YES && format->feed) return;
+  assert(more != WO_MORE_YES || open->format->feed);
+  if (more == WO_MORE_YES && open->format->feed) return;
   wo__scan_finish(scan, scan->open_count - 1);
 }
 
@@ -84,9 +84,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
     if (c->format) begin_reader(c->scan, c->line, pattern, c->format, match);
     return false;
   }
-  struct wo_event *event =
-      wo_scan_add_event(c->scan, c->line, pattern, pattern->kind, wo_match_start(match), wo_match_text(match).len);
-  if (event) wo_match_fill(match, pattern, c->scan->store, event);
+  wo__scan_add_match(c->scan, c->line, pattern, match);
   return pattern->is_every_match;
 }
 
@@ -104,15 +102,13 @@ static void match_pattern(struct wo_scan *scan, const struct wo_line *line, cons
   wo__scan_note_limits(scan, pattern, line->number);
 }
 
-/* Files of numbers have no word to look for: their first lines are checked for their form. */
-static void match_head(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  for (size_t i = 0; i < scan->head_count; i++) match_pattern(scan, line, takers, scan->head[i]);
-}
-
-/* The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
+/* Files of numbers have no word to look for: their first lines are checked for their form.
+ *
+ * The prefilter marks, in one pass over the raw line, the patterns whose literals are in it; expressions run for those only. In
  * a log of which most lines match nothing this is where the time goes. */
 static void match_patterns(struct wo_scan *scan, const struct wo_line *line, const struct takers *takers) {
-  if (wo__scan_is_head(line->number, line->offset)) match_head(scan, line, takers);
+  const size_t head_count = wo__scan_is_head(line->number, line->offset) ? scan->head.count : 0;
+  for (size_t i = 0; i < head_count; i++) match_pattern(scan, line, takers, scan->head.items[i]);
   memset(scan->owners, 0, scan->owner_words * sizeof *scan->owners);
   const size_t found = scan->options.no_prefilter
                            ? wo_prefilter_mark_slow(scan->prefilter, line->raw, scan->owners, scan->owner_words)

@@ -89,24 +89,31 @@ struct wo_event *wo_scan_add_event(struct wo_scan *scan, const struct wo_line *l
   return event;
 }
 
-struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, size_t start, size_t length) {
-  return wo_scan_add_event(open->scan, open->line, open->pattern, kind, start, length);
+struct wo_event *wo__scan_add_match(struct wo_scan *scan, const struct wo_line *line, const struct wo_pattern *pattern,
+                                    const struct wo_match *match) {
+  const size_t length = wo_match_text(match).len;
+  struct wo_event *const event = wo_scan_add_event(scan, line, pattern, pattern->kind, wo_match_start(match), length);
+  if (event) wo_match_fill(match, pattern, scan->store, event);
+  return event;
 }
 
-struct wo_event *wo_open_add_match(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
-  return wo_open_add(open, kind, wo_match_start(match), wo_match_text(match).len);
+struct wo_event *wo_open_add(const struct wo_open *open, enum wo_kind kind, struct wo_view part) {
+  const struct wo_line *const line = open->line;
+  const size_t start = (size_t)(part.ptr - line->full.ptr);
+  assert(start + part.len <= line->full.len);
+  return wo_scan_add_event(open->scan, line, open->pattern, kind, start, part.len);
 }
 
-struct wo_event *wo_open_add_filled(const struct wo_open *open, const struct wo_match *match) {
-  struct wo_event *const event = wo_open_add_match(open, open->pattern->kind, match);
+struct wo_event *wo_open_add_filled(const struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
+  struct wo_event *const event = wo_open_add(open, kind, wo_match_text(match));
   if (event) wo_match_fill(match, open->pattern, open->store, event);
   return event;
 }
 
-struct wo_event *wo_open_begin_event(struct wo_open *open, enum wo_kind kind, const struct wo_match *match) {
-  struct wo_event *const event = wo_open_add_match(open, kind, match);
+enum wo_more wo_open_begin(struct wo_open *open, const struct wo_match *match) {
+  const struct wo_event *const event = wo_open_add_filled(open, open->pattern->kind, match);
   open->event = event ? event->id : WO_EVENT_NONE;
-  return event;
+  return event ? WO_MORE_YES : WO_MORE_NO;
 }
 
 struct wo_event *wo_open_event(const struct wo_open *open) {

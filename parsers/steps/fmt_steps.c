@@ -45,16 +45,16 @@ static const struct wo_steps_form *to_front(struct steps *steps, size_t index) {
   return form;
 }
 
-/* Makes a form of the line in the place of the one that was not met for longest. NULL, and *ret_is_full false, when the line has
- * none. */
-static const struct wo_steps_form *learn(struct steps *steps, struct wo_view line, bool *ret_is_out) {
+/* Makes a form of the line in the place of the one that was not met for longest. NULL when the line has none, or memory is out.
+ */
+static const struct wo_steps_form *learn(struct steps *steps, struct wo_view line, struct wo_event_store *store) {
   size_t index = steps->form_count;
   if (index == WO_LIMIT_STEPS_FORMS) {
     index--;
   } else if (steps->forms[index] == NULL) {
     steps->forms[index] = malloc(sizeof *steps->forms[index]);
-    *ret_is_out = steps->forms[index] == NULL;
-    if (*ret_is_out) return NULL;
+    if (steps->forms[index] == NULL) store->is_out_of_memory = true;
+    if (steps->forms[index] == NULL) return NULL;
   }
   if (index < steps->form_count) steps->form_count--;
   if (!wo_steps_form_make(line, steps->forms[index])) {
@@ -67,11 +67,11 @@ static const struct wo_steps_form *learn(struct steps *steps, struct wo_view lin
 
 /* The form of the line, and the figures of the line. NULL when it has none. */
 static const struct wo_steps_form *read_line(struct steps *steps, struct wo_view line, struct wo_steps_reading *reading,
-                                             bool *ret_is_out) {
+                                             struct wo_event_store *store) {
   for (size_t i = 0; i < steps->form_count; i++) {
     if (wo_steps_form_match(steps->forms[i], line, reading) == line.len) return to_front(steps, i);
   }
-  const struct wo_steps_form *const form = learn(steps, line, ret_is_out);
+  const struct wo_steps_form *const form = learn(steps, line, store);
   return form != NULL && wo_steps_form_match(form, line, reading) == line.len ? form : NULL;
 }
 
@@ -84,7 +84,7 @@ static bool is_series_of(const struct wo_steps_series *series, const struct wo_s
 /* The series of a figure; a new one is made. NULL when there are too many, or no memory. */
 static struct wo_steps_series *find_series(struct steps *steps, const struct wo_pattern *pattern,
                                            const struct wo_steps_form *form, const struct wo_steps_reading *reading,
-                                           enum wo_steps_role role, bool *ret_is_out) {
+                                           enum wo_steps_role role, struct wo_event_store *store) {
   for (size_t i = 1; i <= steps->row_count; i++) {
     const size_t index = (steps->cursor + i) % steps->row_count;
     if (!is_series_of(steps->rows[index].series, reading, role)) continue;
@@ -96,7 +96,7 @@ static struct wo_steps_series *find_series(struct steps *steps, const struct wo_
     return NULL;
   }
   struct wo_steps_series *const series = calloc(1, sizeof *series);
-  *ret_is_out = series == NULL;
+  if (series == NULL) store->is_out_of_memory = true;
   if (series == NULL) return NULL;
   series->role = role;
   series->rank = reading->rank;
@@ -109,16 +109,14 @@ static struct wo_steps_series *find_series(struct steps *steps, const struct wo_
   return series;
 }
 
-/* Adds the figures of a line. False when memory is out. */
-static bool add(struct steps *steps, const struct wo_pattern *pattern, const struct wo_steps_form *form,
-                const struct wo_steps_reading *reading, const struct wo_steps_place *place) {
-  bool is_out = false;
-  for (size_t role = 0; role < WO_STEPS_ROLE_COUNT_ && !is_out; role++) {
+/* Adds the figures of a line. */
+static void add(struct steps *steps, const struct wo_pattern *pattern, const struct wo_steps_form *form,
+                const struct wo_steps_reading *reading, const struct wo_steps_place *place, struct wo_event_store *store) {
+  for (size_t role = 0; role < WO_STEPS_ROLE_COUNT_; role++) {
     if (reading->bytes[role] < 0) continue;
-    struct wo_steps_series *const series = find_series(steps, pattern, form, reading, (enum wo_steps_role)role, &is_out);
+    struct wo_steps_series *const series = find_series(steps, pattern, form, reading, (enum wo_steps_role)role, store);
     if (series != NULL) wo_steps_series_add(series, reading, place);
   }
-  return !is_out;
 }
 
 /* ---- Lines ---- */
@@ -149,11 +147,10 @@ static void take(struct wo_scan *scan, const struct wo_pattern *pattern, struct 
     steps->unread++;
     return;
   }
-  bool is_out = false;
-  const struct wo_steps_form *const form = read_line(steps, line, &reading, &is_out);
+  struct wo_event_store *const store = wo_scan_store(scan);
+  const struct wo_steps_form *const form = read_line(steps, line, &reading, store);
   const struct wo_steps_place place = {.line = number, .byte = offset, .text = line};
-  if (form && form->is_sample) is_out = !add(steps, pattern, form, &reading, &place);
-  if (is_out) wo_scan_store(scan)->is_out_of_memory = true;
+  if (form && form->is_sample) add(steps, pattern, form, &reading, &place, store);
 }
 
 /* Two forms are tried, because figures may alternate between two units or two counts of digits. */
@@ -169,7 +166,7 @@ static size_t take_like(struct wo_scan *scan, const struct wo_pattern *pattern, 
     const struct wo_steps_form *const form = to_front(steps, i);
     const struct wo_steps_place place = {.line = number, .byte = offset, .text = {text.ptr, len}};
     note_line(steps, offset);
-    if (form->is_sample && !add(steps, pattern, form, &reading, &place)) wo_scan_store(scan)->is_out_of_memory = true;
+    if (form->is_sample) add(steps, pattern, form, &reading, &place, wo_scan_store(scan));
     return len;
   }
   return 0;
@@ -184,7 +181,7 @@ struct target {
 };
 
 static void set(const struct target *to, enum wo_field_id id, double value) {
-  wo_event_set_number(to->store, to->event, id, wo_interval_exact(value));
+  wo_event_set_exact(to->store, to->event, id, value);
 }
 
 /* A printed figure stands for all that are printed so. Where these are less than a byte apart ("1.234567890123 GB"), the whole
@@ -203,11 +200,8 @@ static void set_step(const struct target *to, enum wo_field_id id, double step) 
 static void set_course(const struct target *to, const struct wo_steps_series *series) {
   struct wo_interval slope;
   double rise = 0;
-  if (wo_steps_series_slope(series, &slope)) {
-    wo_event_set_number(
-        to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP,
-        (struct wo_interval){wo_trend_rounded(slope.lo, 1), wo_trend_rounded(slope.mid, 1), wo_trend_rounded(slope.hi, 1)});
-  }
+  if (wo_steps_series_slope(series, &slope))
+    wo_event_set_number(to->store, to->event, WO_FIELD_SLOPE_BYTES_PER_STEP, wo_trend_whole(slope));
   if (wo_steps_series_late_rise(series, &rise)) set(to, WO_FIELD_LATE_RISE_BYTES, wo_trend_rounded(rise, 1));
   if (series->warm_low < 0) return;
   set(to, WO_FIELD_SPREAD_BYTES, wo_trend_rounded(series->warm_high - series->warm_low, 1));
@@ -302,7 +296,7 @@ static enum wo_more feed_table(struct wo_open *open) {
   if (wo_steps_read_yolo(open->line->text, &reading)) {
     const struct wo_steps_place place = {.line = open->line->number, .byte = open->line->offset, .text = open->line->raw};
     struct steps *const steps = wo_scan_follow(open->scan, &follower);
-    if (steps && !add(steps, open->pattern, NULL, &reading, &place)) open->store->is_out_of_memory = true;
+    if (steps) add(steps, open->pattern, NULL, &reading, &place, open->store);
     if (steps) steps->first_new = steps->row_count;
     return WO_MORE_NO;
   }

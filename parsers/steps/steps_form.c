@@ -84,14 +84,6 @@ static struct cut next_cut(struct wo_view line, size_t at) {
   return cut;
 }
 
-/* The text before a number, after it, and after the next one. */
-struct around {
-  struct wo_view before;
-  struct wo_view after;
-  struct wo_view beyond;
-  bool is_first; /* number of its line */
-};
-
 /* ---- Names ---- */
 
 /* The words right before a number, in small letters: "max memory allocated gb" of " - perf/max_memory_allocated_gb:". */
@@ -99,6 +91,12 @@ struct name {
   char text[NAME_BYTES + 1];
   struct wo_view words[WORDS_MAX];
   size_t count;
+};
+
+/* The text before a number, after it, and after the next one. */
+struct around {
+  struct wo_view before, after, beyond;
+  struct name name; /* at the end of `before` */
 };
 
 /* Signs that may be between a name and its number. */
@@ -135,18 +133,11 @@ static void read_name(struct wo_view text, bool is_first, struct name *name) {
   }
 }
 
-static bool is_among(struct wo_view word, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_is(word, words[i])) return true;
-  }
-  return false;
-}
-
 #define HAS_ANY(name, list) has_any((name), (list), sizeof(list) / sizeof((list)[0]))
 
 static bool has_any(const struct name *name, const char *const *words, size_t count) {
   for (size_t i = 0; i < name->count; i++) {
-    if (is_among(name->words[i], words, count)) return true;
+    if (wo_view_any(name->words[i], wo_view_is, words, count)) return true;
   }
   return false;
 }
@@ -161,25 +152,13 @@ static bool ends_with(const struct name *name, const char *word) {
 
 /* ---- Units ---- */
 
-/* The bytes of a unit at the front of text, or 0. All are powers of 1024 (base/units.h). "Gb" means bits, "2 GPUs" is no size. */
+/* The bytes of a unit at the front of text, or 0. A small letter alone is none: "12 m". */
 static double unit_of(struct wo_view text) {
-  static const struct {
-    char letter;
-    double scale;
-  } rows[] = {{'k', WO_KIB}, {'m', WO_MIB}, {'g', WO_GIB}, {'t', 1024 * WO_GIB}};
   text = wo_view_trim_start(text);
   size_t len = 0;
   while (len < text.len && (wo_is_alpha(text.ptr[len]) || text.ptr[len] == '/')) len++;
-  const struct wo_view word = wo_view_sub(text, 0, len);
-  if (wo_view_is_nocase(word, "bytes") || wo_view_is(word, "B")) return 1;
-  for (size_t i = 0; len > 0 && i < sizeof rows / sizeof rows[0]; i++) {
-    if (wo_lower(word.ptr[0]) != rows[i].letter) continue;
-    const struct wo_view rest = wo_view_skip(word, 1);
-    const bool is_unit = rest.len == 0 || wo_view_is(rest, "B") || wo_view_is_nocase(rest, "ib") || wo_view_is(rest, "i");
-    const bool is_small = wo_view_is(word, "gb") || wo_view_is(word, "mb") || wo_view_is(word, "kb");
-    if (is_small || (is_unit && (rest.len > 0 || wo_lower(word.ptr[0]) != word.ptr[0]))) return rows[i].scale;
-  }
-  return 0;
+  const bool is_small_letter = len == 1 && wo_lower(text.ptr[0]) == text.ptr[0];
+  return is_small_letter ? 0 : wo_units_scale(wo_view_sub(text, 0, len));
 }
 
 /* The unit in a name: "max_memory_allocated_gb", "memory (MB)". */
@@ -218,15 +197,6 @@ struct context {
   bool is_deepspeed; /* MA, Max_MA, CA, Max_CA */
 };
 
-static bool has_some(struct wo_view line, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (wo_view_has(line, words[i])) return true;
-  }
-  return false;
-}
-
-#define HAS_SOME(line, list) has_some((line), (list), sizeof(list) / sizeof((list)[0]))
-
 static struct context read_context(struct wo_view line) {
   static const char *const foreign[] = {"Tried to allocate", "out of memory", "OutOfMemory", "total capacity",
                                         "Virtual Memory",    "RSS",           "rss",         "KV cache",
@@ -239,12 +209,12 @@ static struct context read_context(struct wo_view line) {
   static const char *const gib[] = {"tokens_per_second_per_gpu", "gb_free"};
   return (struct context){
       .unit = unit_of_line(line),
-      .known_unit = HAS_SOME(line, gib)   ? WO_GIB
-                    : HAS_SOME(line, mib) ? WO_MIB
-                                          : 0,
-      .is_foreign = HAS_SOME(line, foreign),
-      .is_of_card = HAS_SOME(line, card),
-      .is_training = HAS_SOME(line, training),
+      .known_unit = WO_VIEW_ANY(line, wo_view_has, gib)   ? WO_GIB
+                    : WO_VIEW_ANY(line, wo_view_has, mib) ? WO_MIB
+                                                          : 0,
+      .is_foreign = WO_VIEW_ANY(line, wo_view_has, foreign),
+      .is_of_card = WO_VIEW_ANY(line, wo_view_has, card),
+      .is_training = WO_VIEW_ANY(line, wo_view_has, training),
       .is_deepspeed = wo_view_has(line, " Max_MA ") && wo_view_has(line, " CA "),
   };
 }
@@ -314,18 +284,17 @@ static bool is_other_unit(struct wo_view after) {
 
 /* Makes the number `part` one of memory when its name and what follows it say so. */
 static void take_memory(struct wo_steps_part *part, const struct around *around, const struct context *context) {
-  struct name name;
+  const struct name *const name = &around->name;
   enum wo_steps_role role = WO_STEPS_USED;
-  read_name(around->before, around->is_first, &name);
-  if (part->use != USE_NONE || name.count == 0 || !role_of(&name, context, &role)) return;
+  if (part->use != USE_NONE || name->count == 0 || !role_of(name, context, &role)) return;
   const double behind = unit_of(around->after);
-  double scale = behind > 0 ? behind : unit_in_name(&name);
+  double scale = behind > 0 ? behind : unit_in_name(name);
   if (behind == 0 && is_other_unit(around->after)) return;
   if (scale == 0 && wo_view_is(wo_view_trim(around->after), "/")) scale = unit_of(around->beyond); /* "12.1/79.1 GB" */
   if (scale == 0) scale = context->unit > 0 ? context->unit : context->known_unit;
   if (scale == 0 && role == WO_STEPS_USED) return;
-  if (behind == 0 && role == WO_STEPS_USED && is_mmcv(&name, context)) role = WO_STEPS_PEAK;
-  if (!is_of_card(&name, context)) return;
+  if (behind == 0 && role == WO_STEPS_USED && is_mmcv(name, context)) role = WO_STEPS_PEAK;
+  if (!is_of_card(name, context)) return;
   part->use = USE_MEMORY;
   part->role = (uint8_t)role;
   part->is_bare = scale == 0;
@@ -344,19 +313,18 @@ static enum step_rank step_rank_of(const struct around *around, bool is_behind_b
                                        "skip", "lr",    "time", "ms",   "accumulation", "sec", "gradient"};
   const struct wo_view before = around->before;
   const struct wo_view after = around->after;
-  struct name name;
-  read_name(before, around->is_first, &name);
-  if (name.count > 0 && wo_view_starts(after, " iterations)") && ends_with(&name, "after")) return STEP_STEP;
+  const struct name *const name = &around->name;
+  if (name->count > 0 && wo_view_starts(after, " iterations)") && ends_with(name, "after")) return STEP_STEP;
   if (is_behind_bar && wo_view_starts(after, "/")) return STEP_BAR;
   const bool is_bracket = wo_view_ends(before, "[") && wo_view_find_char(before, ']', 0) != WO_NOT_FOUND;
   if (is_bracket && wo_view_is(wo_view_trim(after), "/")) return STEP_BRACKET;
-  if (name.count == 0 || HAS_ANY(&name, others)) return STEP_NONE;
-  const struct wo_view last = name.words[name.count - 1];
-  if (is_among(last, steps, 2)) return STEP_STEP;
-  if (is_among(last, iterations, 4)) return STEP_ITERATION;
+  if (name->count == 0 || HAS_ANY(name, others)) return STEP_NONE;
+  const struct wo_view last = name->words[name->count - 1];
+  if (WO_VIEW_ANY(last, wo_view_is, steps)) return STEP_STEP;
+  if (WO_VIEW_ANY(last, wo_view_is, iterations)) return STEP_ITERATION;
   if (wo_view_is(last, "updates")) return STEP_UPDATE;
   if (wo_view_is(last, "batch") && wo_view_starts(after, "/")) return STEP_BATCH;
-  const bool is_mmengine = wo_view_is(last, "train") && name.count > 1 && wo_view_is(name.words[name.count - 2], "epoch");
+  const bool is_mmengine = wo_view_is(last, "train") && name->count > 1 && wo_view_is(name->words[name->count - 2], "epoch");
   return wo_view_is(last, "epoch") || is_mmengine ? STEP_EPOCH : STEP_NONE;
 }
 
@@ -365,34 +333,31 @@ static enum step_rank step_rank_of(const struct around *around, bool is_behind_b
 static bool is_rank(const struct around *around, bool *is_local) {
   const struct wo_view before = around->before;
   const struct wo_view after = around->after;
-  struct name name;
+  const struct name *const name = &around->name;
   if (wo_view_is(before, ",") && wo_view_starts(after, "]<std")) return true;
-  read_name(before, around->is_first, &name);
-  if (name.count == 0) return false;
-  const struct wo_view last = name.words[name.count - 1];
-  *is_local = wo_view_is(last, "default") || has_word(&name, "local");
+  if (name->count == 0) return false;
+  const struct wo_view last = name->words[name->count - 1];
+  *is_local = wo_view_is(last, "default") || has_word(name, "local");
   if (wo_view_is(last, "default")) return wo_view_ends(before, "[default") && wo_view_starts(after, "]:");
-  return wo_view_is(last, "rank") && !has_word(&name, "lora") && !has_word(&name, "low") && !has_word(&name, "tensor");
+  return wo_view_is(last, "rank") && !has_word(name, "lora") && !has_word(name, "low") && !has_word(name, "tensor");
 }
 
 /* Whether the number is the index of a card: "GPU 0", "cuda:1", "device 2". */
 static bool is_gpu(const struct around *around) {
-  struct name name;
-  read_name(around->before, around->is_first, &name);
-  if (name.count == 0 || unit_of(around->after) > 0) return false;
-  return ends_with(&name, "gpu") || ends_with(&name, "cuda");
+  const bool is_named = ends_with(&around->name, "gpu") || ends_with(&around->name, "cuda");
+  return is_named && unit_of(around->after) <= 0;
 }
 
 /* ---- Making a form ---- */
 
-static struct around texts_of(const struct wo_steps_form *form, size_t index, size_t start) {
+static void look_around(const struct wo_steps_form *form, size_t index, size_t start, struct around *ret) {
   const size_t end = start + form->parts[index].text_len;
   const size_t next = index + 1 < form->part_count ? form->parts[index + 1].text_len : form->tail_len;
   const size_t third = index + 2 < form->part_count ? form->parts[index + 2].text_len : form->tail_len;
-  return (struct around){.before = {form->text + start, end - start},
-                         .after = {form->text + end, next},
-                         .beyond = {form->text + end + next, index + 1 < form->part_count ? third : 0},
-                         .is_first = index == 0};
+  ret->before = (struct wo_view){form->text + start, end - start};
+  ret->after = (struct wo_view){form->text + end, next};
+  ret->beyond = (struct wo_view){form->text + end + next, index + 1 < form->part_count ? third : 0};
+  read_name(ret->before, index == 0, &ret->name);
 }
 
 /* Cuts the line. False when it does not fit. */
@@ -418,7 +383,8 @@ static bool cut_line(struct wo_view line, struct wo_steps_form *form) {
 
 /* Whether the line begins with a label of `srun -l`, " 8: ". Where no other number is the step, this one may be. */
 static bool is_srun_label(const struct wo_steps_form *form) {
-  const struct around around = texts_of(form, 0, 0);
+  struct around around;
+  look_around(form, 0, 0, &around);
   return !form->parts[0].is_bar && around.before.len == 0 && wo_view_starts(around.after, ": ");
 }
 
@@ -432,9 +398,10 @@ static bool take_labels(struct wo_steps_form *form) {
   enum step_rank best = STEP_NONE;
   size_t start = 0;
   for (size_t i = 0; i < form->part_count; start += form->parts[i++].text_len) {
-    const struct around around = texts_of(form, i, start);
+    struct around around;
     bool is_local = false;
     if (form->parts[i].is_bar) continue;
+    look_around(form, i, start, &around);
     if (!has_rank && is_rank(&around, &is_local)) {
       form->parts[i].use = USE_RANK;
       form->is_local_rank = is_local;
@@ -471,9 +438,10 @@ bool wo_steps_form_make(struct wo_view line, struct wo_steps_form *form) {
   if (!take_labels(form)) context.is_training = false;
   size_t start = 0;
   for (size_t i = 0; i < form->part_count; start += form->parts[i++].text_len) {
-    const struct around around = texts_of(form, i, start);
+    struct around around;
     struct wo_steps_part *const part = &form->parts[i];
     if (part->is_bar) continue;
+    look_around(form, i, start, &around);
     take_memory(part, &around, &context);
     if (part->use != USE_MEMORY) continue;
     if (is_taken[part->role]) part->use = USE_NONE; /* the first of a meaning counts */

@@ -59,7 +59,7 @@ static void move_on(struct wo_steps_series *series, const struct wo_steps_readin
 static void note_change(struct wo_steps_series *series, const struct wo_steps_reading *reading, double bytes, uint64_t line) {
   const double rise = bytes - series->last;
   const struct wo_steps_change change = {
-      .bytes = rise < 0 ? -rise : rise, .from = series->last, .to = bytes, .step = reading->step, .line = line};
+      .bytes = rise < 0 ? -rise : rise, .from = series->last, .step = reading->step, .line = line};
   if (series->warm_low < 0) {
     series->warm_low = series->warm_high = series->last;
   }

@@ -19,7 +19,6 @@
 struct wo_steps_change {
   double bytes; /* at or above zero */
   double from;
-  double to;
   double step; /* of the later one, or WO_STEPS_UNKNOWN */
   uint64_t line;
 };

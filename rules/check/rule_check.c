@@ -308,7 +308,7 @@ static void check_others(struct wo_lint *lint) {
 size_t wo_pack_check(const struct wo_pack *pack, wo_complaint_fn fn, void *context) {
   assert(pack != NULL && fn != NULL);
   struct wo_lint lint = {.pack = pack, .fn = fn, .context = context};
-  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &lint.set) == WO_OK) {
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, NULL, &lint.set) == WO_OK) {
     for (size_t i = 0; i < pack->sample_count; i++) check_pattern(&lint, &pack->samples[i]);
   } else {
     wo__lint_complain(&(struct wo_lint_rule){.lint = &lint}, WO_E_NOMEM, "patterns: %s", wo_status_text(WO_E_NOMEM));

@@ -260,7 +260,7 @@ static struct wo_pack *load_packs(const struct embed *embed, size_t count) {
 /* Writes the prefilter's tables for the patterns of the packs. */
 static bool write_prefilter(const struct embed *embed, const struct wo_pack *pack) {
   struct wo_pattern_set *set = NULL;
-  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, &set) != WO_OK) return complain("prefilter", "out of memory");
+  if (wo_pattern_set_new(pack->patterns, pack->pattern_count, NULL, &set) != WO_OK) return complain("prefilter", "out of memory");
   const struct wo_prefilter_tables tables = wo_prefilter_tables(wo_pattern_set_prefilter(set));
   write_tables_of(embed->out, &tables);
   wo_pattern_set_free(set);

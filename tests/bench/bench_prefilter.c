@@ -1,4 +1,4 @@
-/* How fast is a file searched for literals? Times wo_prefilter_next over a whole file in memory, line by line of hits, as the
+/* How fast is a file searched for literals? Times wo_prefilter_walk over a whole file in memory, line by line of hits, as the
  * scanner does.
  *
  *   bench_prefilter FILE LITERALS [ROUNDS]
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "parsers/match/prefilter.h"
+#include "tests/support/prefilter_reference.h"
 #include "tests/bench/timing.h"
 
 enum { LITERALS_MAX = 100000, ROUNDS_DEFAULT = 7, ROUNDS_MAX = 101 };
@@ -53,11 +54,11 @@ static size_t read_literals(char *text, size_t len, struct wo_prefilter_literal 
 /* Number of lines that hold a literal. */
 static size_t count_lines(const struct wo_prefilter *filter, struct wo_view text) {
   size_t lines = 0;
-  size_t at = wo_prefilter_next(filter, text, 0);
+  size_t at = first_hit(filter, text, 0);
   while (at != WO_NOT_FOUND) {
     lines++;
     const size_t end = wo_view_find_char(text, '\n', at);
-    at = end == WO_NOT_FOUND ? WO_NOT_FOUND : wo_prefilter_next(filter, text, end);
+    at = end == WO_NOT_FOUND ? WO_NOT_FOUND : first_hit(filter, text, end);
   }
   return lines;
 }
@@ -98,7 +99,7 @@ int main(int argc, char **argv) {
   if (text != NULL && list != NULL && literals != NULL) {
     const size_t count = read_literals(list, list_len, literals);
     const double start_s = now_s();
-    if (wo_prefilter_new(literals, count, &filter) == WO_OK) {
+    if (wo_prefilter_new(literals, count, NULL, &filter) == WO_OK) {
       printf("prefilter_build literals=%zu ms=%.3f\n", count, 1e3 * (now_s() - start_s));
       run(filter, (struct wo_view){text, text_len}, count, argc > 3 ? read_rounds(argv[3]) : ROUNDS_DEFAULT);
       exit_code = 0;

@@ -1,5 +1,6 @@
 /* Makes the seeds of the readers' fuzz targets: format_seeds FOLDER TABLE... writes FOLDER/fuzz_fmt_<name>/<seed> for each row of
- * parsers/formats/formats.def, from the leads (format_leads.h) and from the logs of the table tests in which the reader found evidence.
+ * parsers/formats/formats.def, from the leads (format_leads.h) and from the logs of the table tests in which the reader found
+ * evidence.
  */
 #include <sys/stat.h>
 
@@ -68,7 +69,8 @@ static void add_log(struct maker *maker, struct wo_view log) {
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   wo_event_store_init(&store);
-  must(wo_scan_new(maker->set, &wo_formats, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK, "no memory");
+  must(wo_scan_new(maker->set, &wo_formats, &store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan) == WO_OK,
+       "no memory");
   must(wo_scan_feed(scan, log.ptr, log.len) == WO_OK && wo_scan_end(scan, &summary) == WO_OK, "no memory");
   wo_scan_free(scan);
   for (size_t i = 0; i < wo_formats.count; i++) {
@@ -84,7 +86,7 @@ int main(int argc, char **argv) {
   must(argc > 2, "usage: format_seeds FOLDER TABLE...");
   must(mkdir(maker.folder, 0777) == 0, maker.folder);
   must(wo_pack_load_all(NULL, WO_LOAD_ALL, &maker.pack, &err) == WO_OK, "rule packs");
-  must(wo_pattern_set_new(maker.pack->patterns, maker.pack->pattern_count, &maker.set) == WO_OK, "no memory");
+  must(wo_pattern_set_new(maker.pack->patterns, maker.pack->pattern_count, NULL, &maker.set) == WO_OK, "no memory");
   for (size_t i = 0; i < wo_formats.count; i++) add_leads(&maker, i);
   for (int i = 2; i < argc; i++) {
     struct wo_table table;

@@ -24,7 +24,7 @@ static inline struct wo_pattern_set *target_patterns(void) {
   struct wo_err err;
   if (set != NULL) return set;
   require(wo_pack_load_all(NULL, WO_LOAD_FOR_DIAGNOSIS, &pack, &err) == WO_OK);
-  require(wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &set) == WO_OK);
+  require(wo_pattern_set_new(pack->patterns, pack->pattern_count, wo_rule_prefilter(), &set) == WO_OK);
   return set;
 }
 

@@ -17,7 +17,7 @@ static int setup(void **state) {
   if (patterns == NULL) return -1;
   *state = patterns;
   if (wo_pack_load_all(NULL, WO_LOAD_ALL, &patterns->pack, &err) != WO_OK) return -1;
-  return wo_pattern_set_new(patterns->pack->patterns, patterns->pack->pattern_count, &patterns->set) == WO_OK ? 0 : -1;
+  return wo_pattern_set_new(patterns->pack->patterns, patterns->pack->pattern_count, NULL, &patterns->set) == WO_OK ? 0 : -1;
 }
 
 /* One sample, or one line of `not`, of one pattern. */
@@ -313,7 +313,7 @@ static void test_ready_tables(void **state) {
     struct wo_pack *pack = NULL;
     struct wo_pattern_set *set = NULL;
     assert_int_equal(wo_pack_load_all(NULL, (enum wo_load_depth)depth, &pack, NULL), WO_OK);
-    assert_int_equal(wo_pattern_set_new_ready(pack->patterns, pack->pattern_count, ready, &set), WO_OK);
+    assert_int_equal(wo_pattern_set_new(pack->patterns, pack->pattern_count, ready, &set), WO_OK);
     assert_ptr_equal(wo_prefilter_tables(wo_pattern_set_prefilter(set)).places, ready->places);
     wo_pattern_set_free(set);
     wo_pack_free(pack);

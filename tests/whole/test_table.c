@@ -32,7 +32,7 @@ static int load_patterns(void **state) {
     print_error("%s:%llu: %s\n", err.file, (unsigned long long)err.line, err.message);
     return -1;
   }
-  return wo_pattern_set_new(shared.pack->patterns, shared.pack->pattern_count, &shared.set) == WO_OK ? 0 : -1;
+  return wo_pattern_set_new(shared.pack->patterns, shared.pack->pattern_count, NULL, &shared.set) == WO_OK ? 0 : -1;
 }
 
 static int free_patterns(void **state) {

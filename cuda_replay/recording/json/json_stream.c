@@ -196,7 +196,7 @@ static size_t read_escape(struct wo_json_stream *json, char out[4], size_t *ret_
   const int32_t second = is_high ? read_unit(wo_view_skip(at, 6)) : -1;
   const bool is_pair = second >= 0xDC00 && second < 0xE000;
   const int32_t pair = 0x10000 + (unit - 0xD800) * 0x400 + (second - 0xDC00);
-  *ret_len = wo_utf8_put((uint32_t)(is_pair ? pair : is_high || is_low ? 0xFFFD : unit), out);
+  *ret_len = wo_utf8_write((uint32_t)(is_pair ? pair : is_high || is_low ? 0xFFFD : unit), out);
   return is_pair ? 12 : 6;
 }
 

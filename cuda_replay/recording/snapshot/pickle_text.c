@@ -100,7 +100,7 @@ enum wo_status wo__op_text_line(struct wo_pickle *pickle, uint64_t argument) {
     for (size_t i = 0; i < line.len; i++) is_ascii = is_ascii && (unsigned char)line.ptr[i] < 0x80;
     if (is_ascii) return wo__pickle_push_text(pickle, line);
   }
-  while (line.len > 0 && len + 4 <= sizeof text) len += wo_utf8_put(take_char(&line), text + len);
+  while (line.len > 0 && len + 4 <= sizeof text) len += wo_utf8_write(take_char(&line), text + len);
   return wo__pickle_push_text(pickle, (struct wo_view){text, len});
 }
 

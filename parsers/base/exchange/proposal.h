@@ -21,8 +21,6 @@ struct wo_proposal {
   unsigned cost_rank;               /* 1 costs nothing .. 9 is no cure (docs/rules.md) */
   struct wo_view speed;             /* words on what it costs; may be empty */
   struct wo_view accuracy;
-  double saves_lo_bytes; /* what the diagnosis expects; both -1 when it cannot say */
-  double saves_hi_bytes;
   struct wo_view paste; /* the changed settings in the user's own keys, joined by blanks; may be empty */
   bool is_by_hand;      /* no setting of the job makes it: `paste` is a change of the program, for its author */
 };
@@ -66,7 +64,6 @@ struct wo_job_sizes {
 struct wo_diagnosed {
   bool has_gpu_oom;        /* without one there is nothing to prove */
   struct wo_view cause;    /* id of the first finding; may be empty */
-  struct wo_view headline; /* its title */
   struct wo_view resubmit; /* the line to submit the job with again; may be empty */
   struct wo_job_sizes sizes;
   const struct wo_proposal *proposals; /* best first */

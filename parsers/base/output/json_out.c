@@ -43,14 +43,20 @@ cJSON *wo_json_put_array(struct wo_json_out *out, cJSON *object, const char *key
 
 /* ---- Values ---- */
 
-cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view) {
+/* Cleans a text into the scratch text, a NUL after it. ptr NULL when memory is out. */
+static struct wo_view clean_text(struct wo_json_out *out, struct wo_view view) {
   assert(out != NULL);
   out->scratch.len = 0;
   wo_text_repeat(&out->scratch, ' ', view.len * UTF8_GROWTH + 1);
-  if (out->scratch.is_failed) return NULL;
+  if (out->scratch.is_failed) return (struct wo_view){NULL, 0};
   const struct wo_view clean = wo_clean_utf8(view, out->scratch.ptr, out->scratch.len - 1);
   out->scratch.ptr[clean.len] = '\0';
-  return cJSON_CreateString(out->scratch.ptr);
+  return clean;
+}
+
+cJSON *wo_json_text(struct wo_json_out *out, struct wo_view view) {
+  const struct wo_view clean = clean_text(out, view);
+  return clean.ptr == NULL ? NULL : cJSON_CreateString(clean.ptr);
 }
 
 void wo_json_put_text(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view) {
@@ -68,20 +74,14 @@ static bool is_exact(struct wo_view view, struct wo_view clean) {
 }
 
 void wo_json_put_exact(struct wo_json_out *out, cJSON *object, const char *key, struct wo_view view) {
-  assert(out != NULL);
-  out->scratch.len = 0;
-  wo_text_repeat(&out->scratch, ' ', view.len * UTF8_GROWTH + 1);
-  if (out->scratch.is_failed) {
+  const struct wo_view clean = clean_text(out, view);
+  const bool is_same = is_exact(view, clean);
+  if (is_same) memcpy(out->scratch.ptr, view.ptr, view.len);
+  if (clean.ptr == NULL) {
     wo_json_put(out, object, key, NULL);
-    return;
+  } else {
+    wo_json_put(out, object, key, is_same ? cJSON_CreateString(clean.ptr) : cJSON_CreateNull());
   }
-  if (!is_exact(view, wo_clean_utf8(view, out->scratch.ptr, out->scratch.len - 1))) {
-    wo_json_put(out, object, key, cJSON_CreateNull());
-    return;
-  }
-  memcpy(out->scratch.ptr, view.ptr, view.len);
-  out->scratch.ptr[view.len] = '\0';
-  wo_json_put(out, object, key, cJSON_CreateString(out->scratch.ptr));
 }
 
 void wo_json_put_name(struct wo_json_out *out, cJSON *object, const char *key, const char *name) {

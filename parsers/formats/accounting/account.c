@@ -102,10 +102,7 @@ void wo__account_set_text(struct wo_event_store *store, struct wo_event *event, 
   static const char *const nothing[] = {"(null)", "None", "None assigned", "N/A", "Unknown", "n/a"};
   text = wo_view_trim(text);
   if (text.len == 0) return;
-  for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
-    if (wo_view_is(text, nothing[i])) return;
-  }
-  wo_event_set_text(store, event, id, text);
+  if (!WO_VIEW_ANY(text, wo_view_is, nothing)) wo_event_set_text(store, event, id, text);
 }
 
 /* Forms of an id, and what is read from them:
@@ -125,7 +122,7 @@ void wo__account_set_job(struct wo_event_store *store, struct wo_event *event, s
   if (task.len == 0) return;
   wo__account_set_text(store, event, WO_FIELD_ARRAY_JOB, job);
   if (wo_number_u64(&task, 10000000, &index) == WO_OK && task.len == 0)
-    wo_event_set_number(store, event, WO_FIELD_ARRAY_TASK, wo_interval_exact((double)index));
+    wo_event_set_exact(store, event, WO_FIELD_ARRAY_TASK, (double)index);
 }
 
 void wo__account_set_seconds(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view text) {
@@ -133,7 +130,7 @@ void wo__account_set_seconds(struct wo_event_store *store, struct wo_event *even
   int64_t ns = 0;
   /* A bare number would be read as minutes, which none of these tools prints. */
   if (!wo_view_has(in, ":") || wo_units_slurm_duration(&in, &ns) != WO_OK || in.len > 0) return;
-  wo_event_set_number(store, event, id, wo_interval_exact((double)(ns / WO_NS_PER_S)));
+  wo_event_set_exact(store, event, id, (double)(ns / WO_NS_PER_S));
 }
 
 /* The share is that of one node, or of the CPUs on it: limits are compared with what the kernel says about one node's cgroup. A
@@ -168,8 +165,8 @@ void wo__account_set_tres(struct wo_event_store *store, struct wo_event *event, 
     if (is_gpu && number_of(item) > gpus) gpus = number_of(item);
   }
   const double count = nodes > 0 ? (double)nodes : 1.0;
-  if (nodes > 0) wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact(count));
-  if (gpus > 0) wo_event_set_number(store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus / count));
+  if (nodes > 0) wo_event_set_exact(store, event, WO_FIELD_NODE_COUNT, count);
+  if (gpus > 0) wo_event_set_exact(store, event, WO_FIELD_GPUS, (double)gpus / count);
   wo__account_set_limit(store, event, memory, WO_MIB, 1.0 / count);
 }
 
@@ -184,13 +181,11 @@ static void fill_end(struct wo_event_store *store, struct wo_event *event, const
   wo_event_set_text(store, event, WO_FIELD_STATE, end->state);
   for (size_t i = 0; info && i < sizeof ids / sizeof ids[0]; i++)
     wo__account_set_text(store, event, ids[i], wo_event_text(info, ids[i]));
-  const struct wo_field *task = info ? wo_event_field(info, WO_FIELD_ARRAY_TASK) : NULL;
-  if (task) wo_event_set_number(store, event, WO_FIELD_ARRAY_TASK, task->number);
-  const struct wo_field *used = info ? wo_event_field(info, WO_FIELD_USED_BYTES) : NULL;
-  if (used) wo_event_set_number(store, event, WO_FIELD_USED_BYTES, used->number);
+  if (info) wo_event_copy_number(store, event, WO_FIELD_ARRAY_TASK, info, WO_FIELD_ARRAY_TASK);
+  if (info) wo_event_copy_number(store, event, WO_FIELD_USED_BYTES, info, WO_FIELD_USED_BYTES);
   wo__account_set_text(store, event, WO_FIELD_REASON, end->reason);
   if (event->kind == WO_KIND_CGROUP_OOM || !end->exit.is_known) return;
-  wo_event_set_number(store, event, WO_FIELD_EXIT_CODE, wo_interval_exact(end->exit.code));
+  wo_event_set_exact(store, event, WO_FIELD_EXIT_CODE, end->exit.code);
   snprintf(signal, sizeof signal, "%u", end->exit.signal);
   if (end->exit.signal != 0) wo_event_set_text(store, event, WO_FIELD_SIGNAL, wo_view_of(signal));
 }

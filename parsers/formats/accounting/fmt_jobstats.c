@@ -12,21 +12,20 @@
 #include "parsers/base/gunzip.h"
 #include "parsers/formats/common/json_tokens.h"
 
-/* Lines after which a document is left: ten for a node with one card. */
-#define DOCUMENT_LINES 10000000
-
 /* Cards of a node. */
 #define CARD_MAX 16
 
-/* The figures of a node's object; negative = not printed. */
+/* The figures of a memory; negative = not printed. */
+struct figures {
+  double total_bytes, used_bytes, busy_pct;
+};
+
+/* A node's object. */
 struct node {
   char name[64];
-  double total_bytes;
-  double used_bytes;
-  double card_total_bytes[CARD_MAX];
-  double card_used_bytes[CARD_MAX];
-  double card_utilization_pct[CARD_MAX];
+  struct figures parts[1 + CARD_MAX]; /* the main memory, then the cards */
 };
+
 struct document {
   struct wo_json_place place;
   bool is_packed;
@@ -50,17 +49,12 @@ static void begin_node(const struct wo_json_walk *json) {
   struct document *const document = own(json);
   struct node *const node = &document->node;
   if (!is_node(json)) return;
-  *node = (struct node){.total_bytes = -1, .used_bytes = -1};
-  for (size_t i = 0; i < CARD_MAX; i++) node->card_total_bytes[i] = node->card_used_bytes[i] = node->card_utilization_pct[i] = -1;
+  for (size_t i = 0; i <= CARD_MAX; i++) node->parts[i] = (struct figures){-1, -1, -1};
   snprintf(node->name, sizeof node->name, "%s", json->place->path + 1);
   document->has_node = true;
   if (document->is_packed) return;
   document->node_line = json->open->line->number;
   document->node_offset = json->open->line->offset + (uint64_t)(json->rest.ptr - json->open->line->full.ptr);
-}
-
-static void set_bytes(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, double bytes) {
-  if (bytes >= 0) wo_event_set_number(store, event, id, wo_interval_exact(bytes));
 }
 
 /* The line as evidence shows it: the node's name at the place where its object began. */
@@ -83,47 +77,40 @@ static void end_node(const struct wo_json_walk *json) {
   const struct wo_line line = shown_line(json);
   for (size_t i = 0; i <= CARD_MAX; i++) {
     const bool is_card = i > 0;
-    const double total = is_card ? node->card_total_bytes[i - 1] : node->total_bytes;
-    const double used = is_card ? node->card_used_bytes[i - 1] : node->used_bytes;
-    if (total <= 0 || used < 0) continue;
+    const struct figures *const part = &node->parts[i];
+    if (part->total_bytes <= 0 || part->used_bytes < 0) continue;
     struct wo_event *event =
         wo_scan_add_event(json->open->scan, &line, json->open->pattern, is_card ? WO_KIND_MEMORY_USE : WO_KIND_JOB_INFO, 0, 1);
     if (!event) return;
     wo_event_set_text(store, event, WO_FIELD_HOST, line.full);
-    set_bytes(store, event, WO_FIELD_USED_BYTES, used);
-    set_bytes(store, event, is_card ? WO_FIELD_CAPACITY_BYTES : WO_FIELD_LIMIT_BYTES, total);
-    if (!is_card) continue;
-    wo_event_set_number(store, event, WO_FIELD_GPU, wo_interval_exact((double)(i - 1)));
-    const double busy_pct = node->card_utilization_pct[i - 1];
-    if (busy_pct >= 0) wo_event_set_number(store, event, WO_FIELD_UTILIZATION, wo_interval_exact(busy_pct / 100));
+    wo_event_set_exact(store, event, WO_FIELD_USED_BYTES, part->used_bytes);
+    wo_event_set_exact(store, event, is_card ? WO_FIELD_CAPACITY_BYTES : WO_FIELD_LIMIT_BYTES, part->total_bytes);
+    if (is_card) wo_event_set_exact(store, event, WO_FIELD_GPU, (double)(i - 1));
+    if (part->busy_pct >= 0) wo_event_set_exact(store, event, WO_FIELD_UTILIZATION, part->busy_pct / 100);
   }
 }
 
-/* "/gpu07/gpu_used_memory" holds the figures of the cards. */
-static void keep_card(struct node *node, struct wo_view figure, struct wo_view card_text, double number) {
-  uint64_t card = 0;
-  if (wo_number_u64(&card_text, CARD_MAX - 1, &card) != WO_OK || card_text.len > 0) return;
-  if (wo_view_is(figure, "gpu_total_memory")) node->card_total_bytes[card] = number;
-  if (wo_view_is(figure, "gpu_used_memory")) node->card_used_bytes[card] = number;
-  if (wo_view_is(figure, "gpu_utilization")) node->card_utilization_pct[card] = number;
-}
-
+/* "/gpu07/used_memory" is a figure of the node, "/gpu07/gpu_used_memory/0" one of a card. */
 static void read_value(const struct wo_json_walk *json, const struct wo_json_value *value) {
   struct wo_view name = wo_view_of(value->name);
   struct wo_view text = value->text;
   struct wo_interval number;
   if (!own(json)->has_node || wo_number_decimal(&text, &number, NULL) != WO_OK || text.len > 0) return;
   if (number.mid < 0 || number.mid >= 1e18) return;
-  struct node *const node = &own(json)->node;
   wo_view_cut(&name, '/');
   wo_view_cut(&name, '/');
   const struct wo_view figure = wo_view_cut(&name, '/');
-  if (name.len > 0) keep_card(node, figure, name, number.mid);
-  if (name.len == 0 && wo_view_is(figure, "total_memory")) node->total_bytes = number.mid;
-  if (name.len == 0 && wo_view_is(figure, "used_memory")) node->used_bytes = number.mid;
+  const bool is_card = name.len > 0;
+  uint64_t card = 0;
+  if (is_card && (wo_number_u64(&name, CARD_MAX - 1, &card) != WO_OK || name.len > 0)) return;
+  struct figures *const part = &own(json)->node.parts[is_card ? 1 + card : 0];
+  if (wo_view_is(figure, is_card ? "gpu_total_memory" : "total_memory")) part->total_bytes = number.mid;
+  if (wo_view_is(figure, is_card ? "gpu_used_memory" : "used_memory")) part->used_bytes = number.mid;
+  if (is_card && wo_view_is(figure, "gpu_utilization")) part->busy_pct = number.mid;
 }
 
 static const struct wo_json_reader reader = {
+    .place_at = offsetof(struct document, place),
     .begin_object = begin_node,
     .end_object = end_node,
     .read_value = read_value,
@@ -131,19 +118,11 @@ static const struct wo_json_reader reader = {
 
 /* ---- The document as it is printed ---- */
 
-static enum wo_more begin_document(struct wo_open *open, const struct wo_match *match) {
-  struct document *const document = open->state;
-  return wo_json_read(open, &reader, &document->place, wo_match_start(match) + wo_match_text(match).len);
-}
-
-static enum wo_more feed_document(struct wo_open *open) {
-  struct document *const document = open->state;
-  if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
-  return wo_json_read(open, &reader, &document->place, document->place.skip);
-}
-
-const struct wo_format wo__format_jobstats = {
-    .name = "jobstats", .state_bytes = sizeof(struct document), .begin = begin_document, .feed = feed_document};
+const struct wo_format wo__format_jobstats = {.name = "jobstats",
+                                              .state_bytes = sizeof(struct document),
+                                              .constants = &reader,
+                                              .begin = wo_json_begin,
+                                              .feed = wo_json_feed};
 
 /* ---- Packed ---- */
 
@@ -169,7 +148,7 @@ static void read_expanded(struct wo_open *open, const struct wo_line *shown, str
   document->node_line = shown->number;
   document->node_offset = shown->offset;
   open->line = &line;
-  wo_json_read(open, &reader, &document->place, brace + 1);
+  wo_json_read(open, brace + 1);
   open->line = packed;
 }
 
@@ -188,4 +167,4 @@ static enum wo_more begin_packed(struct wo_open *open, const struct wo_match *ma
 }
 
 const struct wo_format wo__format_jobstats_packed = {
-    .name = "jobstats-packed", .state_bytes = sizeof(struct document), .begin = begin_packed};
+    .name = "jobstats-packed", .state_bytes = sizeof(struct document), .constants = &reader, .begin = begin_packed};

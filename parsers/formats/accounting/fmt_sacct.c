@@ -102,7 +102,7 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, const
   wo__account_set_text(store, event, WO_FIELD_TASKS, cell(row, "NTasks"));
   wo__account_set_seconds(store, event, WO_FIELD_ELAPSED_S, cell(row, "Elapsed"));
   wo__account_set_seconds(store, event, WO_FIELD_TIME_LIMIT_S, cell(row, "Timelimit"));
-  if (nodes > 0) wo_event_set_number(store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  if (nodes > 0) wo_event_set_exact(store, event, WO_FIELD_NODE_COUNT, (double)nodes);
   read_sizes(store, event, row, nodes);
 }
 
@@ -121,7 +121,7 @@ static bool add_row(struct wo_open *open, const struct row *row) {
   const struct wo_view printed = cell(row, "State");
   const struct wo_view state = wo__account_state(printed);
   if (id.len == 0 || state.len == 0) return false;
-  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, (size_t)(id.ptr - open->line->full.ptr), id.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, id);
   if (!event) return true;
   read_row(open->store, event, row, id);
   wo_event_set_text(open->store, event, WO_FIELD_STATE, state);
@@ -146,7 +146,7 @@ static void add_bare_row(struct wo_open *open, const struct wo_match *match) {
   if (printed.len == 0) return;
   const size_t start = (size_t)(printed.ptr - open->line->full.ptr);
   const struct wo_account_end end = {.state = wo__account_state(printed), .is_step = wo_view_has(id, ".")};
-  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, start, printed.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, printed);
   if (!event) return;
   if (id.len > 0 && wo_is_digit(id.ptr[0])) wo__account_set_job(open->store, event, id);
   wo_event_set_text(open->store, event, WO_FIELD_STATE, end.state);
@@ -195,16 +195,15 @@ static void keep_rule(struct wo_open *open, struct wo_view rule) {
 static enum wo_more feed_sacct(struct wo_open *open) {
   struct table *const own = open->state;
   const struct wo_view message = wo_open_message(open);
-  const bool is_piped = own->is_piped != 0;
-  if (open->lines == 1 && !is_piped) {
+  if (open->lines == 1 && !own->is_piped) {
     if (!is_rule(table_text(open))) return WO_MORE_NO_UNREAD;
     keep_rule(open, table_text(open));
     return WO_MORE_YES;
   }
   const size_t start = own->rule_start;
   const struct row row = {
-      .header = is_piped ? message : wo_view_sub(message, 0, start - 1),
-      .rule = is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
+      .header = own->is_piped ? message : wo_view_sub(message, 0, start - 1),
+      .rule = own->is_piped ? (struct wo_view){0} : wo_view_sub(message, start, start + own->rule_length),
       .text = table_text(open),
   };
   const bool is_row = open->lines < TABLE_ROWS && add_row(open, &row);

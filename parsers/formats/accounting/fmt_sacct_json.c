@@ -13,9 +13,6 @@
 #include "parsers/base/units.h"
 #include "parsers/formats/common/json_tokens.h"
 
-/* Lines after which a document is left: 25 000 jobs of a typical size. */
-#define DOCUMENT_LINES 10000000
-
 /* The job or step being built is the construct's event. */
 struct document {
   struct wo_account_kept kept;
@@ -65,7 +62,7 @@ static bool read_count(const struct wo_json_value *value, uint64_t *ret_number) 
 }
 
 static void set_number(const struct wo_json_walk *json, enum wo_field_id id, double number) {
-  wo_event_set_number(json->open->store, current(json), id, wo_interval_exact(number));
+  wo_event_set_exact(json->open->store, current(json), id, number);
 }
 
 static void set_text(const struct wo_json_walk *json, enum wo_field_id id, struct wo_view text) {
@@ -229,27 +226,22 @@ static void end_object(const struct wo_json_walk *json) {
 }
 
 static const struct wo_json_reader reader = {
+    .place_at = offsetof(struct document, place),
     .begin_object = begin_object,
     .end_object = end_object,
     .read_value = read_value,
 };
 
 static enum wo_more begin_json(struct wo_open *open, const struct wo_match *match) {
-  struct document *const document = open->state;
-  document->job = WO_EVENT_NONE;
-  return wo_json_read(open, &reader, &document->place, wo_match_start(match) + wo_match_text(match).len);
-}
-
-static enum wo_more feed_json(struct wo_open *open) {
-  struct document *const document = open->state;
-  if (open->lines > DOCUMENT_LINES) return WO_MORE_NO_UNREAD;
-  return wo_json_read(open, &reader, &document->place, document->place.skip);
+  ((struct document *)open->state)->job = WO_EVENT_NONE;
+  return wo_json_begin(open, match);
 }
 
 const struct wo_format wo__format_sacct_json = {
     .name = "sacct-json",
     .state_bytes = sizeof(struct document),
+    .constants = &reader,
     .begin = begin_json,
-    .feed = feed_json,
+    .feed = wo_json_feed,
     .finish = wo__account_flush,
 };

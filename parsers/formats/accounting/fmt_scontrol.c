@@ -67,24 +67,19 @@ static bool next_pair(struct wo_view *rest, struct pair *ret_pair) {
 static void set_count(struct wo_event_store *store, struct wo_event *event, enum wo_field_id id, struct wo_view value) {
   uint64_t number = 0;
   if (wo_number_u64(&value, 10000000, &number) != WO_OK || value.len > 0) return;
-  wo_event_set_number(store, event, id, wo_interval_exact((double)number));
+  wo_event_set_exact(store, event, id, (double)number);
 }
 
-/* Keys whose value goes into a field as it is. */
-struct text_key {
-  const char *key;
-  enum wo_field_id field;
-};
-
-static const struct text_key text_keys[] = {
-    {"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
-    {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS},
-};
-
-/* BatchHost and ReqNodeList name nodes too, but only NodeList is what the job ran on. */
+/* Keys whose value goes into a field as it is. BatchHost and ReqNodeList name nodes too, but only NodeList is what the job ran
+ * on. */
 static void read_text(struct wo_event_store *store, struct wo_event *event, const struct pair *pair) {
-  for (size_t i = 0; i < sizeof text_keys / sizeof text_keys[0]; i++) {
-    if (wo_view_is(pair->key, text_keys[i].key)) wo__account_set_text(store, event, text_keys[i].field, pair->value);
+  static const struct {
+    const char *key;
+    enum wo_field_id field;
+  } rows[] = {{"JobId", WO_FIELD_JOB},      {"ArrayJobId", WO_FIELD_ARRAY_JOB}, {"JobName", WO_FIELD_JOB_NAME},
+              {"NodeList", WO_FIELD_NODES}, {"Command", WO_FIELD_PROGRAM},      {"NumTasks", WO_FIELD_TASKS}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (wo_view_is(pair->key, rows[i].key)) wo__account_set_text(store, event, rows[i].field, pair->value);
   }
 }
 
@@ -108,7 +103,7 @@ static void read_numbers(struct wo_open *open, struct wo_event *event, const str
   uint64_t number = 0;
   if (wo_view_is(pair->key, "NumNodes") && wo_number_u64(&in, 1000000, &number) == WO_OK) {
     own->kept.nodes = number;
-    if (number > 0) wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)number));
+    if (number > 0) wo_event_set_exact(open->store, event, WO_FIELD_NODE_COUNT, (double)number);
   } else if (wo_view_is(pair->key, "NumCPUs") && wo_number_u64(&in, 10000000, &number) == WO_OK) {
     own->cpus = number;
   } else if (wo_view_is(pair->key, "ArrayTaskId")) {
@@ -154,7 +149,7 @@ static void read_line(struct wo_open *open) {
 
 /* The event is at the words that the pattern found, and is filled as the job's lines come. */
 static enum wo_more begin_scontrol(struct wo_open *open, const struct wo_match *match) {
-  if (!wo_open_begin_event(open, WO_KIND_JOB_INFO, match)) return WO_MORE_NO;
+  if (wo_open_begin(open, match) == WO_MORE_NO) return WO_MORE_NO;
   read_line(open);
   return WO_MORE_YES;
 }

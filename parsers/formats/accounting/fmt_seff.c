@@ -41,7 +41,7 @@ static void read_nodes(struct wo_open *open, struct wo_event *event, struct wo_v
   uint64_t nodes = 0;
   if (wo_number_u64(&value, 1000000, &nodes) != WO_OK || nodes == 0) return;
   ((struct seff *)open->state)->kept.nodes = nodes;
-  wo_event_set_number(open->store, event, WO_FIELD_NODE_COUNT, wo_interval_exact((double)nodes));
+  wo_event_set_exact(open->store, event, WO_FIELD_NODE_COUNT, (double)nodes);
 }
 
 /* seff counts the memory of all nodes together, and so does jobstats. Neither mentions a single node. */
@@ -71,7 +71,7 @@ static void read_memory(const struct wo_open *open, struct wo_event *event, stru
 static void read_gpus(const struct wo_open *open, struct wo_event *event, struct wo_view value) {
   uint64_t gpus = 0;
   if (wo_number_u64(&value, 100000, &gpus) == WO_OK && gpus > 0)
-    wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus * node_share(open)));
+    wo_event_set_exact(open->store, event, WO_FIELD_GPUS, (double)gpus * node_share(open));
 }
 
 /* Reads the value of a key. False for keys that are not needed. */
@@ -109,10 +109,10 @@ static bool read_card(const struct wo_open *open, struct wo_view key, struct wo_
   if (wo_number_u64(&in, 1024, &gpu) != WO_OK || wo_units_bytes(&value, 0, &used) != WO_OK) return false;
   value = wo_view_skip(value, wo_view_starts(value, "/") ? 1 : value.len);
   if (wo_units_bytes(&value, 0, &capacity) != WO_OK) return false;
-  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, (size_t)(key.ptr - open->line->full.ptr), key.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, key);
   if (!event) return true;
   wo_event_set_number(open->store, event, WO_FIELD_CAPACITY_BYTES, capacity);
-  wo_event_set_number(open->store, event, WO_FIELD_GPU, wo_interval_exact((double)gpu));
+  wo_event_set_exact(open->store, event, WO_FIELD_GPU, (double)gpu);
   wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
   wo__account_set_text(open->store, event, WO_FIELD_HOST, wo_view_sub(key, 0, at));
   return true;
@@ -126,7 +126,7 @@ static bool read_node_memory(const struct wo_open *open, struct wo_view key, str
     return false;
   value = wo_view_skip(value, wo_view_starts(value, "/") ? 1 : value.len);
   if (wo_units_bytes(&value, 0, &allocated) != WO_OK) return false;
-  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, (size_t)(key.ptr - open->line->full.ptr), key.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, key);
   if (!event) return true;
   wo_event_set_number(open->store, event, WO_FIELD_LIMIT_BYTES, allocated);
   wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
@@ -140,14 +140,6 @@ static bool read_line(struct wo_open *open) {
   const struct wo_view key = wo_view_trim(wo_view_cut(&value, ':'));
   value = wo_view_trim(value);
   return read_key(open, key, value) || read_card(open, key, value) || read_node_memory(open, key, value);
-}
-
-/* The id may be of an array's task; that line ("Array Job ID: 300400_7") follows and is read as a key. */
-static enum wo_more begin_seff(struct wo_open *open, const struct wo_match *match) {
-  struct wo_event *const event = wo_open_begin_event(open, WO_KIND_JOB_INFO, match);
-  if (!event) return WO_MORE_NO;
-  wo__account_set_text(open->store, event, WO_FIELD_JOB, wo_match_group(match, "job"));
-  return WO_MORE_YES;
 }
 
 /* Frames, headings and bars of jobstats, which indents all but its frames. */
@@ -167,10 +159,11 @@ static enum wo_more feed_seff(struct wo_open *open) {
   return ++own->strange > STRANGE_LINES ? WO_MORE_NO_UNREAD : WO_MORE_YES;
 }
 
+/* The id of the first line may be of an array's task; that line ("Array Job ID: 300400_7") follows and is read as a key. */
 const struct wo_format wo__format_seff = {
     .name = "seff",
     .state_bytes = sizeof(struct seff),
-    .begin = begin_seff,
+    .begin = wo_open_begin,
     .feed = feed_seff,
     .finish = wo__account_flush,
 };

@@ -79,7 +79,8 @@ static bool take_opener(struct path *path, struct wo_view before, char brace) {
 }
 
 /* Follows the braces of a text from its end to its start. False when the outermost structure was met. */
-static bool follow_braces(struct path *path, struct wo_view text) {
+static bool follow_braces(void *context, struct wo_view text) {
+  struct path *const path = context;
   for (size_t at = text.len; at-- > 0;) {
     const char c = text.ptr[at];
     if (c == '"' || c == '\'') {
@@ -97,10 +98,6 @@ static bool follow_braces(struct path *path, struct wo_view text) {
     }
   }
   return true;
-}
-
-static bool visit_braces(void *context, struct wo_view text) {
-  return follow_braces(context, text);
 }
 
 /* "key:" with nothing after it but an anchor, a tag or a remark: what opens a mapping. */
@@ -173,7 +170,7 @@ struct wo_view wo_config_path(const struct wo_open *open, size_t start, enum wo_
   const bool wants_look = shape != WO_CONFIG_NONE;
   const bool may_look = wants_look && wo_scan_may_look_back(open->scan, before.len);
   if (may_look && follow_own_line(&path, before, shape)) {
-    if (shape == WO_CONFIG_BRACE) wo_open_each_line_before(open, visit_braces, &path);
+    if (shape == WO_CONFIG_BRACE) wo_open_each_line_before(open, follow_braces, &path);
     if (shape == WO_CONFIG_YAML) wo_open_each_line_before(open, visit_yaml, &path);
     if (shape == WO_CONFIG_INI) wo_open_each_line_before(open, visit_ini, &path);
   }

@@ -17,12 +17,6 @@
 /* A first line that is longer was not wrapped by anybody. */
 #define FIRST_BYTES (WO_LIMIT_MESSAGE_BYTES / 2)
 
-/* The match on the joined text, and what to do with it. */
-struct rematch {
-  struct wo_open *open;
-  wo__joined_fn then;
-};
-
 /* The set keeps its patterns in one array, so a pattern's place in it is its index, which partial matching asks for. */
 static size_t index_of(struct wo_scan *scan, const struct wo_pattern *pattern) {
   return (size_t)(pattern - wo_pattern_at(wo_scan_patterns(scan), 0));
@@ -61,19 +55,22 @@ static bool keep_first(struct wo_open *open) {
   return true;
 }
 
-enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match, wo__joined_fn then) {
+/* What the reader does with the event besides. */
+static void complete(const struct wo_open *open, struct wo_event *event, const struct wo_match *match) {
+  const struct wo_joined_as *const as = open->format->constants;
+  if (as) as->complete(open->store, event, match);
+}
+
+enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match) {
   struct wo_joined *const own = open->state;
-  const size_t start = wo_match_start(match);
   if (open->line->full.ptr != NULL && keep_first(open)) {
-    own->span_start = start;
+    own->span_start = wo_match_start(match);
     own->span_length = wo_match_text(match).len;
     return WO_MORE_YES;
   }
   open->message_len = 0;
-  struct wo_event *event = wo_open_add(open, open->pattern->kind, start, wo_match_text(match).len);
-  if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, open->store, event);
-  if (then) then(open->store, event, match);
+  struct wo_event *const event = wo_open_add_filled(open, open->pattern->kind, match);
+  if (event) complete(open, event, match);
   return WO_MORE_NO;
 }
 
@@ -84,10 +81,7 @@ bool wo__joined_is_foreign(const struct wo_open *open, struct wo_view text) {
       "Traceback", "File \"", "During handling", "The above exception", "srun:", "slurmstepd", "+ "};
   if (text.len == 0) return true;
   if (open->line->prefix.time_ns != WO_TIME_UNKNOWN && open->first.prefix.time_ns == WO_TIME_UNKNOWN) return true;
-  for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-    if (wo_view_starts(text, starts[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(text, wo_view_starts, starts);
 }
 
 /* Whether the joined text has a longer match than before; remembers it. */
@@ -112,8 +106,7 @@ enum wo_more wo__joined_feed(struct wo_open *open) {
 
 /* The event is at the first line; its text is the whole message. */
 static bool add_event(void *context, const struct wo_pattern *pattern, const struct wo_match *match) {
-  const struct rematch *again = context;
-  const struct wo_open *open = again->open;
+  const struct wo_open *const open = context;
   const struct wo_joined *const own = open->state;
   struct wo_line line = open->first;
   line.full = wo_open_message(open);
@@ -126,32 +119,23 @@ static bool add_event(void *context, const struct wo_pattern *pattern, const str
   const bool is_whole = event->text.len == line.full.len;
   event->match = is_whole ? wo_view_sub(event->text, start, start + wo_match_text(match).len) : (struct wo_view){0};
   wo_match_fill(match, pattern, open->store, event);
-  if (again->then) again->then(open->store, event, match);
+  complete(open, event, match);
   return false;
 }
 
 /* With more text `unless` may apply ("...this is not / a failure"): then the message is no evidence. */
-void wo__joined_finish(struct wo_open *open, wo__joined_fn then) {
+void wo__joined_finish(struct wo_open *open) {
   struct wo_joined *const own = open->state;
   if (open->message_len == 0) return;
   open->message_len = own->kept_length;
-  struct rematch again = {.open = open, .then = then};
-  wo_pattern_match(wo_scan_patterns(open->scan), index_of(open->scan, open->pattern), wo_open_message(open), add_event, &again);
+  wo_pattern_match(wo_scan_patterns(open->scan), index_of(open->scan, open->pattern), wo_open_message(open), add_event, open);
 }
 
-/* The plain reader of the pack's patterns; readers that work on the match afterwards call wo__joined_begin themselves. */
-static enum wo_more begin_joined(struct wo_open *open, const struct wo_match *match) {
-  return wo__joined_begin(open, match, NULL);
-}
-
-static void finish_joined(struct wo_open *open) {
-  wo__joined_finish(open, NULL);
-}
-
+/* The plain reader of the pack's patterns. */
 const struct wo_format wo__format_joined = {
     .name = "joined",
     .state_bytes = sizeof(struct wo_joined),
-    .begin = begin_joined,
+    .begin = wo__joined_begin,
     .feed = wo__joined_feed,
-    .finish = finish_joined,
+    .finish = wo__joined_finish,
 };

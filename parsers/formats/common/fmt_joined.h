@@ -14,13 +14,16 @@ struct wo_joined {
   size_t kept_length, prefix_length;
 };
 
-/* Called with the event of a complete message, its fields filled from the match. May be NULL. */
-typedef void (*wo__joined_fn)(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match);
+/* The constants of such a reader; without them the event is left as it is. */
+struct wo_joined_as {
+  /* Called with the event of a complete message, its fields filled from the match. */
+  void (*complete)(struct wo_event_store *store, struct wo_event *event, const struct wo_match *match);
+};
 
-/* The three steps of a reader (struct wo_format) whose state is a struct wo_joined, with what is to be done with the event. */
-enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match, wo__joined_fn then);
+/* The three steps of a reader (struct wo_format) whose state is a struct wo_joined. */
+enum wo_more wo__joined_begin(struct wo_open *open, const struct wo_match *match);
 enum wo_more wo__joined_feed(struct wo_open *open);
-void wo__joined_finish(struct wo_open *open, wo__joined_fn then);
+void wo__joined_finish(struct wo_open *open);
 
 /* Whether a line cannot belong to an open message: blank, a traceback, a launcher, a line of a logger when the message has no
  * time. `text` is the line without prefix and box. */

@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Lines after which a document is left: 25 000 jobs of a typical size. */
+#define DOCUMENT_LINES 10000000
+
 bool wo_json_is_path(const struct wo_json_walk *json, const char *path) {
   return strcmp(json->place->path, path) == 0;
 }
@@ -118,9 +121,16 @@ static bool end_text(struct wo_json_walk *json) {
   return true;
 }
 
+static struct wo_json_place *place_of(const struct wo_open *open) {
+  const struct wo_json_reader *const reader = open->format->constants;
+  return (struct wo_json_place *)((char *)open->state + reader->place_at);
+}
+
 /* Pieces of a long line overlap: tokens that begin in the overlap are left to the next piece, which skips the rest of a token
  * that began before it. A key stays with its value. Texts do not go on after the end of a line. */
-enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *reader, struct wo_json_place *place, size_t start) {
+enum wo_more wo_json_read(struct wo_open *open, size_t start) {
+  const struct wo_json_reader *const reader = open->format->constants;
+  struct wo_json_place *const place = place_of(open);
   const struct wo_line *const line = open->line;
   struct wo_json_walk json = {.reader = reader, .open = open, .place = place, .rest = wo_view_skip(line->full, start)};
   const bool is_last = line->own_end == SIZE_MAX;
@@ -137,4 +147,12 @@ enum wo_more wo_json_read(struct wo_open *open, const struct wo_json_reader *rea
   }
   if (!is_last && json.rest.ptr > own_end) place->skip += (size_t)(json.rest.ptr - own_end);
   return WO_MORE_YES;
+}
+
+enum wo_more wo_json_begin(struct wo_open *open, const struct wo_match *match) {
+  return wo_json_read(open, wo_match_start(match) + wo_match_text(match).len);
+}
+
+enum wo_more wo_json_feed(struct wo_open *open) {
+  return open->lines > DOCUMENT_LINES ? WO_MORE_NO_UNREAD : wo_json_read(open, place_of(open)->skip);
 }

@@ -185,3 +185,7 @@ double wo_trend_rounded(double value, double parts) {
   if (scaled <= -most || scaled >= most) return value;
   return (double)(int64_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5) / parts;
 }
+
+struct wo_interval wo_trend_whole(struct wo_interval value) {
+  return (struct wo_interval){wo_trend_rounded(value.lo, 1), wo_trend_rounded(value.mid, 1), wo_trend_rounded(value.hi, 1)};
+}

@@ -63,5 +63,6 @@ bool wo_trend_load(const struct wo_trend *trend, struct wo_trend_span span, doub
 
 /* Rounds to a multiple of 1/parts: digits beyond the printed ones are noise, and differ between compilers. */
 double wo_trend_rounded(double value, double parts);
+struct wo_interval wo_trend_whole(struct wo_interval value); /* all three to a whole number */
 
 #endif

@@ -89,10 +89,6 @@ static bool read_buffer(struct wo_open *open, struct wo_view key, struct wo_view
   return is_shape || is_operator || wo_view_is(key, "XLA Label") || wo_view_starts(key, "Buffer ") || wo_view_starts(key, "====");
 }
 
-static enum wo_more begin_listing(struct wo_open *open, const struct wo_match *match) {
-  return wo_open_begin_event(open, open->pattern->kind, match) ? WO_MORE_YES : WO_MORE_NO;
-}
-
 /* Each line has its key before the first colon. Shapes and operators hold colons of their own, which stay in the value. */
 static enum wo_more feed_listing(struct wo_open *open) {
   struct listing *const own = open->state;
@@ -126,7 +122,7 @@ static void finish_listing(struct wo_open *open) {
 const struct wo_format wo__format_jax_buffers = {
     .name = "jax_buffers",
     .state_bytes = sizeof(struct listing),
-    .begin = begin_listing,
+    .begin = wo_open_begin,
     .feed = feed_listing,
     .finish = finish_listing,
 };

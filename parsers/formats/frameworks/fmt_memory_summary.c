@@ -72,16 +72,7 @@ static void read_count(struct wo_event_store *store, struct wo_event *event, str
   if (!wo_view_starts(cell, name)) return;
   cell = wo_view_trim(wo_view_skip(cell, wo_view_of(name).len));
   if (wo_number_u64(&cell, UINT32_MAX, &count) != WO_OK || cell.len > 0) return;
-  wo_event_set_number(store, event, id, wo_interval_exact((double)count));
-}
-
-/* The pattern's groups are the device. */
-static enum wo_more begin_summary(struct wo_open *open, const struct wo_match *match) {
-  struct wo_event *const event = wo_open_add_match(open, open->pattern->kind, match);
-  if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, open->store, event);
-  open->event = event->id;
-  return WO_MORE_YES;
+  wo_event_set_exact(store, event, id, (double)count);
 }
 
 /* The rows of counts end the table. */
@@ -98,4 +89,5 @@ static enum wo_more feed_summary(struct wo_open *open) {
   return WO_MORE_YES;
 }
 
-const struct wo_format wo__format_memory_summary = {.name = "memory_summary", .begin = begin_summary, .feed = feed_summary};
+/* The pattern's group is the device. */
+const struct wo_format wo__format_memory_summary = {.name = "memory_summary", .begin = wo_open_begin, .feed = feed_summary};

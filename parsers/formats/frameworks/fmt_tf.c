@@ -46,17 +46,10 @@ static bool is_pool_failure(const struct wo_event *event) {
   return event->kind == WO_KIND_TF_OOM || event->kind == WO_KIND_JAX_OOM;
 }
 
-/* Copies a number from one event to a field of another, where it is known. */
-static void copy_number(struct wo_event_store *store, const struct wo_event *from, enum wo_field_id id, struct wo_event *to,
-                        enum wo_field_id as) {
-  const struct wo_field *field = wo_event_field(from, id);
-  if (field) wo_event_set_number(store, to, as, field->number);
-}
-
 /* The pool is what the framework may use of the card: to a failed request it is the capacity. */
 static void take_figures(struct wo_event_store *store, const struct wo_event *dump, struct wo_event *failure) {
-  copy_number(store, dump, WO_FIELD_LIMIT_BYTES, failure, WO_FIELD_CAPACITY_BYTES);
-  copy_number(store, dump, WO_FIELD_USED_BYTES, failure, WO_FIELD_ALLOCATED_BYTES);
+  wo_event_copy_number(store, failure, WO_FIELD_CAPACITY_BYTES, dump, WO_FIELD_LIMIT_BYTES);
+  wo_event_copy_number(store, failure, WO_FIELD_ALLOCATED_BYTES, dump, WO_FIELD_USED_BYTES);
 }
 
 /* The dump just before a failure. */
@@ -75,28 +68,23 @@ static void complete_tensor(struct wo_event_store *store, struct wo_event *event
   double first = 0;
   if (read_shape(wo_match_group(match, "shape"), &elements, &first)) {
     const double bytes = elements * size_of_type(wo_match_group(match, "dtype"));
-    wo_event_set_number(store, event, WO_FIELD_TRIED_BYTES, wo_interval_exact(bytes));
-    wo_event_set_number(store, event, WO_FIELD_BATCH, wo_interval_exact(first));
+    wo_event_set_exact(store, event, WO_FIELD_TRIED_BYTES, bytes);
+    wo_event_set_exact(store, event, WO_FIELD_BATCH, first);
   }
   const struct wo_event *dump = find_dump(store, event);
   if (dump) take_figures(store, dump, event);
 }
 
+static const struct wo_joined_as tensor = {complete_tensor};
+
 /* The shape may be wrapped away from the words before it, so the message is joined first and completed on the whole. */
-static enum wo_more begin_tensor(struct wo_open *open, const struct wo_match *match) {
-  return wo__joined_begin(open, match, complete_tensor);
-}
-
-static void finish_tensor(struct wo_open *open) {
-  wo__joined_finish(open, complete_tensor);
-}
-
 const struct wo_format wo__format_tf_tensor = {
     .name = "tf_tensor",
     .state_bytes = sizeof(struct wo_joined),
-    .begin = begin_tensor,
+    .constants = &tensor,
+    .begin = wo__joined_begin,
     .feed = wo__joined_feed,
-    .finish = finish_tensor,
+    .finish = wo__joined_finish,
 };
 
 /* ---- The allocator's dump ---- */
@@ -155,7 +143,7 @@ static bool read_statistic(struct wo_event_store *store, struct wo_event *event,
 /* The dump begins with its chunks ("6 Chunks of size 67108864 totalling 384.00MiB") or, where a log lost those, at one of the
  * sums. */
 static enum wo_more begin_dump(struct wo_open *open, const struct wo_match *match) {
-  if (!wo_open_begin_event(open, open->pattern->kind, match)) return WO_MORE_NO;
+  if (wo_open_begin(open, match) == WO_MORE_NO) return WO_MORE_NO;
   read_chunks(open, open->line->full);
   return WO_MORE_YES;
 }
@@ -179,8 +167,8 @@ static void finish_dump(struct wo_open *open) {
   struct wo_event *dump = wo_open_event(open);
   if (!dump) return;
   if (own->group_bytes > 0) {
-    wo_event_set_number(open->store, dump, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->group_bytes));
-    wo_event_set_number(open->store, dump, WO_FIELD_COUNT, wo_interval_exact((double)own->group_count));
+    wo_event_set_exact(open->store, dump, WO_FIELD_LARGEST_BYTES, (double)own->group_bytes);
+    wo_event_set_exact(open->store, dump, WO_FIELD_COUNT, (double)own->group_count);
   }
   for (size_t i = (size_t)dump->id; i-- > 0;) {
     struct wo_event *event = &open->store->items[i];

@@ -160,7 +160,7 @@ static void read_processes(struct wo_view message, struct wo_event_store *store,
   }
   if (count == 0) return;
   wo_event_set_number(store, event, WO_FIELD_OTHER_PROCESS_BYTES, sum);
-  wo_event_set_number(store, event, WO_FIELD_OTHER_PROCESS_COUNT, wo_interval_exact((double)count));
+  wo_event_set_exact(store, event, WO_FIELD_OTHER_PROCESS_COUNT, (double)count);
   wo_event_set_text(store, event, WO_FIELD_OTHER_PROCESS_PIDS, (struct wo_view){pids, pids_len});
 }
 
@@ -175,7 +175,7 @@ static void read_gpu(struct wo_view message, struct wo_event_store *store, struc
       uint64_t index = 0;
       if (wo_number_u64(&in, 1024, &index) != WO_OK) continue;
       if (!wo_view_starts(in, " has") && !wo_view_starts(in, ";") && !wo_view_starts(in, " would")) continue;
-      wo_event_set_number(store, event, WO_FIELD_GPU, wo_interval_exact((double)index));
+      wo_event_set_exact(store, event, WO_FIELD_GPU, (double)index);
       return;
     }
   }
@@ -214,11 +214,7 @@ static size_t find_message(struct wo_view text, size_t from, enum wo_kind *ret_k
 }
 
 static bool is_complete(struct wo_view message) {
-  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-    const size_t at = wo_view_find(message, wo_view_of(endings[i]), 0);
-    if (at != WO_NOT_FOUND) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(message, wo_view_has, endings);
 }
 
 /* Which device a message without its first words belongs to, judged by the text before it. */

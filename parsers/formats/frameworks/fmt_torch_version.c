@@ -11,9 +11,7 @@ static enum wo_more begin_torch_version(struct wo_open *open, const struct wo_ma
   if (version.len == 0 ||
       !wo_scan_is_setting_change(open->scan, pattern->id, WO_VIEW("torch"), version, open->line->offset + start))
     return WO_MORE_NO;
-  struct wo_event *const event =
-      wo_scan_add_event(open->scan, open->line, pattern, pattern->kind, start, wo_match_text(match).len);
-  if (event) wo_match_fill(match, pattern, open->store, event);
+  wo_open_add_filled(open, pattern->kind, match);
   return WO_MORE_NO;
 }
 

@@ -5,7 +5,7 @@
  * any indentation (pytest, loggers, boxes). Chained tracebacks are told apart by the sentence between them. */
 #include <assert.h>
 
-#include "parsers/scan/format.h"
+#include "parsers/formats/common/config_path.h"
 
 /* Bytes that are kept of a file's path and of a function's name. */
 enum { NAME_BYTES = 256 };
@@ -36,11 +36,8 @@ struct frame {
   struct wo_view function;
 };
 
-/* Tabs count as one: only the order of indentations within one traceback matters. */
 static int64_t indent_of(struct wo_view text) {
-  size_t at = 0;
-  while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
-  return (int64_t)at;
+  return (int64_t)wo_config_indent(text);
 }
 
 /* Reads `File "path", line 12, in function`. */
@@ -62,10 +59,7 @@ static bool is_package_file(struct wo_view file) {
   static const char *const marks[] = {"site-packages", "dist-packages", "/lib/python3",    "\\lib\\python",
                                       "<frozen",       "<string>",      "/torch/",         "<__array_function__",
                                       "\\Lib\\",       "/runpy.py",     "/megatron/core/", "importlib"};
-  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-    if (wo_view_has(file, marks[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(file, wo_view_has, marks);
 }
 
 /* The end of a long path is kept, where the file's name is. */
@@ -130,9 +124,7 @@ static size_t read_exception_class(struct wo_view text) {
   static const char *const parts[] = {"Error",   "Exception", "Exit",  "Interrupt", "Iteration",
                                       "Warning", "Failure",   "OutOf", "Died",      "Timeout"};
   const struct wo_view name = wo_view_sub(text, last, at);
-  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-    if (wo_view_has(name, parts[i])) return at;
-  }
+  if (WO_VIEW_ANY(name, wo_view_has, parts)) return at;
   /* Some libraries name exceptions freely: a dotted name with a capital at the end of the dots. */
   return last > 0 && name.ptr[0] >= 'A' && name.ptr[0] <= 'Z' ? at : 0;
 }
@@ -174,14 +166,14 @@ static void add_fields(const struct wo_open *open, struct wo_event *event, struc
   if (own->user_file[0] != '\0') {
     wo_event_set_text(open->store, event, WO_FIELD_FRAME_FILE, wo_view_of(own->user_file));
     wo_event_set_text(open->store, event, WO_FIELD_FRAME_FUNCTION, wo_view_of(own->user_function));
-    wo_event_set_number(open->store, event, WO_FIELD_FRAME_LINE, wo_interval_exact((double)own->user_line));
+    wo_event_set_exact(open->store, event, WO_FIELD_FRAME_LINE, (double)own->user_line);
   }
   if (own->inner_file[0] != '\0') {
     wo_event_set_text(open->store, event, WO_FIELD_INNER_FILE, wo_view_of(own->inner_file));
     wo_event_set_text(open->store, event, WO_FIELD_INNER_FUNCTION, wo_view_of(own->inner_function));
   }
   if (open->message_len > 0) wo_event_set_text(open->store, event, WO_FIELD_FRAMES, wo_open_message(open));
-  if (own->is_chained) wo_event_set_number(open->store, event, WO_FIELD_IS_CHAINED, wo_interval_exact(1));
+  if (own->is_chained) wo_event_set_exact(open->store, event, WO_FIELD_IS_CHAINED, 1);
 }
 
 /* The event is at the exception's line, where other patterns find the memory failure that it reports; that line connects the
@@ -190,11 +182,10 @@ static void add_traceback(struct wo_open *open, size_t class_len) {
   struct traceback *const own = open->state;
   const struct wo_view text = wo_view_trim(open->line->text);
   const struct wo_view message = wo_view_trim(wo_view_skip(text, class_len + 1));
-  struct wo_event *event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->prefix.length, open->line->text.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_TRACEBACK, open->line->text);
   if (!event) return;
   if (own->is_ignored) event->is_quoted = true;
   add_fields(open, event, wo_view_sub(text, 0, class_len), message);
-  open->event = event->id;
 }
 
 /* A line that is neither frame nor code: the exception, when its indentation is that of the traceback. */

@@ -30,12 +30,7 @@ struct row {
 /* The words after the row's name. */
 static struct row split(struct wo_view text) {
   struct row row = {.count = 0};
-  for (text = wo_view_trim_start(text); text.len > 0 && row.count < CELLS_MAX; text = wo_view_trim_start(text)) {
-    size_t len = 0;
-    while (len < text.len && !wo_is_space(text.ptr[len])) len++;
-    row.cells[row.count++] = wo_view_sub(text, 0, len);
-    text = wo_view_skip(text, len);
-  }
+  for (text = wo_view_trim(text); text.len > 0 && row.count < CELLS_MAX;) row.cells[row.count++] = wo_view_word(&text);
   return row;
 }
 
@@ -87,16 +82,15 @@ static bool add_memory(struct wo_open *open, const struct row *row) {
   struct wo_interval used;
   struct wo_interval available;
   const double unit_bytes = find_unit(row);
-  const bool has_available = own->has_available != 0;
   if (row->count < 4 || !read_cell(row->cells[0], unit_bytes, &total) || !is_host(total.mid)) return false;
   if (!read_cell(row->cells[1], unit_bytes, &used) || used.lo > total.hi) return false;
-  if (has_available && !read_cell(row->cells[row->count - 1], unit_bytes, &available)) return false;
-  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, 0, open->line->full.len);
+  if (own->has_available && !read_cell(row->cells[row->count - 1], unit_bytes, &available)) return false;
+  struct wo_event *event = wo_open_add(open, WO_KIND_MEMORY_USE, open->line->full);
   if (!event) return false;
   open->event = event->id;
   own->unit_bytes = unit_bytes;
   wo_event_set_number(open->store, event, WO_FIELD_TOTAL_BYTES, total);
-  if (!has_available) return true;
+  if (!own->has_available) return true;
   wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, used);
   wo_event_set_number(open->store, event, WO_FIELD_AVAILABLE_BYTES, available);
   return true;
@@ -107,10 +101,9 @@ static void add_without_caches(const struct wo_open *open, const struct row *row
   struct table *const own = open->state;
   struct wo_event *event = wo_open_event(open);
   struct wo_interval bytes;
-  const double unit_bytes = (double)own->unit_bytes;
   if (!event || row->count != 2) return;
-  if (read_cell(row->cells[0], unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, bytes);
-  if (read_cell(row->cells[1], unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_AVAILABLE_BYTES, bytes);
+  if (read_cell(row->cells[0], own->unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, bytes);
+  if (read_cell(row->cells[1], own->unit_bytes, &bytes)) wo_event_set_number(open->store, event, WO_FIELD_AVAILABLE_BYTES, bytes);
 }
 
 static enum wo_more begin_free(struct wo_open *open, const struct wo_match *match) {

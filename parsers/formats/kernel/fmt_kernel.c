@@ -10,8 +10,6 @@
  *   Memory cgroup out of memory: Killed process 30411 (pt_data_worker) total-vm:...
  *
  * Form: Linux mm/oom_kill.c and mm/memcontrol.c, 2.6.32 to 6.8. */
-#include <stdio.h>
-
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
@@ -49,24 +47,18 @@ static enum wo_kind kind_of_kill(const struct wo_open *open, const struct wo_mat
   return wo_event_number(kill, WO_FIELD_PID, -1) == (double)pid ? WO_KIND_CGROUP_OOM : open->pattern->kind;
 }
 
-/* Figures stay with the lines that printed them as well: the kill only borrows them, so that rules need one event. */
-static void copy_number(struct wo_event_store *store, const struct wo_event *from, enum wo_field_id id, struct wo_event *to) {
-  const struct wo_field *field = wo_event_field(from, id);
-  if (field) wo_event_set_number(store, to, id, field->number);
-}
-
-/* The figures of the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up belong
+/* Figures stay with the lines that printed them as well: the kill only borrows them, so that rules need one event. The figures of
+ * the cgroup belong to a kill by its limit only. When the whole node ran out, a cgroup's figures further up belong
  * to an earlier kill and would name the wrong limit. */
 static enum wo_more begin_kill(struct wo_open *open, const struct wo_match *match) {
   const enum wo_kind kind = kind_of_kill(open, match);
-  struct wo_event *event = wo_open_add_match(open, kind, match);
+  struct wo_event *event = wo_open_add_filled(open, kind, match);
   if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, open->store, event);
   const struct wo_event *usage =
       kind == WO_KIND_CGROUP_OOM ? find_before(open->store, open->line->number, BLOCK_LINES, WO_MARK_CGROUP_USE) : NULL;
   if (!usage || usage->span.file != event->span.file) return WO_MORE_NO;
-  copy_number(open->store, usage, WO_FIELD_LIMIT_BYTES, event);
-  copy_number(open->store, usage, WO_FIELD_USED_BYTES, event);
+  wo_event_copy_number(open->store, event, WO_FIELD_LIMIT_BYTES, usage, WO_FIELD_LIMIT_BYTES);
+  wo_event_copy_number(open->store, event, WO_FIELD_USED_BYTES, usage, WO_FIELD_USED_BYTES);
   return WO_MORE_NO;
 }
 
@@ -122,11 +114,6 @@ static bool find_task(struct wo_view text, struct task *ret_task) {
   return false;
 }
 
-/* The event is at the table's header and is filled when the table is over. */
-static enum wo_more begin_tasks(struct wo_open *open, const struct wo_match *match) {
-  return wo_open_begin_event(open, open->pattern->kind, match) ? WO_MORE_YES : WO_MORE_NO;
-}
-
 /* Ranks of one job are about equal in size: of equal ones the last is kept, as recent kernels do when they go through the list
  * for a victim. A line without a row ends the table; the next one is usually the kill. */
 static enum wo_more feed_tasks(struct wo_open *open) {
@@ -138,8 +125,7 @@ static enum wo_more feed_tasks(struct wo_open *open) {
   if (task.pages < own->largest_pages) return WO_MORE_YES;
   own->largest_pages = task.pages;
   own->largest_pid = task.pid;
-  snprintf(own->largest_name, sizeof own->largest_name, "%.*s", (int)(task.name.len < 255 ? task.name.len : 255),
-           task.name.ptr ? task.name.ptr : "");
+  wo_view_copy(task.name, own->largest_name, sizeof own->largest_name);
   return WO_MORE_YES;
 }
 
@@ -149,17 +135,18 @@ static void finish_tasks(struct wo_open *open) {
   struct tasks *const own = open->state;
   struct wo_event *event = wo_open_event(open);
   if (!event || own->count == 0) return;
-  wo_event_set_number(open->store, event, WO_FIELD_USED_BYTES, wo_interval_exact((double)own->pages * PAGE_BYTES));
-  wo_event_set_number(open->store, event, WO_FIELD_LARGEST_BYTES, wo_interval_exact((double)own->largest_pages * PAGE_BYTES));
-  wo_event_set_number(open->store, event, WO_FIELD_PID, wo_interval_exact((double)own->largest_pid));
-  wo_event_set_number(open->store, event, WO_FIELD_COUNT, wo_interval_exact((double)own->count));
+  wo_event_set_exact(open->store, event, WO_FIELD_USED_BYTES, (double)own->pages * PAGE_BYTES);
+  wo_event_set_exact(open->store, event, WO_FIELD_LARGEST_BYTES, (double)own->largest_pages * PAGE_BYTES);
+  wo_event_set_exact(open->store, event, WO_FIELD_PID, (double)own->largest_pid);
+  wo_event_set_exact(open->store, event, WO_FIELD_COUNT, (double)own->count);
   wo_event_set_text(open->store, event, WO_FIELD_PROGRAM, wo_view_of(own->largest_name));
 }
 
+/* The event is at the table's header and is filled when the table is over. */
 const struct wo_format wo__format_kernel_tasks = {
     .name = "kernel_tasks",
     .state_bytes = sizeof(struct tasks),
-    .begin = begin_tasks,
+    .begin = wo_open_begin,
     .feed = feed_tasks,
     .finish = finish_tasks,
 };
@@ -188,11 +175,8 @@ static bool read_stat(struct wo_event_store *store, struct wo_event *event, stru
 
 /* Kernels before 5.2 print everything on the first line, which the pattern reads. */
 static enum wo_more begin_memcg(struct wo_open *open, const struct wo_match *match) {
-  struct wo_event *event = wo_open_add_match(open, open->pattern->kind, match);
-  if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, open->store, event);
-  open->event = event->id;
-  return wo_event_field(event, WO_FIELD_ANON_RSS_BYTES) ? WO_MORE_NO : WO_MORE_YES;
+  if (wo_open_begin(open, match) == WO_MORE_NO) return WO_MORE_NO;
+  return wo_event_field(wo_open_event(open), WO_FIELD_ANON_RSS_BYTES) ? WO_MORE_NO : WO_MORE_YES;
 }
 
 /* The three figures are among the first ten lines; the others (slab, workingset_refault, thp_fault_alloc) are skipped as rows

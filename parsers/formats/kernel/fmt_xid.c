@@ -54,10 +54,8 @@ static const struct meaning *find_meaning(struct wo_view number) {
 /* An unknown number is reported as a fault of the card, because most numbers are one. */
 static enum wo_more begin_xid(struct wo_open *open, const struct wo_match *match) {
   const struct meaning *meaning = find_meaning(wo_match_group(match, "xid"));
-  struct wo_event *event = wo_open_add_match(open, meaning ? meaning->kind : open->pattern->kind, match);
-  if (!event) return WO_MORE_NO;
-  wo_match_fill(match, open->pattern, open->store, event);
-  if (meaning) {
+  struct wo_event *event = wo_open_add_filled(open, meaning ? meaning->kind : open->pattern->kind, match);
+  if (event && meaning) {
     char reason[120];
     snprintf(reason, sizeof reason, "Xid %u: %s", (unsigned)meaning->xid, meaning->text);
     wo_event_set_text(open->store, event, WO_FIELD_REASON, wo_view_of(reason));

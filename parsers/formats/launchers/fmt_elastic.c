@@ -13,11 +13,6 @@
 #include "parsers/base/units.h"
 #include "parsers/scan/format.h"
 
-/* The place of the block's title in its line. */
-struct elastic {
-  size_t start, length;
-};
-
 #define BLOCK_LINES 14
 
 /* A number that follows `words` anywhere in text. */
@@ -28,7 +23,7 @@ static void set_number_after(struct wo_event_store *store, struct wo_event *even
   if (at == WO_NOT_FOUND) return;
   struct wo_view in = wo_view_trim_start(wo_view_skip(text, at + needle.len));
   int64_t value = 0;
-  if (wo_number_i64(&in, INT32_MAX, &value) == WO_OK) wo_event_set_number(store, event, field, wo_interval_exact((double)value));
+  if (wo_number_i64(&in, INT32_MAX, &value) == WO_OK) wo_event_set_exact(store, event, field, (double)value);
 }
 
 static void read_row(struct wo_event_store *store, struct wo_event *event, struct wo_view text) {
@@ -54,24 +49,17 @@ static void read_row(struct wo_event_store *store, struct wo_event *event, struc
   }
 }
 
-static enum wo_more begin_elastic(struct wo_open *open, const struct wo_match *match) {
-  struct elastic *const own = open->state;
-  if (!wo_open_begin_event(open, WO_KIND_ELASTIC, match)) return WO_MORE_NO;
-  own->start = wo_match_start(match);
-  own->length = wo_match_text(match).len;
-  return WO_MORE_YES;
-}
-
 /* SIGKILL, as torchelastic counts signals. */
 #define EXIT_SIGKILL (-9)
 
 /* With no other word, an exit by SIGKILL is how the host's memory shows itself through torchelastic: weak evidence, but evidence.
  */
 static void add_kill(const struct wo_open *open, wo_event_id block) {
-  struct elastic *const own = open->state;
+  const struct wo_span title = wo_event_get(open->store, block)->span;
   struct wo_line line = open->first;
   line.full = line.text = WO_VIEW("Root Cause (first observed failure): exitcode -9, Signal 9 (SIGKILL)");
-  struct wo_event *kill = wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_HOST_OOM, own->start, own->length);
+  struct wo_event *kill =
+      wo_scan_add_event(open->scan, &line, open->pattern, WO_KIND_HOST_OOM, title.byte - line.offset, title.length);
   const struct wo_event *event = wo_event_get(open->store, block);
   if (!kill || !event) return;
   kill->rank = event->rank;
@@ -79,7 +67,7 @@ static void add_kill(const struct wo_open *open, wo_event_id block) {
   kill->time_ns = event->time_ns;
   kill->stamp = event->stamp;
   kill->is_local_rank = event->is_local_rank;
-  wo_event_set_number(open->store, kill, WO_FIELD_EXIT_CODE, wo_interval_exact(EXIT_SIGKILL));
+  wo_event_set_exact(open->store, kill, WO_FIELD_EXIT_CODE, EXIT_SIGKILL);
 }
 
 /* The block names the rank and host of the failure, which count more than those of the line that printed it. */
@@ -105,8 +93,7 @@ static enum wo_more feed_elastic(struct wo_open *open) {
 
 const struct wo_format wo__format_elastic = {
     .name = "elastic",
-    .state_bytes = sizeof(struct elastic),
-    .begin = begin_elastic,
+    .begin = wo_open_begin,
     .feed = feed_elastic,
     .finish = finish_elastic,
 };

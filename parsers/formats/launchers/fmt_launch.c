@@ -15,31 +15,22 @@ static bool append_words(struct wo_open *open, struct wo_view text) {
   text = wo_view_trim(text);
   const bool is_continued = wo_view_ends(text, "\\");
   if (is_continued) text = wo_view_sub(text, 0, text.len - 1);
-  for (text = wo_view_trim(text); text.len > 0; text = wo_view_trim_start(text)) {
-    size_t len = 0;
-    while (len < text.len && !wo_is_space(text.ptr[len])) len++;
-    wo_open_append(open, wo_view_sub(text, 0, len));
-    text = wo_view_skip(text, len);
-  }
+  for (text = wo_view_trim(text); text.len > 0;) wo_open_append(open, wo_view_word(&text));
   return is_continued;
 }
 
 static bool starts_python(struct wo_view command) {
   static const char *const programs[] = {"torchrun ", "accelerate launch ", "deepspeed ",
                                          "python ",   "python3 ",           "torch.distributed"};
-  for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
-    if (wo_view_has(command, programs[i])) return true;
-  }
-  return wo_view_has(command, ".py");
+  return WO_VIEW_ANY(command, wo_view_has, programs) || wo_view_has(command, ".py");
 }
 
 /* The event is where the command begins; its program is set when the last line was read. */
 static enum wo_more begin_launch(struct wo_open *open, const struct wo_match *match) {
   const struct wo_view program = wo_match_group(match, "program");
   const bool is_continued = append_words(open, program);
-  const size_t start = (size_t)(program.ptr - open->line->full.ptr);
   if (!is_continued && !starts_python(wo_open_message(open))) return WO_MORE_NO;
-  const struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, start, program.len);
+  const struct wo_event *event = wo_open_add(open, WO_KIND_JOB_INFO, program);
   open->event = event ? event->id : WO_EVENT_NONE;
   return event && is_continued ? WO_MORE_YES : WO_MORE_NO;
 }

@@ -156,7 +156,7 @@ static void set_limit(struct wo_open *open, struct wo_event *event) {
   const double mib = own->mib_per_gpu > 0 ? by_gpu : by_cpu;
   if (mib <= 0 || own->has_limit) return;
   own->has_limit = true;
-  wo_event_set_number(open->store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact(mib * WO_MIB));
+  wo_event_set_exact(open->store, event, WO_FIELD_LIMIT_BYTES, mib * WO_MIB);
 }
 
 /* Fields of the options that rules look at. A time without a colon or a dash is in minutes. */
@@ -170,11 +170,11 @@ static void set_fields(struct wo_event_store *store, struct wo_event *event, con
     wo_event_set_text(store, event, WO_FIELD_NODES, wo_view_cut(&least, '-'));
   }
   if (is_option(given, "mem") && read_mib(given->value) > 0)
-    wo_event_set_number(store, event, WO_FIELD_LIMIT_BYTES, wo_interval_exact((double)read_mib(given->value) * WO_MIB));
+    wo_event_set_exact(store, event, WO_FIELD_LIMIT_BYTES, (double)read_mib(given->value) * WO_MIB);
   if (is_option(given, "time")) {
     wo_event_set_text(store, event, WO_FIELD_TIME, given->value);
     if (wo_units_slurm_duration(&in, &ns) == WO_OK && in.len == 0 && ns > 0)
-      wo_event_set_number(store, event, WO_FIELD_TIME_LIMIT_S, wo_interval_exact((double)(ns / WO_NS_PER_S)));
+      wo_event_set_exact(store, event, WO_FIELD_TIME_LIMIT_S, (double)(ns / WO_NS_PER_S));
   }
 }
 
@@ -185,11 +185,10 @@ static void add_option(struct wo_open *open, const struct given *given) {
   const bool is_total = is_option(given, "gpus");
   const bool is_share = is_option(given, "mem-per-cpu") || is_option(given, "mem-per-gpu");
   const uint64_t gpus = is_gres || is_total || is_option(given, "gpus-per-node") ? count_gpus(given->value, is_gres) : 0;
-  struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH,
-                                       (size_t)(given->whole.ptr - open->line->full.ptr), given->whole.len);
+  struct wo_event *event = wo_open_add(open, is_total || is_share ? WO_KIND_JOB_INFO : WO_KIND_SBATCH, given->whole);
   if (!event) return;
   set_fields(open->store, event, given);
-  if (gpus > 0) wo_event_set_number(open->store, event, WO_FIELD_GPUS, wo_interval_exact((double)gpus));
+  if (gpus > 0) wo_event_set_exact(open->store, event, WO_FIELD_GPUS, (double)gpus);
   if (is_share) wo_event_set_text(open->store, event, WO_FIELD_MESSAGE, given->whole);
   keep_parts(open, given, is_total ? 0 : gpus);
   set_limit(open, event);
@@ -214,7 +213,7 @@ static enum wo_more begin_sbatch(struct wo_open *open, const struct wo_match *ma
 
 /* A directive that SLURM ignores is reported, but not read. */
 static void add_ignored(const struct wo_open *open, struct wo_view text) {
-  struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, (size_t)(text.ptr - open->line->full.ptr), text.len);
+  struct wo_event *event = wo_open_add(open, WO_KIND_NOTE, text);
   if (event)
     wo_event_set_text(open->store, event, WO_FIELD_MESSAGE,
                       WO_VIEW("ignored: SLURM reads no #SBATCH line behind the first command"));

@@ -34,6 +34,7 @@ struct layout {
   unsigned required; /* roles that the names must have */
   unsigned refused;  /* and must not have: those of a table that begins alike */
   size_t least;      /* columns */
+  bool has_any_case; /* of names */
   const char *lack;  /* the note about a table of cards without memory */
   struct column columns[9];
 };
@@ -45,6 +46,7 @@ static const struct layout dmon = {
     .required = SET(GPU),
     .refused = SET(PID),
     .least = 2,
+    .has_any_case = true,
     .lack = "no memory column (fb): record with nvidia-smi dmon -s mu",
     .columns = {{"gpu", GPU}, {"fb", USED}, {"sm", BUSY}, {"Date", DATE}, {"Time", TIME}, {"pid", PID}}};
 
@@ -83,6 +85,7 @@ struct table {
   int strange; /* lines in a row that are no part of the table */
   bool has_units;
   bool is_too_wide; /* the names have more columns than are read */
+  unsigned seen;    /* set of roles */
   size_t count;
   unsigned char roles[WO_LIMIT_MONITOR_COLUMNS];
 };
@@ -122,7 +125,8 @@ static bool next_cell(const struct layout *layout, struct wo_view *rest, struct 
 
 static enum role role_of(const struct layout *layout, struct wo_view name) {
   for (size_t i = 0; i < sizeof layout->columns / sizeof layout->columns[0] && layout->columns[i].name; i++) {
-    if (wo_view_is_nocase(name, layout->columns[i].name)) return layout->columns[i].role;
+    const char *const known = layout->columns[i].name;
+    if (layout->has_any_case ? wo_view_is_nocase(name, known) : wo_view_is(name, known)) return layout->columns[i].role;
   }
   return FIGURE;
 }
@@ -142,35 +146,30 @@ static bool add_column(struct table *table, enum role role) {
   return role != ENTITY || add_column(table, GPU);
 }
 
-/* Reads the line of names. False when it is none, and then nothing is changed. */
+/* Reads the line of names. False when it is none, and then nothing is changed. Without commas the columns that a table must have
+ * come in the order of their roles. */
 static bool read_names(struct wo_view text, struct table *table) {
   const struct layout *const layout = table->layout;
   struct table names = {.layout = layout, .skip = table->skip, .has_units = table->has_units};
   struct wo_view name;
-  unsigned seen = 0;
   text = wo_view_trim_start(text);
   if (!layout->is_csv && !wo_view_starts(text, "#")) return false;
   text = wo_view_skip(text, layout->is_csv ? 0 : 1);
   while (next_cell(layout, &text, &name)) {
     enum role role = role_of(layout, name);
     if (layout->is_csv && !is_name(name)) return false;
-    if ((seen & SET(role)) || (role == ACTIVE && (seen & SET(BUSY)))) role = FIGURE;
-    seen |= SET(role);
+    if ((names.seen & SET(role)) || (role == ACTIVE && (names.seen & SET(BUSY)))) role = FIGURE;
+    if (!layout->is_csv && role != FIGURE && (names.seen & layout->required) > SET(role)) return false;
+    names.seen |= SET(role);
     table->is_too_wide = !add_column(&names, role);
     if (table->is_too_wide) return false;
   }
   const bool ends_in_name = !(layout->required & SET(NAME)) || (names.count > 0 && names.roles[names.count - 1] == NAME);
-  if ((seen & layout->required) != layout->required || (seen & layout->refused) || names.count < layout->least || !ends_in_name)
+  if ((names.seen & layout->required) != layout->required || (names.seen & layout->refused) || names.count < layout->least ||
+      !ends_in_name)
     return false;
   *table = names;
   return true;
-}
-
-static bool has_column(const struct table *table, enum role role) {
-  for (size_t i = 0; i < table->count; i++) {
-    if (table->roles[i] == role) return true;
-  }
-  return false;
 }
 
 /* ---- Rows ---- */
@@ -205,10 +204,7 @@ static bool is_type(struct wo_view cell) {
 static bool read_entity(struct wo_view cell, bool *ret_is_card) {
   static const char *const entities[] = {"GPU", "GPU-I", "GPU-CI", "CPU", "Core", "Switch", "Link"};
   *ret_is_card = wo_view_is(cell, "GPU");
-  for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
-    if (wo_view_is(cell, entities[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(cell, wo_view_is, entities);
 }
 
 /* Figures have units in tables with commas only, and then all have them: one that lost its unit was cut by a kill. */
@@ -277,7 +273,7 @@ static void add_card(const struct wo_open *open, const struct table *table, cons
   sample.capacity_bytes = row->total_bytes;
   sample.sm_pct = row->busy_pct;
   sample.time_s = read_time(row->date, row->time);
-  if (!has_column(table, USED)) sample.lack = table->layout->lack;
+  if (!(table->seen & SET(USED))) sample.lack = table->layout->lack;
   if (row->is_card) wo_monitor_add(open, &sample, false);
 }
 

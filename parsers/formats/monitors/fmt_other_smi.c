@@ -9,7 +9,7 @@ static enum wo_more begin_other(struct wo_open *open, const struct wo_match *mat
   const struct wo_view tool = open->pattern->argument;
   if (!wo_scan_is_setting_change(open->scan, WO_VIEW("table of another vendor"), tool, tool, open->line->offset))
     return WO_MORE_NO;
-  struct wo_event *const event = wo_open_add_match(open, WO_KIND_NOTE, match);
+  struct wo_event *const event = wo_open_add(open, WO_KIND_NOTE, wo_match_text(match));
   if (!event) return WO_MORE_NO;
   snprintf(message, sizeof message, "output of %.*s: it is not NVIDIA's, and its figures are not read", (int)tool.len, tool.ptr);
   wo_event_set_text(open->store, event, WO_FIELD_NAME, tool);

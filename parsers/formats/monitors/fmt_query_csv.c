@@ -87,47 +87,23 @@ static void take_unit(struct name *name) {
  * column named gpu is the index for nvidia-smi and the load for loggers that write "gpu [%]"; the unit decides. */
 static enum role role_of(const struct name *name) {
   static const struct {
-    const char *name;
     enum role role;
+    const char *names; /* divided by blanks */
   } rows[] = {
-      {"index", ROLE_GPU},
-      {"gpu", ROLE_GPU},
-      {"gpuid", ROLE_GPU},
-      {"gpuindex", ROLE_GPU},
-      {"gpuidx", ROLE_GPU},
-      {"memoryused", ROLE_USED},
-      {"memused", ROLE_USED},
-      {"usedmemory", ROLE_USED},
-      {"gpumemoryused", ROLE_USED},
-      {"gpumemused", ROLE_USED},
-      {"fbused", ROLE_USED},
-      {"vramused", ROLE_USED},
-      {"fbmemoryused", ROLE_USED},
-      {"memorytotal", ROLE_TOTAL},
-      {"memtotal", ROLE_TOTAL},
-      {"totalmemory", ROLE_TOTAL},
-      {"gpumemorytotal", ROLE_TOTAL},
-      {"memorymax", ROLE_TOTAL},
-      {"memmax", ROLE_TOTAL},
-      {"vramtotal", ROLE_TOTAL},
-      {"utilizationgpu", ROLE_BUSY},
-      {"gpuutilization", ROLE_BUSY},
-      {"gpuutil", ROLE_BUSY},
-      {"utilgpu", ROLE_BUSY},
-      {"gpuload", ROLE_BUSY},
-      {"timestamp", ROLE_TIME},
-      {"time", ROLE_TIME},
-      {"datetime", ROLE_TIME},
-      {"uuid", ROLE_CARD},
-      {"gpuuuid", ROLE_CARD},
-      {"pcibusid", ROLE_CARD},
-      {"gpubusid", ROLE_CARD},
+      {ROLE_GPU, "index gpu gpuid gpuindex gpuidx"},
+      {ROLE_USED, "memoryused memused usedmemory gpumemoryused gpumemused fbused vramused fbmemoryused"},
+      {ROLE_TOTAL, "memorytotal memtotal totalmemory gpumemorytotal memorymax memmax vramtotal"},
+      {ROLE_BUSY, "utilizationgpu gpuutilization gpuutil utilgpu gpuload"},
+      {ROLE_TIME, "timestamp time datetime"},
+      {ROLE_CARD, "uuid gpuuuid pcibusid gpubusid"},
   };
   const struct wo_view text = {name->text, name->len};
+  const bool is_share = wo_view_is(name->unit, "%") || wo_view_is(name->unit, "pct") || wo_view_is(name->unit, "percent");
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!wo_view_is(text, rows[i].name)) continue;
-    const bool is_share = wo_view_is(name->unit, "%") || wo_view_is(name->unit, "pct") || wo_view_is(name->unit, "percent");
-    return rows[i].role == ROLE_GPU && is_share ? ROLE_BUSY : rows[i].role;
+    for (struct wo_view names = wo_view_of(rows[i].names); names.len > 0;) {
+      if (!wo_view_equal(wo_view_word(&names), text)) continue;
+      return rows[i].role == ROLE_GPU && is_share ? ROLE_BUSY : rows[i].role;
+    }
   }
   return ROLE_NONE;
 }

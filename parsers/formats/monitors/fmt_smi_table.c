@@ -96,10 +96,7 @@ static enum wo_more begin_table(struct wo_open *open, const struct wo_match *mat
 /* Compute, graphics, or both; M for a client of the multi-process service. */
 static bool is_type(struct wo_view word) {
   static const char *const types[] = {"C", "G", "C+G", "M+C", "M"};
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-    if (wo_view_is(word, types[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(word, wo_view_is, types);
 }
 
 /* "|    0   N/A  N/A     69154      C   ...torch/bin/python    14907MiB |"; before driver 450 without the two columns of slices.

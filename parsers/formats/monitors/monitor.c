@@ -16,12 +16,8 @@
 
 /* The row that is to be shown: the buffer has moved on when the trace is over. */
 struct place {
-  uint64_t line;
-  uint64_t byte;
+  struct wo_line line; /* its texts are `text`, and no more of its prefix is known than rank and time */
   size_t length;
-  int32_t rank;
-  int64_t time_ns;
-  size_t text_len;
   char text[WO_MONITOR_TEXT_BYTES];
 };
 
@@ -86,10 +82,7 @@ static bool is_missing(struct wo_view cell) {
                                       "ERR!",
                                       "[GPU is lost]",
                                       "[GPU requires reset]"};
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (wo_view_is_nocase(cell, words[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(cell, wo_view_is_nocase, words);
 }
 
 enum wo_cell wo_monitor_cell(struct wo_view cell, double *ret_number, struct wo_view *ret_unit) {
@@ -230,13 +223,14 @@ static struct card *find_card(struct sums *sums, const struct wo_pattern *patter
 }
 
 static void keep_place(struct place *place, const struct wo_line *line) {
-  place->line = line->number;
-  place->byte = line->offset;
+  const struct wo_view text = {place->text, line->full.len < sizeof place->text ? line->full.len : sizeof place->text};
+  if (text.len > 0) memcpy(place->text, line->full.ptr, text.len);
   place->length = line->raw.len;
-  place->rank = line->prefix.rank;
-  place->time_ns = line->prefix.time_ns;
-  place->text_len = line->full.len < sizeof place->text ? line->full.len : sizeof place->text;
-  if (place->text_len > 0) memcpy(place->text, line->full.ptr, place->text_len);
+  place->line = (struct wo_line){.full = text,
+                                 .text = text,
+                                 .number = line->number,
+                                 .offset = line->offset,
+                                 .prefix = {.rank = line->prefix.rank, .time_ns = line->prefix.time_ns}};
 }
 
 /* Sums are taken of differences from the first sample: small numbers keep their last digits. */
@@ -321,24 +315,18 @@ void wo_monitor_add_process(const struct wo_open *open, const struct wo_monitor_
   if (process->samples > 1 && use->bytes <= process->peak_bytes) return;
   process->peak_bytes = use->bytes;
   keep_place(&process->place, open->line);
-  process->place.time_ns = WO_TIME_UNKNOWN; /* the time of the peak is not the time at which it ran */
+  process->place.line.prefix.time_ns = WO_TIME_UNKNOWN; /* the time of the peak is not the time at which it ran */
 }
 
 /* ---- Evidence ---- */
 
 static void set(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, double value) {
-  wo_event_set_number(wo_scan_store(scan), event, id, wo_interval_exact(value));
+  wo_event_set_exact(wo_scan_store(scan), event, id, value);
 }
 
-/* A slope keeps its interval: the analyzer asks whether zero is in it. */
-static void set_slope(struct wo_scan *scan, struct wo_event *event, enum wo_field_id id, struct wo_interval slope) {
-  const struct wo_interval value = {
-      .lo = wo_trend_rounded(slope.lo, 1), .mid = wo_trend_rounded(slope.mid, 1), .hi = wo_trend_rounded(slope.hi, 1)};
-  wo_event_set_number(wo_scan_store(scan), event, id, value);
-}
-
-/* Fields from the course of the card over time. */
+/* Fields from the course of the card over time. A slope keeps its interval: the analyzer asks whether zero is in it. */
 static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct wo_trend *trend) {
+  struct wo_event_store *const store = wo_scan_store(scan);
   const struct wo_trend_span span = wo_trend_active(trend);
   struct wo_interval slope = {0, 0, 0};
   double mean = 0;
@@ -348,8 +336,10 @@ static void set_trend(struct wo_scan *scan, struct wo_event *event, const struct
     set(scan, event, WO_FIELD_IDLE_PCT, wo_trend_rounded(idle, 1000));
     if (trend->has_fb) set(scan, event, WO_FIELD_SM_ACTIVE_MEAN_PCT, wo_trend_rounded(mean, 1000));
   }
-  if (wo_trend_slope(trend, span, true, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_S, slope);
-  if (wo_trend_slope(trend, span, false, &slope)) set_slope(scan, event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE, slope);
+  if (wo_trend_slope(trend, span, true, &slope))
+    wo_event_set_number(store, event, WO_FIELD_FB_TREND_BYTES_PER_S, wo_trend_whole(slope));
+  if (wo_trend_slope(trend, span, false, &slope))
+    wo_event_set_number(store, event, WO_FIELD_FB_TREND_BYTES_PER_SAMPLE, wo_trend_whole(slope));
   if (wo_trend_late_rise(trend, span, &rise)) set(scan, event, WO_FIELD_FB_LATE_RISE_BYTES, wo_trend_rounded(rise, 1));
   double samples = 0;
   for (size_t i = span.first; i < span.end; i++) samples += trend->points[i].samples;
@@ -372,13 +362,7 @@ static void set_sums(struct wo_scan *scan, struct wo_event *event, const struct 
 /* A trace is never quoted, because the words before its line say nothing about its figures. */
 static struct wo_event *add_event(struct wo_scan *scan, const struct wo_pattern *pattern, enum wo_kind kind,
                                   const struct place *place) {
-  const struct wo_view text = {place->text, place->text_len};
-  const struct wo_line line = {.full = text,
-                               .text = text,
-                               .number = place->line,
-                               .offset = place->byte,
-                               .prefix = {.rank = place->rank, .time_ns = place->time_ns}};
-  struct wo_event *const event = wo_scan_add_event(scan, &line, pattern, kind, 0, place->length);
+  struct wo_event *const event = wo_scan_add_event(scan, &place->line, pattern, kind, 0, place->length);
   if (event) event->is_quoted = false;
   return event;
 }

@@ -57,11 +57,6 @@ static enum wo_more begin_setting(struct wo_open *open, const struct wo_match *m
   return WO_MORE_NO;
 }
 
-/* Called only for a construct that begin left open; that one belongs to the reader of blocks. */
-static enum wo_more feed_setting(struct wo_open *open) {
-  (void)open;
-  return WO_MORE_NO_UNREAD;
-}
-
+/* A construct that begin leaves open belongs to the reader of blocks. */
 const struct wo_format wo__format_setting = {
-    .name = "setting", .state_bytes = sizeof(struct wo_setting_block), .begin = begin_setting, .feed = feed_setting};
+    .name = "setting", .state_bytes = sizeof(struct wo_setting_block), .begin = begin_setting};

@@ -153,12 +153,7 @@ static bool is_value(struct wo_view value, struct wo_view key) {
   if (value.len == 0 || value.len > 200 || strchr("{[<$%(-", value.ptr[0])) {
     return value.len > 1 && value.ptr[0] == '-' && wo_is_digit(value.ptr[1]);
   }
-  struct wo_view upper = value;
-  if (upper.len != key.len) return true;
-  for (size_t i = 0; i < key.len; i++) {
-    if (wo_lower(upper.ptr[i]) != wo_lower(key.ptr[i])) return true;
-  }
-  return false;
+  return value.len != key.len || !wo_view_has_view_nocase(value, key);
 }
 
 /* The text before the key decides the style as much as the text after it: `--key=value` must not be taken for `key=value`, as the
@@ -244,10 +239,7 @@ static bool is_effective(const struct wo_line *line, const struct wo_setting_pla
   if (wo_view_find_char(place->name, ' ', 0) != WO_NOT_FOUND) return true; /* "Gradient Accumulation steps = 4" */
   const struct wo_view call = wo_view_sub(path, 0, wo_view_find(path, WO_VIEW("()"), 0));
   if (call.len < path.len && wo_lower(call.ptr[0]) != call.ptr[0]) return true;
-  for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
-    if (wo_view_has(place->before, leads[i])) return true;
-  }
-  return false;
+  return WO_VIEW_ANY(place->before, wo_view_has, leads);
 }
 
 /* Who set it, as far as the line shows: settings of a file and echoes of a program look alike. */
@@ -267,8 +259,8 @@ static bool add_setting(const struct wo_open *open, const struct wo_setting_plac
   const size_t start = place->before.len;
   const struct wo_view path = wo_config_path(open, start, find_shape(open->line, place, style), buf, sizeof buf);
   if (!wo_scan_is_setting_change(open->scan, path, place->name, value, open->line->offset + start)) return true;
-  const size_t length = (size_t)(value.ptr + value.len - open->line->full.ptr) - start;
-  struct wo_event *event = wo_open_add(open, WO_KIND_CONFIG, start, length);
+  const size_t end = (size_t)(value.ptr + value.len - open->line->full.ptr);
+  struct wo_event *event = wo_open_add(open, WO_KIND_CONFIG, wo_view_sub(open->line->full, start, end));
   if (!event) return false;
   event->is_quoted = false; /* a `set -x` echo of a launch line is a setting all the same */
   const struct wo_view origin = wo_view_of(find_origin(open->line, place, style, path));

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct seen seen = {.text = {(const char *)data, size < TEXT_BYTES_MAX ? size : TEXT_BYTES_MAX}};
   struct wo_pattern_set *set = NULL;
   wo_event_store_init(&seen.store);
-  require(wo_pattern_set_new(patterns, PATTERN_COUNT, &set) == WO_OK);
+  require(wo_pattern_set_new(patterns, PATTERN_COUNT, NULL, &set) == WO_OK);
   for (size_t i = 0; i < PATTERN_COUNT; i++) {
     seen.last_start = 0;
     require(wo_pattern_match(set, i, seen.text, on_match, &seen) <= WO_LIMIT_MATCHES_PER_LINE);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "parsers/match/prefilter.h"
+#include "tests/support/prefilter_reference.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,18 +50,21 @@ static bool spans_lines(const struct wo_prefilter_literal *literals, size_t coun
   return false;
 }
 
-static void check_next(const struct wo_prefilter *filter, struct wo_view text, size_t from, bool may_span) {
-  const size_t fast = wo_prefilter_next(filter, text, from);
-  const size_t slow = wo_prefilter_next_slow(filter, text, from);
+static void check_next(const struct wo_prefilter *filter, const struct wo_prefilter_literal *literals, size_t count,
+                       struct wo_view text, size_t from) {
+  const bool may_span = spans_lines(literals, count);
+  const size_t fast = first_hit(filter, text, from);
+  const size_t slow = reference_next(literals, count, text, from);
   require((fast == WO_NOT_FOUND) == (slow == WO_NOT_FOUND));
   if (fast == WO_NOT_FOUND) return;
   require(fast >= slow && fast < text.len);
-  require(wo_prefilter_next_slow(filter, text, fast) == fast);
+  require(reference_next(literals, count, text, fast) == fast);
   require(may_span || !has_line_end(text, slow, fast));
 }
 
 /* A walk finds every occurrence, once each: as many as the reference counts at each place. */
-static void check_walk(const struct wo_prefilter *filter, struct wo_view text, size_t from) {
+static void check_walk(const struct wo_prefilter *filter, const struct wo_prefilter_literal *literals, size_t count,
+                       struct wo_view text, size_t from) {
   struct wo_prefilter_cursor cursor = {.from = from, .at = from};
   struct wo_prefilter_hit hit;
   uint64_t seen[TEXT_BYTES_MAX] = {0};
@@ -70,7 +74,7 @@ static void check_walk(const struct wo_prefilter *filter, struct wo_view text, s
     seen[hit.start] |= UINT64_C(1) << hit.owner;
   }
   for (size_t at = from; at < text.len; at++) {
-    const size_t next = wo_prefilter_next_slow(filter, text, at);
+    const size_t next = reference_next(literals, count, text, at);
     const size_t end = next == WO_NOT_FOUND ? text.len : next;
     for (; at < end; at++) require(seen[at] == 0);
     require(next == WO_NOT_FOUND || seen[next] != 0);
@@ -83,10 +87,10 @@ static void check_ready(const struct wo_prefilter *filter, const struct wo_prefi
   const struct wo_prefilter_tables tables = wo_prefilter_tables(filter);
   struct wo_prefilter *ready = NULL, *other = NULL;
   uint64_t owners = 0, same = 0;
-  require(wo_prefilter_new_ready(literals, count, &tables, &ready) == WO_OK);
+  require(wo_prefilter_new(literals, count, &tables, &ready) == WO_OK);
   require(wo_prefilter_tables(ready).places == tables.places);
   require(wo_prefilter_mark(filter, text, &owners, WORDS) == wo_prefilter_mark(ready, text, &same, WORDS) && owners == same);
-  require(wo_prefilter_new_ready(literals, count - 1, &tables, &other) == WO_OK);
+  require(wo_prefilter_new(literals, count - 1, &tables, &other) == WO_OK);
   require(wo_prefilter_tables(other).places != tables.places);
   wo_prefilter_free(ready);
   wo_prefilter_free(other);
@@ -97,12 +101,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct wo_prefilter_literal literals[LITERALS_MAX];
   const struct wo_view whole = rest;
   const size_t count = read_literals(&rest, literals);
-  const bool may_span = spans_lines(literals, count);
   struct wo_prefilter *filter = NULL;
-  require(wo_prefilter_new(literals, count, &filter) == WO_OK);
-  for (size_t from = 0; from < 8 && from <= whole.len; from++) check_next(filter, whole, from, may_span);
-  check_next(filter, rest, 0, may_span);
-  check_walk(filter, rest, size % 5 < rest.len ? size % 5 : 0);
+  require(wo_prefilter_new(literals, count, NULL, &filter) == WO_OK);
+  for (size_t from = 0; from < 8 && from <= whole.len; from++) check_next(filter, literals, count, whole, from);
+  check_next(filter, literals, count, rest, 0);
+  check_walk(filter, literals, count, rest, size % 5 < rest.len ? size % 5 : 0);
   check_ready(filter, literals, count, rest);
   uint64_t fast = 0;
   uint64_t slow = 0;

@@ -44,7 +44,7 @@ static const struct wo_pattern own_patterns[] = {
 static struct wo_pattern_set *own_set;
 
 static inline int own_setup(void **state) {
-  if (wo_pattern_set_new(own_patterns, sizeof own_patterns / sizeof own_patterns[0], &own_set) != WO_OK) return -1;
+  if (wo_pattern_set_new(own_patterns, sizeof own_patterns / sizeof own_patterns[0], NULL, &own_set) != WO_OK) return -1;
   return sample_setup(state);
 }
 

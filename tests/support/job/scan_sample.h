@@ -34,7 +34,7 @@ static inline int sample_setup(void **state) {
     print_error("%s:%llu: %s\n", err.file, (unsigned long long)err.line, err.message);
     return -1;
   }
-  return wo_pattern_set_new(patterns->pack->patterns, patterns->pack->pattern_count, &patterns->set) == WO_OK ? 0 : -1;
+  return wo_pattern_set_new(patterns->pack->patterns, patterns->pack->pattern_count, NULL, &patterns->set) == WO_OK ? 0 : -1;
 }
 
 static inline int sample_teardown(void **state) {

@@ -102,7 +102,7 @@ static void test_unknown_reader(void **state) {
   struct wo_pattern_set *set = NULL;
   struct wo_event_store store;
   (void)state;
-  assert_int_equal(wo_pattern_set_new(patterns, 2, &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(patterns, 2, NULL, &set), WO_OK);
   sample_scan_text(set, "one ODDMARK\nanother ODDMARK", &store);
   assert_int_equal(sample_count(&store, WO_KIND_NOTE), 0);
   assert_int_equal(sample_count(&store, WO_KIND_HOST_OOM), 2);

@@ -9,6 +9,7 @@
 #include "parsers/base/units.h"
 #include "parsers/match/pattern.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/prefilter_reference.h"
 
 static const struct wo_view oom_literals[] = {{"out of memory", 13}, {"OutOfMemory", 11}};
 static const struct wo_view killed_literal[] = {{"Killed\n", 7}};
@@ -72,7 +73,7 @@ static bool on_match(void *context, const struct wo_pattern *pattern, const stru
 static void setup(struct seen *seen) {
   *seen = (struct seen){0};
   wo_event_store_init(&seen->store);
-  assert_int_equal(wo_pattern_set_new(patterns, PATTERN_COUNT, &seen->set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(patterns, PATTERN_COUNT, NULL, &seen->set), WO_OK);
 }
 
 static void teardown(struct seen *seen) {
@@ -100,8 +101,8 @@ static void test_set(void **state) {
   assert_true(owners == UINT64_C(1) << KILLED);
   teardown(&seen);
   struct wo_pattern_set *set = NULL;
-  assert_int_equal(wo_pattern_set_new(NULL, 0, &set), WO_OK);
-  assert_int_equal(wo_prefilter_next(wo_pattern_set_prefilter(set), WO_VIEW("out of memory"), 0), WO_NOT_FOUND);
+  assert_int_equal(wo_pattern_set_new(NULL, 0, NULL, &set), WO_OK);
+  assert_int_equal(first_hit(wo_pattern_set_prefilter(set), WO_VIEW("out of memory"), 0), WO_NOT_FOUND);
   assert_null(wo_pattern_set_free(set));
   assert_null(wo_pattern_set_free(NULL));
 }
@@ -231,7 +232,7 @@ static void test_bytes(void **state) {
   static const struct wo_pattern raw = {.regex = WO_VIEW("(?<name>[\x80-\xff]+)")};
   struct seen seen = {0};
   wo_event_store_init(&seen.store);
-  assert_int_equal(wo_pattern_set_new(&raw, 1, &seen.set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(&raw, 1, NULL, &seen.set), WO_OK);
   assert_int_equal(match(&seen, 0,
                          "abc\xff\xfe"
                          "def"),
@@ -291,7 +292,7 @@ static void test_too_many_groups(void **state) {
   pattern.set_count = 0;
   struct seen seen = {0};
   wo_event_store_init(&seen.store);
-  assert_int_equal(wo_pattern_set_new(&pattern, 1, &seen.set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(&pattern, 1, NULL, &seen.set), WO_OK);
   assert_int_equal(match(&seen, 0, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq"), 3);
   assert_int_equal(seen.starts[1], 64);
   teardown(&seen);
@@ -307,7 +308,7 @@ static void test_every_failing_allocation(void **state) {
     struct seen seen = {0};
     wo_event_store_init(&seen.store);
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_pattern_set_new(patterns, PATTERN_COUNT, &seen.set);
+    const enum wo_status status = wo_pattern_set_new(patterns, PATTERN_COUNT, NULL, &seen.set);
     size_t found = 0;
     if (status == WO_OK) found = match(&seen, OOM, "out of memory. Tried to allocate 20.00 MiB");
     wo_fail_alloc_off();

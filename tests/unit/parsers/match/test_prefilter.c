@@ -8,6 +8,7 @@
 
 #include "parsers/match/prefilter.h"
 #include "tests/support/failing_alloc.h"
+#include "tests/support/prefilter_reference.h"
 
 #define LITERAL(text, number)                                                                                                    \
   { WO_VIEW(text), (number), false }
@@ -28,9 +29,13 @@ static const struct wo_prefilter_literal literals[] = {
 };
 enum { LITERAL_COUNT = sizeof literals / sizeof literals[0], WORDS = 2 };
 
+/* The literals of the filter under test. */
+static const struct wo_prefilter_literal *known = literals;
+static size_t known_count = LITERAL_COUNT;
+
 static struct wo_prefilter *make_filter(void) {
   struct wo_prefilter *filter = NULL;
-  assert_int_equal(wo_prefilter_new(literals, LITERAL_COUNT, &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(literals, LITERAL_COUNT, NULL, &filter), WO_OK);
   return filter;
 }
 
@@ -46,12 +51,12 @@ static void check_text(const struct wo_prefilter *filter, struct wo_view view, s
   assert_non_null(copy);
   if (view.len > 0) memcpy(copy, view.ptr, view.len);
   const struct wo_view text = {copy, view.len};
-  const size_t fast = wo_prefilter_next(filter, text, from);
-  const size_t slow = wo_prefilter_next_slow(filter, text, from);
+  const size_t fast = first_hit(filter, text, from);
+  const size_t slow = reference_next(known, known_count, text, from);
   assert_int_equal(fast == WO_NOT_FOUND, slow == WO_NOT_FOUND);
   if (fast != WO_NOT_FOUND) {
     assert_true(fast >= from);
-    assert_int_equal(wo_prefilter_next_slow(filter, text, fast), fast); /* it is an occurrence */
+    assert_int_equal(reference_next(known, known_count, text, fast), fast); /* it is an occurrence */
     assert_int_equal(line_start(text, fast), line_start(text, slow));
   }
   uint64_t fast_owners[WORDS] = {0};
@@ -74,7 +79,7 @@ static void test_all_alignments_and_ends(void **state) {
         memset(text, '.', sizeof text);
         memcpy(text + before, literal.ptr, literal.len);
         const struct wo_view view = {text, before + literal.len + after};
-        assert_int_equal(wo_prefilter_next_slow(filter, view, 0), before);
+        assert_int_equal(reference_next(known, known_count, view, 0), before);
         check_text(filter, view, 0);
         check_text(filter, view, before);
         check_text(filter, view, before + 1);
@@ -102,8 +107,8 @@ static void test_every_literal_reports_its_owner(void **state) {
 static void test_case_matters(void **state) {
   (void)state;
   struct wo_prefilter *filter = make_filter();
-  assert_int_equal(wo_prefilter_next(filter, WO_VIEW("Out of memory, OUT OF MEMORY, outofmemoryerror"), 0), WO_NOT_FOUND);
-  assert_int_equal(wo_prefilter_next(filter, WO_VIEW("Out of memory, out of memory"), 0), 15);
+  assert_int_equal(first_hit(filter, WO_VIEW("Out of memory, OUT OF MEMORY, outofmemoryerror"), 0), WO_NOT_FOUND);
+  assert_int_equal(first_hit(filter, WO_VIEW("Out of memory, out of memory"), 0), 15);
   wo_prefilter_free(filter);
 }
 
@@ -132,7 +137,7 @@ static void test_end_of_line(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const struct wo_view text = wo_view_of(rows[i].text);
-    if ((wo_prefilter_next(filter, text, 0) != WO_NOT_FOUND) != rows[i].is_found) fail_msg("\"%s\"", rows[i].text);
+    if ((first_hit(filter, text, 0) != WO_NOT_FOUND) != rows[i].is_found) fail_msg("\"%s\"", rows[i].text);
     for (size_t from = 0; from <= text.len; from++) check_text(filter, text, from);
   }
   wo_prefilter_free(filter);
@@ -141,9 +146,9 @@ static void test_end_of_line(void **state) {
 static void test_edges(void **state) {
   (void)state;
   struct wo_prefilter *filter = make_filter();
-  assert_int_equal(wo_prefilter_next(filter, (struct wo_view){NULL, 0}, 0), WO_NOT_FOUND);
-  assert_int_equal(wo_prefilter_next(filter, WO_VIEW("out of memory"), 100), WO_NOT_FOUND);
-  assert_int_equal(wo_prefilter_next_slow(filter, (struct wo_view){NULL, 0}, 0), WO_NOT_FOUND);
+  assert_int_equal(first_hit(filter, (struct wo_view){NULL, 0}, 0), WO_NOT_FOUND);
+  assert_int_equal(first_hit(filter, WO_VIEW("out of memory"), 100), WO_NOT_FOUND);
+  assert_int_equal(reference_next(known, known_count, (struct wo_view){NULL, 0}, 0), WO_NOT_FOUND);
   uint64_t owners[WORDS] = {0};
   assert_int_equal(wo_prefilter_mark(filter, (struct wo_view){NULL, 0}, owners, WORDS), 0);
   assert_int_equal(wo_prefilter_mark_slow(filter, (struct wo_view){NULL, 0}, owners, WORDS), 0);
@@ -154,8 +159,10 @@ static void test_edges(void **state) {
 static void test_no_literals(void **state) {
   (void)state;
   struct wo_prefilter *filter = NULL;
-  assert_int_equal(wo_prefilter_new(NULL, 0, &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(NULL, 0, NULL, &filter), WO_OK);
+  known_count = 0;
   check_text(filter, WO_VIEW("out of memory"), 0);
+  known_count = LITERAL_COUNT;
   wo_prefilter_free(filter);
 }
 
@@ -164,8 +171,8 @@ static void test_short_literal(void **state) {
   struct wo_prefilter *filter = NULL;
   const struct wo_prefilter_literal six = LITERAL("sixsix", 0);
   const struct wo_prefilter_literal empty = {{NULL, 0}, 0, false};
-  assert_int_equal(wo_prefilter_new(&six, 1, &filter), WO_E_RANGE);
-  assert_int_equal(wo_prefilter_new(&empty, 1, &filter), WO_E_RANGE);
+  assert_int_equal(wo_prefilter_new(&six, 1, NULL, &filter), WO_E_RANGE);
+  assert_int_equal(wo_prefilter_new(&empty, 1, NULL, &filter), WO_E_RANGE);
   assert_null(filter);
 }
 
@@ -181,9 +188,11 @@ static void test_before_number(void **state) {
   struct wo_prefilter *filter = NULL;
   for (size_t i = 0; i < sizeof short_ones / sizeof short_ones[0]; i++) {
     assert_false(wo_prefilter_is_long_enough(&short_ones[i]));
-    assert_int_equal(wo_prefilter_new(&short_ones[i], 1, &filter), WO_E_RANGE);
+    assert_int_equal(wo_prefilter_new(&short_ones[i], 1, NULL, &filter), WO_E_RANGE);
   }
-  assert_int_equal(wo_prefilter_new(numbered, sizeof numbered / sizeof numbered[0], &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(numbered, sizeof numbered / sizeof numbered[0], NULL, &filter), WO_OK);
+  known = numbered;
+  known_count = sizeof numbered / sizeof numbered[0];
   uint64_t owners = 0;
   size_t found = 0;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -192,6 +201,8 @@ static void test_before_number(void **state) {
     owners = 0;
   }
   assert_int_equal(found, 8);
+  known = literals;
+  known_count = LITERAL_COUNT;
   wo_prefilter_free(filter);
 }
 
@@ -245,15 +256,15 @@ static void test_all_lines(void **state) {
   for (int round = 0; round < 200; round++) {
     char bytes[2000];
     const struct wo_view text = {bytes, fill_text(bytes, sizeof bytes, &random)};
-    size_t fast = wo_prefilter_next(filter, text, 0);
-    size_t slow = wo_prefilter_next_slow(filter, text, 0);
+    size_t fast = first_hit(filter, text, 0);
+    size_t slow = reference_next(known, known_count, text, 0);
     while (slow != WO_NOT_FOUND) {
       assert_true(fast != WO_NOT_FOUND);
       assert_int_equal(line_start(text, fast), line_start(text, slow));
       size_t end = slow;
       while (end < text.len && text.ptr[end] != '\n' && text.ptr[end] != '\r') end++;
-      fast = wo_prefilter_next(filter, text, end);
-      slow = wo_prefilter_next_slow(filter, text, end);
+      fast = first_hit(filter, text, end);
+      slow = reference_next(known, known_count, text, end);
     }
     assert_int_equal(fast, WO_NOT_FOUND);
   }
@@ -268,12 +279,13 @@ static void test_ready_tables(void **state) {
   struct wo_prefilter_literal other[LITERAL_COUNT];
   memcpy(other, literals, sizeof literals);
   struct wo_prefilter *filter = NULL;
-  assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(other, LITERAL_COUNT, &tables, &filter), WO_OK);
   assert_ptr_equal(wo_prefilter_tables(filter).places, tables.places);
   check_text(filter, WO_VIEW("CUDA out of memory\nKilled\n"), 0);
   wo_prefilter_free(filter);
+  known = other;
   other[3].owner = 4;
-  assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(other, LITERAL_COUNT, &tables, &filter), WO_OK);
   assert_ptr_equal(wo_prefilter_tables(filter).places, tables.places);
   uint64_t owners[WORDS] = {0};
   assert_int_equal(wo_prefilter_mark(filter, WO_VIEW("an oom-kill event"), owners, WORDS), 1);
@@ -282,13 +294,14 @@ static void test_ready_tables(void **state) {
   const struct wo_view changes[] = {WO_VIEW("oom-kilL"), WO_VIEW("oom-kill\n"), WO_VIEW("oom-kill\0"), WO_VIEW("oom-kil")};
   for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
     other[3].text = changes[i];
-    assert_int_equal(wo_prefilter_new_ready(other, LITERAL_COUNT, &tables, &filter), WO_OK);
+    assert_int_equal(wo_prefilter_new(other, LITERAL_COUNT, &tables, &filter), WO_OK);
     assert_ptr_not_equal(wo_prefilter_tables(filter).places, tables.places);
     check_text(filter, WO_VIEW("an oom-kill, an oom-kilL\nand an oom-kill\n"), 0);
     wo_prefilter_free(filter);
   }
-  assert_int_equal(wo_prefilter_new_ready(literals, LITERAL_COUNT - 1, &tables, &filter), WO_OK);
+  assert_int_equal(wo_prefilter_new(literals, LITERAL_COUNT - 1, &tables, &filter), WO_OK);
   assert_ptr_not_equal(wo_prefilter_tables(filter).places, tables.places);
+  known = literals;
   wo_prefilter_free(filter);
   wo_prefilter_free(first);
 }
@@ -300,7 +313,7 @@ static void test_every_failing_allocation(void **state) {
     assert_true(n < 20);
     struct wo_prefilter *filter = NULL;
     wo_fail_alloc_at(n);
-    const enum wo_status status = wo_prefilter_new(literals, LITERAL_COUNT, &filter);
+    const enum wo_status status = wo_prefilter_new(literals, LITERAL_COUNT, NULL, &filter);
     wo_fail_alloc_off();
     was_hit = wo_fail_alloc_hit();
     assert_int_equal(status, was_hit ? WO_E_NOMEM : WO_OK);

@@ -30,7 +30,7 @@ static const struct wo_pattern patterns[] = {{.id = WO_VIEW("first"),
 
 static struct wo_scan_summary scan(const struct sample_log *log, struct wo_event_store *store) {
   struct wo_pattern_set *set = NULL;
-  assert_int_equal(wo_pattern_set_new(patterns, sizeof patterns / sizeof patterns[0], &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(patterns, sizeof patterns / sizeof patterns[0], NULL, &set), WO_OK);
   const struct wo_scan_summary summary = sample_scan(set, sample_view(log), CHUNK_WHOLE, store);
   wo_pattern_set_free(set);
   return summary;

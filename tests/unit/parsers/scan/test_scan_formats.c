@@ -80,7 +80,7 @@ static void scan_with(const struct wo_formats *formats, struct wo_view log, stru
   struct wo_scan *scan = NULL;
   struct wo_scan_summary summary;
   wo_event_store_init(store);
-  assert_int_equal(wo_pattern_set_new(patterns, 2, &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(patterns, 2, NULL, &set), WO_OK);
   assert_int_equal(wo_scan_new(set, formats, store, (struct wo_scan_options){.rank = WO_RANK_UNKNOWN}, &scan), WO_OK);
   assert_int_equal(wo_scan_feed(scan, log.ptr, log.len), WO_OK);
   assert_int_equal(wo_scan_end(scan, &summary), WO_OK);
@@ -146,7 +146,7 @@ static enum wo_more feed_counting(struct wo_open *open) {
 
 static void finish_counting(struct wo_open *open) {
   const struct counting *const own = open->state;
-  struct wo_event *const event = wo_open_add(open, WO_KIND_NOTE, 0, 0);
+  struct wo_event *const event = wo_open_add(open, WO_KIND_NOTE, wo_view_sub(open->line->full, 0, 0));
   for (size_t i = 0; i < sizeof own->rest; i++) assert_int_equal(own->rest[i], 'x');
   wo_event_set_number(open->store, event, WO_FIELD_COUNT, wo_interval_exact(own->lines));
 }

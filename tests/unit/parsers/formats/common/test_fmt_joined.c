@@ -165,7 +165,7 @@ static void test_greedy(void **state) {
   struct wo_event_store store;
   struct sample_log log = {0};
   (void)state;
-  assert_int_equal(wo_pattern_set_new(&pattern, 1, &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(&pattern, 1, NULL, &set), WO_OK);
   sample_say(&log, "greedy message a\n");
   for (int i = 0; i < 50; i++) sample_say(&log, "b\n");
   sample_scan(set, sample_view(&log), CHUNK_WHOLE, &store);

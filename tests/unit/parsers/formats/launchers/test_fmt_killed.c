@@ -37,7 +37,7 @@ static const struct {
 static void test_rows(void **state) {
   (void)state;
   struct wo_pattern_set *set = NULL;
-  assert_int_equal(wo_pattern_set_new(&pattern, 1, &set), WO_OK);
+  assert_int_equal(wo_pattern_set_new(&pattern, 1, NULL, &set), WO_OK);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct wo_event_store store;
     sample_scan_text(set, rows[i].line, &store);
