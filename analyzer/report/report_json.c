@@ -131,8 +131,8 @@ static void put_runs(struct writer *w, cJSON *job) {
 static void put_ranks(struct writer *w, cJSON *job) {
   const struct wo_story *const story = &w->job->story;
   cJSON *const array = wo_json_put_array(&w->json, job, "rank_table");
-  for (size_t i = 0; i < w->report->rank_count; i++) {
-    const struct wo_rank *const rank = &w->report->ranks[i];
+  for (size_t i = 0; i < w->report->facts.rank_count; i++) {
+    const struct wo_rank *const rank = &w->report->facts.ranks[i];
     cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
     wo_json_put_count(&w->json, object, "rank", (uint64_t)rank->rank);
     wo_json_put_text(&w->json, object, "host", rank->host);
@@ -354,13 +354,14 @@ static void put_request(struct writer *w, cJSON *root) {
   for (size_t i = 0; i < sizes->reading_count; i++) put_reading(w, readings, &sizes->readings[i]);
 }
 
-/* A known fact under its dotted name; unknown ones are left out. lo and hi only if the printed number is not exact. */
-static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact *fact) {
-  const struct wo_value *const value = &fact->value;
+/* A known fact under its dotted name; unknown ones are left out: there are many. lo and hi only if the printed number is not
+ * exact. */
+static void put_fact(struct writer *w, cJSON *facts, const char *group, struct wo_view name, const struct wo_value *value) {
   if (!value->is_known) return;
   w->json.scratch.len = 0;
-  wo_text_add_view(&w->json.scratch, fact->name);
-  if (w->json.scratch.is_failed || fact->name.len == 0) {
+  wo_text_add(&w->json.scratch, "%s", group);
+  wo_text_add_view(&w->json.scratch, name);
+  if (w->json.scratch.is_failed || name.len == 0) {
     w->json.is_failed = true;
     return;
   }
@@ -373,6 +374,14 @@ static void put_fact(struct writer *w, cJSON *facts, const struct wo_report_fact
   const bool is_whole = value->unit != WO_UNIT_NUMBER; /* bytes and nanoseconds */
   wo_json_put(&w->json, object, "lo", wo_json_number(is_whole ? round(value->number.lo) : value->number.lo));
   wo_json_put(&w->json, object, "hi", wo_json_number(is_whole ? round(value->number.hi) : value->number.hi));
+}
+
+static void put_facts(struct writer *w, cJSON *root) {
+  const struct wo_facts *const facts = &w->report->facts;
+  cJSON *const object = wo_json_put_object(&w->json, root, "facts");
+  for (size_t i = 0; i < facts->row_count; i++) put_fact(w, object, "", facts->rows[i].name, &facts->rows[i].value);
+  for (size_t i = 0; i < facts->setting_count; i++)
+    put_fact(w, object, "config.", facts->settings[i].knob->id, &facts->settings[i].value);
 }
 
 /* Consequences by sort. Each one is in the evidence, with its role. */
@@ -547,23 +556,25 @@ static void put_steps_row(struct writer *w, cJSON *array, const struct wo_step_m
 
 static void put_steps(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "steps");
-  for (size_t i = 0; i < w->report->step_row_count; i++) put_steps_row(w, array, &w->report->steps[i]);
+  for (size_t i = 0; i < w->report->facts.step_count; i++) put_steps_row(w, array, &w->report->facts.steps[i]);
 }
 
 static void put_monitors(struct writer *w, cJSON *root) {
+  const struct wo_facts *const facts = &w->report->facts;
   cJSON *const array = wo_json_put_array(&w->json, root, "monitors");
-  for (size_t i = 0; i < w->report->monitor_count; i++) put_monitor(w, array, &w->report->monitors[i]);
+  for (size_t i = 0; i < facts->monitor_count; i++) put_monitor(w, array, &facts->monitors[i]);
   cJSON *const processes = wo_json_put_array(&w->json, root, "gpu_processes");
-  for (size_t i = 0; i < w->report->process_count; i++) put_process(w, processes, &w->report->processes[i]);
+  for (size_t i = 0; i < facts->process_count; i++) put_process(w, processes, &facts->processes[i]);
 }
 
 /* ---- Settings ---- */
 
-static void put_setting(struct writer *w, cJSON *array, const struct wo_report_setting *setting) {
+static void put_setting(struct writer *w, cJSON *array, const struct wo_setting *setting) {
+  const struct wo_spelling spelling = wo_spell_setting(setting->event);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob));
+  wo_json_put(&w->json, object, "knob", wo_json_text(&w->json, setting->knob->id));
   wo_json_put(&w->json, object, "value", value_item(w, &setting->value));
-  put_spelling(w, object, &setting->spelling);
+  put_spelling(w, object, &spelling);
   wo_json_put(&w->json, object, "evidence", wo__json_id(setting->value.evidence));
   cJSON *const others = wo_json_put_array(&w->json, object, "others");
   for (size_t i = 0; i < setting->other_count; i++) {
@@ -577,7 +588,10 @@ static void put_setting(struct writer *w, cJSON *array, const struct wo_report_s
 
 static void put_settings(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "settings");
-  for (size_t i = 0; i < w->report->setting_count; i++) put_setting(w, array, &w->report->settings[i]);
+  for (size_t i = 0; i < w->report->facts.setting_count; i++) {
+    const struct wo_setting *const setting = &w->report->facts.settings[i];
+    if (setting->event != NULL) put_setting(w, array, setting);
+  }
 }
 
 /* ---- The whole ---- */
@@ -604,8 +618,7 @@ static void put_report(struct writer *w, cJSON *root) {
   } else {
     wo_json_put(&w->json, root, "ladder", cJSON_CreateNull());
   }
-  cJSON *const facts = wo_json_put_object(&w->json, root, "facts");
-  for (size_t i = 0; i < report->fact_count; i++) put_fact(w, facts, &report->facts[i]);
+  put_facts(w, root);
   put_settings(w, root);
   put_folds(w, root);
   wo_json_put_text(&w->json, root, "resubmit", report->resubmit);

@@ -310,13 +310,14 @@ static void write_notes(struct wo__writer *w) {
 /* Whether anything follows the diagnosis: an empty line then separates it. */
 static bool has_rest(const struct wo__writer *w) {
   const struct wo_report *const report = w->report;
+  const struct wo_facts *const facts = &report->facts;
   bool has_some = report->finding_count > 1 || report->fold_count > 0 || report->resubmit.len > 0 || w->events->dropped > 0;
   has_some = has_some || wo__has_settings(w);
   for (size_t i = 0; i < report->job->input_count; i++)
     has_some = has_some || report->job->inputs[i].note_count > 0 || report->job->inputs[i].is_unreadable;
   for (size_t i = 0; i < w->events->count && !has_some; i++) has_some = has_role(w, i, WO_ROLE_RECOVERED);
-  for (size_t i = 0; i < report->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &report->monitors[i]);
-  has_some = has_some || report->process_count > 0 || report->step_row_count > 0 || report->ladder != NULL;
+  for (size_t i = 0; i < facts->monitor_count && !has_some; i++) has_some = wo__is_monitor_shown(w, &facts->monitors[i]);
+  has_some = has_some || facts->process_count > 0 || facts->step_count > 0 || report->ladder != NULL;
   return has_some || wo__has_ranks_or_runs(w);
 }
 

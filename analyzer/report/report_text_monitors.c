@@ -80,8 +80,8 @@ static void add_trend(struct wo_text *text, const struct wo_card_trace *monitor)
  * misses short peaks: its peak never refutes a message. */
 static void write_cards(struct wo__writer *w) {
   bool is_first = true;
-  for (size_t i = 0; i < w->report->monitor_count; i++) {
-    const struct wo_card_trace *const monitor = &w->report->monitors[i];
+  for (size_t i = 0; i < w->report->facts.monitor_count; i++) {
+    const struct wo_card_trace *const monitor = &w->report->facts.monitors[i];
     if (!wo__is_monitor_shown(w, monitor)) continue;
     struct wo_text *const text = wo__writer_start(w);
     wo_text_add(text, "GPU %d in ", (int)monitor->gpu);
@@ -115,18 +115,18 @@ static void add_process(struct wo_text *text, const struct wo_card_process *proc
 /* "processes in pmon.txt: python (pid 4711, GPU 0) 20.00 GiB; and 3 more". The report lists the largest of a file first. */
 static void write_processes(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
-  for (size_t i = 0; i < report->process_count;) {
-    const uint32_t file = report->processes[i].file;
+  for (size_t i = 0; i < report->facts.process_count;) {
+    const uint32_t file = report->facts.processes[i].file;
     const bool is_log = wo_view_is(report->job->inputs[file].format, "log");
     struct wo_text *const text = wo__writer_start(w);
     size_t named = 0;
     wo_text_add(text, "processes in ");
     wo__add_path(text, report->job->inputs[file].path);
     wo_text_add(text, ": ");
-    for (; i < report->process_count && report->processes[i].file == file; i++, named++) {
+    for (; i < report->facts.process_count && report->facts.processes[i].file == file; i++, named++) {
       if (named >= PROCESSES_NAMED) continue;
       if (named > 0) wo_text_add(text, "; ");
-      add_process(text, &report->processes[i]);
+      add_process(text, &report->facts.processes[i]);
     }
     if (named > PROCESSES_NAMED) wo_text_add(text, "; and %zu more", named - PROCESSES_NAMED);
     if (!is_log || w->page.style.is_verbose) wo__put_labelled(w, "trace:", wo__writer_scratch(w));

@@ -67,7 +67,8 @@ static void add_course(struct wo_text *text, const struct wo_step_memory *row, s
 void wo__write_steps(struct wo__writer *w) {
   const struct wo_report *const report = w->report;
   const double capacity = report->has_memory ? report->memory.capacity_bytes.mid : 0;
-  const struct wo_step_memory *const row = wo_step_memory_lead(report->job, report->steps, report->step_row_count, capacity);
+  const struct wo_step_memory *const row =
+      wo_step_memory_lead(report->job, report->facts.steps, report->facts.step_count, capacity);
   if (row == NULL) return;
   const struct wo_view path = report->job->inputs[row->file].path;
   const bool has_steps = row->step_first.is_known && row->step_last.is_known && row->wraps == 0;
