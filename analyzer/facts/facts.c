@@ -53,7 +53,7 @@ void wo__set_figure(struct wo_facts *facts, const char *name, struct wo_figure f
 }
 
 void wo__set_field(struct wo_facts *facts, const char *name, const struct wo_event *event, enum wo_field_id id) {
-  wo__set_figure(facts, name, wo__figure_of(event, id), event->id);
+  wo__set_figure(facts, name, wo_figure_of(event, id), event->id);
 }
 
 void wo__set_text(struct wo_facts *facts, const char *name, struct wo_view text, wo_event_id evidence) {
@@ -66,15 +66,9 @@ void wo__set_bool(struct wo_facts *facts, const char *name, bool value, wo_event
 
 /* ---- Reading ---- */
 
-struct wo_figure wo__figure_of(const struct wo_event *event, enum wo_field_id id) {
+struct wo_figure wo_figure_of(const struct wo_event *event, enum wo_field_id id) {
   const struct wo_field *const field = wo_event_field(event, id);
   return field ? (struct wo_figure){true, field->number} : (struct wo_figure){.is_known = false};
-}
-
-struct wo_figure wo__exact_figure_of(const struct wo_event *event, enum wo_field_id id) {
-  struct wo_figure figure = wo__figure_of(event, id);
-  figure.value.lo = figure.value.hi = figure.value.mid;
-  return figure;
 }
 
 const struct wo_event *wo__failure_of(const struct wo_facts *facts) {
@@ -86,7 +80,7 @@ bool wo__is_of_this_end(const struct wo_job *job, const struct wo_event *event) 
   return role != WO_ROLE_RECOVERED && role != WO_ROLE_EARLIER;
 }
 
-bool wo__is_counted(const struct wo_job *job, const struct wo_event *event) {
+bool wo_facts_is_counted(const struct wo_job *job, const struct wo_event *event) {
   return !event->is_quoted && !wo_story_is_suspicion(event) && wo__is_of_this_end(job, event);
 }
 

@@ -10,7 +10,7 @@
 void wo__facts_counts(struct wo_facts *facts) {
   const struct wo_job *job = facts->job;
   wo_each_event (event, &job->events) {
-    if (wo__is_counted(job, event)) facts->counts[event->kind]++;
+    if (wo_facts_is_counted(job, event)) facts->counts[event->kind]++;
   }
 }
 

@@ -510,53 +510,53 @@ static void put_monitor(struct writer *w, cJSON *array, const struct wo_card_tra
   wo_json_put(&w->json, object, "evidence", wo__json_id(monitor->evidence));
 }
 
-static void put_process(struct writer *w, cJSON *array, const struct wo_card_process *process) {
+static void put_process(struct writer *w, cJSON *array, const struct wo_event *process) {
+  const double pid = wo_event_number(process, WO_FIELD_PID, 0);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  assert(process->file < w->job->input_count);
-  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->file].path));
-  wo_json_put_known(&w->json, object, "gpu", process->gpu);
-  wo_json_put_known(&w->json, object, "pid", process->pid > 0 ? (int64_t)process->pid : -1);
-  wo_json_put(&w->json, object, "name", process->name.len > 0 ? wo_json_text(&w->json, process->name) : cJSON_CreateNull());
-  wo_json_put_count(&w->json, object, "samples", process->samples);
-  put_figure_bytes(w, object, "peak_bytes", process->peak_bytes);
-  wo_json_put(&w->json, object, "evidence", wo__json_id(process->evidence));
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[process->span.file].path));
+  put_figure(w, object, "gpu", wo_figure_of(process, WO_FIELD_GPU));
+  wo_json_put_maybe(&w->json, object, "pid", pid > 0, (uint64_t)pid);
+  wo_json_put_text(&w->json, object, "name", wo_event_text(process, WO_FIELD_NAME));
+  put_figure(w, object, "samples", wo_figure_of(process, WO_FIELD_SAMPLES));
+  put_figure_bytes(w, object, "peak_bytes", wo_figure_of(process, WO_FIELD_PEAK_BYTES));
+  wo_json_put(&w->json, object, "evidence", wo__json_id(process->id));
 }
 
-static void put_steps_row(struct writer *w, cJSON *array, const struct wo_step_memory *row) {
+static void put_steps_row(struct writer *w, cJSON *array, const struct wo_event *row) {
+  const struct wo_figure slope = wo_figure_of(row, WO_FIELD_SLOPE_BYTES_PER_STEP);
+  const double jump_line = wo_event_number(row, WO_FIELD_JUMP_LINE, 0);
   cJSON *const object = wo_json_push(&w->json, array, cJSON_CreateObject());
-  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->file].path));
-  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, row->figure));
-  wo_json_put(&w->json, object, "rank", row->rank >= 0 ? cJSON_CreateNumber(row->rank) : cJSON_CreateNull());
-  wo_json_put(&w->json, object, "is_of_last_run", cJSON_CreateBool(row->is_counted));
-  wo_json_put_count(&w->json, object, "prints", row->samples);
-  wo_json_put(&w->json, object, "step_unit",
-              row->step_unit.len > 0 ? wo_json_text(&w->json, row->step_unit) : cJSON_CreateNull());
-  put_figure(w, object, "first_step", row->step_first);
-  put_figure(w, object, "last_step", row->step_last);
-  put_figure(w, object, "peak_step", row->step_peak);
-  put_figure_bytes(w, object, "first_bytes", row->first_bytes);
-  put_figure_bytes(w, object, "last_bytes", row->last_bytes);
-  put_figure_bytes(w, object, "peak_bytes", row->peak_bytes);
-  put_figure_bytes(w, object, "lowest_bytes", row->lowest_bytes);
-  put_slope(w, object, "slope_bytes_per_step", &row->slope_bytes_per_step);
-  put_figure_bytes(w, object, "late_rise_bytes", row->late_rise_bytes);
-  put_figure_bytes(w, object, "jump_bytes", row->jump_bytes);
-  put_figure_bytes(w, object, "jump_from_bytes", row->jump_from_bytes);
-  put_figure(w, object, "jump_step", row->jump_step);
-  wo_json_put(&w->json, object, "jump_line",
-              row->jump_line > 0 ? cJSON_CreateNumber((double)row->jump_line) : cJSON_CreateNull());
-  put_figure_bytes(w, object, "fall_bytes", row->fall_bytes);
-  wo_json_put_count(&w->json, object, "falls", row->falls);
-  wo_json_put_count(&w->json, object, "restarts", row->restarts);
-  wo_json_put_count(&w->json, object, "wraps", row->wraps);
-  wo_json_put_count(&w->json, object, "first_line", row->line_first);
-  wo_json_put_count(&w->json, object, "last_line", row->line_last);
-  wo_json_put(&w->json, object, "evidence", wo__json_id(row->evidence));
+  wo_json_put(&w->json, object, "path", wo_json_text(&w->json, w->job->inputs[row->span.file].path));
+  wo_json_put(&w->json, object, "figure", wo_json_text(&w->json, wo_event_text(row, WO_FIELD_NAME)));
+  wo_json_put_known(&w->json, object, "rank", row->rank);
+  wo_json_put_bool(&w->json, object, "is_of_last_run", wo_facts_is_counted(w->job, row));
+  put_figure(w, object, "prints", wo_figure_of(row, WO_FIELD_SAMPLES));
+  wo_json_put_text(&w->json, object, "step_unit", wo_event_text(row, WO_FIELD_STEP_UNIT));
+  put_figure(w, object, "first_step", wo_figure_of(row, WO_FIELD_STEP_FIRST));
+  put_figure(w, object, "last_step", wo_figure_of(row, WO_FIELD_STEP));
+  put_figure(w, object, "peak_step", wo_figure_of(row, WO_FIELD_STEP_PEAK));
+  put_figure_bytes(w, object, "first_bytes", wo_figure_of(row, WO_FIELD_FIRST_BYTES));
+  put_figure_bytes(w, object, "last_bytes", wo_figure_of(row, WO_FIELD_LAST_BYTES));
+  put_figure_bytes(w, object, "peak_bytes", wo_figure_of(row, WO_FIELD_PEAK_BYTES));
+  put_figure_bytes(w, object, "lowest_bytes", wo_figure_of(row, WO_FIELD_LOWEST_BYTES));
+  put_slope(w, object, "slope_bytes_per_step", &slope);
+  put_figure_bytes(w, object, "late_rise_bytes", wo_figure_of(row, WO_FIELD_LATE_RISE_BYTES));
+  put_figure_bytes(w, object, "jump_bytes", wo_figure_of(row, WO_FIELD_JUMP_BYTES));
+  put_figure_bytes(w, object, "jump_from_bytes", wo_figure_of(row, WO_FIELD_JUMP_FROM_BYTES));
+  put_figure(w, object, "jump_step", wo_figure_of(row, WO_FIELD_JUMP_STEP));
+  wo_json_put_maybe(&w->json, object, "jump_line", jump_line > 0, (uint64_t)jump_line);
+  put_figure_bytes(w, object, "fall_bytes", wo_figure_of(row, WO_FIELD_FALL_BYTES));
+  wo_json_put_count(&w->json, object, "falls", (uint64_t)wo_event_number(row, WO_FIELD_FALL_COUNT, 0));
+  put_figure(w, object, "restarts", wo_figure_of(row, WO_FIELD_RESTART_COUNT));
+  put_figure(w, object, "wraps", wo_figure_of(row, WO_FIELD_WRAP_COUNT));
+  put_figure(w, object, "first_line", wo_figure_of(row, WO_FIELD_LINE_FIRST));
+  wo_json_put_count(&w->json, object, "last_line", row->span.line);
+  wo_json_put(&w->json, object, "evidence", wo__json_id(row->id));
 }
 
 static void put_steps(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "steps");
-  for (size_t i = 0; i < w->report->facts.step_count; i++) put_steps_row(w, array, &w->report->facts.steps[i]);
+  for (size_t i = 0; i < w->report->facts.step_count; i++) put_steps_row(w, array, w->report->facts.steps[i]);
 }
 
 static void put_monitors(struct writer *w, cJSON *root) {
@@ -564,7 +564,7 @@ static void put_monitors(struct writer *w, cJSON *root) {
   cJSON *const array = wo_json_put_array(&w->json, root, "monitors");
   for (size_t i = 0; i < facts->monitor_count; i++) put_monitor(w, array, &facts->monitors[i]);
   cJSON *const processes = wo_json_put_array(&w->json, root, "gpu_processes");
-  for (size_t i = 0; i < facts->process_count; i++) put_process(w, processes, &facts->processes[i]);
+  for (size_t i = 0; i < facts->process_count; i++) put_process(w, processes, facts->processes[i]);
 }
 
 /* ---- Settings ---- */
