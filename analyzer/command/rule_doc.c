@@ -42,7 +42,7 @@ static void add_definition(void *context, struct wo_view name, const struct wo_e
     if (wo_view_equal(defined->names[i], name)) return;
   }
   if (defined->count < NAME_MAX_SHOWN) defined->names[defined->count++] = name;
-  add_line(defined->doc, "where ", name, " = ", wo_expr_source(definition));
+  add_line(defined->doc, "where ", name, " = ", definition->source);
 }
 
 /* A condition and the definitions of its names; nothing for none. */
@@ -51,7 +51,7 @@ static void add_condition(struct wo_doc *doc, const char *label, const struct wo
   struct defined defined = {.doc = doc};
   wo_doc_label(doc, label);
   wo_doc_block_start(doc);
-  wo_doc_block_line(doc, WO_DOC_PLAIN, wo_expr_source(condition), WO_DOC_WRAP);
+  wo_doc_block_line(doc, WO_DOC_PLAIN, condition->source, WO_DOC_WRAP);
   wo_expr_each_definition(condition, add_definition, &defined);
   wo_doc_block_end(doc);
 }
@@ -223,8 +223,8 @@ static void add_changes(struct wo_doc *doc, const struct wo_fix *fix) {
   wo_doc_block_start(doc);
   for (size_t i = 0; i < fix->change_count; i++) {
     const struct wo_knob_change *const change = &fix->changes[i];
-    add_line(doc, "", change->knob, " -> ", wo_expr_source(change->to));
-    if (change->when) add_line(doc, "", change->knob, " only if ", wo_expr_source(change->when));
+    add_line(doc, "", change->knob, " -> ", change->to->source);
+    if (change->when) add_line(doc, "", change->knob, " only if ", change->when->source);
   }
   for (size_t i = 0; i < fix->change_count; i++) {
     wo_expr_each_definition(fix->changes[i].to, add_definition, &defined);

@@ -67,10 +67,10 @@ static void add_step(void *context, const struct wo_expr_step *step) {
   }
   struct wo_why_step *out = &list->steps[list->count++];
   *out = (struct wo_why_step){.step = *step};
-  out->is_overlap = wo_expr_step_overlaps(step, &diagnosis->source);
+  out->is_overlap = wo_expr_overlap(&step->expr, &diagnosis->source, NULL);
   if (!step->is_leaf) return;
   struct fact_list list_of_facts = {.diagnosis = diagnosis, .count = 0};
-  wo_expr_step_each_fact(step, add_fact, &list_of_facts);
+  wo_expr_each_fact(&step->expr, add_fact, &list_of_facts);
   struct wo_why_fact *facts = wo_arena_array(diagnosis->arena, list_of_facts.count + 1, sizeof *facts);
   if (!facts) return;
   memcpy(facts, list_of_facts.facts, list_of_facts.count * sizeof *facts);
@@ -87,10 +87,9 @@ static struct wo_why_clause *add_clause(struct maker *maker, const char *part, c
   struct wo_why_clause *clause = &maker->clauses[maker->clause_count++];
   *clause = (struct wo_why_clause){.part = part, .value = wo_value_bool(WO_TRUE)};
   if (!expr) return clause;
-  clause->source = wo_expr_source(expr);
+  clause->source = expr->source;
   clause->value = wo_expr_eval(expr, &diagnosis->source);
-  struct wo_overlap overlap;
-  clause->is_overlap = wo_expr_overlap(expr, &diagnosis->source, &overlap);
+  clause->is_overlap = wo_expr_overlap(expr, &diagnosis->source, NULL);
   struct step_list list = {.maker = maker};
   wo_expr_explain(expr, &diagnosis->source, add_step, &list);
   list.steps = wo_arena_array(diagnosis->arena, list.count + 1, sizeof *list.steps);

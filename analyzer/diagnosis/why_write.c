@@ -37,7 +37,7 @@ static void add_steps(struct wo_text *out, const struct wo_why_clause *clause) {
     const size_t indent = 6 + 2 * (size_t)step->step.depth;
     if (clause->step_count > 1 || !step->step.is_leaf) {
       wo_text_repeat(out, ' ', indent);
-      wo_text_add(out, "%-10s %.*s%s\n", verdict_of(step), (int)step->step.source.len, step->step.source.ptr,
+      wo_text_add(out, "%-10s %.*s%s\n", verdict_of(step), (int)step->step.expr.source.len, step->step.expr.source.ptr,
                   step->step.is_definition ? ", that is" : "");
     }
     for (size_t k = 0; k < step->fact_count; k++) add_fact(out, &step->facts[k], indent + 2);
@@ -102,7 +102,7 @@ static void put_value(struct wo_json_out *json, cJSON *object, struct wo_value v
 static void put_step(struct wo_json_out *json, cJSON *array, const struct wo_why_step *step) {
   cJSON *const object = wo_json_push(json, array, cJSON_CreateObject());
   wo_json_put(json, object, "depth", cJSON_CreateNumber(step->step.depth));
-  wo_json_put_text(json, object, "source", step->step.source);
+  wo_json_put_text(json, object, "source", step->step.expr.source);
   wo_json_put(json, object, "verdict", cJSON_CreateString(verdict_of(step)));
   cJSON *const facts = wo_json_put(json, object, "facts", cJSON_CreateArray());
   for (size_t i = 0; i < step->fact_count; i++) {

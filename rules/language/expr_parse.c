@@ -705,7 +705,3 @@ enum wo_status wo_expr_parse(struct wo_arena *arena, struct wo_view text, const 
 enum wo_unit wo_expr_unit(const struct wo_expr *expr) {
   return expr->root->unit;
 }
-
-struct wo_view wo_expr_source(const struct wo_expr *expr) {
-  return expr->source;
-}
