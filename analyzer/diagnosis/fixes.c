@@ -30,11 +30,6 @@ static bool is_same_value(struct wo_value a, struct wo_value b) {
   return a.unit == WO_UNIT_TEXT ? wo_view_equal(a.text, b.text) : a.number.mid == b.number.mid;
 }
 
-/* A truth value is known unless it is WO_UNDECIDED. */
-static bool is_settled(struct wo_value value) {
-  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
-}
-
 /* Changes whose new value is known and differs from the present one. */
 static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const struct wo_fix *fix, struct wo_finding_fix *out) {
   struct wo_finding_change *changes = wo_arena_array(diagnosis->arena, fix->change_count + 1, sizeof *changes);
@@ -45,7 +40,7 @@ static enum wo_status make_changes(const struct wo_diagnosis *diagnosis, const s
     const struct wo_setting *setting = wo_facts_setting(diagnosis->facts, knob->id);
     const struct wo_value to = wo_expr_eval(fix->changes[i].to, &diagnosis->source);
     const struct wo_value from = setting ? setting->value : wo_value_unknown(knob->unit);
-    if (!is_settled(to) || is_same_value(from, to)) continue;
+    if (!to.is_known || is_same_value(from, to)) continue;
     changes[out->change_count++] = (struct wo_finding_change){
         .knob = knob->id,
         .from = from,

@@ -333,11 +333,6 @@ static enum wo_status collect(const struct wo_facts *facts, struct candidates *r
   return WO_OK;
 }
 
-/* A truth value is known unless it is WO_UNDECIDED. */
-static bool is_settled(struct wo_value value) {
-  return value.unit == WO_UNIT_BOOL ? value.truth != WO_UNDECIDED : value.is_known;
-}
-
 /* The candidates of one knob, with their values. An unreadable value, such as "auto", is skipped: it neither counts nor
  * contradicts. */
 static size_t select_for(const struct wo_facts *facts, const struct wo_knob *knob, const struct candidates *all,
@@ -348,7 +343,7 @@ static size_t select_for(const struct wo_facts *facts, const struct wo_knob *kno
     const struct wo_alias *alias = wo__facts_alias(knob, candidate.name);
     if (alias == NULL || !is_plausible(facts, knob, alias, candidate.name)) continue;
     candidate.value = read_value(knob, alias, wo_event_text(candidate.event, WO_FIELD_VALUE));
-    if (!is_settled(candidate.value)) continue;
+    if (!candidate.value.is_known) continue;
     candidate.value.evidence = candidate.event->id;
     candidate.rank = (is_generic(alias->key) ? 0 : RANK_OF_SPECIFIC) + (int)candidate.origin;
     ret_items[count++] = candidate;

@@ -54,39 +54,19 @@ static void put_role_ids(struct writer *w, cJSON *object, const char *key, enum 
 /* A value of the rule language; unknown is null. Durations are nanoseconds and sizes are bytes, whatever unit the log printed.
  * Only the nominal value: the interval has keys of its own. */
 static cJSON *value_item(struct writer *w, const struct wo_value *value) {
-  if (!value->is_known) return cJSON_CreateNull();
-  switch (value->unit) {
-  case WO_UNIT_BOOL:
-    return value->truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value->truth == WO_TRUE);
-  case WO_UNIT_TEXT:
-    return wo_json_text(&w->json, value->text);
-  case WO_UNIT_BYTES:
-  case WO_UNIT_DURATION:
-    return wo_json_number(round(value->number.mid));
-  case WO_UNIT_NUMBER:
-    return wo_json_number(value->number.mid);
-  case WO_UNIT_NONE:
-    break;
-  }
-  return cJSON_CreateNull();
+  const bool is_whole = value->unit == WO_UNIT_BYTES || value->unit == WO_UNIT_DURATION;
+  if (!value->is_known || value->unit == WO_UNIT_NONE) return cJSON_CreateNull();
+  if (value->unit == WO_UNIT_TEXT) return wo_json_text(&w->json, value->text);
+  if (value->unit != WO_UNIT_BOOL) return wo_json_number(is_whole ? round(value->number.mid) : value->number.mid);
+  return value->truth == WO_UNDECIDED ? cJSON_CreateNull() : cJSON_CreateBool(value->truth == WO_TRUE);
 }
 
 /* The unit as the schema names it. The rule language has one unit for counts and ratios; the schema separates them by value: a
  * ratio that happens to be whole is called a count. */
 static const char *unit_name(const struct wo_value *value) {
-  switch (value->unit) {
-  case WO_UNIT_BOOL:
-    return "bool";
-  case WO_UNIT_BYTES:
-    return "bytes";
-  case WO_UNIT_DURATION:
-    return "ns";
-  case WO_UNIT_TEXT:
-    return "text";
-  case WO_UNIT_NUMBER:
-  case WO_UNIT_NONE:
-    break;
-  }
+  static const char *const names[] = {
+      [WO_UNIT_BOOL] = "bool", [WO_UNIT_BYTES] = "bytes", [WO_UNIT_DURATION] = "ns", [WO_UNIT_TEXT] = "text"};
+  if (value->unit != WO_UNIT_NUMBER && value->unit != WO_UNIT_NONE) return names[value->unit];
   return value->number.mid == floor(value->number.mid) ? "count" : "ratio";
 }
 
@@ -400,37 +380,20 @@ static void put_folds(struct writer *w, cJSON *root) {
 /* A field by its type: sizes are whole bytes, counts and ratios are not rounded. */
 static void put_field(struct writer *w, cJSON *fields, const struct wo_field *field) {
   const char *const name = wo_field_name(field->id);
-  switch (wo_field_type_of(field->id)) {
-  case WO_FIELD_TYPE_TEXT:
-    wo_json_put(&w->json, fields, name, wo_json_text(&w->json, field->text));
-    break;
-  case WO_FIELD_TYPE_BYTES:
-    wo_json_put_bytes(&w->json, fields, name, field->number.mid);
-    break;
-  case WO_FIELD_TYPE_COUNT:
-  case WO_FIELD_TYPE_RATIO:
-    wo_json_put(&w->json, fields, name, wo_json_number(field->number.mid));
-    break;
-  }
+  const enum wo_field_type type = wo_field_type_of(field->id);
+  const double number = type == WO_FIELD_TYPE_BYTES ? round(field->number.mid) : field->number.mid;
+  wo_json_put(&w->json, fields, name, type == WO_FIELD_TYPE_TEXT ? wo_json_text(&w->json, field->text) : wo_json_number(number));
 }
 
 /* The name of an event's role, or NULL for none: the key is then left out. */
 static const char *role_name(enum wo_role role) {
-  switch (role) {
-  case WO_ROLE_FAILURE:
-    return "failure";
-  case WO_ROLE_CONSEQUENCE:
-    return "consequence";
-  case WO_ROLE_RECOVERED:
-    return "recovered";
-  case WO_ROLE_REPEAT:
-    return "repeat";
-  case WO_ROLE_EARLIER:
-    return "earlier_run";
-  case WO_ROLE_NONE:
-    break;
-  }
-  return NULL;
+  static const char *const names[] = {[WO_ROLE_NONE] = NULL,
+                                      [WO_ROLE_FAILURE] = "failure",
+                                      [WO_ROLE_CONSEQUENCE] = "consequence",
+                                      [WO_ROLE_RECOVERED] = "recovered",
+                                      [WO_ROLE_REPEAT] = "repeat",
+                                      [WO_ROLE_EARLIER] = "earlier_run"};
+  return names[role];
 }
 
 /* One piece of evidence. Keys that are seldom true are left out when they are false: a report can hold thousands of these. */
