@@ -71,12 +71,11 @@ static void add_near_misses(const struct wo_diagnosis *diagnosis, struct tells *
   }
 }
 
-enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count,
-                                      size_t index) {
+void wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, struct wo_finding *findings, size_t count, size_t index) {
   struct wo_finding *finding = &findings[index];
   const struct wo_cause *cause = finding->cause;
   struct tells tells = {.lines = wo_arena_array(diagnosis->arena, cause->would_tell_count + OPEN_MAX, sizeof *tells.lines)};
-  if (!tells.lines) return WO_E_NOMEM;
+  if (!tells.lines) return;
   add_rule_lines(diagnosis, findings, count, cause, &tells);
   add_open_clauses(diagnosis, cause->for_, cause->for_count, &tells);
   add_open_clauses(diagnosis, cause->against, cause->against_count, &tells);
@@ -84,5 +83,4 @@ enum wo_status wo_diagnose_would_tell(const struct wo_diagnosis *diagnosis, stru
   if (index == 0) add_near_misses(diagnosis, &tells);
   finding->would_tell = tells.lines;
   finding->would_tell_count = tells.count;
-  return WO_OK;
 }
