@@ -19,7 +19,7 @@ static struct wo_view place_of(const struct taker *taker, wo_event_id id) {
   if (!event || event->span.file >= taker->facts->job->input_count) return (struct wo_view){0};
   char shown[512];
   const struct wo_view path = wo_clean_utf8(taker->facts->job->inputs[event->span.file].path, shown, sizeof shown);
-  return wo_arena_format(taker->arena, "%.*s:%llu", (int)path.len, path.ptr, (unsigned long long)event->span.line);
+  return wo_arena_format(taker->arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
 }
 
 static void take(const struct taker *taker, enum wo_budget_key key, double value, struct wo_view origin) {
@@ -193,7 +193,7 @@ static void take_shape(const struct taker *taker) {
     const struct wo_model_number number = models[0].dims[dim];
     const struct wo_view table = models[0].shape ? models[0].shape->id : (struct wo_view){0};
     take(taker, keys[dim], number.value,
-         number.is_assumed ? wo_arena_format(taker->arena, "table of known shapes: %.*s", (int)table.len, table.ptr)
+         number.is_assumed ? wo_arena_format(taker->arena, "table of known shapes: %.*s", WO_SHOWN(table))
                            : place_of(taker, number.evidence));
   }
 }
@@ -272,7 +272,7 @@ void wo_budget_from_facts(const struct wo_facts *facts, struct wo_arena *arena, 
 
 void wo_budget_from_shape(const struct wo_model_shape *shape, struct wo_arena *arena, struct wo_budget_report *report) {
   const struct taker taker = {NULL, arena, report};
-  const struct wo_view origin = wo_arena_format(arena, "table of known shapes: %.*s", (int)shape->id.len, shape->id.ptr);
+  const struct wo_view origin = wo_arena_format(arena, "table of known shapes: %.*s", WO_SHOWN(shape->id));
   take(&taker, WO_BUDGET_PARAMS, shape->parameters, origin);
   take(&taker, WO_BUDGET_LAYERS, shape->layers, origin);
   take(&taker, WO_BUDGET_HIDDEN, shape->hidden, origin);

@@ -27,10 +27,7 @@ struct defined {
 /* One line of a block. */
 static void add_line(struct wo_doc *doc, const char *before, struct wo_view name, const char *between, struct wo_view source) {
   struct wo_text line = {0};
-  wo_text_add(&line, "%s", before);
-  wo_text_add_view(&line, name);
-  wo_text_add(&line, "%s", between);
-  wo_text_add_view(&line, source);
+  wo_text_add(&line, "%s%.*s%s%.*s", before, WO_SHOWN(name), between, WO_SHOWN(source));
   if (line.is_failed) doc->out->is_failed = true;
   if (line.len > 0) wo_doc_block_line(doc, WO_DOC_PLAIN, (struct wo_view){line.ptr, line.len}, WO_DOC_WRAP);
   wo_text_done(&line);
@@ -109,7 +106,7 @@ static void add_fixes(struct wo_doc *doc, const struct wo_pack *pack, const stru
     struct wo_text line = {0};
     if (fix) wo_text_add_view(&line, wo_template_source(fix->title));
     const struct wo_view speed = fix ? wo_template_source(fix->cost_speed) : (struct wo_view){0};
-    if (speed.len > 0) wo_text_add(&line, " (%.*s)", (int)speed.len, speed.ptr);
+    if (speed.len > 0) wo_text_add(&line, " (%.*s)", WO_SHOWN(speed));
     if (line.is_failed) doc->out->is_failed = true;
     wo_doc_link(doc, WO_DOC_FIXES, cause->fixes[i], WO_DOC_TEMPLATE, (struct wo_view){line.ptr, line.len});
     wo_text_done(&line);

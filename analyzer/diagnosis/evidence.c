@@ -74,5 +74,5 @@ struct wo_view wo_diagnose_place(const struct wo_diagnosis *diagnosis, const str
   const struct wo_job *job = diagnosis->facts->job;
   if (!event || event->span.file >= job->input_count) return (struct wo_view){0};
   const struct wo_view path = job->inputs[event->span.file].path;
-  return wo_arena_format(diagnosis->arena, "%.*s:%llu", (int)path.len, path.ptr, (unsigned long long)event->span.line);
+  return wo_arena_format(diagnosis->arena, "%.*s:%llu", WO_SHOWN(path), (unsigned long long)event->span.line);
 }

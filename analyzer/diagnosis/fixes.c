@@ -58,7 +58,7 @@ static struct wo_view why_not(const struct wo_diagnosis *diagnosis, const struct
     if (say.len == 0) say = render(diagnosis, fix->title);
     if (wo_diagnose_evidence(diagnosis, fix->already, &ids) == 0) return say;
     const struct wo_view place = wo_diagnose_place(diagnosis, wo_event_get(&diagnosis->facts->job->events, ids[0]));
-    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", (int)say.len, say.ptr, (int)place.len, place.ptr);
+    return wo_arena_format(diagnosis->arena, "%.*s [%.*s]", WO_SHOWN(say), WO_SHOWN(place));
   }
   for (size_t i = 0; i < fix->conflict_count; i++) {
     if (fix->conflicts[i].when && wo_diagnosis_holds(diagnosis, fix->conflicts[i].when))
@@ -106,8 +106,8 @@ static size_t drop_rivals(const struct wo_diagnosis *diagnosis, struct wo_findin
       continue;
     }
     const struct wo_view title = fixes[i].title;
-    others[(*other_count)++] = wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)",
-                                               (int)title.len, title.ptr, rival + 1);
+    others[(*other_count)++] =
+        wo_arena_format(diagnosis->arena, "%.*s (fix %zu sets the same key to another value)", WO_SHOWN(title), rival + 1);
   }
   return kept;
 }

@@ -30,9 +30,8 @@ static void add_open(const struct wo_diagnosis *diagnosis, const struct wo_expr 
   const struct wo_view right = wo_value_show(diagnosis->arena, overlap.right);
   tells->lines[tells->count++] =
       wo_arena_format(diagnosis->arena, "exact figures: %s%.*s%s%.*s cannot be decided from rounded ones, %.*s against %.*s",
-                      of.len > 0 ? "whether it is " : "", (int)of.len, of.len > 0 ? of.ptr : "", of.len > 0 ? " as well, " : "",
-                      (int)overlap.source.len, overlap.source.ptr, (int)left.len, left.ptr ? left.ptr : "", (int)right.len,
-                      right.ptr ? right.ptr : "");
+                      of.len > 0 ? "whether it is " : "", WO_SHOWN(of), of.len > 0 ? " as well, " : "", WO_SHOWN(overlap.source),
+                      WO_SHOWN(left), WO_SHOWN(right));
 }
 
 static void add_open_clauses(const struct wo_diagnosis *diagnosis, const struct wo_clause *clauses, size_t count,

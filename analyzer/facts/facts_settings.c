@@ -150,8 +150,8 @@ static bool map_value(struct wo_view map, struct wo_view value, struct wo_view *
 static struct wo_value read_bool(struct wo_view text) {
   static const char *const yes[] = {"true", "1", "yes", "on", "cpu", "nvme"};
   static const char *const no[] = {"false", "0", "no", "off", "none", "null"};
-  if (WO_NAME_IS_ANY(text, yes)) return wo_value_bool(WO_TRUE);
-  if (WO_NAME_IS_ANY(text, no)) return wo_value_bool(WO_FALSE);
+  if (WO_VIEW_ANY(text, wo_view_is_nocase, yes)) return wo_value_bool(WO_TRUE);
+  if (WO_VIEW_ANY(text, wo_view_is_nocase, no)) return wo_value_bool(WO_FALSE);
   return wo_value_unknown(WO_UNIT_BOOL);
 }
 
@@ -229,7 +229,7 @@ static bool is_of_evaluation(const struct wo_alias *alias, struct wo_view name) 
   if (!is_generic(alias->key) || wo_view_has(alias->key, "eval") || name.len == alias->key.len) return false;
   struct wo_view path = wo_view_sub(name, 0, name.len - alias->key.len);
   while (path.len > 0) {
-    if (WO_NAME_IS_ANY(wo_view_cut(&path, '.'), words)) return true;
+    if (WO_VIEW_ANY(wo_view_cut(&path, '.'), wo_view_is_nocase, words)) return true;
   }
   return false;
 }
@@ -241,9 +241,7 @@ static bool is_in_part(struct wo_view path) {
       "draft",  "speculative", "critic",    "reward",    "vae",    "indexer", "sparse_attention", "resampler",    "controlnet"};
   while (path.len > 0) {
     const struct wo_view part = wo_view_cut(&path, '.');
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-      if (wo_view_starts_nocase(part, starts[i])) return true;
-    }
+    if (WO_VIEW_ANY(part, wo_view_starts_nocase, starts)) return true;
   }
   return false;
 }

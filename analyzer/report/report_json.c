@@ -339,8 +339,7 @@ static void put_request(struct writer *w, cJSON *root) {
 static void put_fact(struct writer *w, cJSON *facts, const char *group, struct wo_view name, const struct wo_value *value) {
   if (!value->is_known) return;
   w->json.scratch.len = 0;
-  wo_text_add(&w->json.scratch, "%s", group);
-  wo_text_add_view(&w->json.scratch, name);
+  wo_text_add(&w->json.scratch, "%s%.*s", group, WO_SHOWN(name));
   if (w->json.scratch.is_failed || name.len == 0) {
     w->json.is_failed = true;
     return;

@@ -59,7 +59,7 @@ static void add_size(const struct wo_diagnosis *diagnosis, struct wo_report_memo
   const struct wo_value contradiction = wo_diagnosis_fact(diagnosis, "oom.contradiction");
   if (contradiction.is_known) {
     add_line(memory, wo_arena_format(diagnosis->arena, "%.*s: the figures are not read as parts of one sum",
-                                     (int)contradiction.text.len, contradiction.text.ptr));
+                                     WO_SHOWN(contradiction.text)));
   }
   if (!tried.is_known || tried.number.lo <= memory->capacity_bytes.hi) return;
   char t[32], c[32];
@@ -155,13 +155,13 @@ static void make_resubmit(const struct wo_diagnosis *diagnosis, struct wo_report
     const struct wo_view command = wo_event_text(event, WO_FIELD_PROGRAM);
     /* A launch line such as "/opt/python3 train.py" is a line of the script. */
     if (event->kind != WO_KIND_JOB_INFO || event->mark == WO_MARK_LAUNCH_LINE || !wo_view_starts(command, "/")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)command.len, command.ptr);
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(command));
     return;
   }
   for (size_t i = 0; i < job->input_count; i++) {
     const struct wo_view path = job->inputs[i].path;
     if (!wo_view_is(job->inputs[i].format, "sbatch")) continue;
-    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", (int)path.len, path.ptr);
+    report->resubmit = wo_arena_format(diagnosis->arena, "sbatch %.*s", WO_SHOWN(path));
     return;
   }
 }

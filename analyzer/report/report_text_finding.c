@@ -185,9 +185,7 @@ void wo__write_quote(const struct wo__writer *w, const struct wo_event *event) {
 void wo__write_title(struct wo__writer *w, const char *tag, const struct wo_finding *finding) {
   const struct wo_view confidence = wo_view_of(wo__confidence_name(finding->confidence));
   const size_t width = w->page.style.width;
-  wo_text_add(wo__writer_start(w), "%s[", tag);
-  wo_text_add_view(&w->scratch, finding->cause->id);
-  wo_text_add(&w->scratch, "]:");
+  wo_text_add(wo__writer_start(w), "%s[%.*s]:", tag, WO_SHOWN(finding->cause->id));
   size_t column = wo_page_flow(&w->page, 0, WO__INDENT, WO_TINT_ERROR, wo__writer_scratch(w));
   wo__indent(w, 1);
   column = wo_page_flow(&w->page, column + 1, WO__INDENT, WO_TINT_STRONG, finding->title);
@@ -249,8 +247,7 @@ static void write_change(struct wo__writer *w, size_t indent, const struct wo_fi
   struct wo_text *text = wo__writer_start(w);
   wo_spelling_add(text, &change->spelling);
   if (change->spelling.key.len == 0) {
-    wo_text_add_view(text, change->knob);
-    wo_text_add(text, "=");
+    wo_text_add(text, "%.*s=", WO_SHOWN(change->knob));
     wo__add_value(text, &change->to);
   }
   wo__indent(w, indent);
@@ -296,9 +293,7 @@ static void add_meaning(struct wo_text *text, struct wo_view name) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     if (!wo_view_is(name, rows[i].name)) continue;
-    wo_text_add(text, "%.*s (", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning);
-    wo_text_add_view(text, name);
-    wo_text_add(text, ")");
+    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning, WO_SHOWN(name));
     return;
   }
   wo_text_add_view(text, name);
@@ -369,8 +364,7 @@ static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, si
   add_cost(text, "effort", fix->cost_effort);
   put_indented(w, indent, wo__writer_scratch(w));
   for (size_t i = 0; i < fix->note_count; i++) {
-    wo_text_add(wo__writer_start(w), "note: ");
-    wo_text_add_view(&w->scratch, fix->notes[i]);
+    wo_text_add(wo__writer_start(w), "note: %.*s", WO_SHOWN(fix->notes[i]));
     put_indented(w, indent, wo__writer_scratch(w));
   }
 }

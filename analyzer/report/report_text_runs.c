@@ -94,8 +94,7 @@ void wo__write_ranks(struct wo__writer *w) {
 /* "1 out of GPU memory at step 149 (line 40)". */
 static void add_run(const struct wo__writer *w, struct wo_text *text, const struct wo_run *run, size_t number) {
   const struct wo_event *const failure = wo_event_get(w->events, run->failure);
-  wo_text_add(text, "%zu ", number);
-  wo_text_add(text, "%s",
+  wo_text_add(text, "%zu %s", number,
               failure == NULL && run->outcome == WO_OUTCOME_UNKNOWN ? "without an end" : wo_outcome_text(run->outcome));
   if (run->step_last >= 0) wo_text_add(text, " at step %lld", (long long)run->step_last);
   if (failure == NULL) return;

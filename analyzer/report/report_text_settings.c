@@ -27,8 +27,7 @@ static void add_origin(const struct wo__writer *w, struct wo_text *text, const s
 
 static void write_setting(struct wo__writer *w, const struct wo_setting *setting) {
   struct wo_text *const text = wo__writer_start(w);
-  wo_text_add_view(text, setting->knob->id);
-  wo_text_add(text, " ");
+  wo_text_add(text, "%.*s ", WO_SHOWN(setting->knob->id));
   wo__add_value(text, &setting->value);
   add_origin(w, text, &setting->value, true);
   const char *lead = " over ";
@@ -38,8 +37,7 @@ static void write_setting(struct wo__writer *w, const struct wo_setting *setting
     wo_text_add(text, "%s", lead);
     wo__add_value(text, &other->value);
     add_origin(w, text, &other->value, w->page.style.is_verbose);
-    wo_text_add(text, ": ");
-    wo_text_add_view(text, other->why_not);
+    wo_text_add(text, ": %.*s", WO_SHOWN(other->why_not));
     lead = "; over ";
   }
   wo__put_labelled(w, "setting:", wo__writer_scratch(w));

@@ -51,14 +51,14 @@ static void add_course(struct wo_text *text, const struct wo_event *row, struct 
   } else if (has_jump(row)) {
     wo_text_add(text, ", up by ");
     add_bytes(text, number_of(row, WO_FIELD_JUMP_BYTES));
-    if (jump_step >= 0) wo_text_add(text, " at %.*s %.0f", (int)unit.len, unit.ptr, jump_step);
+    if (jump_step >= 0) wo_text_add(text, " at %.*s %.0f", WO_SHOWN(unit), jump_step);
     wo_text_add(text, " (");
     wo__add_path(text, path);
     wo_text_add(text, ":%.0f)", number_of(row, WO_FIELD_JUMP_LINE));
   } else if (!is_peak && is_rising(row)) {
     wo_text_add(text, ", rising by ");
     add_bytes(text, slope.mid);
-    wo_text_add(text, unit.len > 0 ? " a %.*s (95 %%: " : " a print%.*s (95 %%: ", (int)unit.len, unit.ptr);
+    wo_text_add(text, unit.len > 0 ? " a %.*s (95 %%: " : " a print%.*s (95 %%: ", WO_SHOWN(unit));
     add_bytes(text, slope.lo);
     wo_text_add(text, " to ");
     add_bytes(text, slope.hi);
@@ -84,7 +84,7 @@ void wo__write_steps(struct wo__writer *w) {
   if (row->rank >= 0) wo_text_add(text, "rank %d: ", (int)row->rank);
   wo_text_add(text, "%s ", name_of(wo_event_text(row, WO_FIELD_NAME)));
   add_bytes(text, first);
-  if (has_steps) wo_text_add(text, " at %.*s %.0f", (int)unit.len, unit.ptr, first_step);
+  if (has_steps) wo_text_add(text, " at %.*s %.0f", WO_SHOWN(unit), first_step);
   wo_text_add(text, ", ");
   add_bytes(text, last);
   if (has_steps) wo_text_add(text, " at %.0f", last_step);

@@ -30,9 +30,7 @@ static struct wo_view read_torch(const struct wo_report *report, struct wo_arena
 /* Libraries that ask the driver directly fail because of the memory that PyTorch's allocator holds: they do not count. */
 static bool is_other_allocator(struct wo_view kind) {
   static const char *const torch[] = {"cuda_oom", "hip_oom", "cublas_oom", "cudnn_oom", "nccl_oom"};
-  for (size_t i = 0; i < sizeof torch / sizeof torch[0]; i++) {
-    if (wo_view_is(kind, torch[i])) return false;
-  }
+  if (WO_VIEW_ANY(kind, wo_view_is, torch)) return false;
   return kind.len > 0;
 }
 
@@ -96,8 +94,7 @@ static struct wo_view make_paste(struct wo_verify_plan *plan, const struct wo_fi
     wo_spelling_add(&text, &fix->changes[i].spelling);
   }
   for (size_t i = 0; i < fix->command_count && fix->change_count == 0; i++) {
-    wo_text_add(&text, "%s", i > 0 ? "  " : "");
-    wo_text_add_view(&text, fix->commands[i]);
+    wo_text_add(&text, "%s%.*s", i > 0 ? "  " : "", WO_SHOWN(fix->commands[i]));
   }
   const struct wo_view kept = wo_arena_copy(&plan->arena, (struct wo_view){text.ptr, text.len});
   if (text.is_failed) plan->arena.is_exhausted = true;

@@ -19,6 +19,10 @@ struct wo_view {
 /* A view of a string literal. */
 #define WO_VIEW(literal) ((struct wo_view){(literal), sizeof(literal) - 1})
 
+/* For printf: the arguments of "%.*s", which ends at a NUL: texts that may hold one are added as views. Evaluates its argument
+ * more than once. The empty string keeps NULL from printf, which may not be given it even with a precision of zero. */
+#define WO_SHOWN(view) (int)(view).len, (view).ptr == NULL ? "" : (view).ptr
+
 /* The view of a NUL-terminated string; NULL gives an empty view. */
 struct wo_view wo_view_of(const char *text);
 
@@ -54,6 +58,18 @@ size_t wo_view_find_last(struct wo_view view, struct wo_view needle, size_t befo
 bool wo_view_has(struct wo_view view, const char *needle);
 bool wo_view_has_nocase(struct wo_view view, const char *needle);
 bool wo_view_has_view_nocase(struct wo_view view, struct wo_view needle);
+
+/* Whether `holds` (wo_view_is, wo_view_has, wo_view_starts, ...) is true of one of the words, an array of texts. */
+#define WO_VIEW_ANY(view, holds, words) wo_view_any((view), (holds), (words), sizeof(words) / sizeof(words)[0])
+
+/* The function behind it. Inline, so that `holds` is called directly. */
+static inline bool wo_view_any(struct wo_view view, bool (*holds)(struct wo_view, const char *), const char *const *words,
+                               size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (holds(view, words[i])) return true;
+  }
+  return false;
+}
 
 /* Offset of the first byte equal to c at or after `from`, or WO_NOT_FOUND. */
 size_t wo_view_find_char(struct wo_view view, char c, size_t from);

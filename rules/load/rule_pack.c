@@ -119,7 +119,7 @@ static struct wo_view nearest_behind(const struct wo_pack *pack, struct wo_arena
   }
   const struct wo_view best = wo_nearest_best(&nearest);
   if (best.len == 0) return best;
-  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, (int)best.len, best.ptr);
+  return wo_arena_format(arena, "%.*s%.*s", (int)prefix_len, name.ptr, WO_SHOWN(best));
 }
 
 struct wo_view wo__fact_nearest(const struct wo_pack *pack, struct wo_arena *arena, struct wo_view name) {
