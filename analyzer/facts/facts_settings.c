@@ -59,9 +59,7 @@ static bool is_same_letter(char a, char b) {
 }
 
 static bool is_equal_nocase(struct wo_view a, struct wo_view b) {
-  bool is_equal = a.len == b.len;
-  for (size_t i = 0; is_equal && i < a.len; i++) is_equal = wo_lower(a.ptr[i]) == wo_lower(b.ptr[i]);
-  return is_equal;
+  return a.len == b.len && wo_view_has_view_nocase(a, b);
 }
 
 /* Whether `name` is `tail`, or ends in it after a dot. */

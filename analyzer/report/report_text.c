@@ -237,9 +237,7 @@ static void write_events(struct wo__writer *w, enum wo_role role) {
     if (event->rank != WO_RANK_UNKNOWN) wo_text_add(&w->scratch, "  rank %d", (int)event->rank);
     wo_text_add(&w->scratch, "  ");
     wo_text_add_view(&w->scratch, wo_view_trim(event->text));
-    wo__indent(w, WO__FURTHER);
-    wo_page_flow(&w->page, WO__FURTHER, WO__FURTHER + 2, WO_TINT_PLAIN, wo__writer_scratch(w));
-    wo__end_line(w);
+    wo__put_lines(w, WO__FURTHER, WO__FURTHER + 2, wo__writer_scratch(w));
   }
 }
 

@@ -273,14 +273,6 @@ static void add_cost(struct wo_text *text, const char *what, struct wo_view cost
   wo_text_add_view(text, wo_view_is(cost, "none") ? WO_VIEW("unchanged") : cost);
 }
 
-/* A line below the title of a fix, wrapped a little further in. Nothing for an empty text. */
-static void put_indented(const struct wo__writer *w, size_t indent, struct wo_view text) {
-  if (text.len == 0) return;
-  wo__indent(w, indent);
-  wo_page_flow(&w->page, indent, indent + 2, WO_TINT_PLAIN, text);
-  wo__end_line(w);
-}
-
 /* The meaning of a fact, from the list of facts; the name itself for settings. */
 static void add_meaning(struct wo_text *text, struct wo_view name) {
   static const struct {
@@ -307,7 +299,7 @@ static void write_needs(struct wo__writer *w, size_t indent, const struct wo_fin
     if (i > 0) wo_text_add(&w->scratch, ", ");
     add_meaning(&w->scratch, fix->needs[i]);
   }
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
 /* "enough alone: needs 1.2 GiB, frees 2.1 to 3.4 GiB, leaves 0.9 to 2.2 GiB: ...": the memory that a fix frees, compared with
@@ -325,7 +317,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
     add_range(&w->scratch, fix->shortage_bytes);
   }
   if (!fix->has_saves) {
-    put_indented(w, indent, wo__writer_scratch(w));
+    wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
     return;
   }
   wo_text_add(&w->scratch, "%sfrees ", w->scratch.len > 0 ? ", " : "");
@@ -340,7 +332,7 @@ static void write_saves(struct wo__writer *w, size_t indent, const struct wo_fin
   }
   if (fix->saves_formula.len > 0) wo_text_add(&w->scratch, ": ");
   wo_text_add_view(&w->scratch, fix->saves_formula);
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
 }
 
 /* One proposal: title, lines to paste, saving, cost, notes. The settings and the commands follow each other without a gap,
@@ -362,10 +354,10 @@ static void write_fix(struct wo__writer *w, const struct wo_finding_fix *fix, si
   add_cost(text, "speed", fix->cost_speed);
   add_cost(text, "results", fix->cost_accuracy);
   add_cost(text, "effort", fix->cost_effort);
-  put_indented(w, indent, wo__writer_scratch(w));
+  wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
   for (size_t i = 0; i < fix->note_count; i++) {
     wo_text_add(wo__writer_start(w), "note: %.*s", WO_SHOWN(fix->notes[i]));
-    put_indented(w, indent, wo__writer_scratch(w));
+    wo__put_lines(w, indent, indent + 2, wo__writer_scratch(w));
   }
 }
 
