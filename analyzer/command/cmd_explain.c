@@ -3,20 +3,6 @@
 #include "analyzer/command/commands.h"
 #include "analyzer/command/rule_doc.h"
 
-/* A row of facts.def with its meaning. */
-struct fact_row {
-  const char *name;
-  const char *unit;
-  const char *meaning;
-};
-
-static const struct fact_row facts[] = {
-#define WO_FACT(name, unit, meaning) {name, #unit, meaning},
-#include "rules/language/facts.def"
-#include "rules/language/rows.def"
-#undef WO_FACT
-};
-
 /* "setting micro_batch" and an empty line. */
 static void add_heading(struct wo_text *out, const char *sort, struct wo_view id) {
   wo_text_add(out, "%s %.*s\n\n", sort, WO_SHOWN(id));
@@ -36,14 +22,12 @@ static void explain_knob(const struct wo_knob *knob, struct wo_text *out, size_t
 
 /* False when no fact has this name. The unit is written as in conditions ("BYTES"). */
 static bool explain_fact(struct wo_view id, struct wo_text *out, size_t width) {
-  for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-    if (!wo_view_is(id, facts[i].name)) continue;
-    add_heading(out, "fact", id);
-    wo_text_wrap(out, wo_view_of(facts[i].meaning), 2, width);
-    wo_text_add(out, "  unit: %s\n", facts[i].unit);
-    return true;
-  }
-  return false;
+  const struct wo_fact *const fact = wo_fact_find(id);
+  if (!fact) return false;
+  add_heading(out, "fact", id);
+  wo_text_wrap(out, wo_view_of(fact->meaning), 2, width);
+  wo_text_add(out, "  unit: %s\n", fact->unit_code);
+  return true;
 }
 
 /* Terms are words that reports use without an explanation ("reserved", "private pool"). False when none has this name. */

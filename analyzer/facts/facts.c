@@ -4,22 +4,8 @@
 #include "analyzer/facts/facts_internal.h"
 #include "analyzer/story/story.h"
 
-struct fact_row {
-  const char *name;
-  enum wo_unit unit;
-};
-
-/* The names are checked when rules are loaded, against the same list; a fact that a stage sets under another name is
- * a mistake of the stage. */
-static const struct fact_row fact_table[] = {
-#define WO_FACT(name, unit, meaning) {name, WO_UNIT_##unit},
-#include "rules/language/facts.def"
-#undef WO_FACT
-};
-
-#define FACT_COUNT (sizeof fact_table / sizeof fact_table[0])
-
-/* The row of a name, or NULL. */
+/* The row of a name, or NULL. The names are checked when rules are loaded, against the same list (wo_fact_list); a fact that a
+ * stage sets under another name is a mistake of the stage. */
 static struct wo_fact_row *find_row(const struct wo_facts *facts, struct wo_view name) {
   const size_t at = wo_fact_place(facts->pack, name);
   assert(at >= facts->row_count || wo_view_equal(facts->rows[at].name, name));
@@ -103,12 +89,13 @@ bool wo__fact_is_readable(const struct wo_facts *facts, struct wo_view name) {
 enum wo_status wo__facts_start(const struct wo_job *job, const struct wo_pack *pack, struct wo_arena *arena,
                                struct wo_facts *ret_facts) {
   struct wo_facts *const facts = ret_facts;
-  *facts = (struct wo_facts){.job = job, .pack = pack, .arena = arena, .row_count = FACT_COUNT};
-  facts->rows = wo_arena_array(arena, FACT_COUNT, sizeof *facts->rows);
+  size_t count = 0;
+  const struct wo_fact *const list = wo_fact_list(&count);
+  *facts = (struct wo_facts){.job = job, .pack = pack, .arena = arena};
+  facts->rows = wo_arena_array(arena, count, sizeof *facts->rows);
   if (!facts->rows) return WO_E_NOMEM;
-  for (size_t i = 0; i < FACT_COUNT; i++) {
-    facts->rows[i] =
-        (struct wo_fact_row){wo_view_of(fact_table[i].name), fact_table[i].unit, wo_value_unknown(fact_table[i].unit)};
+  for (size_t i = 0; i < count && wo_rows_of(list[i].name) == WO_ROWS_NONE; i++) {
+    facts->rows[facts->row_count++] = (struct wo_fact_row){list[i].name, list[i].unit, wo_value_unknown(list[i].unit)};
   }
   return WO_OK;
 }

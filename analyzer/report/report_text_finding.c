@@ -275,20 +275,12 @@ static void add_cost(struct wo_text *text, const char *what, struct wo_view cost
 
 /* The meaning of a fact, from the list of facts; the name itself for settings. */
 static void add_meaning(struct wo_text *text, struct wo_view name) {
-  static const struct {
-    const char *name;
-    const char *meaning;
-  } rows[] = {
-#define WO_FACT(name, unit, meaning) {name, meaning},
-#include "rules/language/facts.def"
-#undef WO_FACT
-  };
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    if (!wo_view_is(name, rows[i].name)) continue;
-    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(rows[i].meaning, ":;"), rows[i].meaning, WO_SHOWN(name));
-    return;
+  const struct wo_fact *const fact = wo_fact_find(name);
+  if (fact != NULL) {
+    wo_text_add(text, "%.*s (%.*s)", (int)strcspn(fact->meaning, ":;"), fact->meaning, WO_SHOWN(name));
+  } else {
+    wo_text_add_view(text, name);
   }
-  wo_text_add_view(text, name);
 }
 
 /* The facts that are missing to compute the saving of a fix. */
